@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compare/compare.hpp"
+#include "compare/floor.hpp"
 #include "dump/look.hpp"
 
 namespace msprobe::compare {

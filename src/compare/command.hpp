@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "compare/floor.hpp"
 #include "support/command.hpp"
 
 namespace msprobe::compare {

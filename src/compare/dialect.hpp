@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "compare/floor.hpp"
 #include "verdict/traits.hpp"
 
 namespace msprobe::compare {

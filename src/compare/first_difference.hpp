@@ -8,6 +8,7 @@
 
 #include "compare/analysis/search.hpp"
 #include "compare/compare.hpp"
+#include "compare/floor.hpp"
 
 namespace msprobe::compare {
 

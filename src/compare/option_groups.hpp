@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare/compare.hpp"
+#include "compare/floor.hpp"
 #include "support/option_list.hpp"
 
 namespace msprobe::compare {

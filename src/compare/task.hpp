@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compare/floor.hpp"
 #include "compare/rows.hpp"
 
 namespace msprobe {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "diagnosis/floor.hpp"
+
 namespace msprobe::diagnosis {
 
 /// In the order in which evidence of one entry counts (docs/diagnosis.md, "Evidence").

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "diagnosis/floor.hpp"
 #include "dump/side.hpp"
 
 namespace msprobe::diagnosis {

@@ -21,14 +21,14 @@ void raise_to(float& largest, float value) {
 
 }  // namespace
 
-ItemErrors::ItemErrors(const compare::MeasuredRank& rank, const StatisticsPrecision& precision, bool lazily,
+ItemErrors::ItemErrors(const measuring::MeasuredRank& rank, const StatisticsPrecision& precision, bool lazily,
                        const MeasureEntry& measure_entry)
     : golden_item(pair_items(rank.target, rank.golden, *rank.alignment)),
       rank_(rank),
       precision_(precision),
       measure_entry_(measure_entry) {
   const Side& target = rank.target;
-  if (rank.mode == compare::Mode::tensor) {
+  if (rank.mode == measuring::Mode::tensor) {
     row_of_.assign(target.items.size(), kNone);
     for (std::size_t i = rank.rows.size(); i-- > 0;) {
       if (rank.rows[i].has_target()) row_of_[rank.rows[i].target] = static_cast<std::uint32_t>(i);
@@ -182,7 +182,7 @@ Tolerance ItemErrors::tolerance_of(std::uint32_t index, std::uint32_t golden_ind
 
 Measure ItemErrors::by_statistics_of(std::uint32_t index, std::uint32_t golden_index) const {
   const Tolerance tolerance = tolerance_of(index, golden_index);
-  Measure found = diagnosis::measure(rank_.target, rank_.target.items[index], rank_.golden,
+  Measure found = measuring::measure(rank_.target, rank_.target.items[index], rank_.golden,
                                      rank_.golden.items[golden_index], tolerance);
   found.hidden = tolerance.norm;
   return found;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "diagnosis/floor.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/structure.hpp"
 #include "dump/names.hpp"
@@ -34,7 +35,7 @@ class ItemErrors {
  public:
   /// `lazily`: nothing is known of an entry and its items before it is asked for, and `measure_entry`, if
   /// given, measures its tensors then.
-  ItemErrors(const compare::MeasuredRank& rank, const StatisticsPrecision& precision, bool lazily,
+  ItemErrors(const measuring::MeasuredRank& rank, const StatisticsPrecision& precision, bool lazily,
              const MeasureEntry& measure_entry);
 
   /// An entry and its items, once.
@@ -73,7 +74,7 @@ class ItemErrors {
   /// From tensors; nothing where a pair has none, which then is measured by its statistics.
   std::optional<Measure> from_tensors(std::uint32_t item) const;
 
-  const compare::MeasuredRank& rank_;
+  const measuring::MeasuredRank& rank_;
   const StatisticsPrecision& precision_;
   MeasureEntry measure_entry_;
   std::vector<std::uint32_t> row_of_;  // by item under test: its first row, or kNone

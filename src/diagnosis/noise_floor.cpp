@@ -5,7 +5,7 @@
 
 #include "pairing/alignment.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::diagnosis {
 namespace {
 
 class ThirdDump final : public NoiseFloor {
@@ -14,13 +14,13 @@ class ThirdDump final : public NoiseFloor {
       : golden_(golden),
         traits_(traits),
         third_(load_side(third, {.stacks = false, .stack_json = {}})),
-        partners_(diagnosis::pair_items(golden_, third_, diagnosis::align(golden_, third_))) {}
+        partners_(pairing::pair_items(golden_, third_, pairing::align(golden_, third_))) {}
 
   diagnosis::Noise operator()(std::uint32_t golden_item) const override {
-    if (partners_[golden_item] == diagnosis::kNone) return {};
+    if (partners_[golden_item] == pairing::kNone) return {};
     const Item& golden = golden_.items[golden_item];
     const Item& third = third_.items[partners_[golden_item]];
-    diagnosis::Measure measure = diagnosis::measure(third_, third, golden_, golden);
+    measuring::Measure measure = measuring::measure(third_, third, golden_, golden);
     if (golden.data_name != 0 && third.data_name != 0) {
       measure = compare_tensors(open_data(third_, third), open_data(golden_, golden), traits_).measure;
     }
@@ -42,4 +42,4 @@ std::unique_ptr<NoiseFloor> noise_floor(const dump::RankDump& third, const Side&
   return std::make_unique<ThirdDump>(third, golden, traits);
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::diagnosis

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 
+#include "diagnosis/floor.hpp"
 #include "measuring/tensor_metrics.hpp"
 #include "pairing/side.hpp"
 #include "support/byte_source.hpp"
@@ -24,7 +25,7 @@ struct Noise {
 
 }  // namespace msprobe::diagnosis
 
-namespace msprobe::compare {
+namespace msprobe::diagnosis {
 
 /// The file that the collector's task free_benchmark leaves in the folder of a rank.
 inline constexpr std::string_view kUnstableCalls = "free_benchmark.csv";
@@ -45,4 +46,4 @@ std::unique_ptr<NoiseFloor> noise_floor(const dump::RankDump& third, const Side&
 /// For tests and fuzzing.
 std::unique_ptr<NoiseFloor> noise_of_unstable_calls(const ByteSource& csv, const Side& golden);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::diagnosis

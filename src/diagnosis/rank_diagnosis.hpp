@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "diagnosis/finding.hpp"
+#include "diagnosis/floor.hpp"
 #include "diagnosis/noise_floor.hpp"
 #include "dump/communication.hpp"
 #include "measuring/measured_rank.hpp"
@@ -127,13 +128,14 @@ using MeasureEntry = std::function<void(std::uint32_t target_api)>;
 /// The steps of a rank, in order.
 struct RankHistory {
   History history;
-  std::shared_ptr<const compare::MeasuredRank> before;  // the step before, where its tensors are needed again
+  std::shared_ptr<const measuring::MeasuredRank>
+      before;  // the step before, where its tensors are needed again
 };
 
 /// Where the errors of a rank come from. The rank has an alignment and a precision, and is measured; or, with
 /// `options.first`, `measure_entry` does that entry by entry. `noise` may be null.
-RankDiagnosis diagnose(const compare::MeasuredRank& rank, const DiagnosisOptions& options,
+RankDiagnosis diagnose(const measuring::MeasuredRank& rank, const DiagnosisOptions& options,
                        const std::vector<std::string>& framework_frames, RankHistory& past,
-                       const compare::NoiseFloor* noise = nullptr, const MeasureEntry& measure_entry = {});
+                       const diagnosis::NoiseFloor* noise = nullptr, const MeasureEntry& measure_entry = {});
 
 }  // namespace msprobe::diagnosis

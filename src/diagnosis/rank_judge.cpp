@@ -41,7 +41,7 @@ constexpr double kThresholdStatistics = 10;
 
 }  // namespace
 
-RankJudge::RankJudge(const compare::MeasuredRank& rank, const DiagnosisOptions& options,
+RankJudge::RankJudge(const measuring::MeasuredRank& rank, const DiagnosisOptions& options,
                      const std::vector<std::string>& framework_frames, SecondReading& reading,
                      History& history, const MeasureEntry& measure_entry)
     : rank_(rank),
@@ -60,9 +60,9 @@ RankJudge::RankJudge(const compare::MeasuredRank& rank, const DiagnosisOptions& 
       golden_only_(golden_, target_),
       target_keys_(target_, !options.first),
       golden_keys_(golden_, !options.first),
-      threshold_(rank.mode == compare::Mode::tensor ? kThresholdTensors : kThresholdStatistics),
+      threshold_(rank.mode == measuring::Mode::tensor ? kThresholdTensors : kThresholdStatistics),
       other_operations_(of_other_operations(target_, golden_)),
-      tensors_(rank.mode == compare::Mode::tensor),
+      tensors_(rank.mode == measuring::Mode::tensor),
       replay_mode_(options.without.contains(Rule::replay) ? ReplayMode::never : options.replay) {
   out_.step = rank.step;
   out_.rank = rank.rank;
@@ -567,9 +567,9 @@ const Finding* RankFindings::finding_of(std::uint32_t target_api) const {
   return found == findings.end() ? nullptr : &*found;
 }
 
-RankDiagnosis diagnose(const compare::MeasuredRank& rank, const DiagnosisOptions& options,
+RankDiagnosis diagnose(const measuring::MeasuredRank& rank, const DiagnosisOptions& options,
                        const std::vector<std::string>& framework_frames, RankHistory& past,
-                       const compare::NoiseFloor* noise, const MeasureEntry& measure_entry) {
+                       const diagnosis::NoiseFloor* noise, const MeasureEntry& measure_entry) {
   FileReading reading(rank, past.before.get(), noise, framework_frames);
   if (!past.history.precision) past.history.precision = rank.precision;
   RankDiagnosis found =
@@ -577,8 +577,8 @@ RankDiagnosis diagnose(const compare::MeasuredRank& rank, const DiagnosisOptions
   found.broken_off = reading.unread();
   found.first_broken_off = reading.first_unread();
   found.unread = static_cast<std::uint64_t>(
-      std::count_if(rank.metrics.begin(), rank.metrics.end(), [](const compare::TensorMetrics& metrics) {
-        return metrics.failed && metrics.status == compare::MetricStatus::unsupported;
+      std::count_if(rank.metrics.begin(), rank.metrics.end(), [](const measuring::TensorMetrics& metrics) {
+        return metrics.failed && metrics.status == measuring::MetricStatus::unsupported;
       }));
   return found;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnosis/floor.hpp"
 #include "diagnosis/flow.hpp"
 #include "diagnosis/item_errors.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
@@ -31,7 +32,7 @@ inline constexpr double kCertain = 10;  // thresholds
 class RankJudge {
  public:
   /// `history` has its precision.
-  RankJudge(const compare::MeasuredRank& rank, const DiagnosisOptions& options,
+  RankJudge(const measuring::MeasuredRank& rank, const DiagnosisOptions& options,
             const std::vector<std::string>& framework_frames, SecondReading& reading, History& history,
             const MeasureEntry& measure_entry);
   RankDiagnosis run();
@@ -190,7 +191,7 @@ class RankJudge {
   std::string_view golden_name(std::uint32_t api) const { return golden_.text(golden_.apis[api].name); }
   double e_of(std::uint32_t item) const { return std::isnan(errors_.e[item]) ? 0 : errors_.e[item]; }
 
-  const compare::MeasuredRank& rank_;
+  const measuring::MeasuredRank& rank_;
   const DiagnosisOptions& options_;
   const std::vector<std::string>& framework_frames_;  // see dump::user_frame()
   SecondReading& reading_;

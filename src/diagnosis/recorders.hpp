@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "diagnosis/floor.hpp"
 #include "dump/side.hpp"
 
 namespace msprobe::diagnosis {

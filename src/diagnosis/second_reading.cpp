@@ -16,10 +16,10 @@
 namespace msprobe::diagnosis {
 namespace {
 
-using compare::MeasuredRank;
 using dump::Api;
 using dump::Item;
 using dump::Side;
+using measuring::MeasuredRank;
 
 bool is_computed(const replay::ReplayedOutput& output) {
   return output.status == replay::Status::computed;
@@ -92,7 +92,7 @@ class FileReading::StepUpdates {
     const Item* const target = target_.find(now_.target, target_item);
     const Item* const golden = golden_.find(now_.golden, golden_item);
     if (target == nullptr || golden == nullptr) return std::nullopt;
-    using compare::open_data;
+    using measuring::open_data;
     return update_between(
         {open_data(target_.side(), *target), open_data(now_.target, now_.target.items[target_item])},
         {open_data(golden_.side(), *golden), open_data(now_.golden, now_.golden.items[golden_item])});
@@ -105,7 +105,7 @@ class FileReading::StepUpdates {
 };
 
 FileReading::FileReading(const MeasuredRank& rank, const MeasuredRank* before,
-                         const compare::NoiseFloor* noise, const std::vector<std::string>& framework_frames)
+                         const diagnosis::NoiseFloor* noise, const std::vector<std::string>& framework_frames)
     : rank_(rank),
       noise_(noise),
       golden_stacks_(std::make_unique<Stacks>(rank.golden.json, framework_frames)),

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "diagnosis/floor.hpp"
 #include "diagnosis/noise_floor.hpp"
 #include "diagnosis/updates.hpp"
 #include "measuring/measured_rank.hpp"
@@ -46,8 +47,8 @@ class SecondReading {
 /// and `noise` may be null.
 class FileReading final : public SecondReading {
  public:
-  FileReading(const compare::MeasuredRank& rank, const compare::MeasuredRank* before,
-              const compare::NoiseFloor* noise, const std::vector<std::string>& framework_frames);
+  FileReading(const measuring::MeasuredRank& rank, const measuring::MeasuredRank* before,
+              const diagnosis::NoiseFloor* noise, const std::vector<std::string>& framework_frames);
   ~FileReading() override;
 
   std::vector<Replayed> replay(std::uint32_t target_api, std::uint32_t golden_api) override;
@@ -62,8 +63,8 @@ class FileReading final : public SecondReading {
  private:
   void failed(std::string_view name, const std::string& reason);
 
-  const compare::MeasuredRank& rank_;
-  const compare::NoiseFloor* noise_;
+  const measuring::MeasuredRank& rank_;
+  const diagnosis::NoiseFloor* noise_;
   class Stacks;
   std::unique_ptr<Stacks> golden_stacks_;
   class StepUpdates;

@@ -8,6 +8,7 @@
 
 #include "diagnosis/conclusion.hpp"
 #include "diagnosis/finding.hpp"
+#include "diagnosis/floor.hpp"
 
 namespace msprobe::diagnosis {
 

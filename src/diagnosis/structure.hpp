@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "diagnosis/finding.hpp"
+#include "diagnosis/floor.hpp"
 #include "dump/side.hpp"
 
 namespace msprobe::diagnosis {

@@ -23,7 +23,7 @@
 #include "support/log.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::diagnosis {
 namespace {
 
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
@@ -60,7 +60,7 @@ std::optional<LargestChange> change_of(std::string_view text) {
 /// Elements that are smaller were not looked at.
 double least_element(std::string_view dtype, bool backward) {
   if (backward) return 1e-3;
-  const auto is = [&](std::string_view name) { return diagnosis::same_dtype(dtype, name); };
+  const auto is = [&](std::string_view name) { return measuring::same_dtype(dtype, name); };
   return is("torch.bfloat16") ? 1e-2 : is("torch.float16") ? 1e-3 : is("torch.float64") ? 1e-8 : 1e-4;
 }
 
@@ -118,13 +118,13 @@ class UnstableCalls final : public NoiseFloor {
     const auto found = entries_.find(cells[kCallName]);
     if (found == entries_.end()) return false;
     const Api& api = golden_.apis[found->second];
-    const auto sizes = diagnosis::sizes_of(shape_of(cells[kCallShape]));
+    const auto sizes = measuring::sizes_of(shape_of(cells[kCallShape]));
     bool used = false;
     for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
       const Item& item = golden_.items[i];
       if (item.state != State::output || !item.is_tensor ||
-          !diagnosis::same_dtype(golden_.text(item.dtype), cells[kCallType]) ||
-          diagnosis::sizes_of(golden_.text(item.shape)) != sizes)
+          !measuring::same_dtype(golden_.text(item.dtype), cells[kCallType]) ||
+          measuring::sizes_of(golden_.text(item.shape)) != sizes)
         continue;
       add(i, noise_from(cells, change, api, item));
       used = true;
@@ -141,8 +141,8 @@ class UnstableCalls final : public NoiseFloor {
 
   diagnosis::Noise noise_from(const std::array<std::string_view, kCallColumnCount>& cells,
                               const LargestChange& change, const Api& api, const Item& item) const {
-    const auto n = static_cast<double>(diagnosis::elements_of(golden_.text(item.shape)));
-    const double norm = diagnosis::number_of(golden_, item, dump::kNorm);
+    const auto n = static_cast<double>(measuring::elements_of(golden_.text(item.shape)));
+    const double norm = measuring::number_of(golden_, item, dump::kNorm);
     const double size = norm / std::sqrt(n);
     const double least = least_element(cells[kCallType], cells[kCallStage] == "backward");
     // The change shows most in the smallest element that counts: one of n, or one as small as is looked at.
@@ -160,7 +160,7 @@ class UnstableCalls final : public NoiseFloor {
     for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
       const Item& item = golden_.items[i];
       if (item.state != State::input || !item.is_tensor) continue;
-      if (const double u = diagnosis::unit_roundoff(golden_.text(item.dtype)); u > 0) return u;
+      if (const double u = measuring::unit_roundoff(golden_.text(item.dtype)); u > 0) return u;
     }
     return 0;
   }
@@ -184,4 +184,4 @@ std::unique_ptr<NoiseFloor> noise_of_unstable_calls(const ByteSource& csv, const
   return std::make_unique<UnstableCalls>(csv, golden);
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::diagnosis

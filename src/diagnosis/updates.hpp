@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "diagnosis/floor.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "formats/stored_tensor.hpp"
 

@@ -212,7 +212,7 @@ class GraphCommand final : public Command {
       pair.pairing = NodePairing::calls;
     } else if (layers_.given()) {
       pair.pairing = NodePairing::layers;
-      if (!mapping_file_.empty()) pair.layers = compare::read_layer_mapping(*open_file(mapping_file_));
+      if (!mapping_file_.empty()) pair.layers = pairing::read_layer_mapping(*open_file(mapping_file_));
     }
   }
 

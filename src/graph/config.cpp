@@ -68,7 +68,7 @@ std::string_view task_name(ComparedBy task) {
 }
 
 std::string tool_tip_of(ComparedBy task) {
-  static constexpr std::array<std::string_view, compare::kStatistics> kDifferenceTips = {
+  static constexpr std::array<std::string_view, dump::kStatistics> kDifferenceTips = {
       "NPU与标杆API统计信息比对，最大值的差值", "NPU与标杆API统计信息比对，最小值的差值",
       "NPU与标杆API统计信息比对，平均值的差值", "NPU与标杆API统计信息比对，2范数（平方根）的差值"};
   JsonWriter json;

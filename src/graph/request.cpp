@@ -64,7 +64,7 @@ class MergeRequest {
 }  // namespace
 
 GraphRequest read_graph_request(const std::string& path) {
-  const compare::Request request(path);
+  const pairing::Request request(path);
   // A null says that there is none.
   const auto path_at = [&](const char* key) {
     const auto found = request.json().find(key);

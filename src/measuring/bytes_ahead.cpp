@@ -7,7 +7,7 @@
 #include "support/progress.hpp"
 #include "tensor/dtype.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 BytesAhead::BytesAhead(Progress* progress, std::size_t ranks, std::uint64_t json_bytes)
     : progress_(progress), ranks_(ranks), json_bytes_(json_bytes) {
@@ -35,7 +35,7 @@ std::uint64_t tensor_bytes(std::string_view dtype, std::string_view shape) {
   if (!type) return 0;
   constexpr std::uint64_t kMost = std::uint64_t{1} << 42;  // enough for a bar
   const std::uint64_t size = tensor::info(*type).size;
-  return std::min(diagnosis::elements_of(shape), kMost / size) * size;
+  return std::min(measuring::elements_of(shape), kMost / size) * size;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

@@ -7,11 +7,13 @@
 #include <mutex>
 #include <string_view>
 
+#include "measuring/floor.hpp"
+
 namespace msprobe {
 class Progress;
 }
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 /// The sizes of dump.json files are known from the start, those of a rank's tensors once it was read: until
 /// then the ranks that are left are taken to have as many as those that were.
@@ -36,4 +38,4 @@ class BytesAhead {
 /// What a tensor of this type and shape takes, as a dump.json spells both; 0 for what is none.
 std::uint64_t tensor_bytes(std::string_view dtype, std::string_view shape);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

@@ -11,7 +11,7 @@
 #include "support/error.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 std::string_view mode_name(Mode mode) {
   static constexpr std::array<std::string_view, 3> kNames = {"statistics", "md5", "tensor"};
@@ -68,4 +68,4 @@ Mode choose_mode(const Side& target, const Side& golden) {
   return Mode::md5;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

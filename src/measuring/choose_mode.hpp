@@ -5,9 +5,10 @@
 #include <optional>
 #include <string_view>
 
+#include "measuring/floor.hpp"
 #include "pairing/side.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 enum class Mode { statistics, md5, tensor };
 std::string_view mode_name(Mode mode);
@@ -18,4 +19,4 @@ std::optional<bool> are_xor(const Side& side);
 /// FormatError for dumps that do not go together: another task, checksums on one side alone or of two kinds.
 Mode choose_mode(const Side& target, const Side& golden);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

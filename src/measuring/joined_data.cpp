@@ -17,7 +17,7 @@
 #include "support/error.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 formats::StoredTensor open_part(const Joins& joins, const Part& part) {
   const Joins::Rank& rank = joins.ranks[part.rank];
@@ -60,4 +60,4 @@ double tolerance_of_copies(std::string_view dtype) {
   return precision && precision->digits != 0 ? std::max(kOfSums, std::ldexp(4, -precision->digits)) : 0;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

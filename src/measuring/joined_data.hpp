@@ -5,9 +5,10 @@
 #include <cstddef>
 
 #include "formats/stored_tensor.hpp"
+#include "measuring/floor.hpp"
 #include "pairing/joins.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 /// What one rank has. FormatError, IoError.
 formats::StoredTensor open_part(const Joins& joins, const Part& part);
@@ -22,4 +23,4 @@ bool copies_agree(const Joins& joins, std::size_t item);
 /// How far copies may be apart, relative to their size.
 double tolerance_of_copies(std::string_view dtype);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

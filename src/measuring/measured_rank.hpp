@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "measuring/choose_mode.hpp"
+#include "measuring/floor.hpp"
 #include "measuring/precision.hpp"
 #include "measuring/statistics_difference.hpp"
 #include "measuring/tensor_factors.hpp"
@@ -16,13 +17,13 @@
 #include "measuring/traits.hpp"
 #include "pairing/paired_rank.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 struct MeasuredRank : PairedRank {
   Mode mode = Mode::statistics;
   MeasureTraits measure_traits;
   /// What recorders make of sums; null where these count as they are.
-  std::shared_ptr<const diagnosis::StatisticsPrecision> precision;
+  std::shared_ptr<const measuring::StatisticsPrecision> precision;
   std::vector<TensorMetrics> metrics;            // one a row in tensor mode, else empty
   std::shared_ptr<const TensorFactors> factors;  // of tensors, of both sides; null: none have any
   std::uint32_t entries_reached = UINT32_MAX;    // of the target; rows of those behind are left out (--first)
@@ -33,9 +34,9 @@ struct MeasuredRank : PairedRank {
   /// Of one statistic; `missing` for a row without partner, and for one that is left out.
   ValueDifference difference(const Pair& row, std::size_t statistic) const {
     if (!row.matched() || is_left_out(row)) return {.kind = DifferenceKind::missing};
-    return compare::difference(target_item(row).statistics[statistic], target.pool,
-                               golden_item(row).statistics[statistic], golden.pool, measure_traits);
+    return measuring::difference(target_item(row).statistics[statistic], target.pool,
+                                 golden_item(row).statistics[statistic], golden.pool, measure_traits);
   }
 };
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

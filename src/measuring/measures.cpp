@@ -7,7 +7,7 @@
 
 #include "tensor/dtype.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::measuring {
 namespace {
 
 using dump::Item;
@@ -213,4 +213,4 @@ double number_of(const Side& side, const Item& item, Statistic which) {
   return value.present ? value.value : NAN;
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::measuring

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "dump/side.hpp"
+#include "measuring/floor.hpp"
 #include "measuring/precision.hpp"
 #include "tensor/difference.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::measuring {
 
 inline constexpr double kSingleRoundoff = 0x1p-24;  // of float32
 inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -55,4 +56,4 @@ std::uint64_t elements_of(std::string_view shape);
 /// The number of a recorded statistic: booleans count as 0 and 1; NaN where there is none.
 double number_of(const dump::Side& side, const dump::Item& item, dump::Statistic which);
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::measuring

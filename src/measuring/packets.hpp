@@ -2,19 +2,20 @@
 // Rows that were measured in another process.
 #pragma once
 
+#include "measuring/floor.hpp"
 #include "measuring/tensor_rows.hpp"
 #include "support/packet.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::measuring {
 
 void carry(auto& packet, Carried<Measure> auto& measure) {
   packet(measure.n, measure.e, measure.b, measure.gain, measure.norm_target, measure.norm_golden,
          measure.known, measure.blind);
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::measuring
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 void carry(auto& packet, Carried<TensorMetrics> auto& metrics) {
   packet(metrics.status, metrics.is_scalar, metrics.value, metrics.measure, metrics.messages,
@@ -25,4 +26,4 @@ void carry(auto& packet, Carried<MeasuredRows> auto& measured) {
   packet(measured.rows, measured.first, measured.metrics);
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

@@ -14,7 +14,7 @@
 #include "pairing/roles.hpp"
 #include "tensor/dtype.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::measuring {
 namespace {
 
 using dump::Item;
@@ -323,4 +323,4 @@ std::vector<std::string> StatisticsPrecision::limits() const {
   return out;
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::measuring

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "dump/side.hpp"
+#include "measuring/floor.hpp"
 #include "tensor/dtype.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::measuring {
 
 /// Differences up to these say nothing.
 struct Tolerance {
@@ -80,4 +81,4 @@ class StatisticsPrecision {
   std::array<std::array<Learnt, kDecades>, kTypes> learnt_;
 };
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::measuring

@@ -16,7 +16,7 @@
 #include "tensor/convert.hpp"
 #include "tensor/dtype.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 namespace {
 
 std::optional<std::uint64_t> word_of(std::string_view text) {
@@ -56,4 +56,4 @@ void show_scalar_xors_as_numbers(Side& side) {
   }
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

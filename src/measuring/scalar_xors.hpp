@@ -3,11 +3,12 @@
 // number's bits.
 #pragma once
 
+#include "measuring/floor.hpp"
 #include "pairing/side.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 /// Brings them into the Python tool's form. Nothing happens to a side whose checksums are not made by xor.
 void show_scalar_xors_as_numbers(Side& side);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

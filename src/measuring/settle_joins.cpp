@@ -22,7 +22,7 @@
 #include "measuring/precision.hpp"
 #include "pairing/joins.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 namespace {
 
 using Axes = std::vector<std::int64_t>;
@@ -146,7 +146,7 @@ std::pair<std::optional<Way>, std::optional<Way>> ways_that_meet(const Holding& 
 }
 
 double number_or_nan(const dump::StatisticValues& statistics, std::size_t which) {
-  return number_of(statistics[which]).value_or(NAN);
+  return number_in(statistics[which]).value_or(NAN);
 }
 
 double norm_of(const dump::StatisticValues& statistics) {
@@ -161,7 +161,7 @@ bool within(double a, double b, double tolerance) {
 /// Are two ranks' numbers those of one value, but for rounding?
 bool agree(const dump::StatisticValues& a, const dump::StatisticValues& b, double tolerance) {
   for (const std::size_t which : {kMax, kMin, kNorm}) {
-    if (!number_of(a[which]) || !number_of(b[which])) continue;
+    if (!number_in(a[which]) || !number_in(b[which])) continue;
     if (!within(number_or_nan(a, which), number_or_nan(b, which), tolerance)) return false;
   }
   return true;
@@ -279,7 +279,7 @@ class JoinSettler {
     if (one.sums.contains(content_of(ours))) return true;
     const Holding other = holding(row, 1 - side);
     const bool whole = !other.is_split() || other.same;
-    const diagnosis::Tolerance tolerance = tolerance_of(row);
+    const measuring::Tolerance tolerance = tolerance_of(row);
     if (whole && is_copy_of(ours, other.statistics.front(), kClose + tolerance.norm)) return false;
     if (item(row, side).state == dump::State::output && one.holds_shards[item(row, side).api]) return true;
     if (!whole || adds_up(ours, other, kClose + tolerance.mean)) return true;
@@ -333,20 +333,20 @@ class JoinSettler {
   }
 
   /// How well the recorded numbers of a row are known.
-  diagnosis::Tolerance tolerance_of(std::size_t row) const {
+  measuring::Tolerance tolerance_of(std::size_t row) const {
     return precision_.of(sides_[0].side, item(row, 0), sides_[1].side, item(row, 1));
   }
 
   /// What is computed of rounded numbers is the other side's, if it is within their rounding.
   static Value as_exact_as_told(const Value& joined, const std::vector<Value>& values, const Item& other,
-                                std::size_t which, const diagnosis::Tolerance& tolerance) {
+                                std::size_t which, const measuring::Tolerance& tolerance) {
     const double rounding = 0x1p-22 + (which == kNorm ? tolerance.norm : which == kMean ? tolerance.mean : 0);
-    const std::optional<double> ours = number_of(joined);
+    const std::optional<double> ours = number_in(joined);
     const Value recorded = other.statistics[which];
-    const std::optional<double> theirs = number_of(recorded);
+    const std::optional<double> theirs = number_in(recorded);
     if (!ours || !theirs) return joined;
     double scale = std::fabs(*theirs);
-    for (const Value& value : values) scale = std::max(scale, std::fabs(*number_of(value)));
+    for (const Value& value : values) scale = std::max(scale, std::fabs(*number_in(value)));
     return std::fabs(*ours - *theirs) <= rounding * scale ? recorded : joined;
   }
 
@@ -385,7 +385,7 @@ class JoinSettler {
   }
 
   MeasuredRank& result_;
-  diagnosis::StatisticsPrecision precision_;  // of what each rank recorded
+  measuring::StatisticsPrecision precision_;  // of what each rank recorded
   std::array<One, 2> sides_;
 };
 
@@ -415,4 +415,4 @@ void settle_joins(MeasuredRank& result) {
   JoinSettler(result).settle();
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

@@ -4,9 +4,10 @@
 // not.
 #pragma once
 
+#include "measuring/floor.hpp"
 #include "measuring/measured_rank.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 /// Before rows are paired by what entries do: items that are called alike on both sides get the shape of the
 /// whole where their ranks' shapes make it up.
@@ -17,4 +18,4 @@ void guess_whole_shapes(PairedRank& result);
 /// copies are not equal.
 void settle_joins(MeasuredRank& result);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

@@ -10,7 +10,7 @@
 #include "dump/names.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 namespace {
 
 using Kind = DifferenceKind;
@@ -136,4 +136,4 @@ double relative_fraction(const ValueDifference& difference) {
   return difference.relative_infinite ? kInfinity : difference.relative_percent / 100;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

@@ -4,11 +4,12 @@
 
 #include <cstdint>
 
+#include "measuring/floor.hpp"
 #include "measuring/traits.hpp"
 #include "pairing/side.hpp"
 #include "report/table.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 /// What a difference cell says: a number, or one of the texts.
 enum class DifferenceKind : std::uint8_t { zero, number, nan, inf, neg_inf, differ, missing };
@@ -33,4 +34,4 @@ report::Cell relative_cell(const ValueDifference& difference);
 /// difference prints as `inf` or `-inf`; NaN where there is no number to judge.
 double relative_fraction(const ValueDifference& difference);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

@@ -10,7 +10,7 @@
 #include "measuring/precision.hpp"
 #include "pairing/alignment.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 namespace {
 
 bool is_sum(std::size_t statistic) {
@@ -18,7 +18,7 @@ bool is_sum(std::size_t statistic) {
 }
 
 double number(const Side& side, const Item& item, std::size_t statistic) {
-  return diagnosis::number_of(side, item, static_cast<Statistic>(statistic));
+  return measuring::number_of(side, item, static_cast<Statistic>(statistic));
 }
 
 bool has_finite_elements(const Side& side, const Item& item) {
@@ -34,12 +34,12 @@ bool is_known(const Side& side, const Item& item, std::size_t statistic) {
 }
 
 void learn_precision(MeasuredRank& result) {
-  std::vector<std::uint32_t> golden_item(result.target.items.size(), diagnosis::kNone);
+  std::vector<std::uint32_t> golden_item(result.target.items.size(), pairing::kNone);
   for (const Pair& row : result.rows) {
     if (row.matched()) golden_item[row.target] = row.golden;
   }
   result.precision =
-      std::make_shared<const diagnosis::StatisticsPrecision>(result.target, result.golden, golden_item);
+      std::make_shared<const measuring::StatisticsPrecision>(result.target, result.golden, golden_item);
 }
 
 SumDifference sum_difference(const MeasuredRank& result, const Pair& row, std::size_t statistic) {
@@ -51,17 +51,17 @@ SumDifference sum_difference(const MeasuredRank& result, const Pair& row, std::s
   const double ours = number(result.target, item, statistic);
   const double theirs = number(result.golden, golden, statistic);
   if (!std::isfinite(ours) || !std::isfinite(theirs)) return SumDifference::unknown;
-  const diagnosis::Tolerance tolerance = result.precision->of(result.target, item, result.golden, golden);
+  const measuring::Tolerance tolerance = result.precision->of(result.target, item, result.golden, golden);
   double allowed = tolerance.norm * theirs;
   if (statistic == kMean) {
-    const auto elements = static_cast<double>(diagnosis::elements_of(result.golden.text(golden.shape)));
+    const auto elements = static_cast<double>(measuring::elements_of(result.golden.text(golden.shape)));
     const double rms = number(result.golden, golden, kNorm) / std::sqrt(elements);
     // The mean of elements that cancel is the sum of their roundings.
-    const double rounded = diagnosis::unit_roundoff(result.golden.text(golden.dtype));
+    const double rounded = measuring::unit_roundoff(result.golden.text(golden.dtype));
     const double of_rms = std::max(tolerance.mean_sum, rounded);
     allowed = tolerance.mean * std::fabs(theirs) + (std::isfinite(rms) ? of_rms * rms : 0);
   }
   return std::fabs(ours - theirs) <= allowed ? SumDifference::rounded : SumDifference::counts;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

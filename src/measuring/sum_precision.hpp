@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "measuring/floor.hpp"
 #include "measuring/measured_rank.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 /// Was the statistic recorded, and is it, of a sum, no overflow in the recorder: infinite or undefined though
 /// every element is finite?
@@ -25,4 +26,4 @@ void learn_precision(MeasuredRank& result);
 /// By the result's precision; without one everything counts.
 SumDifference sum_difference(const MeasuredRank& result, const Pair& row, std::size_t statistic);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

@@ -13,7 +13,7 @@
 #include "support/error.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 namespace {
 
 using formats::StoredTensor;
@@ -189,4 +189,4 @@ formats::StoredTensor multiplied(const StoredTensor& tensor, const TensorFactors
   return formats::store(*elements, tensor.storage->name());
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

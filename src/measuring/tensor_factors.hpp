@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "formats/stored_tensor.hpp"
+#include "measuring/floor.hpp"
 #include "support/rule_file.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 enum class FactorSide : std::uint8_t { target, golden };
 
@@ -59,4 +60,4 @@ struct FactorNotes {
 formats::StoredTensor multiplied(const formats::StoredTensor& tensor, const TensorFactors::Named& named,
                                  std::optional<std::int64_t>& valid_rows, FactorNotes& notes);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

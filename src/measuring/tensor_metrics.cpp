@@ -19,7 +19,7 @@
 #include "tensor/difference.hpp"
 #include "tensor/element_feed.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 namespace {
 
 using formats::ElementReader;
@@ -355,7 +355,7 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
   }
   const tensor::Difference difference =
       run(target, golden, work_type(target.dtype, golden.dtype, traits), elements);
-  metrics.measure = diagnosis::measure(difference);
+  metrics.measure = measuring::measure(difference);
   if (difference.nonfinite_mismatch > 0 ||
       (!traits.infinities_without_sign && difference.infinity_sign_mismatch > 0)) {
     metrics.status = MetricStatus::not_applicable;
@@ -376,4 +376,4 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
   return metrics;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

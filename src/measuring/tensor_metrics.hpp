@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "formats/stored_tensor.hpp"
+#include "measuring/floor.hpp"
 #include "measuring/measures.hpp"
 #include "measuring/traits.hpp"
 #include "pairing/side.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 /// Order of the metric columns.
 enum Metric { kCosine, kEucDist, kMaxAbs, kMaxRelative, kOneThousandth, kFiveThousandths, kMetrics };
@@ -32,7 +33,7 @@ struct TensorMetrics {
   /// A 0-d tensor: only kMaxAbs and kMaxRelative are computed, the others print `unsupported`.
   bool is_scalar = false;
   std::array<double, kMetrics> value{};     // NaN prints `Nan`
-  diagnosis::Measure measure;               // of all elements, whatever the status
+  measuring::Measure measure;               // of all elements, whatever the status
   std::vector<std::string> messages;        // whole sentences; what made it fail comes last
   std::vector<std::string> not_multiplied;  // factors that could not be applied, and why
   /// The tensors could not be compared although there was data to compare: never a silent pass.
@@ -64,4 +65,4 @@ std::int64_t sum_of_integers(const formats::StoredTensor& tensor);
 /// Twelve decimals as the Python tool rounds.
 double round_12(double value);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

@@ -13,7 +13,7 @@
 #include "support/parallel.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 namespace {
 
 const char kNoTargetFile[] = "NPU does not have data file.";
@@ -385,4 +385,4 @@ std::optional<std::int64_t> TensorRows::valid_rows(const Item& item) const {
   return found->second;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "measuring/bytes_ahead.hpp"
+#include "measuring/floor.hpp"
 #include "measuring/measured_rank.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::measuring {
 
 /// What rows were found to be in another place.
 struct MeasuredRows {
@@ -66,4 +67,4 @@ class TensorRows {
   std::map<std::uint32_t, std::string> groups_unread_;          // and why they are not known
 };
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

@@ -2,7 +2,9 @@
 // What can be otherwise in measuring, for the sake of the Python tool; the defaults are our way.
 #pragma once
 
-namespace msprobe::compare {
+#include "measuring/floor.hpp"
+
+namespace msprobe::measuring {
 
 struct MeasureTraits {
   bool compares_spelling = false;        // statistics: equal numbers of other spelling (0.0, -0.0) differ
@@ -16,4 +18,4 @@ struct MeasureTraits {
   bool numbers_only = false;             // statistics: no difference but between numbers, no x / 0
 };
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::measuring

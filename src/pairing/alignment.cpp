@@ -15,7 +15,7 @@
 #include "support/text_pool.hpp"
 #include "support/wrapper_names.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::pairing {
 namespace {
 
 using dump::Api;
@@ -490,4 +490,4 @@ std::vector<std::uint32_t> pair_items(const Side& target, const Side& golden, co
   return partners;
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::pairing

@@ -10,7 +10,7 @@
 #include "dump/construct_json.hpp"
 #include "dump/side.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::pairing {
 
 inline constexpr std::uint32_t kNone = UINT32_MAX;
 
@@ -58,4 +58,4 @@ std::vector<std::uint32_t> pair_items(const dump::Side& target, const dump::Side
 /// `layers.0.norm` of `Module.layers.0.norm.Norm.forward.0`; empty for entries that are no module's.
 std::string_view module_path(std::string_view entry);
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::pairing

@@ -11,7 +11,7 @@
 #include "support/error.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 namespace {
 
 constexpr std::string_view kWrapped = "_fsdp_wrapped_module.";
@@ -352,4 +352,4 @@ Matching match_consistent(Side& target, Side& golden, Backend backend, const Pai
   return matching;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

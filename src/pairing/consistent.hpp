@@ -10,7 +10,7 @@
 #include "pairing/matching.hpp"
 #include "pairing/side.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 /// What trained.
 enum class Backend { fsdp, megatron };
@@ -21,4 +21,4 @@ std::optional<Backend> backend_from_name(std::string_view name);
 /// conflict.
 Matching match_consistent(Side& target, Side& golden, Backend backend, const PairingTraits& traits);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 namespace {
 
 constexpr std::uint32_t kNoNumber = UINT32_MAX;
@@ -102,4 +102,4 @@ std::vector<Pair> pair_in_step(const std::vector<std::uint32_t>& target_keys,
   return pairs;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

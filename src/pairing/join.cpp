@@ -12,7 +12,7 @@
 #include "support/text.hpp"
 #include "tensor/dtype.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 namespace {
 
 std::uint32_t hash_of(std::string_view text) {
@@ -208,4 +208,4 @@ bool dtypes_match(std::string_view target, std::string_view golden, const Rules&
          in_one_set(rules.dtype_classes, target, golden);
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

@@ -9,7 +9,7 @@
 
 #include "pairing/matching.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 /// Keys of one side: an item's key is that of its entry and what its own name adds.
 class EntryKeys {
@@ -68,4 +68,4 @@ inline constexpr std::uint32_t kNoKey = UINT32_MAX;
 std::vector<Pair> pair_in_step(const std::vector<std::uint32_t>& target_keys,
                                const std::vector<std::uint32_t>& golden_keys, bool keep_surplus);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

@@ -11,7 +11,7 @@
 #include "support/error.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 namespace {
 
 /// Entries of a rank by name, and the items of one of them.
@@ -133,4 +133,4 @@ JoinedSides join_sides(std::vector<RankSide>&& ranks) {
   return SideJoiner(std::move(ranks)).join();
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

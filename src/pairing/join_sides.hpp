@@ -9,7 +9,7 @@
 #include "pairing/joins.hpp"
 #include "pairing/side.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 struct RankSide {
   std::int64_t number = 0;
@@ -24,4 +24,4 @@ struct JoinedSides {
 };
 JoinedSides join_sides(std::vector<RankSide>&& ranks);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

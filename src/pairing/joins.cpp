@@ -8,7 +8,7 @@
 #include <map>
 #include <system_error>
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 using dump::kMax;
 using dump::kMean;
@@ -69,7 +69,7 @@ double rounded(double value, const Precision& precision) {
   return std::fabs(near) > precision.largest ? std::copysign(HUGE_VAL, value) : near;
 }
 
-std::optional<double> number_of(const Value& value) {
+std::optional<double> number_in(const Value& value) {
   if (value.kind == ValueKind::real) return value.real;
   if (value.kind == ValueKind::integer) return static_cast<double>(value.integer);
   return std::nullopt;
@@ -90,8 +90,8 @@ bool near(double main, double other) {
 
 bool same_statistics(const dump::StatisticValues& a, const dump::StatisticValues& b) {
   for (std::size_t which = 0; which < kStatistics; ++which) {
-    const std::optional<double> main = number_of(a[which]);
-    const std::optional<double> other = number_of(b[which]);
+    const std::optional<double> main = number_in(a[which]);
+    const std::optional<double> other = number_in(b[which]);
     if (!main || !other) continue;
     const bool exact = which == kMax || which == kMin;
     if (exact ? *main != *other : !near(*main, *other)) return false;
@@ -105,10 +105,10 @@ std::optional<Value> join_statistic(std::size_t which, std::span<const Value> va
   double sum = 0;
   double elements = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::optional<double> number = number_of(values[i]);
+    const std::optional<double> number = number_in(values[i]);
     if (!number) return std::nullopt;
-    if (which == kMax && *number > *number_of(result)) result = values[i];
-    if (which == kMin && *number < *number_of(result)) result = values[i];
+    if (which == kMax && *number > *number_in(result)) result = values[i];
+    if (which == kMin && *number < *number_in(result)) result = values[i];
     const double weight = weights.empty() ? 1 : weights[i];
     sum += which == kNorm ? *number * *number : share == Share::sums ? *number : *number * weight;
     elements += weight;
@@ -148,4 +148,4 @@ std::vector<double> weights_of(const Joins& joins, std::span<const Part> parts) 
   return weights;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

@@ -13,7 +13,7 @@
 #include "dump/side.hpp"
 #include "pairing/side.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 /// How the ranks of a group hold a value.
 enum class Share : std::uint8_t {
@@ -81,7 +81,7 @@ std::optional<Precision> precision_of(std::string_view dtype);
 double rounded(double value, const Precision& precision);
 
 /// A statistic that is a number.
-std::optional<double> number_of(const Value& value);
+std::optional<double> number_in(const Value& value);
 
 /// Max and Min are equal, Mean and Norm agree to a millionth; what is no number agrees with everything.
 bool same_statistics(const dump::StatisticValues& a, const dump::StatisticValues& b);
@@ -97,4 +97,4 @@ std::optional<std::vector<std::int64_t>> axes_of(std::string_view shape);
 /// How many elements the shards have, where they differ in that; else empty.
 std::vector<double> weights_of(const Joins& joins, std::span<const Part> parts);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

@@ -15,7 +15,7 @@
 #include "support/error.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 namespace {
 
 using Parts = std::vector<std::string_view>;
@@ -33,7 +33,7 @@ std::string join(const Parts& parts, std::size_t begin, std::size_t end) {
 }
 
 /// One entry and where it stands.
-struct Place {
+struct ModelPlace {
   bool valid = false;      // its name has the parts that the rules need
   std::string scope;       // layers, the framework's function, the operation
   std::string type;        // class of a module, name of an operation
@@ -105,13 +105,13 @@ class Places {
   }
 
   std::size_t size() const { return places_.size(); }
-  const Place& at(std::size_t i) const { return places_[i]; }
+  const ModelPlace& at(std::size_t i) const { return places_[i]; }
 
  private:
   std::string_view name(std::uint32_t api) const { return side_.text(side_.apis[api].name); }
 
-  Place locate(std::string_view entry) const {
-    Place place;
+  ModelPlace locate(std::string_view entry) const {
+    ModelPlace place;
     const Parts parts = dump::split(entry);
     const std::size_t count = parts.size();
     if (count < 4 || count > kMostParts) return place;
@@ -171,18 +171,18 @@ class Places {
   /// ParallelTransformer the numbers count from its smallest one.
   void renumber_layers() {
     std::unordered_map<std::string, std::uint64_t> smallest;  // by `{scope of the transformer}.layers`
-    for (const Place& place : places_) {
+    for (const ModelPlace& place : places_) {
       if (place.valid && place.type == "ParallelTransformer")
         smallest.emplace(place.scope + ".layers", std::numeric_limits<std::uint64_t>::max());
     }
     if (smallest.empty()) return;
-    for (const Place& place : places_) {
+    for (const ModelPlace& place : places_) {
       each_layer(place.scope, smallest,
                  [](std::size_t, std::size_t, std::uint64_t number, std::uint64_t& least) {
                    least = std::min(least, number);
                  });
     }
-    for (Place& place : places_) {
+    for (ModelPlace& place : places_) {
       std::string renumbered;
       std::size_t copied = 0;
       each_layer(place.scope, smallest,
@@ -223,7 +223,7 @@ class Places {
   const Side& side_;
   const ModelPlaces& model_;
   bool repeats_module_;
-  std::vector<Place> places_;
+  std::vector<ModelPlace> places_;
 };
 
 /// A side's model: its layers, and the entries at each of them.
@@ -232,7 +232,7 @@ class PlaceTree {
   explicit PlaceTree(const Places& places) : order_(places.size(), 0) {
     nodes_.emplace_back().type = "TopLayer";
     for (std::uint32_t i = 0; i < places.size(); ++i) {
-      const Place& place = places.at(i);
+      const ModelPlace& place = places.at(i);
       if (place.valid) insert(place, i);
     }
   }
@@ -263,7 +263,7 @@ class PlaceTree {
     return key.append(name);
   }
 
-  void insert(const Place& place, std::uint32_t api) {
+  void insert(const ModelPlace& place, std::uint32_t api) {
     const Parts parts = dump::split(place.scope);
     std::uint32_t node = 0;
     for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -300,7 +300,7 @@ std::pair<std::size_t, const std::string*> find_rule(const LayerMapping& mapping
 
 /// The golden entry at the place that the mapping makes of a target entry's.
 std::uint32_t find_partner(const PlaceTree& target, const PlaceTree& golden, const LayerMapping& mapping,
-                           const Place& place, std::uint32_t api) {
+                           const ModelPlace& place, std::uint32_t api) {
   const Parts parts = dump::split(place.scope);
   std::uint32_t from = 0;
   std::uint32_t to = 0;
@@ -353,4 +353,4 @@ std::vector<std::uint32_t> map_layers(const Side& target, const ModelPlaces& tar
   return partners;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

@@ -13,7 +13,7 @@
 #include "pairing/matching.hpp"
 #include "pairing/side.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 /// Where a side's entries stand: construct.json and stack.json.
 struct ModelPlaces {
@@ -33,4 +33,4 @@ std::vector<std::uint32_t> map_layers(const Side& target, const ModelPlaces& tar
                                       const Side& golden, const ModelPlaces& golden_places,
                                       const LayerMapping& mapping, const PairingTraits& traits);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

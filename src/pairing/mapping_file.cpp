@@ -11,7 +11,7 @@
 #include "support/text.hpp"
 #include "support/yaml_document.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 namespace {
 
 using NodeKind = YamlDocument::Kind;
@@ -252,4 +252,4 @@ void append_mapping_line(std::string& out, std::string_view from, std::string_vi
   out += '\n';
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

@@ -14,7 +14,7 @@
 
 #include "support/byte_source.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 /// A flat mapping, in the order of the file.
 class NameMapping {
@@ -66,4 +66,4 @@ LayerMapping read_layer_mapping(const ByteSource& file);
 /// Appends one line of a flat mapping that these readers, and those of Python, give back as it is.
 void append_mapping_line(std::string& out, std::string_view from, std::string_view to);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

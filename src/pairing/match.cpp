@@ -17,7 +17,7 @@
 #include "pairing/roles.hpp"
 #include "support/error.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 struct Mapping {
   NameMapping names;      // data, cell
@@ -139,13 +139,13 @@ class Matcher {
     Matching matching = by_method(check);
     // Rows that the user names stay as they are.
     if (options_.method == Method::data || traits_.roles_by_place ||
-        !diagnosis::pairs_by_role(target_, golden_)) {
+        !pairing::pairs_by_role(target_, golden_)) {
       return matching;
     }
     pair_by_role(matching.pairs);
     Matching settled = finish_pairs(target_, golden_, std::move(matching.pairs), rules_,
                                     options_.method == Method::layer ? DtypeCheck::none : check);
-    if (diagnosis::gives_gradients_otherwise(target_, golden_)) settle_no_gradients(settled);
+    if (pairing::gives_gradients_otherwise(target_, golden_)) settle_no_gradients(settled);
     settled.alignment = matching.alignment;
     return settled;
   }
@@ -174,11 +174,11 @@ class Matcher {
     for (Pair& pair : matching.pairs) {
       if (pair.golden != kUnmatched) used[pair.golden] = true;
       if (pair.reason == Unmatched::item_missing &&
-          diagnosis::is_no_gradient(target_, target_.items[pair.target]))
+          pairing::is_no_gradient(target_, target_.items[pair.target]))
         pair.reason = Unmatched::nothing;
     }
     for (std::size_t i = 0; i < used.size(); ++i) {
-      if (!used[i] && diagnosis::is_no_gradient(golden_, golden_.items[i])) --matching.golden_only;
+      if (!used[i] && pairing::is_no_gradient(golden_, golden_.items[i])) --matching.golden_only;
     }
   }
 
@@ -196,7 +196,7 @@ class Matcher {
       partner = gradients.partner(api, partner);
       if (partner == kUnmatched) continue;
       const auto [state, roles] =
-          diagnosis::by_role(target_, target_.apis[api], golden_, golden_.apis[partner]);
+          pairing::by_role(target_, target_.apis[api], golden_, golden_.apis[partner]);
       std::vector<Pair*> of_state;
       for (std::size_t i = begin; i < end; ++i) {
         if (target_.items[pairs[i].target].state == state) of_state.push_back(&pairs[i]);
@@ -269,9 +269,9 @@ class Matcher {
     const auto table = [](const dump::ConstructBeside* construct) {
       return construct == nullptr ? nullptr : &construct->table();
     };
-    const auto alignment = std::make_shared<const diagnosis::Alignment>(
-        diagnosis::align(target_, golden_, table(constructs_.target), table(constructs_.golden)));
-    const std::vector<std::uint32_t> partners = diagnosis::pair_items(target_, golden_, *alignment);
+    const auto alignment = std::make_shared<const pairing::Alignment>(
+        pairing::align(target_, golden_, table(constructs_.target), table(constructs_.golden)));
+    const std::vector<std::uint32_t> partners = pairing::pair_items(target_, golden_, *alignment);
     std::vector<Pair> pairs;
     pairs.reserve(partners.size());
     for (std::uint32_t t = 0; t < partners.size(); ++t) {
@@ -441,4 +441,4 @@ Matching match(const Side& target, const Side& golden, const MatchOptions& optio
   return Matcher(target, golden, options, traits, rules, constructs).run();
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

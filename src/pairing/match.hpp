@@ -8,7 +8,7 @@
 #include "dump/construct_json.hpp"
 #include "pairing/matching.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 enum class Method {
   exact,  // by row name; call numbers of backward entries count by order of appearance (recomputation)
@@ -47,4 +47,4 @@ bool same_calls(const Side& target, const Side& golden);
 Matching match(const Side& target, const Side& golden, const MatchOptions& options,
                const PairingTraits& traits, const Rules& rules, const Constructs& constructs = {});
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

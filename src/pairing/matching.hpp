@@ -11,7 +11,7 @@
 #include "pairing/rules.hpp"
 #include "pairing/side.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 inline constexpr std::uint32_t kUnmatched = UINT32_MAX;
 
@@ -51,7 +51,7 @@ struct Matching {
   std::vector<Pair> pairs;        // every target item, in target order (several times where keys repeat)
   std::uint64_t golden_only = 0;  // reference items without a partner; they give no row, or one of their own
   bool conflict = false;          // no order keeps that of both sides: rows stand in that of the target
-  std::shared_ptr<const diagnosis::Alignment> alignment;  // by what entries do and where, if not by name
+  std::shared_ptr<const pairing::Alignment> alignment;  // by what entries do and where, if not by name
 };
 
 /// What can be otherwise, for the sake of the Python tool; the defaults are our way.
@@ -84,4 +84,4 @@ enum class DtypeCheck {
 bool dtypes_match(std::string_view target, std::string_view golden, const Rules& rules,
                   DtypeCheck check = DtypeCheck::groups);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

@@ -8,7 +8,7 @@
 #include "support/error.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 namespace {
 
 /// Of a module; real ones stay far below, and looking for parts of a name takes time.
@@ -147,4 +147,4 @@ std::string python_fuzzy_name(std::string_view name) {
   return out;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

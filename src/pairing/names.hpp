@@ -11,7 +11,7 @@
 #include "pairing/mapping_file.hpp"
 #include "pairing/matching.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 /// `Functional.add` of `Functional.add.0.forward.input.0`.
 std::string_view operation_of(std::string_view name);
@@ -55,4 +55,4 @@ std::string without_call(std::string_view name);
 /// A row's name as the Python tool shortens it for its fuzzy match.
 std::string python_fuzzy_name(std::string_view name);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace msprobe::diagnosis {
+namespace msprobe::pairing {
 namespace {
 
 /// Lower case, without the marks of operators (`__add__`, `__iadd__`, `__radd__`) and of work in place
@@ -282,4 +282,4 @@ bool only_writes(std::string_view operation) {
   return std::find(std::begin(kWriters), std::end(kWriters), operation) != std::end(kWriters);
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::pairing

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace msprobe::diagnosis {
+namespace msprobe::pairing {
 
 enum class Nature {
   ordinary,
@@ -45,4 +45,4 @@ bool only_writes(std::string_view operation);
 /// One that may work in place, and whose gradient is that of its output, but for a factor by element.
 bool is_activation(std::string_view operation);
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::pairing

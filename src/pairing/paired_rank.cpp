@@ -3,18 +3,17 @@
 
 #include <unordered_map>
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 namespace {
 
 /// By a mapping: entries belong together if rows of theirs do; of several partners the first counts. Entries
 /// without rows go by name.
-diagnosis::Alignment alignment_of_rows(const PairedRank& rank) {
-  diagnosis::Alignment alignment;
-  alignment.golden_of.assign(rank.target.apis.size(), diagnosis::kNone);
-  alignment.target_of.assign(rank.golden.apis.size(), diagnosis::kNone);
+pairing::Alignment alignment_of_rows(const PairedRank& rank) {
+  pairing::Alignment alignment;
+  alignment.golden_of.assign(rank.target.apis.size(), pairing::kNone);
+  alignment.target_of.assign(rank.golden.apis.size(), pairing::kNone);
   const auto pair = [&](std::uint32_t ours, std::uint32_t theirs) {
-    if (alignment.golden_of[ours] != diagnosis::kNone || alignment.target_of[theirs] != diagnosis::kNone)
-      return;
+    if (alignment.golden_of[ours] != pairing::kNone || alignment.target_of[theirs] != pairing::kNone) return;
     alignment.golden_of[ours] = theirs;
     alignment.target_of[theirs] = ours;
   };
@@ -30,7 +29,7 @@ diagnosis::Alignment alignment_of_rows(const PairedRank& rank) {
     if (const auto found = empty.find(rank.target.text(rank.target.apis[i].name)); found != empty.end())
       pair(i, found->second);
   }
-  alignment.golden_only = diagnosis::golden_only_of(alignment.target_of);
+  alignment.golden_only = pairing::golden_only_of(alignment.target_of);
   return alignment;
 }
 
@@ -38,8 +37,8 @@ diagnosis::Alignment alignment_of_rows(const PairedRank& rank) {
 
 void align_entries(PairedRank& rank, bool mapped) {
   if (rank.alignment) return;
-  rank.alignment = std::make_shared<const diagnosis::Alignment>(
-      mapped ? alignment_of_rows(rank) : diagnosis::align(rank.target, rank.golden));
+  rank.alignment = std::make_shared<const pairing::Alignment>(
+      mapped ? alignment_of_rows(rank) : pairing::align(rank.target, rank.golden));
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

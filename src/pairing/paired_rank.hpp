@@ -16,7 +16,7 @@
 #include "pairing/matching.hpp"
 #include "pairing/side.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 struct PairedRank {
   std::string step;                   // label of the step folder; empty unless several steps were compared
@@ -30,7 +30,7 @@ struct PairedRank {
   std::shared_ptr<const dump::ConstructBeside> target_construct;  // null for what has none
   std::shared_ptr<const dump::ConstructBeside> golden_construct;
   /// Which entries belong together: what made the rows, or what align_entries() found; null without either.
-  std::shared_ptr<const diagnosis::Alignment> alignment;
+  std::shared_ptr<const pairing::Alignment> alignment;
   std::vector<Pair> rows;  // in target order; some have no target item
   std::uint64_t golden_only = 0;
   bool checksums_lost = false;  // no row has one, and all count as different (the Python tool's fuzzy match)
@@ -61,4 +61,4 @@ void mark_other_names(PairedRank& rank, OtherName mark, const NameOf& name_of) {
   }
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

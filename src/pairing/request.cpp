@@ -9,7 +9,7 @@
 #include "support/error.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 Request::Request(const std::string& path) : path_(path) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
@@ -36,4 +36,4 @@ bool Request::flag(const char* key, bool otherwise) const {
   return found->get<bool>();
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

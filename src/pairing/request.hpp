@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 class Request {
  public:
@@ -23,4 +23,4 @@ class Request {
   nlohmann::json json_;
 };
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

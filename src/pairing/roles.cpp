@@ -10,7 +10,7 @@
 #include "pairing/operations.hpp"
 #include "support/ascii.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::pairing {
 namespace {
 
 using dump::Api;
@@ -170,4 +170,4 @@ std::string place_text(const Side& side, const Item& item) {
   return text;
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::pairing

@@ -12,7 +12,7 @@
 
 #include "dump/side.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::pairing {
 
 /// Two that both record theirs: calls have other forms, which says nothing.
 bool of_other_frameworks(const dump::Side& target, const dump::Side& golden);
@@ -53,4 +53,4 @@ struct RolePartners {
 RolePartners by_role(const dump::Side& target, const dump::Api& ours, const dump::Side& golden,
                      const dump::Api& theirs);
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::pairing

@@ -9,7 +9,7 @@
 #include "support/rule_file.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 namespace {
 
 using RuleKind = RuleFile::Kind;
@@ -126,4 +126,4 @@ Rules load_rules(const std::string& path) {
   return rules;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

@@ -10,7 +10,7 @@
 
 #include "dump/communication.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 struct Thresholds {
   double ratio_input_above = 0;
@@ -45,4 +45,4 @@ Rules default_rules();
 /// anything that is not a rule or not of its type.
 Rules load_rules(const std::string& path);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

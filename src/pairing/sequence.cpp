@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace msprobe::diagnosis {
+namespace msprobe::pairing {
 namespace {
 
 constexpr std::uint64_t kWorkAlways = std::uint64_t{1} << 24;
@@ -212,4 +212,4 @@ void SequenceAligner::follow(const Way& way, const Kept& kept) {
   std::reverse(matches_.begin() + static_cast<std::ptrdiff_t>(first), matches_.end());
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::pairing

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace msprobe::diagnosis {
+namespace msprobe::pairing {
 
 struct SequenceMatch {
   std::uint32_t a = 0;
@@ -52,4 +52,4 @@ class SequenceAligner {
   std::vector<SequenceMatch> matches_;
 };
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::pairing

@@ -4,7 +4,7 @@
 
 #include "dump/side.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::pairing {
 
 using dump::Api;
 using dump::Classified;
@@ -22,4 +22,4 @@ using dump::ValueClass;
 using dump::ValueKind;
 using enum dump::Statistic;
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::pairing

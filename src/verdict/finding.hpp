@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace msprobe::compare {
+#include "verdict/floor.hpp"
+
+namespace msprobe::verdict {
 
 enum class Verdict : std::uint8_t { pass, warning, error };
 std::string_view verdict_name(Verdict verdict);
@@ -74,4 +76,4 @@ class Findings {
   std::uint32_t bits_ = 0;
 };
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::verdict

@@ -12,7 +12,7 @@
 
 #include "measuring/sum_precision.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::verdict {
 namespace {
 
 std::string_view dtype_of_candidate(const RankResult& result, const Pair& row) {
@@ -164,4 +164,4 @@ std::optional<Rule> decisive_rule(const Findings& findings) {
   return decisive;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::verdict

@@ -12,13 +12,14 @@
 #include "measuring/measured_rank.hpp"
 #include "pairing/rules.hpp"
 #include "verdict/finding.hpp"
+#include "verdict/floor.hpp"
 #include "verdict/traits.hpp"
 
 namespace msprobe::diagnosis {
 struct RankDiagnosis;
 }
 
-namespace msprobe::compare {
+namespace msprobe::verdict {
 
 /// The verdicts on a rank's rows.
 struct Judgement {
@@ -49,4 +50,4 @@ std::optional<Rule> decisive_rule(const Findings& findings);
 /// The words of a finding, without its level.
 std::string words_of(Rule rule, const RankResult& result, std::size_t row);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::verdict

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verdict/traits.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::verdict {
 
 RankTraits python_rank_traits() {
   RankTraits traits;
@@ -51,4 +51,4 @@ RankTraits python_rank_traits() {
   return traits;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::verdict

@@ -7,8 +7,9 @@
 
 #include "measuring/traits.hpp"
 #include "pairing/matching.hpp"
+#include "verdict/floor.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::verdict {
 
 struct JudgeTraits {
   bool tells_unmatched = true;             // rows without partner are warnings
@@ -43,4 +44,4 @@ struct RankTraits {
 /// Those of the Python tool 26.x: --python-rules.
 RankTraits python_rank_traits();
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::verdict

@@ -16,7 +16,7 @@
 #include "support/parallel.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::verdict {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -310,8 +310,8 @@ class Judge {
     if (target().text(item.shape) != "[]") return false;
     MeasureTraits measure = rank_.measure_traits;
     if (measure.numbers_only) measure = {};  // texts count here, and 1 is 1.0
-    const ValueDifference difference = compare::difference(item.statistics[kMax], target().pool,
-                                                           bench.statistics[kMax], golden().pool, measure);
+    const ValueDifference difference = measuring::difference(item.statistics[kMax], target().pool,
+                                                             bench.statistics[kMax], golden().pool, measure);
     return difference.kind != DifferenceKind::zero;
   }
 
@@ -469,4 +469,4 @@ Judgement judge(const MeasuredRank& rank, const JudgeTraits& traits, const Rules
   return judgement;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::verdict

@@ -19,18 +19,18 @@ namespace {
 using namespace msprobe;
 
 void compare_with_itself(const ByteSource& json) {
-  static const compare::Rules rules = compare::default_rules();
-  compare::RankResult result;
+  static const pairing::Rules rules = pairing::default_rules();
+  verdict::RankResult result;
   result.target = dump::load_side(json);
   result.golden = dump::load_side(json);
-  result.mode = result.target.has_md5 ? compare::Mode::md5 : compare::Mode::statistics;
-  const compare::Matching matching =
-      compare::match(result.target, result.golden, {}, {.pairs_by_name = true}, rules);
+  result.mode = result.target.has_md5 ? measuring::Mode::md5 : measuring::Mode::statistics;
+  const pairing::Matching matching =
+      pairing::match(result.target, result.golden, {}, {.pairs_by_name = true}, rules);
   if (matching.pairs.size() < result.target.items.size()) throw std::logic_error("an item without a row");
   result.rows = matching.pairs;
-  compare::learn_precision(result);
-  result.judgement = compare::judge(result, result.traits.judge, rules);
-  const compare::RankRows table(std::make_shared<const compare::RankResult>(std::move(result)));
+  measuring::learn_precision(result);
+  result.judgement = verdict::judge(result, result.traits.judge, rules);
+  const compare::RankRows table(std::make_shared<const verdict::RankResult>(std::move(result)));
   std::vector<report::Cell> cells;
   report::Scratch scratch;
   for (std::size_t i = 0; i < table.rows(); ++i) {

@@ -24,13 +24,13 @@ void attempt(Use&& use) {
 }
 
 void use_names(const ByteSource& file) {
-  const compare::NameMapping mapping = compare::read_name_mapping(file);
+  const pairing::NameMapping mapping = pairing::read_name_mapping(file);
   std::string again;
-  for (const auto& [from, to] : mapping.entries()) compare::append_mapping_line(again, from, to);
-  const compare::NameMapping back = compare::read_name_mapping(*memory_source(again));
+  for (const auto& [from, to] : mapping.entries()) pairing::append_mapping_line(again, from, to);
+  const pairing::NameMapping back = pairing::read_name_mapping(*memory_source(again));
   if (back.entries() != mapping.entries())
     throw std::logic_error("a mapping that does not come back as it was");
-  compare::CellNames(mapping, "t.yaml", {})("Cell.fc1.fc2.Dense.forward.0");
+  pairing::CellNames(mapping, "t.yaml", {})("Cell.fc1.fc2.Dense.forward.0");
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   set_log_level(LogLevel::quiet);
   const auto file = fuzz_input(data, size);
   attempt([&] { use_names(*file); });
-  attempt([&] { compare::read_api_mapping(*file); });
-  attempt([&] { compare::read_layer_mapping(*file); });
+  attempt([&] { pairing::read_api_mapping(*file); });
+  attempt([&] { pairing::read_layer_mapping(*file); });
   return 0;
 }

@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return dump::load_side(*memory_source(std::vector<std::byte>(bytes.begin(), bytes.end())));
   }();
   try {
-    const auto floor = compare::noise_of_unstable_calls(*fuzz_input(data, size), golden);
+    const auto floor = diagnosis::noise_of_unstable_calls(*fuzz_input(data, size), golden);
     for (std::uint32_t i = 0; i < golden.items.size(); ++i) {
       const diagnosis::Noise noise = (*floor)(i);
       if (!(noise.error >= 0 && noise.error <= 1) || !(noise.growth >= 0) || !(noise.element >= 0))

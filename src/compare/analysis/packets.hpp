@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compare/analysis/rank_differences.hpp"
+#include "compare/floor.hpp"
 #include "dump/communication_packet.hpp"
 #include "support/packet.hpp"
 

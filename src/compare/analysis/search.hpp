@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare/analysis/rank_differences.hpp"
+#include "compare/floor.hpp"
 
 namespace msprobe::compare {
 

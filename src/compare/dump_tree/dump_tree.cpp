@@ -107,7 +107,7 @@ void load_merged(PairedRank& result, const RankPair& pair, const LoadOptions& ta
 /// The table of free_benchmark in a rank's folder that has no dump, or nothing.
 std::string unstable_calls_in(const std::string& folder) {
   std::error_code ignored;
-  const std::string csv = folder + "/" + std::string(kUnstableCalls);
+  const std::string csv = folder + "/" + std::string(diagnosis::kUnstableCalls);
   return std::filesystem::exists(csv, ignored) ? csv : std::string();
 }
 
@@ -235,8 +235,8 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   for (MeasuredRows& rows : measured) {
     if (tensors) tensors->take(std::move(rows));
   }
-  std::unique_ptr<NoiseFloor> noise;
-  if (past != nullptr && pair.noise) noise = noise_floor(*pair.noise, rank.golden, traits.measure);
+  std::unique_ptr<diagnosis::NoiseFloor> noise;
+  if (past != nullptr && pair.noise) noise = diagnosis::noise_floor(*pair.noise, rank.golden, traits.measure);
   const auto finish_tensors = [&] {
     if (!tensors) return;
     const Stage stage(stage_of(pair, "tensors measured"));

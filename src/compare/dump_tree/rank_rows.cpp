@@ -289,7 +289,7 @@ bool RankRows::shares_no_statistic(const Pair& row) const {
   for (std::size_t i = 0; i < dump::kStatistics; ++i) {
     if (is_known(result_->target, ours, i) && is_known(result_->golden, theirs, i)) return false;
   }
-  return diagnosis::elements_of(result_->target.text(ours.shape)) > 0;
+  return measuring::elements_of(result_->target.text(ours.shape)) > 0;
 }
 
 RowFacts RankRows::facts(std::size_t index) const {

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "compare/floor.hpp"
 #include "compare/rows.hpp"
 #include "measuring/tensor_metrics.hpp"
 

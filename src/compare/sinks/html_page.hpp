@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compare/floor.hpp"
 #include "compare/sinks/report_data.hpp"
 #include "compare/sinks/sink.hpp"
 

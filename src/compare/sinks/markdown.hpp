@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "compare/floor.hpp"
 #include "compare/sinks/sink.hpp"
 
 namespace msprobe::compare {

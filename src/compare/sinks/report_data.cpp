@@ -57,7 +57,7 @@ std::vector<std::pair<std::uint64_t, std::uint32_t>> items_without_row(const Ran
   }
   std::vector<std::pair<std::uint64_t, std::uint32_t>> alone;
   const auto add = [&](std::uint32_t number, std::uint32_t after, bool own) {
-    const std::uint64_t ahead = after == diagnosis::kNone ? 0 : std::uint64_t{after} + 1;
+    const std::uint64_t ahead = after == pairing::kNone ? 0 : std::uint64_t{after} + 1;
     const Api& api = golden.apis[number];
     for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
       if (own || !used[i]) alone.emplace_back(ahead, i);
@@ -65,9 +65,9 @@ std::vector<std::pair<std::uint64_t, std::uint32_t>> items_without_row(const Ran
   };
   const std::vector<std::uint32_t>& partners = result.alignment->target_of;
   for (std::uint32_t api = 0; api < partners.size(); ++api) {
-    if (partners[api] != diagnosis::kNone) add(api, partners[api], false);
+    if (partners[api] != pairing::kNone) add(api, partners[api], false);
   }
-  for (const diagnosis::GoldenOnly& one : result.alignment->golden_only) add(one.golden, one.after, true);
+  for (const pairing::GoldenOnly& one : result.alignment->golden_only) add(one.golden, one.after, true);
   std::stable_sort(alone.begin(), alone.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   return alone;
@@ -330,7 +330,7 @@ class Packer {
   /// Something the reference alone has, of an entry that both have: maybe by another name.
   bool is_within_common(const Line& line) const {
     return line.golden_only &&
-           result_.alignment->target_of[result_.golden.items[line.golden].api] != diagnosis::kNone;
+           result_.alignment->target_of[result_.golden.items[line.golden].api] != pairing::kNone;
   }
 
   static void add_name(std::string_view text, const Side& side, const Item* item, Block::Cells& cells,

@@ -40,7 +40,7 @@ ReportEntries::ReportEntries(const RankResult& result)
   of_rows_ = names_.size();
   if (!result.diagnosis || !result.alignment) return;
   // Another entry of the target may have the name.
-  for (const diagnosis::GoldenOnly& one : result.alignment->golden_only) {
+  for (const pairing::GoldenOnly& one : result.alignment->golden_only) {
     golden_[one.golden] = static_cast<std::uint32_t>(names_.size());
     names_.push_back(result.golden.text(result.golden.apis[one.golden].name));
   }
@@ -66,8 +66,8 @@ std::uint32_t ReportEntries::of_golden(std::uint32_t api) {
 
 std::uint32_t ReportEntries::of_partner(std::uint32_t golden_api) {
   const std::uint32_t target = result_.alignment->target_of[golden_api];
-  return target == diagnosis::kNone ? of_golden(golden_api)
-                                    : number(result_.target.text(result_.target.apis[target].name));
+  return target == pairing::kNone ? of_golden(golden_api)
+                                  : number(result_.target.text(result_.target.apis[target].name));
 }
 
 void ReportEntries::place(const dump::ConstructTable& construct, const dump::ConstructTable& golden) {
@@ -148,8 +148,8 @@ void ReportEntries::find_golden_flow(const dump::ConstructTable& golden) {
   };
   const auto known = [&](std::uint32_t api) {
     const std::uint32_t target = result_.alignment->target_of[api];
-    return target == diagnosis::kNone ? golden_[api]
-                                      : find(result_.target.text(result_.target.apis[target].name));
+    return target == pairing::kNone ? golden_[api]
+                                    : find(result_.target.text(result_.target.apis[target].name));
   };
   for (const diagnosis::FlowEdge& edge :
        diagnosis::flow_edges(result_.golden, compound_modules(result_.golden, golden))) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "compare/floor.hpp"
+
 namespace msprobe::compare {
 
 /// What a reader looks for, first: `named` is what the page speaks of.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
+#include "compare/floor.hpp"
 #include "compare/sinks/sink.hpp"
 
 namespace msprobe::compare {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/floor.hpp"
 #include "compare/sinks/sink.hpp"
 #include "report/writers.hpp"
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compare/floor.hpp"
 #include "compare/rows.hpp"
 #include "pairing/side.hpp"
 #include "support/byte_source.hpp"

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "compare/floor.hpp"
+
 namespace msprobe::compare {
 
 /// Numbers and ranges as they are typed: `0,2-5`. Holds every number if it is empty.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnosis/floor.hpp"
 #include "dump/entry.hpp"
 #include "formats/stored_tensor.hpp"
 #include "tensor/dtype.hpp"

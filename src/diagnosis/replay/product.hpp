@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "diagnosis/floor.hpp"
 #include "diagnosis/replay/operation.hpp"
 
 namespace msprobe::diagnosis::replay {

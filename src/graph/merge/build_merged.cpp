@@ -45,7 +45,7 @@ std::map<std::int64_t, std::string> steps_of(const std::string& folder) {
 struct MergedGraph {
   MergedSource source;
   dump::Side items;
-  std::shared_ptr<compare::Joins> joins;  // null: the items are put together already
+  std::shared_ptr<pairing::Joins> joins;  // null: the items are put together already
 };
 
 /// Reading and merging counts for half of the work.
@@ -149,7 +149,7 @@ class MergedRun {
       const GraphPair pair(
           {target.source, target.source.own_tree(), std::move(target.items), nullptr, nullptr, target.joins},
           {golden.source, golden.source.own_tree(), std::move(golden.items), nullptr, nullptr, golden.joins},
-          task, pair_options, compare::default_rules(), job_.history(place.rank));
+          task, pair_options, pairing::default_rules(), job_.history(place.rank));
       if (target.joins && task != ComparedBy::structure) {
         target.source.follow(target.joins, pair.result().target);
         golden.source.follow(golden.joins, pair.result().golden);

@@ -71,7 +71,7 @@ struct MadeEntry {
   SplitContent split;
 };
 
-void add_parts(compare::Joins& joins, const SplitContent& split, const MergeGraph& graph, NodeIndex index,
+void add_parts(pairing::Joins& joins, const SplitContent& split, const MergeGraph& graph, NodeIndex index,
                const std::unordered_map<const MergeRank*, std::uint32_t>& numbers) {
   const MergeNode& node = graph.node(index);
   const Joint* const joint = node.joint ? node.joint.get() : node.peers.get();
@@ -112,14 +112,14 @@ dump::Side merged_items(const MergedSource& source) {
 
 SplitItems split_items(const MergedSource& source, const std::vector<MergeRank>& ranks) {
   const MergeGraph& graph = source.graph();
-  std::vector<compare::Joins::Rank> names;
+  std::vector<pairing::Joins::Rank> names;
   std::unordered_map<const MergeRank*, std::uint32_t> numbers;
   for (const MergeRank& rank : ranks) {
     numbers[&rank] = static_cast<std::uint32_t>(names.size());
     names.push_back({rank.number, rank.graph.folder + "/dump_tensor_data"});
   }
   SplitItems split;
-  split.joins = std::make_shared<compare::Joins>(std::move(names));
+  split.joins = std::make_shared<pairing::Joins>(std::move(names));
   EntryFile file(graph.main_rank().graph);
   std::vector<MadeEntry> entries(kNodesOfBlock);
   by_blocks(

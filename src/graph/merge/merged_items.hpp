@@ -17,7 +17,7 @@ dump::Side merged_items(const MergedSource& source);
 /// Those of the first ranks, beside what the other ranks hold.
 struct SplitItems {
   dump::Side items;
-  std::shared_ptr<compare::Joins> joins;
+  std::shared_ptr<pairing::Joins> joins;
 };
 SplitItems split_items(const MergedSource& source, const std::vector<MergeRank>& ranks);
 

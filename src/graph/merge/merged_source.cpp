@@ -51,7 +51,7 @@ std::optional<std::string> MergedSource::tensor_folder() const {
   return graph_->main_rank().graph.tensor_folder();
 }
 
-void MergedSource::follow(std::shared_ptr<const compare::Joins> joins, const dump::Side& items) {
+void MergedSource::follow(std::shared_ptr<const pairing::Joins> joins, const dump::Side& items) {
   joins_ = std::move(joins);
   first_items_.assign(tree_.size(), UINT32_MAX);
   for (const dump::Api& api : items.apis) {

@@ -30,7 +30,7 @@ class MergedSource final : public NodeSource {
   std::int64_t rank() const { return graph_->rank(); }
   const MergeGraph& graph() const { return *graph_; }
   /// From now on the data is put together as a comparison of the items decided.
-  void follow(std::shared_ptr<const compare::Joins> joins, const dump::Side& items);
+  void follow(std::shared_ptr<const pairing::Joins> joins, const dump::Side& items);
   /// The node of the graph that became this one of the tree.
   NodeIndex origin(model_tree::NodeIndex node) const { return origins_[node]; }
 
@@ -43,7 +43,7 @@ class MergedSource final : public NodeSource {
   bool first_rank_levels_ = false;
   model_tree::ModelTree tree_;
   std::vector<NodeIndex> origins_;  // by node of the tree
-  std::shared_ptr<const compare::Joins> joins_;
+  std::shared_ptr<const pairing::Joins> joins_;
   std::vector<std::uint32_t> first_items_;  // by node of the tree; UINT32_MAX: it has none
 };
 

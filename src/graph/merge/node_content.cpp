@@ -26,10 +26,10 @@ using dump::Side;
 using dump::Value;
 using dump::ValueKind;
 
-using compare::Decision;
-using compare::number_of;
-using compare::precision_of;
-using compare::Share;
+using pairing::Decision;
+using pairing::number_in;
+using pairing::precision_of;
+using pairing::Share;
 
 std::string text_of(const Value& value) {
   return value.kind == ValueKind::integer ? std::to_string(value.integer) : python_repr(value.real);
@@ -122,7 +122,7 @@ class Joiner {
 
   void join(std::size_t number, const Decision& decision) {
     const Item& item = side().items[number];
-    const std::optional<compare::Precision> precision = precision_of(side().text(item.dtype));
+    const std::optional<pairing::Precision> precision = precision_of(side().text(item.dtype));
     if (!precision || others_.empty()) return;
     std::vector<const Item*> items = {&item};
     bool same = true;
@@ -144,14 +144,14 @@ class Joiner {
     std::vector<double> weights;
     if (decided) {
       const auto all = decisions_.joins->parts(decisions_.first + number);
-      std::vector<compare::Part> parts;
+      std::vector<pairing::Part> parts;
       for (std::size_t i = 0; i < all.size(); i += decision.block) parts.push_back(all[i]);
-      weights = compare::weights_of(*decisions_.joins, parts);
+      weights = pairing::weights_of(*decisions_.joins, parts);
     }
     for (std::size_t which = 0; which < dump::kStatistics; ++which) {
       std::vector<Value> values;
       for (const Item* each : items) values.push_back(each->statistics[which]);
-      std::optional<Value> whole = compare::join_statistic(which, values, weights, decision.share);
+      std::optional<Value> whole = pairing::join_statistic(which, values, weights, decision.share);
       if (!whole) continue;
       if (whole->kind == ValueKind::missing) {
         put(number, which, "null");
@@ -159,7 +159,7 @@ class Joiner {
       }
       // What is compared keeps its digits.
       if (precision->digits != 0 && !decided)
-        whole = Value::of(compare::rounded(*number_of(*whole), *precision));
+        whole = Value::of(pairing::rounded(*number_in(*whole), *precision));
       put(number, which, text_of(*whole));
       joined_.sentences.push_back(sentence(number, which, values, weights, decision.share, text_of(*whole)));
     }
@@ -206,7 +206,7 @@ class Joiner {
     if (output == sums.items.end()) return;
     for (std::size_t which = 0; which < dump::kStatistics; ++which) {
       const Value value = output->statistics[which];
-      if (number_of(value)) put(number, which, text_of(value));
+      if (number_in(value)) put(number, which, text_of(value));
     }
     joined_.sentences.push_back(fmt::format("The output of this data is merged from {}", sums.name(*output)));
   }
@@ -233,7 +233,7 @@ class Joiner {
 
 bool same_statistics(const Side& a, const Item& a_item, const Side& b, const Item& b_item) {
   return !precision_of(a.text(a_item.dtype)) || !precision_of(b.text(b_item.dtype)) ||
-         compare::same_statistics(a_item.statistics, b_item.statistics);
+         pairing::same_statistics(a_item.statistics, b_item.statistics);
 }
 
 std::optional<NodeContent> content_of(const MergeNode& node, std::string_view name) {

@@ -42,7 +42,7 @@ bool same_statistics(const dump::Side& a, const dump::Item& a_item, const dump::
 
 /// What the comparison found of how the ranks hold the items of a node.
 struct Decisions {
-  const compare::Joins* joins = nullptr;
+  const pairing::Joins* joins = nullptr;
   std::size_t first = 0;  // item of the node
 };
 

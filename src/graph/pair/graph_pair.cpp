@@ -29,14 +29,14 @@
 namespace msprobe::graph {
 namespace {
 
-using compare::kUnmatched;
-using compare::Pair;
-using compare::RankResult;
-using compare::Verdict;
 using model_tree::kNoNode;
 using model_tree::ModelTree;
 using model_tree::NodeIndex;
 using model_tree::NodeType;
+using pairing::kUnmatched;
+using pairing::Pair;
+using verdict::RankResult;
+using verdict::Verdict;
 
 NodeEntries entries_of(const ModelTree& tree, const dump::Side& side) {
   NodeEntries entries(tree.size(), kNoEntry);
@@ -204,9 +204,9 @@ class JudgedSource final : public LinkedSource {
   bool as_release8_;
 };
 
-compare::Mode mode_of(ComparedBy task) {
-  if (task == ComparedBy::md5) return compare::Mode::md5;
-  return task == ComparedBy::tensors ? compare::Mode::tensor : compare::Mode::statistics;
+measuring::Mode mode_of(ComparedBy task) {
+  if (task == ComparedBy::md5) return measuring::Mode::md5;
+  return task == ComparedBy::tensors ? measuring::Mode::tensor : measuring::Mode::statistics;
 }
 
 const dump::ConstructTable* table_of(const dump::ConstructBeside* construct) {
@@ -227,7 +227,7 @@ PairTraits python_pair_traits() {
                        .unjudged_collections_pass = true,
                        .empty_differs = true,
                        .python_texts = true,
-                       .rank = compare::python_rank_traits()};
+                       .rank = verdict::python_rank_traits()};
   traits.rank.measure.numbers_only = true;
   traits.rank.judge.finite_growth_only = false;
   traits.rank.judge.null_says_nothing = true;
@@ -236,14 +236,14 @@ PairTraits python_pair_traits() {
 }
 
 ComparedBy compared_by(const dump::Side& target, const dump::Side& golden) {
-  const compare::Mode mode = compare::choose_mode(target, golden);
+  const measuring::Mode mode = measuring::choose_mode(target, golden);
   if (target.header.task == "structure") return ComparedBy::structure;
-  if (mode == compare::Mode::tensor) return ComparedBy::tensors;
-  return mode == compare::Mode::md5 ? ComparedBy::md5 : ComparedBy::statistics;
+  if (mode == measuring::Mode::tensor) return ComparedBy::tensors;
+  return mode == measuring::Mode::md5 ? ComparedBy::md5 : ComparedBy::statistics;
 }
 
 GraphPair::GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const PairOptions& options,
-                     const compare::Rules& rules, diagnosis::RankHistory* past)
+                     const pairing::Rules& rules, diagnosis::RankHistory* past)
     : options_(options), task_(task), target_tree_(target.tree), golden_tree_(golden.tree) {
   result_.mode = mode_of(task_);
   result_.traits = options_.traits.rank;
@@ -283,10 +283,10 @@ void GraphPair::pair_nodes(const GraphSide& target, const GraphSide& golden) {
     pairs_ = pair_calls(trees, traits.tells_counts, traits.across_ranks, may_pair);
   } else if (options_.pairing == NodePairing::layers) {
     pairs_ = pair_entries(trees, layer_partners(target.construct, golden.construct));
-  } else if (traits.pairs_by_name || compare::same_calls(result_.target, result_.golden)) {
+  } else if (traits.pairs_by_name || pairing::same_calls(result_.target, result_.golden)) {
     pairs_ = pair_names(trees, traits.same_ancestors, may_pair);
   } else {
-    result_.alignment = std::make_shared<const diagnosis::Alignment>(diagnosis::align(
+    result_.alignment = std::make_shared<const pairing::Alignment>(pairing::align(
         result_.target, result_.golden, table_of(target.construct), table_of(golden.construct)));
     pairs_ = pair_aligned(trees, result_.alignment->golden_of);
   }
@@ -295,12 +295,12 @@ void GraphPair::pair_nodes(const GraphSide& target, const GraphSide& golden) {
 std::vector<std::uint32_t> GraphPair::layer_partners(const dump::ConstructBeside* target,
                                                      const dump::ConstructBeside* golden) const {
   const auto places = [&](const dump::Side& side, const dump::ConstructBeside* construct) {
-    compare::ModelPlaces found = compare::read_model_places(side, construct);
+    pairing::ModelPlaces found = pairing::read_model_places(side, construct);
     if (options_.traits.old_stacks_only) found.stacks = {};
     return found;
   };
   std::vector<std::uint32_t> partners =
-      compare::map_layers(result_.target, places(result_.target, target), result_.golden,
+      pairing::map_layers(result_.target, places(result_.target, target), result_.golden,
                           places(result_.golden, golden), options_.layers, options_.traits.rank.pairing);
   // Names of too few parts have no place; they go by themselves.
   constexpr std::size_t kPartsOfPlace = 4;
@@ -313,7 +313,7 @@ std::vector<std::uint32_t> GraphPair::layer_partners(const dump::ConstructBeside
   return partners;
 }
 
-void GraphPair::compare_items(const compare::Rules& rules, diagnosis::RankHistory* past) {
+void GraphPair::compare_items(const pairing::Rules& rules, diagnosis::RankHistory* past) {
   std::vector<std::uint32_t> golden_of(result_.target.apis.size(), kUnmatched);
   for (NodeIndex node = 0; node < target_entries_.size(); ++node) {
     const NodeIndex partner = pairs_.golden_of[node];
@@ -323,17 +323,17 @@ void GraphPair::compare_items(const compare::Rules& rules, diagnosis::RankHistor
   }
   pair_items(result_, golden_of, options_.traits.items_by_position);
   tell_other_names();
-  compare::settle_joins(result_);
-  std::optional<compare::TensorRows> tensors;
-  compare::BytesAhead uncounted(nullptr, 1, 0);
-  if (result_.mode == compare::Mode::tensor) {
+  measuring::settle_joins(result_);
+  std::optional<measuring::TensorRows> tensors;
+  measuring::BytesAhead uncounted(nullptr, 1, 0);
+  if (result_.mode == measuring::Mode::tensor) {
     tensors.emplace(result_, uncounted);
     tensors->finish(options_.print_rows);
   }
-  if (!options_.traits.rank.judge.sums_as_recorded) compare::learn_precision(result_);
-  result_.judgement = compare::judge(result_, result_.traits.judge, rules);
+  if (!options_.traits.rank.judge.sums_as_recorded) measuring::learn_precision(result_);
+  result_.judgement = verdict::judge(result_, result_.traits.judge, rules);
   if (past == nullptr) return;
-  compare::align_entries(result_, options_.pairing != NodePairing::automatic);
+  pairing::align_entries(result_, options_.pairing != NodePairing::automatic);
   diagnosis::DiagnosisOptions diagnosis;
   // Nobody recorded what goes into the operations of merged ranks as a whole.
   const bool merged = result_.target_joins || result_.golden_joins;
@@ -348,8 +348,8 @@ void GraphPair::tell_other_names() {
       options_.traits.rank.judge.merged_ranks)
     return;
   const auto mark =
-      options_.pairing == NodePairing::calls ? compare::OtherName::fuzzy : compare::OtherName::aligned;
-  compare::mark_other_names(result_, mark, [](const dump::Side& side, const dump::Item& item) {
+      options_.pairing == NodePairing::calls ? pairing::OtherName::fuzzy : pairing::OtherName::aligned;
+  pairing::mark_other_names(result_, mark, [](const dump::Side& side, const dump::Item& item) {
     return side.text(side.apis[item.api].name);
   });
 }

@@ -35,7 +35,7 @@ struct PairTraits {
   bool empty_differs = false;   // operations without defined result are errors where checksums count
   bool python_texts = false;    // blanks and TABs among the numbers
   bool same_arguments = false;  // partners have arguments of the same types and shapes (-fm: shapes)
-  compare::RankTraits rank;
+  verdict::RankTraits rank;
 };
 PairTraits python_pair_traits();
 
@@ -43,7 +43,7 @@ enum class NodePairing : std::uint8_t { automatic, calls, layers };
 
 struct PairOptions {
   NodePairing pairing = NodePairing::automatic;
-  compare::LayerMapping layers;
+  pairing::LayerMapping layers;
   bool print_rows = false;   // a line for each pair of tensors
   bool as_release8 = false;  // nodes and items say what those of releases 8.x do
   PairTraits traits;
@@ -56,7 +56,7 @@ struct GraphSide {
   dump::Side items;             // the data of nodes, by entries of their names
   const dump::ConstructBeside* construct = nullptr;
   const NodeSource* arguments = nullptr;  // whose types and shapes tell which nodes may pair; may be null
-  std::shared_ptr<compare::Joins> joins = nullptr;  // of merged ranks: what each holds of the items
+  std::shared_ptr<pairing::Joins> joins = nullptr;  // of merged ranks: what each holds of the items
 };
 
 ComparedBy compared_by(const dump::Side& target, const dump::Side& golden);
@@ -66,7 +66,7 @@ class GraphPair {
   /// Compares. Throws what the readers of tensors and of stack.json throw.
   /// `past`: given, it is judged where errors come from, as the next step of that rank.
   GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const PairOptions& options,
-            const compare::Rules& rules, diagnosis::RankHistory* past = nullptr);
+            const pairing::Rules& rules, diagnosis::RankHistory* past = nullptr);
   GraphPair(const GraphPair&) = delete;
   GraphPair& operator=(const GraphPair&) = delete;
 
@@ -75,13 +75,13 @@ class GraphPair {
   ComparedBy task() const { return task_; }
   std::uint32_t micro_steps() const;
   const std::vector<std::string>& warnings() const { return pairs_.warnings; }
-  const compare::RankResult& result() const { return result_; }
+  const verdict::RankResult& result() const { return result_; }
 
  private:
   void pair_nodes(const GraphSide& target, const GraphSide& golden);
   std::vector<std::uint32_t> layer_partners(const dump::ConstructBeside* target,
                                             const dump::ConstructBeside* golden) const;
-  void compare_items(const compare::Rules& rules, diagnosis::RankHistory* past);
+  void compare_items(const pairing::Rules& rules, diagnosis::RankHistory* past);
   /// Pairs of other names are told, unless the user named them.
   void tell_other_names();
 
@@ -92,8 +92,8 @@ class GraphPair {
   NodeEntries target_entries_;
   NodeEntries golden_entries_;
   NodePairs pairs_;
-  std::shared_ptr<compare::RankResult> shared_result_ = std::make_shared<compare::RankResult>();
-  compare::RankResult& result_ = *shared_result_;
+  std::shared_ptr<verdict::RankResult> shared_result_ = std::make_shared<verdict::RankResult>();
+  verdict::RankResult& result_ = *shared_result_;
   std::unique_ptr<const NodeSource> target_;
   std::unique_ptr<const NodeSource> golden_;
 };

@@ -14,12 +14,12 @@
 namespace msprobe::graph {
 namespace {
 
-using compare::kUnmatched;
-using compare::Unmatched;
 using dump::Api;
 using dump::Item;
 using dump::Side;
 using dump::State;
+using pairing::kUnmatched;
+using pairing::Unmatched;
 
 constexpr std::size_t kSections = 5;
 using ItemNumbers = std::vector<std::uint32_t>;
@@ -38,7 +38,7 @@ Sections sections_of(const Side& side, const Api& entry, Wanted&& wanted) {
 /// An argument that is given by name: `.input.dim`.
 bool is_keyword(const Side& side, const Item& item) {
   if (item.state != State::input) return false;
-  const diagnosis::Place place = diagnosis::place_of(side, item);
+  const pairing::Place place = pairing::place_of(side, item);
   return !place.front.empty() && !dump::is_digits(place.rest.substr(0, place.rest.find('.')));
 }
 
@@ -51,29 +51,29 @@ bool is_gradient(const Side& side, const Item& item) {
 
 }  // namespace
 
-void pair_items(compare::RankResult& result, const std::vector<std::uint32_t>& golden_of, bool by_position) {
+void pair_items(verdict::RankResult& result, const std::vector<std::uint32_t>& golden_of, bool by_position) {
   const Side& target = result.target;
   const Side& golden = result.golden;
-  diagnosis::Alignment alignment;
+  pairing::Alignment alignment;
   for (const std::uint32_t g : golden_of)
-    alignment.golden_of.push_back(g < golden.apis.size() ? g : diagnosis::kNone);
-  ItemNumbers partners = by_position ? ItemNumbers(target.items.size(), diagnosis::kNone)
-                                     : diagnosis::pair_items(target, golden, alignment);
+    alignment.golden_of.push_back(g < golden.apis.size() ? g : pairing::kNone);
+  ItemNumbers partners = by_position ? ItemNumbers(target.items.size(), pairing::kNone)
+                                     : pairing::pair_items(target, golden, alignment);
   // Gradients that have no partner of their shape have none.
-  const bool by_role = !by_position && diagnosis::gives_gradients_otherwise(target, golden);
+  const bool by_role = !by_position && pairing::gives_gradients_otherwise(target, golden);
   const auto is_left = [&](const Side& side, std::uint32_t i) {
     return !is_keyword(side, side.items[i]) && !(by_role && is_gradient(side, side.items[i]));
   };
   std::vector<bool> taken(golden.items.size());
   for (const std::uint32_t g : partners) {
-    if (g != diagnosis::kNone) taken[g] = true;
+    if (g != pairing::kNone) taken[g] = true;
   }
   constexpr std::size_t kTogether = 512;
   parallel_for((target.apis.size() + kTogether - 1) / kTogether, [&](std::size_t block) {
     for (std::size_t t = block * kTogether; t < std::min(target.apis.size(), (block + 1) * kTogether); ++t) {
       if (!alignment.has_golden(static_cast<std::uint32_t>(t))) continue;
       const Sections ours = sections_of(target, target.apis[t], [&](std::uint32_t i) {
-        return by_position || (partners[i] == diagnosis::kNone && is_left(target, i));
+        return by_position || (partners[i] == pairing::kNone && is_left(target, i));
       });
       const Sections theirs = sections_of(golden, golden.apis[golden_of[t]], [&](std::uint32_t i) {
         return by_position || (!taken[i] && is_left(golden, i));
@@ -87,9 +87,9 @@ void pair_items(compare::RankResult& result, const std::vector<std::uint32_t>& g
   result.rows.resize(target.items.size());
   for (std::uint32_t i = 0; i < partners.size(); ++i) {
     const bool alone = golden_of[target.items[i].api] == kUnmatched;
-    const Unmatched reason = partners[i] != diagnosis::kNone ? Unmatched::no
-                             : alone                         ? Unmatched::entry_missing
-                                                             : Unmatched::item_missing;
+    const Unmatched reason = partners[i] != pairing::kNone ? Unmatched::no
+                             : alone                       ? Unmatched::entry_missing
+                                                           : Unmatched::item_missing;
     result.rows[i] = {.target = i, .golden = partners[i], .reason = reason};
   }
 }

@@ -17,6 +17,6 @@ inline constexpr std::uint32_t kNoData = UINT32_MAX - 1;
 ///
 /// In each section items pair that are called alike, then, in their order, what is left but for keyword
 /// arguments; `by_position`: all in their order, whatever they are called.
-void pair_items(compare::RankResult& result, const std::vector<std::uint32_t>& golden_of, bool by_position);
+void pair_items(verdict::RankResult& result, const std::vector<std::uint32_t>& golden_of, bool by_position);
 
 }  // namespace msprobe::graph

@@ -45,7 +45,7 @@ RankPair::RankPair(const std::string& target, const std::string& golden, const G
   if (data.add_checksums) data.drop_checksums = false;
   for (LoadedRank& rank : ranks_) {
     if (data.add_checksums && !options.pair.traits.rank.judge.xors_as_written)
-      compare::show_scalar_xors_as_numbers(rank.items);
+      measuring::show_scalar_xors_as_numbers(rank.items);
     rank.source.emplace(rank.graph, data, options.overflow_check);
   }
   const RankSource target_arguments(ranks_[0].graph, {}, false);
@@ -53,7 +53,7 @@ RankPair::RankPair(const std::string& target, const std::string& golden, const G
   const bool by_arguments = options.pair.traits.same_arguments;
   pair_.emplace(side_of(ranks_[0], by_arguments ? &target_arguments : nullptr),
                 side_of(ranks_[1], by_arguments ? &golden_arguments : nullptr), task, options.pair,
-                compare::default_rules(), past);
+                pairing::default_rules(), past);
 }
 
 GraphSide RankPair::side_of(LoadedRank& rank, const NodeSource* arguments) {

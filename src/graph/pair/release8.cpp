@@ -20,15 +20,15 @@
 namespace msprobe::graph {
 namespace {
 
-using compare::DifferenceKind;
-using compare::MetricStatus;
-using compare::Mode;
-using compare::Pair;
-using compare::RankResult;
-using compare::TensorMetrics;
-using compare::ValueDifference;
 using dump::State;
 using dump::ValueKind;
+using measuring::DifferenceKind;
+using measuring::MetricStatus;
+using measuring::Mode;
+using measuring::TensorMetrics;
+using measuring::ValueDifference;
+using pairing::Pair;
+using verdict::RankResult;
 
 constexpr std::string_view kPass = "pass";
 constexpr std::string_view kDifferent = "Different";
@@ -91,9 +91,9 @@ dump::Value value_of(const dump::Side& side, const dump::Item& item, std::size_t
 
 ValueDifference difference_of(const RankResult& result, const Pair& row, std::size_t statistic) {
   if (!row.matched() || result.is_left_out(row)) return result.difference(row, statistic);
-  return compare::difference(value_of(result.target, result.target_item(row), statistic), result.target.pool,
-                             value_of(result.golden, result.golden_item(row), statistic), result.golden.pool,
-                             result.measure_traits);
+  return measuring::difference(
+      value_of(result.target, result.target_item(row), statistic), result.target.pool,
+      value_of(result.golden, result.golden_item(row), statistic), result.golden.pool, result.measure_traits);
 }
 
 class NodeJudge {
@@ -125,8 +125,8 @@ class NodeJudge {
     items([&](const dump::Item& item, const Pair& row, std::uint32_t) {
       if (!is_result(item) || (as_written_ && has_no_maximum(item))) return;
       if (row.matched()) {
-        for (std::size_t i = 0; i < compare::kStatistics; ++i) {
-          if (compare::sum_difference(result_, row, i) == compare::SumDifference::counts)
+        for (std::size_t i = 0; i < dump::kStatistics; ++i) {
+          if (measuring::sum_difference(result_, row, i) == measuring::SumDifference::counts)
             raise(worst, difference_of(result_, row, i), row);
         }
         if (!as_written_ && shapes_differ(item, result_.golden_item(row))) worst.set_most();
@@ -191,8 +191,8 @@ class NodeJudge {
   std::optional<double> ratio_of_row(const dump::Item& item, const Pair& row,
                                      const TensorMetrics& metrics) const {
     if (as_written_) {
-      if (!row.matched() || !metrics.has(compare::kOneThousandth)) return std::nullopt;
-      return metrics.value[compare::kOneThousandth];
+      if (!row.matched() || !metrics.has(measuring::kOneThousandth)) return std::nullopt;
+      return metrics.value[measuring::kOneThousandth];
     }
     if (!item.is_tensor) return std::nullopt;
     if (!row.matched() || metrics.failed || metrics.status == MetricStatus::shape_unmatched ||
@@ -200,8 +200,8 @@ class NodeJudge {
       return 0;
     if (metrics.status != MetricStatus::computed) return std::nullopt;
     constexpr double kThousandth = 0.001;
-    if (metrics.is_scalar) return metrics.value[compare::kMaxRelative] < kThousandth ? 1 : 0;
-    const double one = metrics.value[compare::kOneThousandth];
+    if (metrics.is_scalar) return metrics.value[measuring::kMaxRelative] < kThousandth ? 1 : 0;
+    const double one = metrics.value[measuring::kOneThousandth];
     return std::isnan(one) ? std::nullopt : std::optional(one);
   }
 
@@ -232,7 +232,7 @@ class NodeJudge {
 
 std::string difference_text(const ValueDifference& difference, bool as_written) {
   if (difference.kind != DifferenceKind::number || difference.is_integer)
-    return report::plain_text(compare::difference_cell(difference));
+    return report::plain_text(measuring::difference_cell(difference));
   const std::string text = rounded_text(difference.difference);
   return as_written && std::isinf(difference.difference) ? text + '\t' : text;
 }
@@ -259,13 +259,13 @@ std::string relative_text(const ValueDifference& difference) {
   if (difference.kind == DifferenceKind::inf || difference.kind == DifferenceKind::neg_inf ||
       (difference.kind == DifferenceKind::number && difference.relative_infinite))
     return "inf%";
-  return short_decimal(report::plain_text(compare::relative_cell(difference)));
+  return short_decimal(report::plain_text(measuring::relative_cell(difference)));
 }
 
 TextMembers difference_members(const RankResult& result, const Pair& row, bool as_written) {
   const bool is_blank = as_written && !row.matched();
   TextMembers out;
-  std::array<ValueDifference, compare::kStatistics> differences;
+  std::array<ValueDifference, dump::kStatistics> differences;
   for (std::size_t i = 0; i < differences.size(); ++i) {
     differences[i] = difference_of(result, row, i);
     const bool is_equal = differences[i].kind == DifferenceKind::zero;

@@ -15,7 +15,7 @@ namespace msprobe::graph {
 /// Of a node under test with items and a partner. By statistics the largest relative error of what it
 /// computes; by tensors how much smaller the least ratio of elements within a thousandth is behind it than
 /// before it; by checksums 1 if all are equal, else 0.
-Release8 release8_node(const compare::RankResult& result, const dump::Api& entry, bool as_written);
+Release8 release8_node(const verdict::RankResult& result, const dump::Api& entry, bool as_written);
 
 /// The worst of what a collection holds; `unjudged_pass`: holding nothing that was judged is the best.
 Release8 release8_collection(const std::vector<Release8>& held, bool by_checksums, bool unjudged_pass);
@@ -24,7 +24,7 @@ Release8 release8_collection(const std::vector<Release8>& held, bool by_checksum
 std::string index_text(const Release8& node);
 
 /// What is added to an item.
-TextMembers release8_members(const compare::RankResult& result, std::size_t row, const ItemText& item,
+TextMembers release8_members(const verdict::RankResult& result, std::size_t row, const ItemText& item,
                              bool as_written);
 
 }  // namespace msprobe::graph

@@ -12,11 +12,11 @@
 namespace msprobe::graph {
 namespace {
 
-using compare::DifferenceKind;
-using compare::Mode;
-using compare::Pair;
-using compare::RankResult;
-using compare::ValueDifference;
+using measuring::DifferenceKind;
+using measuring::Mode;
+using measuring::ValueDifference;
+using pairing::Pair;
+using verdict::RankResult;
 
 class MemberWriter {
  public:
@@ -34,7 +34,7 @@ class MemberWriter {
       put_verdict();
     }
     JsonWriter messages;
-    messages.value(compare::messages_of(result_, index_));
+    messages.value(verdict::messages_of(result_, index_));
     put("Err_message", messages.take());
     return std::move(out_);
   }
@@ -44,18 +44,18 @@ class MemberWriter {
   bool is_blank() const { return python_texts_ && !row_.matched(); }
 
   void put_differences() {
-    std::array<ValueDifference, compare::kStatistics> differences;
+    std::array<ValueDifference, dump::kStatistics> differences;
     for (std::size_t i = 0; i < differences.size(); ++i) differences[i] = result_.difference(row_, i);
     for (std::size_t i = 0; i < differences.size(); ++i)
       put(kDifferenceKeys[i], is_blank() ? " " : difference_text(differences[i]));
     for (std::size_t i = 0; i < differences.size(); ++i) {
       put(kRelativeKeys[i],
-          is_blank() ? " " : short_decimal(report::plain_text(compare::relative_cell(differences[i]))));
+          is_blank() ? " " : short_decimal(report::plain_text(measuring::relative_cell(differences[i]))));
     }
   }
 
   std::string difference_text(const ValueDifference& difference) const {
-    std::string text = report::plain_text(compare::difference_cell(difference));
+    std::string text = report::plain_text(measuring::difference_cell(difference));
     const bool infinite = difference.kind == DifferenceKind::number && std::isinf(difference.difference);
     return python_texts_ && infinite ? text + '\t' : text;
   }
@@ -71,7 +71,7 @@ class MemberWriter {
     put("Requires_grad Consistent", same ? "True" : "False");
   }
 
-  void put_verdict() { put("Result", std::string(compare::verdict_name(result_.verdict(index_)))); }
+  void put_verdict() { put("Result", std::string(verdict::verdict_name(result_.verdict(index_)))); }
 
   void put(std::string_view key, std::string text) { out_.emplace_back(key, std::move(text)); }
 
@@ -84,7 +84,7 @@ class MemberWriter {
 
 }  // namespace
 
-std::string metric_text(const compare::TensorMetrics& metrics, std::size_t metric) {
+std::string metric_text(const measuring::TensorMetrics& metrics, std::size_t metric) {
   // By status; of what is computed a scalar has not all.
   static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported", "shape unmatched",
                                                               "N/A", "N/A"};

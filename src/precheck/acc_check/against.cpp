@@ -37,8 +37,8 @@ AgainstResult check_against(const AgainstOptions& options, const Standards& stan
                                              entries_of(checks[1].dump_json)};
   const dump::ConstructBeside construct_a(checks[0].dump_json);
   const dump::ConstructBeside construct_b(checks[1].dump_json);
-  const diagnosis::Alignment alignment =
-      diagnosis::align(entries[0], entries[1], &construct_a.table(), &construct_b.table());
+  const pairing::Alignment alignment =
+      pairing::align(entries[0], entries[1], &construct_a.table(), &construct_b.table());
 
   AgainstResult result;
   RunnerPool runners;

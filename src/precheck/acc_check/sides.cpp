@@ -31,7 +31,7 @@ class EntryNames {
   }
   std::uint32_t find(const std::string& operation, Direction direction) const {
     const auto found = known_.find(operation + '.' + std::string(direction_word(direction)));
-    return found == known_.end() ? diagnosis::kNone : found->second;
+    return found == known_.end() ? pairing::kNone : found->second;
   }
 
  private:
@@ -44,14 +44,14 @@ WrongSide wrong_of(bool a, bool b) {
 
 class SidesBuilder {
  public:
-  SidesBuilder(const dump::Side& a, const dump::Side& b, const diagnosis::Alignment& alignment)
+  SidesBuilder(const dump::Side& a, const dump::Side& b, const pairing::Alignment& alignment)
       : b_(b), alignment_(alignment), names_{EntryNames(a), EntryNames(b)} {
     places_of_b_.resize(b.apis.size());
     std::uint32_t number = 0;
-    for (const diagnosis::GoldenOnly& alone : alignment.golden_only)
-      places_of_b_[alone.golden] = {alone.after == diagnosis::kNone ? 0 : alone.after + 1, ++number};
+    for (const pairing::GoldenOnly& alone : alignment.golden_only)
+      places_of_b_[alone.golden] = {alone.after == pairing::kNone ? 0 : alone.after + 1, ++number};
     for (std::uint32_t i = 0; i < b.apis.size(); ++i) {
-      if (alignment.target_of[i] != diagnosis::kNone) places_of_b_[i] = {alignment.target_of[i] + 1, 0};
+      if (alignment.target_of[i] != pairing::kNone) places_of_b_[i] = {alignment.target_of[i] + 1, 0};
     }
   }
 
@@ -86,17 +86,17 @@ class SidesBuilder {
 
   std::string partner_of(const std::string& operation) const {
     const std::uint32_t entry = names_[kA].find(operation, Direction::forward);
-    const std::uint32_t partner = entry == diagnosis::kNone ? entry : alignment_.golden_of[entry];
-    if (partner == diagnosis::kNone) return {};
+    const std::uint32_t partner = entry == pairing::kNone ? entry : alignment_.golden_of[entry];
+    if (partner == pairing::kNone) return {};
     const std::string_view name = b_.text(b_.apis[partner].name);
     return std::string(name.substr(0, name.rfind('.')));
   }
 
   PlaceInOrder place_of(const SidesRow& row, Direction direction) const {
-    PlaceInOrder place = {diagnosis::kNone, 0};
-    if (const std::uint32_t b = names_[kB].find(row.sides[kB].name, direction); b != diagnosis::kNone)
+    PlaceInOrder place = {pairing::kNone, 0};
+    if (const std::uint32_t b = names_[kB].find(row.sides[kB].name, direction); b != pairing::kNone)
       place = places_of_b_[b];
-    if (const std::uint32_t a = names_[kA].find(row.sides[kA].name, direction); a != diagnosis::kNone)
+    if (const std::uint32_t a = names_[kA].find(row.sides[kA].name, direction); a != pairing::kNone)
       place = std::min(place, PlaceInOrder{a + 1, 0});
     return place;
   }
@@ -107,7 +107,7 @@ class SidesBuilder {
       std::array<bool, 2> there = {};
       for (const std::size_t side : {kA, kB})
         there[side] = !row.sides[side].name.empty() &&
-                      names_[side].find(row.sides[side].name, direction) != diagnosis::kNone;
+                      names_[side].find(row.sides[side].name, direction) != pairing::kNone;
       for (const std::size_t side : {kA, kB}) {
         SideDirection& one = row.sides[side][direction];
         one.missing = !there[side] && there[1 - side];
@@ -191,7 +191,7 @@ class SidesBuilder {
   }
 
   const dump::Side& b_;
-  const diagnosis::Alignment& alignment_;
+  const pairing::Alignment& alignment_;
   std::array<EntryNames, 2> names_;
   std::vector<PlaceInOrder> places_of_b_;
   std::vector<Placed> rows_;
@@ -293,7 +293,7 @@ SideOperation side_operation(const OperationReport& report) {
 }
 
 SidesResult lay_side_by_side(std::array<std::vector<SideOperation>, 2> operations, const dump::Side& a,
-                             const dump::Side& b, const diagnosis::Alignment& alignment) {
+                             const dump::Side& b, const pairing::Alignment& alignment) {
   return SidesBuilder(a, b, alignment).run(std::move(operations));
 }
 

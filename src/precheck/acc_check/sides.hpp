@@ -77,7 +77,7 @@ struct SidesResult {
 
 /// Operations of each side, and the entries of both dumps as the alignment pairs them.
 SidesResult lay_side_by_side(std::array<std::vector<SideOperation>, 2> operations, const dump::Side& a,
-                             const dump::Side& b, const diagnosis::Alignment& alignment);
+                             const dump::Side& b, const pairing::Alignment& alignment);
 
 /// `A`, `B`, `both`, `neither`, `not judged`.
 std::string_view word(WrongSide wrong);

@@ -252,8 +252,7 @@ TEST_CASE("an entry of golden alone is not the target's of the same name") {
       judged(entry("linear.0") + "," + entry("gelu.0"),
              entry("gelu.0") + "," + entry("linear.0") + "," + entry("gelu.1"), Mode::statistics, false);
   // By what they do: gelu.0 of the target is gelu.1 of golden.
-  const auto alignment =
-      std::make_shared<diagnosis::Alignment>(diagnosis::align(result.target, result.golden));
+  const auto alignment = std::make_shared<pairing::Alignment>(pairing::align(result.target, result.golden));
   REQUIRE(alignment->golden_only.size() == 1);
   result.alignment = alignment;
   give_diagnosis(result);

@@ -85,7 +85,7 @@ struct NoFiles : SecondReading {
 
 /// A rank about to be diagnosed.
 struct Asked {
-  compare::MeasuredRank rank;
+  measuring::MeasuredRank rank;
   DiagnosisOptions options;
   std::unique_ptr<SecondReading> reading = std::make_unique<NoFiles>();
   MeasureEntry measure_entry;
@@ -102,7 +102,7 @@ using Configure = std::function<void(Asked&)>;
 inline RankDiagnosis diagnosed(const Two& two, History& history, const Configure& configure = {},
                                const Construct& construct = nullptr) {
   Asked asked;
-  compare::MeasuredRank& rank = asked.rank;
+  measuring::MeasuredRank& rank = asked.rank;
   rank.target = two.target.side("statistics", "mix", nullptr, two.framework);
   rank.golden = two.golden.side();
   const dump::ConstructTable* const modules = construct ? &construct->table() : nullptr;
@@ -123,12 +123,12 @@ inline RankDiagnosis diagnosed(const Two& two, const Configure& configure = {},
 
 /// As if tensors had been read: what the statistics show.
 inline void with_tensors(Asked& asked) {
-  compare::MeasuredRank& rank = asked.rank;
-  rank.mode = compare::Mode::tensor;
+  measuring::MeasuredRank& rank = asked.rank;
+  rank.mode = measuring::Mode::tensor;
   const std::vector<std::uint32_t> golden = pair_items(rank.target, rank.golden, *rank.alignment);
   for (std::uint32_t i = 0; i < golden.size(); ++i) {
     rank.rows.push_back({.target = i, .golden = golden[i]});
-    compare::TensorMetrics& metrics = rank.metrics.emplace_back();
+    measuring::TensorMetrics& metrics = rank.metrics.emplace_back();
     if (golden[i] != kNone)
       metrics.measure = measure(rank.target, rank.target.items[i], rank.golden, rank.golden.items[golden[i]]);
   }

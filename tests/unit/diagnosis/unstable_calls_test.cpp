@@ -11,11 +11,7 @@
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 
-namespace msprobe::compare_unstable_calls_test {
-
-using namespace msprobe;
-using namespace msprobe::compare;
-
+namespace msprobe::diagnosis::unstable_calls_test {
 namespace {
 
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
@@ -37,9 +33,9 @@ Side golden_side() {
   return load_side(*memory_source(text, "dump.json"));
 }
 
-std::uint32_t output_of(const Side& side, std::string_view entry) {
+std::uint32_t output_of(const dump::Side& side, std::string_view entry) {
   for (std::uint32_t i = 0; i < side.items.size(); ++i) {
-    if (side.items[i].state == State::output && side.text(side.apis[side.items[i].api].name) == entry)
+    if (side.items[i].state == dump::State::output && side.text(side.apis[side.items[i].api].name) == entry)
       return i;
   }
   FAIL("no output");
@@ -47,7 +43,7 @@ std::uint32_t output_of(const Side& side, std::string_view entry) {
 }
 
 diagnosis::Noise noise(std::string_view rows, std::string_view entry) {
-  const Side golden = golden_side();
+  const dump::Side golden = golden_side();
   const auto source = memory_source(std::string(kHeader) + std::string(rows), "free_benchmark.csv");
   return (*noise_of_unstable_calls(*source, golden))(output_of(golden, entry));
 }
@@ -115,7 +111,7 @@ TEST_CASE("the worst of several rows, and rows of other tensors") {
 }
 
 TEST_CASE("files that are no such table") {
-  const Side golden = golden_side();
+  const dump::Side golden = golden_side();
   const auto refused = [&](std::string_view text) {
     CHECK_THROWS_AS(noise_of_unstable_calls(*memory_source(text, "free_benchmark.csv"), golden), FormatError);
   };
@@ -130,4 +126,4 @@ TEST_CASE("files that are no such table") {
 
 }  // namespace
 
-}  // namespace msprobe::compare_unstable_calls_test
+}  // namespace msprobe::diagnosis::unstable_calls_test

@@ -15,8 +15,8 @@ namespace msprobe::graph_item_pairs_test {
 
 using namespace msprobe::graph;
 using namespace msprobe;
-using compare::RankResult;
-using compare::Unmatched;
+using pairing::Unmatched;
+using verdict::RankResult;
 
 namespace {
 
@@ -45,7 +45,7 @@ RankResult paired(const std::string& target, const std::string& golden, bool by_
 std::vector<std::string> told(const RankResult& result) {
   const std::size_t front = std::string_view("Torch.a.0.forward.").size();
   std::vector<std::string> out;
-  for (const compare::Pair& row : result.rows) {
+  for (const pairing::Pair& row : result.rows) {
     std::string& text = out.emplace_back(result.name_of(row).substr(front));
     text += "=";
     if (row.matched()) text += result.golden.name(result.golden_item(row)).substr(front);
@@ -79,7 +79,7 @@ TEST_CASE("items pair by name, the rest in order but for keywords") {
 TEST_CASE("rows of nodes without partner are told from those of partners without data") {
   RankResult result;
   result.target = side_of(R"({"input_args": [)" + std::string(kOne) + "]}");
-  for (const auto& [golden, reason] : {std::pair(compare::kUnmatched, Unmatched::entry_missing),
+  for (const auto& [golden, reason] : {std::pair(pairing::kUnmatched, Unmatched::entry_missing),
                                        std::pair(kNoData, Unmatched::item_missing)}) {
     pair_items(result, {golden}, false);
     REQUIRE(result.rows.size() == 1);
@@ -93,7 +93,7 @@ TEST_CASE("what is added to an item") {
                                R"({"input_args": [], "output": [)" + tensor_of(bench) + "]}", true);
     result.measure_traits.numbers_only = python;
     result.traits.judge.tells_unknown = !python;
-    result.judgement = compare::judge(result, result.traits.judge, compare::default_rules());
+    result.judgement = verdict::judge(result, result.traits.judge, pairing::default_rules());
     JsonWriter json;
     json.value(result_members(result, 0, python));
     const std::string text = json.take();

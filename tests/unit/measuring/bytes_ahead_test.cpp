@@ -7,7 +7,7 @@
 
 namespace msprobe::compare_bytes_ahead_test {
 
-using namespace msprobe::compare;
+using namespace msprobe::measuring;
 
 TEST_CASE("bytes of a tensor are told from what a dump.json says") {
   CHECK(tensor_bytes("torch.float32", "[2, 3]") == 24);

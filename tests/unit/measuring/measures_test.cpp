@@ -10,7 +10,9 @@
 #include "pairing/operations.hpp"
 #include "unit/diagnosis/dumps.hpp"
 
-namespace msprobe::diagnosis::measures_test {
+namespace msprobe::measuring::measures_test {
+
+using namespace diagnosis;  // helpers of tests
 namespace {
 
 using dump::Side;
@@ -201,4 +203,4 @@ TEST_CASE("the nature of an operation is in its name") {
   CHECK_FALSE(is_parameter_position("matmul", 1));
 }
 
-}  // namespace msprobe::diagnosis::measures_test
+}  // namespace msprobe::measuring::measures_test

@@ -17,8 +17,10 @@
 
 namespace msprobe::compare_settle_joins_test {
 
+using namespace compare;  // helpers of tests
+
 using namespace msprobe;
-using namespace msprobe::compare;
+using namespace msprobe::measuring;
 
 namespace {
 

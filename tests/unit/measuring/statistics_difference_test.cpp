@@ -13,7 +13,7 @@
 
 namespace msprobe::compare_statistics_difference_test {
 
-using namespace msprobe::compare;
+using namespace msprobe::measuring;
 using namespace msprobe;
 
 namespace {
@@ -34,7 +34,8 @@ struct Pools {
   TextPool target;
   TextPool golden;
   Cells cells(const Value& npu, const Value& bench, bool python = false) const {
-    const ValueDifference result = difference(npu, target, bench, golden, dialect(python).rank.measure);
+    const ValueDifference result =
+        difference(npu, target, bench, golden, compare::dialect(python).rank.measure);
     return {report::plain_text(difference_cell(result)), report::plain_text(relative_cell(result))};
   }
 };

@@ -12,7 +12,7 @@
 namespace msprobe::compare_tensor_factors_test {
 
 using namespace msprobe;
-using namespace msprobe::compare;
+using namespace msprobe::measuring;
 using doctest::Contains;
 using formats::StoredTensor;
 

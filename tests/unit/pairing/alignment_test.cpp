@@ -8,7 +8,9 @@
 
 #include "unit/diagnosis/dumps.hpp"
 
-namespace msprobe::diagnosis::alignment_test {
+namespace msprobe::pairing::alignment_test {
+
+using namespace diagnosis;  // helpers of tests
 namespace {
 
 using dump::Side;
@@ -286,4 +288,4 @@ TEST_CASE("items follow entries of other names") {
   CHECK(pair_items(target, golden, align(target, golden)) == std::vector<std::uint32_t>{0, 1});
 }
 
-}  // namespace msprobe::diagnosis::alignment_test
+}  // namespace msprobe::pairing::alignment_test

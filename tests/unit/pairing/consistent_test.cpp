@@ -11,8 +11,10 @@
 
 namespace msprobe::compare_consistent_test {
 
+using namespace compare;  // helpers of tests
+
 using namespace msprobe;
-using namespace msprobe::compare;
+using namespace msprobe::pairing;
 using Lines = std::vector<std::string>;
 
 namespace {

@@ -11,7 +11,7 @@
 
 namespace msprobe::compare_fuzzy_test {
 
-using namespace msprobe::compare;
+using namespace msprobe::pairing;
 
 namespace {
 

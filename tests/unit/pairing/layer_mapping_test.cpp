@@ -13,8 +13,10 @@
 
 namespace msprobe::compare_layer_mapping_test {
 
+using namespace compare;  // helpers of tests
+
 using namespace msprobe;
-using namespace msprobe::compare;
+using namespace msprobe::pairing;
 
 namespace {
 

@@ -10,7 +10,7 @@
 namespace msprobe::compare_mapping_file_test {
 
 using namespace msprobe;
-using namespace msprobe::compare;
+using namespace msprobe::pairing;
 
 namespace {
 

@@ -11,7 +11,7 @@
 namespace msprobe::compare_rules_test {
 
 using namespace msprobe;
-using namespace msprobe::compare;
+using namespace msprobe::pairing;
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace msprobe::diagnosis::sequence_test {
+namespace msprobe::pairing::sequence_test {
 namespace {
 
 using Symbols = std::vector<std::uint32_t>;
@@ -126,4 +126,4 @@ TEST_CASE("what does not align at all ends in time") {
   }
 }
 
-}  // namespace msprobe::diagnosis::sequence_test
+}  // namespace msprobe::pairing::sequence_test

@@ -14,8 +14,10 @@
 
 namespace msprobe::compare_verdict_test {
 
+using namespace compare;  // helpers of tests
+
 using namespace msprobe;
-using namespace msprobe::compare;
+using namespace msprobe::verdict;
 
 namespace {
 
