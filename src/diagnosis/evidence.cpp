@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "diagnosis/limits.hpp"
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
@@ -20,10 +21,6 @@ using dump::State;
 
 constexpr std::size_t kMostDataPlaces = 4096;
 constexpr std::size_t kMostRepeated = 4096;
-
-bool is_half(double u) {
-  return u > 1e-6;
-}
 
 }  // namespace
 
@@ -74,10 +71,9 @@ std::string_view RankJudge::producer_name(std::uint32_t target_item, std::uint32
 }
 
 void RankJudge::structure(Entry& entry, double& scalar_error) {
-  constexpr double kMostRounding = 0.1;  // of a number that is computed from tensors
-  const double rounding = std::min(
-      kMostRounding,
-      threshold_ * (std::max({forward_error(), backward_, history_.backward}) + 4 * kSingleRoundoff));
+  const double rounding =
+      std::min(kMostScalarRounding, threshold_ * (std::max({forward_error(), backward_, history_.backward}) +
+                                                  kUnrecordedRoundings * kSingleRoundoff));
   const CalledOtherwise called =
       called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, rounding);
   scalar_error = called.scalar_error;
@@ -105,7 +101,7 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
       other_outputs =
           fmt::format("{} is {}, golden {}", place_text(target_, item_of(i)), dtype, golden_dtype);
   }
-  const bool effect = e_out > 2 * entry.e_in + entry.u || !other_outputs.empty();
+  const bool effect = e_out > kEffect * entry.e_in + entry.u || !other_outputs.empty();
   // Rounding, or how far the runs have drifted apart, may hide what another setting does.
   // So may statistics that are rounded to half types; truths are about how rather than what, as `inplace` is.
   const double shown_from = hidden_of(entry.target);
@@ -269,7 +265,8 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     const bool trained = item.requires_grad == dump::RequiresGrad::yes;
     if (drift_ && trained && !drift_->stands_out(e_of(index), false, std::nullopt, entry.u)) return;
   }
-  if (!known && !golden_known && !trained_ && e_of(index) < 4 * threshold_ * kSingleRoundoff)
+  if (!known && !golden_known && !trained_ &&
+      e_of(index) < kUnrecordedRoundings * threshold_ * kSingleRoundoff)
     know_data(entry, index);
   if (e == 0 || (flipped_ && std::isinf(e))) return;
   const double u = entry.u;
@@ -289,7 +286,8 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
                                    : std::max(forward_error(), derived ? rounded_ : 0);
     // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
     const double own =
-        derived ? 4 * u : std::max(unit_roundoff(target_.text(item.dtype)), 4 * kSingleRoundoff);
+        derived ? kUnrecordedRoundings * u
+                : std::max(unit_roundoff(target_.text(item.dtype)), kUnrecordedRoundings * kSingleRoundoff);
     found = finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
     if (is_shown(found.excess)) {
       const bool made = derived || !may_be_data(entry, index);
@@ -330,7 +328,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     if ((known && target_only_.has(target_.items[from].api)) ||
         (golden_known && golden_only_.has(golden_.items[golden_from].api)))
       unseen = std::max(unseen, rounded_);
-    const double ratio = e / (2 * std::max(q, unseen) + 2 * u);
+    const double ratio = e / (kHandedOn * std::max(q, unseen) + kHandedOn * u);
     // Entries of one side alone answer for what comes from them.
     const auto answer = [&](const std::unordered_map<std::uint32_t, std::uint32_t>& runs,
                             std::uint32_t producer) {
@@ -409,20 +407,16 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
   const ParameterStep step = last_step(index);
   const std::optional<double> gradient = gradient_error(key);
   if (!tensors_ && step.n > 0) {
-    // An update that goes by the sign of a gradient, as Adam's first ones, goes either way where the gradient
-    // is noise: such elements are off by twice the step, which statistics do not show. Were gradients spread
-    // evenly around zero, the whole would be off by twice the step times the root of the gradient's error. In
-    // right pairs of hidden size 64 to 512 a hundredth of that was seen.
-    constexpr double kFlipped = 0.5;
+    // An update that goes by the sign of a gradient goes either way where the gradient is noise.
     const double noise = std::min(gradient.value_or(std::max(history_.backward, gradients_)), 1.0);
-    const double flipped = kFlipped * std::max(step.target, step.golden) * std::sqrt(noise);
+    const double flipped = kFlippedSigns * std::max(step.target, step.golden) * std::sqrt(noise);
     entry.hidden = std::max(entry.hidden, flipped);
     updated_ = std::max(updated_, std::min(flipped, 1.0));
   }
   if (key != 0) {
     // Two parameters may begin alike: what has another error is another.
     const std::uint32_t judged = judged_parameters_.find(key);
-    if (judged != ContentMap::kUnknown && e_of(index) <= 4 * (e_of(judged) + entry.u)) return;
+    if (judged != ContentMap::kUnknown && e_of(index) <= kSameParameter * (e_of(judged) + entry.u)) return;
     judged_parameters_.put(key, index);
   }
   ++parameters_judged_;
@@ -430,9 +424,8 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
   parameters_ = std::max(parameters_, std::min(e, 1.0));
   const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
   // Where gradients are nothing but noise, so are updates.
-  constexpr double kNoise = 0.05;
-  const bool noisy = gradient.value_or(0) > kNoise;
-  double excess = e / (4 * u);
+  const bool noisy = gradient.value_or(0) > kNoisyGradient;
+  double excess = e / (kUnrecordedRoundings * u);
   const auto position = position_of(target_, item);
   const bool is_running = position && is_running_statistic(entry.name.operation(), *position);
   const char* const what = is_running ? "a running statistic" : "a parameter";
@@ -445,8 +438,9 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
     // Where the step is most of the value, noise of small gradients shows: their sign may flip, of all of a
     // vector's elements.
     const bool is_buffer = item.requires_grad == dump::RequiresGrad::no && !is_half(history_.coarsest);
-    const double flips = is_buffer ? 0 : step.golden * (is_vector ? 2.5 : 0.25);
-    const double limit = std::max((is_half(u) ? 2e-2 : 2e-3) * steps, flips);
+    const double flips =
+        is_buffer ? 0 : step.golden * (is_vector ? kFlippedStepsOfVector : kFlippedStepsOfMatrix);
+    const double limit = std::max(trained_rounding(u) * steps, flips);
     excess = noisy ? 0 : threshold_ * e / limit;
     text = fmt::format("{} differs by {} after the update, more than rounding explains",
                        place_text(target_, item), error_text(e));
@@ -469,10 +463,10 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
       }
     }
     if (update) {
-      constexpr double kOtherStep = 0.5;
       if (!noisy) updates_.add(*update);
       const double deviation = std::abs(update->gain - 1);
-      excess = !noisy && deviation > kOtherStep && e > 1e-6 ? threshold_ * deviation / kOtherStep : 0;
+      excess =
+          !noisy && deviation > kOtherStep && e > kLeastErrorOfStep ? threshold_ * deviation / kOtherStep : 0;
       text = fmt::format("{} was updated by {:.3g} times golden's step", place_text(target_, item),
                          update->gain);
     }
@@ -480,9 +474,10 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
   // Noise hardly moves a norm.
   const double n = static_cast<double>(elements_of(target_.text(item.shape)));
   if ((tensors_ || history_.steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
-    const double shift = errors_.b[index] / (4 * e / std::sqrt(n) + 2.4e-7 + (is_half(u) ? u / 2 : 0));
-    if (shift >= 2 && threshold_ * shift / 2 > excess) {
-      excess = threshold_ * shift / 2;
+    const double shift =
+        errors_.b[index] / (kChance * e / std::sqrt(n) + kNormRounding + (is_half(u) ? kShiftOfHalf * u : 0));
+    if (shift >= kShifted && threshold_ * shift / kShifted > excess) {
+      excess = threshold_ * shift / kShifted;
       text = fmt::format("{} is {} whose norm differs by {} before it is used, more than rounding explains",
                          place_text(target_, item), what, error_text(errors_.b[index]));
     }

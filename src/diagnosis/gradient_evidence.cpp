@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "diagnosis/limits.hpp"
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
@@ -16,9 +17,6 @@ namespace {
 using dump::Api;
 using dump::Item;
 using dump::State;
-
-/// What a right kernel that nobody recorded, of a loss for one, may add to what came in.
-constexpr double kUnseenKernel = 16 * kSingleRoundoff;
 
 }  // namespace
 
@@ -170,9 +168,9 @@ void RankJudge::backward_pair(Entry& entry) {
   if (!entry.compound) {
     for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
       if (item_of(i).state != State::input || std::isnan(errors_.e[i])) continue;
-      if (forward != kNone && e_of(i) > 2 * ahead + onset) show_effect(entry, forward, e_of(i), ahead);
+      if (forward != kNone && e_of(i) > kEffect * ahead + onset) show_effect(entry, forward, e_of(i), ahead);
       Finding found = finding(entry, Kind::gradient, Rule::source,
-                              e_of(i) / (std::max(ahead, onset / 2) + entry.u + kUnseenKernel));
+                              e_of(i) / (std::max(ahead, onset / kOnset) + entry.u + kRightKernel));
       found.item = i;
       found.place = place_text(target_, item_of(i));
       found.text =
@@ -196,7 +194,7 @@ void RankJudge::backward_pair(Entry& entry) {
       entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.anything_b[forward]));
     }
     entry.e_in = floor_of(entry.e_in);
-    if (!tensors_) entry.e_in = std::max(entry.e_in, history_.coarsest / 4);
+    if (!tensors_) entry.e_in = std::max(entry.e_in, history_.coarsest / kRoundedElsewhere);
     if (forward == kNone) entry.e_in = std::max(entry.e_in, ahead);
     entry.worst_in = entry.e_in;
     std::uint32_t ours = 0;
@@ -215,8 +213,8 @@ void RankJudge::backward_pair(Entry& entry) {
       const double e = scale * best_match(entry, i, threshold_ * (entry.e_in + entry.u));
       const double b = e < scale * e_of(i) ? 0 : scale * errors_.b[i];
       backward_ = std::max(backward_, std::min(e, 1.0));
-      gradients_ = std::max(gradients_, std::min(e_of(i), 100.0));
-      if (forward != kNone && e > 2 * entry.e_in + onset) show_effect(entry, forward, e, entry.e_in);
+      gradients_ = std::max(gradients_, std::min(e_of(i), kMostGradientError));
+      if (forward != kNone && e > kEffect * entry.e_in + onset) show_effect(entry, forward, e, entry.e_in);
       judge_output(entry, i, e, b, {}, accumulated(entry, i));
     }
   }
@@ -239,7 +237,7 @@ void RankJudge::gradients_pair(Entry& entry) {
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
     if (!item_of(i).is_tensor || std::isnan(errors_.e[i]) || errors_.golden_item[i] == kNone) continue;
     gradient_items_.put(target_keys_.of(i), i);
-    gradients_ = std::max(gradients_, std::min(e_of(i), 100.0));
+    gradients_ = std::max(gradients_, std::min(e_of(i), kMostGradientError));
     const std::uint64_t key = gradient_key(entry.name.base, target_.name(item_of(i)));
     history_.gradient_errors[key] = errors_.e[i];
     history_.gradient_traces[key] = {parameter_statistics(target_, item_of(i)),

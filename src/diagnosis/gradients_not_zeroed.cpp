@@ -9,20 +9,13 @@
 #include <string>
 #include <utility>
 
+#include "diagnosis/limits.hpp"
 #include "diagnosis/step_rule.hpp"
 #include "dump/names.hpp"
 #include "measuring/measures.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
-
-/// The means must agree to a thousandth of what is left over, and what is left over must exceed what the
-/// recorded means are off by ten times: one parameter agrees by chance once in some thousand.
-constexpr double kAgreement = 1e-3;
-constexpr double kClear = 10;
-/// Three parameters agree by chance once in 10^9; the rest may be too small to show it.
-constexpr std::size_t kLeast = 3;
-constexpr double kMost = 0.8;  // of the gradients that differ clearly
 
 class GradientsNotZeroed final : public StepRule {
  public:
@@ -50,8 +43,8 @@ class GradientsNotZeroed final : public StepRule {
     }
     for (Side* each : {&target, &golden}) {
       const std::size_t clear = each->like.size() + each->unlike.size();
-      if (each->like.size() < kLeast ||
-          static_cast<double>(each->like.size()) < kMost * static_cast<double>(clear))
+      if (each->like.size() < kFewestAgreeing ||
+          static_cast<double>(each->like.size()) < kAgreeingPart * static_cast<double>(clear))
         continue;
       return explanation(step, std::move(each->like), unclear, each == &target);
     }
@@ -71,10 +64,10 @@ class GradientsNotZeroed final : public StepRule {
     double target_before = 0;
     double golden_before = 0;
     /// NaN compares as false.
-    bool is_clear() const { return std::abs(value) > kClear * error; }
+    bool is_clear() const { return std::abs(value) > kClearMean * error; }
     bool equals(double other) const {
-      return std::abs(other) > kClear * error &&
-             std::abs(value - other) <= kAgreement * std::abs(other) + error;
+      return std::abs(other) > kClearMean * error &&
+             std::abs(value - other) <= kAgreementOfMeans * std::abs(other) + error;
     }
   };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "diagnosis/limits.hpp"
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
@@ -18,13 +19,9 @@ using dump::Api;
 using dump::Item;
 using dump::State;
 
-/// From here on it is worth computing again.
-constexpr double kSuspect = 1.5;
-
-/// Products whose inputs were rounded to the 11 bits of TF32, which GPUs and NPUs do where they are allowed
-/// to.
+/// Products whose inputs were rounded to the 11 bits of TF32.
 bool like_tf32(std::string_view operation, double error, double u) {
-  return u == kSingleRoundoff && error > 0x1p-15 && error < 0x1p-10 && is_product(operation);
+  return u == kSingleRoundoff && error > kLeastTf32 && error < kMostTf32 && is_product(operation);
 }
 
 }  // namespace
@@ -45,8 +42,7 @@ bool RankJudge::is_square(const Entry& entry) const {
 
 /// How much an error of the inputs may grow by what the operation is, from the sizes of what goes in and out.
 double RankJudge::amplification(const Entry& entry) const {
-  constexpr double kMost = 1000;
-  if (is_square(entry)) return 2;
+  if (is_square(entry)) return kSquareAmplification;
   if (entry.nature != Nature::sum && entry.nature != Nature::mean && entry.nature != Nature::exponential &&
       entry.nature != Nature::normalising)
     return 1;
@@ -85,7 +81,7 @@ double RankJudge::amplification(const Entry& entry) const {
       break;
     }
     case Nature::exponential:
-      factor = std::min(extreme, 64.0);
+      factor = std::min(extreme, kMostExponent);
       break;
     case Nature::normalising: {
       const double square = in * in / elements_in;
@@ -96,7 +92,7 @@ double RankJudge::amplification(const Entry& entry) const {
     default:
       break;
   }
-  return std::isfinite(factor) ? std::clamp(factor, 1.0, kMost) : 1.0;
+  return std::isfinite(factor) ? std::clamp(factor, 1.0, kMostAmplification) : 1.0;
 }
 
 /// What explains an error of the output: its excess is the error over this.
@@ -125,8 +121,8 @@ std::vector<Replayed> RankJudge::replayed(const Entry& entry, double excess) con
 /// Statistics of one tensor may hide most of its error: what was seen elsewhere counts.
 double RankJudge::floor_of(double e_in) const {
   if (tensors_) return e_in;
-  return std::max({e_in, drift_ ? drift_->quarter : 0, forward_ / 2, backward_ / 2, flips_ / 2, updated_ / 4,
-                   coarsest_ / 4});
+  return std::max({e_in, drift_ ? drift_->quarter : 0, forward_ / kSeenElsewhere, backward_ / kSeenElsewhere,
+                   flips_ / kSeenElsewhere, updated_ / kUpdatedElsewhere, coarsest_ / kRoundedElsewhere});
 }
 
 /// Rules c, d and e for what the entry put out.
@@ -134,7 +130,6 @@ void RankJudge::outputs(Entry& entry) {
   const Api& api = target_.apis[entry.target];
   entry.e_in = floor_of(entry.e_in);
   // Where the extremes are a mask's, norms are blind.
-  constexpr double kMask = 1e4;
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
     if (item_of(i).state != State::input || !item_of(i).is_tensor) continue;
     const double least = number_of(target_, item_of(i), dump::kMin);
@@ -164,7 +159,9 @@ void RankJudge::outputs(Entry& entry) {
   if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!tensors_ && forward_ > 0))) {
     double e = 0;
     for (const std::uint32_t i : judged) e = std::max(e, e_of(i));
-    if (e <= threshold_ * (entry.e_in + entry.u) || entry.e_in > 2 * (forward_error() + entry.u)) return;
+    if (e <= threshold_ * (entry.e_in + entry.u) ||
+        entry.e_in > kInputsOfDecision * (forward_error() + entry.u))
+      return;
     Finding found = finding(entry, Kind::decision, Rule::introduced, e / (entry.e_in + entry.u));
     found.confidence = Confidence::hint;
     flip(entry, e);
@@ -200,7 +197,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     if (replay.item != index || !(replay.tolerance > 0)) continue;
     const double more = std::max(replay.target, replay.golden);
     const double less = std::min(replay.target, replay.golden);
-    if (more > replay.tolerance && more > 4 * less) {
+    if (more > replay.tolerance && more > kClearlyWorse * less) {
       const bool ours = replay.target > replay.golden;
       offered(Kind::replay, Rule::replay, threshold_ * more / replay.tolerance,
               fmt::format("its output does not follow from its inputs: recomputed in float64 from its own "
@@ -225,12 +222,12 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     const bool random = entry.nature == Nature::random;
     std::string words;
     if (is_shown(excess)) {
-      words =
-          fmt::format("{}output error {} from inputs {}{}", random ? "draws different random numbers: " : "",
-                      error_text(e), error_text(entry.worst_in),
-                      like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > 16 * entry.worst_in
-                          ? "; products in TF32 have errors of this size"
-                          : "");
+      words = fmt::format(
+          "{}output error {} from inputs {}{}", random ? "draws different random numbers: " : "",
+          error_text(e), error_text(entry.worst_in),
+          like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > kGrownByTf32 * entry.worst_in
+              ? "; products in TF32 have errors of this size"
+              : "");
       if (const std::string integers = integers_without_sums(entry); !integers.empty())
         words += fmt::format("; only the largest and smallest integers of {} are recorded: others may differ",
                              integers);
@@ -253,17 +250,14 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
             std::move(next));
   }
   const double n = static_cast<double>(elements_of(target_.text(item_of(index).shape)));
-  constexpr double kFewest = 64;
-  if (n < kFewest || !std::isfinite(e) || !std::isfinite(b)) return;
+  if (n < kFewestForGain || !std::isfinite(e) || !std::isfinite(b)) return;
   // Errors of elements that are repeated do not cancel each other.
   const double share = share_of_few(index, n);
   const double scattered = std::max(entry.e_in * share, entry.spread);
-  // What the elements' errors have in common does not become less with their number: sums are rounded with a
-  // bias by their order. Kernels of right runs differ by up to 3.4e-3 in the norm of bfloat16 tensors.
-  constexpr double kCommon = 0.2;
-  const double expected = entry.grown * (entry.b_in + 4 * scattered) + 4 * (e + entry.u + sums) * share +
-                          kCommon * entry.u + (drift_ ? drift_->quarter : 0) + 2.4e-7;
-  const double gain = threshold_ / 2.5 * b / expected;
+  const double expected = entry.grown * (entry.b_in + kChance * scattered) +
+                          kChance * (e + entry.u + sums) * share + kCommonRounding * entry.u +
+                          (drift_ ? drift_->quarter : 0) + kNormRounding;
+  const double gain = threshold_ / kGain * b / expected;
   std::string words;
   if (is_shown(gain)) {
     words = fmt::format("its norm differs by {}, more than errors of {} cause by chance", error_text(b),
@@ -291,12 +285,10 @@ std::string RankJudge::integers_without_sums(const Entry& entry) const {
 /// What is left of errors of single elements, which are independent, in the norm: the root of one over their
 /// number, and more where few elements make up the norm, as in squares of gradients.
 double RankJudge::share_of_few(std::uint32_t index, double n) const {
-  constexpr double kNormal =
-      5;  // the largest of a million normal numbers, in parts of their root mean square
   const Item& golden = golden_.items[errors_.golden_item[index]];
   const double largest = std::max(std::abs(number_of(golden_, golden, dump::kMax)),
                                   std::abs(number_of(golden_, golden, dump::kMin)));
-  const double share = largest / number_of(golden_, golden, dump::kNorm) / kNormal;
+  const double share = largest / number_of(golden_, golden, dump::kNorm) / kLargestOfNormal;
   return std::max(1 / std::sqrt(n), std::isfinite(share) ? std::min(share, 1.0) : 0);
 }
 
@@ -309,8 +301,9 @@ void RankJudge::compound_outputs(Entry& entry) {
     const std::uint64_t key = target_keys_.of(i);
     if (key == 0 || target_flow_.find(key) != ContentMap::kUnknown) continue;
     const double ahead = std::max(entry.e_in, forward_error());
-    out_.explained[i] = static_cast<float>(threshold_ * (ahead + 4 * entry.u));
-    Finding found = finding(entry, Kind::introduced, Rule::introduced, e_of(i) / (ahead + 4 * entry.u));
+    out_.explained[i] = static_cast<float>(threshold_ * (ahead + kUnrecordedRoundings * entry.u));
+    Finding found = finding(entry, Kind::introduced, Rule::introduced,
+                            e_of(i) / (ahead + kUnrecordedRoundings * entry.u));
     found.item = i;
     found.place = place_text(target_, item);
     found.text = fmt::format(

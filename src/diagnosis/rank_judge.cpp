@@ -8,6 +8,7 @@
 #include <optional>
 #include <tuple>
 
+#include "diagnosis/limits.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
 #include "dump/tree.hpp"
@@ -35,9 +36,6 @@ std::optional<std::int64_t> step_of(const std::string& json) {
   }
   return std::nullopt;
 }
-
-constexpr double kThresholdTensors = 4;
-constexpr double kThresholdStatistics = 10;
 
 }  // namespace
 
@@ -283,9 +281,7 @@ void RankJudge::measure_inputs(Entry& entry) {
     entry.spread = std::max(entry.spread, std::min(e_of(i), 1.0) / std::sqrt(n));
   }
   entry.u = errors_.u[entry.target] > 0 ? errors_.u[entry.target] : kSingleRoundoff;
-  // Kernels of GPUs approximate the functions within: errors up to 7.3e-6 were seen in float32.
-  constexpr double kRecurrent = 128;
-  if (is_recurrent(entry.name.operation())) entry.u *= kRecurrent;
+  if (is_recurrent(entry.name.operation())) entry.u *= kRecurrentRoundings;
   entry.worst_in = entry.e_in;
   entry.hidden = errors_.anything_hidden[entry.target];
   entry.e_out = errors_.output[entry.target];
@@ -394,13 +390,11 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double exce
   found.downstream = entry.touched || history_.evidence;
   found.joined = by_values && entry.tainted;
   const bool sure = kind == Kind::replay || (rule == Rule::source && excess >= kCertain * threshold_);
-  constexpr double kLost = 0.5;  // so large an error ahead leaves nothing to compare
   const bool by_size = rule == Rule::introduced || rule == Rule::gain || kind == Kind::gradient ||
                        kind == Kind::unrecorded || kind == Kind::feed;
   // Parameters that have drifted apart are no independent errors: what adds them up may show more of them. So
   // may what is behind an update by the signs of gradients, or rounded to half types: single elements are
   // off.
-  constexpr double kTogether = 2;
   const bool behind_update =
       !tensors_ && history_.steps > 0 &&
       (entry.name.direction != Direction::forward || entry.optimizer || rule == Rule::introduced);
@@ -530,7 +524,6 @@ void RankJudge::finish() {
 
 /// All parameters that differ are one line; where most were updated otherwise, it is the optimizer's.
 void RankJudge::keep_parameters() {
-  constexpr double kWrongSetting = 2;
   const bool by_tensors = updates_.size() > 0;
   const double deviation = by_tensors ? updates_.deviation() : steps_.deviation();
   const bool all_updates = deviation >= kWrongSetting;

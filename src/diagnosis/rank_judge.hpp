@@ -14,6 +14,7 @@
 #include "diagnosis/floor.hpp"
 #include "diagnosis/flow.hpp"
 #include "diagnosis/item_errors.hpp"
+#include "diagnosis/limits.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/recorders.hpp"
 #include "diagnosis/second_reading.hpp"
@@ -24,10 +25,6 @@
 #include "support/text_pool.hpp"
 
 namespace msprobe::diagnosis {
-
-/// From this excess on a finding is reported, as a hint.
-inline constexpr double kHint = 3;
-inline constexpr double kCertain = 10;  // thresholds
 
 class RankJudge {
  public:

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "diagnosis/limits.hpp"
 #include "measuring/measures.hpp"
 #include "pairing/alignment.hpp"
 #include "pairing/roles.hpp"
@@ -46,10 +47,9 @@ bool may_be_unrecorded(std::string_view value) {
   return kind == "cpu" || kind == "cuda" || kind == "npu" || kind == "meta";
 }
 
-/// A number as a program's text holds it, and not one that was computed: few digits are enough to write it.
+/// A number as a program's text holds it, and not one that was computed.
 bool is_written(double value) {
-  constexpr int kDigits = 6;
-  const std::string text = fmt::format("{:.{}g}", value, kDigits);
+  const std::string text = fmt::format("{:.{}g}", value, kWrittenDigits);
   double back = 0;
   return std::from_chars(text.data(), text.data() + text.size(), back).ec == std::errc() && back == value;
 }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnosis/limits.hpp"
 #include "diagnosis/noise_floor.hpp"
 #include "dump/names.hpp"
 #include "measuring/measures.hpp"
@@ -27,7 +28,6 @@ namespace msprobe::diagnosis {
 namespace {
 
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
-constexpr double kFlippedBit = 1.44;  // root mean square of its relative size, in units of roundoff
 
 enum CallColumn : std::size_t {
   kCallMode,
@@ -151,7 +151,7 @@ class UnstableCalls final : public NoiseFloor {
     noise.error = change.broke ? 1 : std::min(1.0, change.relative * share);
     noise.element = change.bound;
     if (const double u = roundoff_of_input(api); cells[kCallMode] == "bit_noise" && u > 0 && !change.broke)
-      noise.growth = noise.error / (kFlippedBit * u);
+      noise.growth = noise.error / (diagnosis::kFlippedBit * u);
     return noise;
   }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "diagnosis/limits.hpp"
 #include "support/interrupt.hpp"
 #include "tensor/element_feed.hpp"
 
@@ -110,20 +111,17 @@ ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& n
 }
 
 bool ParameterStep::rests_alone(double u) const {
-  constexpr double kFewElements = 32;
   if (n == 0 || (target > 0) == (golden > 0)) return false;
   // Where norms do not show a step, a single element that rests by rounding is not distinguished from all
   // that do.
-  constexpr double kSteps = 4;
   return std::max(target, golden) >
-         std::max({kFewElements * u / static_cast<double>(n), 1e-6, kSteps * coarse});
+         std::max({kRoundedElements * u / static_cast<double>(n), kLeastStep, kHiddenSteps * coarse});
 }
 
 void StepRatios::add(const ParameterStep& step, double u) {
-  constexpr double kAboveRounding = 8;
   bool counts = false;
   for (std::size_t i = 0; i < step.ratios.size(); ++i) {
-    if (!(step.ratios[i] > 0) || !(step.sizes[i] > kAboveRounding * u)) continue;
+    if (!(step.ratios[i] > 0) || !(step.sizes[i] > kMovedRoundings * u)) continue;
     logarithms_.push_back(std::log(step.ratios[i]));
     counts = true;
   }
@@ -135,37 +133,24 @@ double StepRatios::median() const {
 }
 
 double StepRatios::deviation() const {
-  constexpr std::size_t kFewest = 8;
-  constexpr double kFloor = 0.01;
-  constexpr double kScatters = 6;
-  if (logarithms_.size() < kFewest) return 0;
+  if (logarithms_.size() < kFewestRatios) return 0;
   const double middle = median_of(logarithms_);
   std::vector<double> distances;
   for (const double each : logarithms_) distances.push_back(std::abs(each - middle));
   const double scatter = median_of(distances) / std::sqrt(static_cast<double>(logarithms_.size()));
-  return std::abs(middle) / (kFloor + kScatters * scatter);
+  return std::abs(middle) / (kSettingByStatistics + kScattersByStatistics * scatter);
 }
-
-namespace {
-
-/// What a few steps of training make of rounding: as for parameters after an update.
-double most_by_training(double u) {
-  constexpr double kHalf = 1e-6;
-  return u > kHalf ? 2e-2 : 2e-3;
-}
-
-}  // namespace
 
 bool Drift::stands_out(double e, bool is_vector, std::optional<double> gradient, double u) const {
   // A gradient that cancels, as that of the bias of attention's keys, is noise, and its update a step into
   // any direction. Where it is not known, any vector may have such a one.
-  constexpr double kNoise = 0.1;
-  constexpr double kAboveOthers = 20;
-  const bool noise =
-      gradient ? *gradient > kNoise && (is_vector || *gradient > kAboveOthers * gradients) : is_vector;
+  const bool noise = gradient ? *gradient > kNoisyGradientBefore &&
+                                    (is_vector || *gradient > kAboveOtherGradients * gradients)
+                              : is_vector;
   // Vectors begin as zeros or ones: what others have drifted by is most of what they are soon.
   const bool most = noise || (is_vector && median > 0);
-  return small && e > (most ? std::max(1000 * median, 0.5) : std::max(50 * median, most_by_training(u) / 2));
+  return small && e > (most ? std::max(kAboveMedianOfNoise * median, kMostByNoise)
+                            : std::max(kAboveMedian * median, trained_rounding(u) / kPartOfTrainedRounding));
 }
 
 std::optional<Drift> drift_of(std::vector<double> errors, double u) {
@@ -185,7 +170,7 @@ std::optional<Drift> drift_of(std::vector<double> errors, double u) {
   const auto quarter = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() * 3 / 4);
   std::nth_element(errors.begin(), quarter, errors.end());
   drift.quarter = *quarter;
-  drift.small = drift.median <= most_by_training(u);
+  drift.small = drift.median <= trained_rounding(u);
   return drift;
 }
 

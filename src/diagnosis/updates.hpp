@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "diagnosis/floor.hpp"
+#include "diagnosis/limits.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "formats/stored_tensor.hpp"
 
@@ -67,7 +68,7 @@ class StepRatios {
   void add(const ParameterStep& step, double u);
   std::size_t parameters() const { return parameters_; }
   double median() const;
-  /// 2 or more: a wrong setting.
+  /// kWrongSetting or more: a wrong setting.
   double deviation() const;
 
  private:
@@ -105,11 +106,11 @@ class UpdateStatistics {
   }
   std::size_t size() const { return gains_.size(); }
   double median_gain() const { return median_of(gains_); }
-  /// 2 or more: a wrong setting.
+  /// kWrongSetting or more: a wrong setting.
   double deviation() const {
-    constexpr double kFloor = 1e-3;
-    constexpr double kScatters = 4;
-    return gains_.empty() ? 0 : median_of(deviations_) / (kFloor + kScatters * median_of(scatters_));
+    return gains_.empty()
+               ? 0
+               : median_of(deviations_) / (kSettingByTensors + kScattersByTensors * median_of(scatters_));
   }
 
  private:

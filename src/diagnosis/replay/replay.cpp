@@ -7,6 +7,7 @@
 #include <limits>
 #include <new>
 
+#include "diagnosis/limits.hpp"
 #include "diagnosis/replay/operation.hpp"
 #include "support/memory_gate.hpp"
 
@@ -14,8 +15,6 @@ namespace msprobe::diagnosis::replay {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Numbers that differ by no more than rounding from the end of a type's range may be on either side of it.
-constexpr double kNearTheEnd = 0x1p-6;
 
 /// What is left of the name of a function without the marks of its variants.
 struct PlainName {
@@ -124,7 +123,7 @@ class Judge {
                                                                    : smallest_normal(output_.dtype);
       slack += least * std::sqrt(static_cast<double>(output_.size()));
     }
-    into.tolerance = 3 * u + 16 * 0x1p-24 + (norm > 0 ? slack / norm : 0);
+    into.tolerance = kReplayRoundings * u + kRightKernel + (norm > 0 ? slack / norm : 0);
     if (norm > 0) {
       into.r = difference / norm;
     } else {
