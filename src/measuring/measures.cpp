@@ -134,6 +134,8 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
   Tolerance tolerance = known;
   if (is_constant(ours) && is_constant(theirs)) {
     // Their extremes say all. Sums of equal numbers, one after the other in float32, are rounded one way.
+    // Derived: each addition is off by u of a partial sum at most, all n by n u / 2 of the whole, whose root
+    // is off by n u / 4. A mean is allowed the same, which is half of its bound.
     constexpr double kOfAnElement = 0x1p-26;
     tolerance.norm += kOfAnElement * static_cast<double>(out.n);
     tolerance.mean += kOfAnElement * static_cast<double>(out.n);

@@ -22,6 +22,8 @@ using dump::Side;
 using dump::ValueKind;
 using tensor::DType;
 
+// Numbers say where they come from as those of `src/diagnosis/limits.hpp` do: derived, measured or chosen.
+
 constexpr double kFloat32 = 0x1p-24;  // unit roundoffs
 constexpr double kBFloat16 = 0x1p-8;
 constexpr double kFloat16 = 0x1p-11;
@@ -29,14 +31,16 @@ constexpr double kFloat16 = 0x1p-11;
 /// What a norm that is summed in float32 may be off by, in parts of it. Measured with PyTorch 2.13 on a
 /// processor, whose lanes add one element after the other, so that errors add up: of normal numbers 4e-8 at
 /// 10^3 elements, 4e-7 at 10^5, 9e-6 at 10^6, 4e-4 at 10^7, 4e-3 at 5 x 10^7; of activations 4e-6 at 7 x
-/// 10^4, of gradients, few of which are large, 1.8e-4 at 10^6. Devices add in trees: 1e-7 to 1e-6.
+/// 10^4, of gradients, few of which are large, 1.8e-4 at 10^6. Devices add in trees: 1e-7 to 1e-6. That is
+/// well below the bound: a sum of n squares, one after the other, is off by n u at most and its root by half
+/// of that, 3e-8 n (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
 double float32_sum(double elements) {
   constexpr double kLeast = 4e-7;
   constexpr double kOfAnElement = 3e-10;
   return elements <= 1 ? 0 : std::min(1.0, kLeast + kOfAnElement * elements);
 }
 
-/// Of a mean, in parts of the root mean square: 1e-9 to 7e-8 were measured.
+/// Of a mean, in parts of the root mean square. Measured: 1e-9 to 7e-8. The margin is chosen.
 constexpr double kFloat32Mean = 2e-7;
 
 bool is_of(double value, double unit_in_last_place_of_one) {
@@ -66,7 +70,8 @@ double real_of(const Item& item, dump::Statistic which) {
 }
 
 /// How many tensors show with how many digits numbers were printed. Numbers that happen to be short, as those
-/// of small examples, say nothing; of all digits float32 takes nine.
+/// of small examples, say nothing. Derived: all digits of float32 are nine, so that fewer than eight show
+/// printing. How many tensors are enough is chosen, not measured.
 constexpr int kFewestDigitSamples = 16;
 constexpr int kMostDigitSamples = 64;
 constexpr int kFewestDigits = 4;
@@ -75,8 +80,8 @@ constexpr int kMostDigits = 7;
 /// Of a tensor whose elements are all one number the sums are known: is the norm that of them, as float32 has
 /// it? Every dump has some: losses, weights of norms.
 bool has_exact_constants(const Side& side) {
-  constexpr int kEnough = 32;
-  constexpr double kRounded = 2e-7;
+  constexpr int kEnough = 32;        // chosen, not measured
+  constexpr double kRounded = 2e-7;  // one rounding to float32 is 6e-8; the margin is chosen, not measured
   int seen = 0;
   for (const Item& item : side.items) {
     if (!item.is_tensor || seen == kEnough) continue;
@@ -135,7 +140,8 @@ RecordedSums recorded_sums(const Side& side) {
                              item.statistics[dump::kMax].kind == ValueKind::real;
     }
   }
-  // A few sums may happen to be short numbers.
+  // A few sums may happen to be short numbers. Derived: a float32 number has as few bits as bfloat16 once in
+  // 2^16, as few as float16 once in 2^13, sums of small integers more often. Eight is chosen, not measured.
   constexpr std::uint64_t kFewestHalf = 8;
   sums.half_as_bfloat16 = bfloat16 >= kFewestHalf && all_bfloat16;
   sums.half_as_float16 = float16 >= kFewestHalf && all_float16;
@@ -200,8 +206,9 @@ void StatisticsPrecision::add(Samples& samples, const Side& target, const Item& 
 }
 
 void StatisticsPrecision::learn(const Samples& samples) {
-  constexpr std::size_t kFewest = 5;
-  // Four times what three of four tensors stay below: those that really differ inside are few.
+  constexpr std::size_t kFewest = 5;  // chosen, not measured
+  // Four times what three of four tensors stay below: those that really differ inside are few. Chosen, not
+  // measured.
   constexpr double kMargin = 4;
   for (std::size_t type = 0; type < kTypes; ++type) {
     for (std::size_t decade = 0; decade < kDecades; ++decade) {
@@ -278,12 +285,13 @@ Tolerance StatisticsPrecision::of(const Side& target, const Item& item, const Si
                  ours.sum + theirs.sum, ours.mean_sum + theirs.mean_sum};
   if (!learnt.known) return both;
   if (learnt.alike && !target_.in_double && !golden_.in_double) {
-    // Sums that are off alike for equal tensors are for nearly equal ones.
+    // Sums that are off alike for equal tensors are for nearly equal ones. By how much is chosen, not
+    // measured.
     constexpr double kAlike = 16;
     both.norm -= (1 - 1 / kAlike) * 2 * float32_sum(n);
     return both;
   }
-  // What equal tensors differ by beyond this is no matter of how they are summed.
+  // What equal tensors differ by beyond this is no matter of how they are summed. Chosen, not measured.
   constexpr double kMostLearnt = 1e-5;
   const double most = std::max(kMostLearnt, 4 * both.norm);
   both.norm = std::max(both.norm, std::min(learnt.norm, most));
