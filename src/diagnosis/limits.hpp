@@ -14,6 +14,7 @@
 
 #include <cstddef>
 
+#include "diagnosis/floor.hpp"
 #include "measuring/measures.hpp"
 
 namespace msprobe::diagnosis {
