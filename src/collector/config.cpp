@@ -88,7 +88,7 @@ void read_slice(const ConfigReader& section, const std::string& where, Config& c
   if (!rules->is_array()) section.fail("slice", "must be a list of objects");
   for (const Json& item : *rules) {
     if (!item.is_object()) section.fail("slice", "must be a list of objects");
-    const ConfigReader rule(item, Place::task, where + ": slice");
+    const ConfigReader rule(item, KeyGroup::task, where + ": slice");
     SliceRule read;
     for (const auto& [key, value] : item.items()) {
       const std::int64_t number = rule.integer(key, value);
@@ -141,7 +141,7 @@ void read_section(const Json& object, const std::string& where, Config& config) 
     return;
   }
   const ConfigReader section(
-      object, config.task == Task::free_benchmark ? Place::free_benchmark : Place::task, where);
+      object, config.task == Task::free_benchmark ? KeyGroup::free_benchmark : KeyGroup::task, where);
   const auto names = [&](std::string_view key) {
     try {
       return section.texts(key);
@@ -217,7 +217,7 @@ Task read_task(const ConfigReader& common, const std::string& name) {
 /// Section load: the front end carries it out.
 void read_load(const Json& section, const std::string& where, Config& config) {
   if (!section.is_object()) throw FormatError(where, "must hold an object");
-  const ConfigReader reader(section, Place::load, where);
+  const ConfigReader reader(section, KeyGroup::load, where);
   config.loads = true;
   if (reader.text("path").empty()) reader.fail("path", "is missing: the folder of the dump to load from");
   const std::vector<std::string> modules = reader.texts("modules");
@@ -302,7 +302,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
     }
   }();
   if (!root.is_object()) throw FormatError(name, "must hold an object");
-  const ConfigReader common(root, Place::common, name);
+  const ConfigReader common(root, KeyGroup::common, name);
 
   Config config;
   const std::string task = overrides.task ? *overrides.task : common.word("task");
@@ -352,7 +352,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   all["custom_op_namespaces"] = config.custom_op_namespaces;
   Json& settings = all["section"] = section == nullptr ? none : *section;
   if (config.task == Task::free_benchmark) {
-    for (const Key& key : keys_of(Place::free_benchmark)) {
+    for (const Key& key : keys_of(KeyGroup::free_benchmark)) {
       Json& value = settings[std::string(key.name)];
       if (value.is_null()) value = Json::parse(key.fallback);
     }

@@ -101,11 +101,11 @@ constexpr Ineffective kSectionIneffective[] = {
 constexpr std::size_t kMostLines = 20;
 constexpr std::size_t kLongest = 64;  // of a key that is worth a comparison
 
-bool holds(Place place, std::string_view key) {
+bool holds(KeyGroup place, std::string_view key) {
   return std::ranges::find(keys_of(place), key, &Key::name) != keys_of(place).end();
 }
 
-std::vector<std::string_view> names_of(Place place) {
+std::vector<std::string_view> names_of(KeyGroup place) {
   std::vector<std::string_view> names;
   for (const Key& key : keys_of(place)) names.push_back(key.name);
   return names;
@@ -151,19 +151,20 @@ std::string unknown(std::span<const std::string_view> keys, std::string_view key
   return "is not a key and has no effect" + (near.empty() ? "" : ": did you mean \"" + near + "\"?");
 }
 
-void note_unknown(const nlohmann::ordered_json& section, std::string_view name, Place place, Notes& notes) {
+void note_unknown(const nlohmann::ordered_json& section, std::string_view name, KeyGroup place,
+                  Notes& notes) {
   for (const auto& [key, value] : section.items()) {
     if (!holds(place, key) && !is_remark(key)) notes.add(name, key, unknown(names_of(place), key));
   }
 }
 
 void note_section(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
-  if (task == "free_benchmark") return note_unknown(section, task, Place::free_benchmark, notes);
-  if (task == "grad_probe") return note_unknown(section, task, Place::grad_probe, notes);
+  if (task == "free_benchmark") return note_unknown(section, task, KeyGroup::free_benchmark, notes);
+  if (task == "grad_probe") return note_unknown(section, task, KeyGroup::grad_probe, notes);
   for (const auto& [key, value] : section.items()) {
     if (const Ineffective* known = find_ineffective(kSectionIneffective, key)) {
       notes.add(task, key, "has no effect: " + std::string(known->why));
-    } else if (holds(Place::common, key)) {
+    } else if (holds(KeyGroup::common, key)) {
       notes.add(task, key, "has no effect here: it stands beside the section, not in it");
     } else if (key == "overflow_nums" && task != "overflow_check") {
       notes.add(task, key, "has no effect: it is for task overflow_check");
@@ -171,8 +172,8 @@ void note_section(const nlohmann::ordered_json& section, std::string_view task, 
       notes.add(task, key, "has no effect without bench_path");
     } else if (task == "structure" && (key == "data_mode" || key == "summary_mode")) {
       notes.add(task, key, "has no effect: task structure records no values");
-    } else if (!holds(Place::task, key) && !is_remark(key)) {
-      notes.add(task, key, unknown(names_of(Place::task), key));
+    } else if (!holds(KeyGroup::task, key) && !is_remark(key)) {
+      notes.add(task, key, unknown(names_of(KeyGroup::task), key));
     }
   }
 }
@@ -191,17 +192,17 @@ void note_other_section(const nlohmann::ordered_json& section, std::string_view 
 
 }  // namespace
 
-std::span<const Key> keys_of(Place place) {
+std::span<const Key> keys_of(KeyGroup place) {
   switch (place) {
-    case Place::common:
+    case KeyGroup::common:
       return kCommonKeys;
-    case Place::task:
+    case KeyGroup::task:
       return kTaskKeys;
-    case Place::load:
+    case KeyGroup::load:
       return kLoadKeys;
-    case Place::free_benchmark:
+    case KeyGroup::free_benchmark:
       return kPerturbationKeys;
-    case Place::grad_probe:
+    case KeyGroup::grad_probe:
       break;
   }
   return kGradientKeys;
@@ -214,13 +215,13 @@ KeysWithoutEffect keys_without_effect(const nlohmann::ordered_json& root, std::s
   const std::vector<std::string_view> known_sections = sections();
   for (const auto& [key, value] : root.items()) {
     const bool is_section = std::ranges::find(known_sections, key) != known_sections.end();
-    if (is_section || holds(Place::common, key) || is_remark(key)) continue;
+    if (is_section || holds(KeyGroup::common, key) || is_remark(key)) continue;
     if (const Ineffective* known = find_ineffective(kCommonIneffective, key)) {
       notes.add({}, key, "has no effect: " + std::string(known->why));
-    } else if (holds(Place::task, key) || find_ineffective(kSectionIneffective, key) != nullptr) {
+    } else if (holds(KeyGroup::task, key) || find_ineffective(kSectionIneffective, key) != nullptr) {
       notes.add({}, key, "has no effect here: it belongs into the section \"" + std::string(task) + "\"");
     } else {
-      std::vector<std::string_view> keys = names_of(Place::common);
+      std::vector<std::string_view> keys = names_of(KeyGroup::common);
       keys.insert(keys.end(), known_sections.begin(), known_sections.end());
       notes.add({}, key, unknown(keys, key));
     }
@@ -235,7 +236,7 @@ KeysWithoutEffect keys_without_effect(const nlohmann::ordered_json& root, std::s
     }
   }
   if (const auto load = root.find("load"); load != root.end() && load->is_object())
-    note_unknown(*load, "load", Place::load, notes);
+    note_unknown(*load, "load", KeyGroup::load, notes);
   return found;
 }
 

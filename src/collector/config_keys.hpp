@@ -18,7 +18,7 @@ inline constexpr std::array<std::string_view, 6> kTaskNames = {
 inline constexpr std::array<std::string_view, 4> kLevelNames = {"L0", "L1", "mix", "debug"};
 
 /// Where keys stand: beside the sections, in that of a task that records calls, or in one of these.
-enum class Place : std::uint8_t { common, task, load, free_benchmark, grad_probe };
+enum class KeyGroup : std::uint8_t { common, task, load, free_benchmark, grad_probe };
 
 struct Key {
   std::string_view name;
@@ -29,7 +29,7 @@ struct Key {
 };
 
 /// docs/collector.md explains them.
-std::span<const Key> keys_of(Place place);
+std::span<const Key> keys_of(KeyGroup place);
 
 struct KeysWithoutEffect {
   std::vector<std::string> lines;  // one for each

@@ -20,7 +20,7 @@ class ConfigReader {
  public:
   using Json = nlohmann::ordered_json;
 
-  ConfigReader(const Json& object, Place place, std::string where)
+  ConfigReader(const Json& object, KeyGroup place, std::string where)
       : object_(object), place_(place), where_(std::move(where)) {}
 
   [[noreturn]] void fail(std::string_view key, const std::string& reason) const;
@@ -50,7 +50,7 @@ class ConfigReader {
   std::pair<std::uint32_t, std::uint32_t> range(std::string_view key, const std::string& text) const;
 
   const Json& object_;
-  Place place_;
+  KeyGroup place_;
   std::string where_;
 };
 

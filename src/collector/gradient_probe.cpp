@@ -137,7 +137,7 @@ bool GradientProbeConfig::takes(std::string_view parameter) const {
 }
 
 GradientProbeConfig read_gradient_probe(const Json& object, const std::string& where) {
-  const ConfigReader section(object, Place::grad_probe, where);
+  const ConfigReader section(object, KeyGroup::grad_probe, where);
   std::vector<std::string> parameters = section.texts("param_list");
   std::ranges::sort(parameters);
   return {static_cast<GradientLevel>(section.choice("grad_level")), std::move(parameters),

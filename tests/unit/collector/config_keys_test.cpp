@@ -43,7 +43,7 @@ std::map<std::string, std::string, std::less<>> documented(const std::string& li
   return keys;
 }
 
-void check_table(const std::string& line, Place place) {
+void check_table(const std::string& line, KeyGroup place) {
   CAPTURE(line);
   const auto keys = documented(line);
   CHECK(keys.size() == keys_of(place).size());
@@ -65,16 +65,16 @@ void check_table(const std::string& line, Place place) {
 }  // namespace
 
 TEST_CASE("docs/collector.md has every key with its choices and its default") {
-  check_table("## config.json", Place::common);
-  check_table("and, in a section with the name of the task:", Place::task);
-  check_table("## load: a module on the inputs of another run", Place::load);
-  check_table("## free_benchmark: calls that are not stable", Place::free_benchmark);
-  check_table("## grad_probe: the gradients of each step", Place::grad_probe);
+  check_table("## config.json", KeyGroup::common);
+  check_table("and, in a section with the name of the task:", KeyGroup::task);
+  check_table("## load: a module on the inputs of another run", KeyGroup::load);
+  check_table("## free_benchmark: calls that are not stable", KeyGroup::free_benchmark);
+  check_table("## grad_probe: the gradients of each step", KeyGroup::grad_probe);
 }
 
 TEST_CASE("a key stands once in its place") {
-  for (const Place place :
-       {Place::common, Place::task, Place::load, Place::free_benchmark, Place::grad_probe}) {
+  for (const KeyGroup place :
+       {KeyGroup::common, KeyGroup::task, KeyGroup::load, KeyGroup::free_benchmark, KeyGroup::grad_probe}) {
     std::map<std::string_view, int> times;
     for (const Key& key : keys_of(place)) CHECK(++times[key.name] == 1);
   }
