@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compare/compare.hpp"
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "dump/look.hpp"
 
 namespace msprobe::compare {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "support/command.hpp"
 
 namespace msprobe::compare {

@@ -9,7 +9,7 @@
 
 #include "compare/dialect.hpp"
 #include "compare/dump_tree/dump_tree.hpp"
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/sinks/story.hpp"
 #include "compare/sinks/summary.hpp"
 #include "compare/static_graph/graph_tree.hpp"

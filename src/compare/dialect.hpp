@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "verdict/traits.hpp"
 
 namespace msprobe::compare {

@@ -8,7 +8,7 @@
 
 #include "compare/analysis/search.hpp"
 #include "compare/compare.hpp"
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 
 namespace msprobe::compare {
 

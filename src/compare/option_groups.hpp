@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compare/compare.hpp"
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "support/option_list.hpp"
 
 namespace msprobe::compare {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "measuring/choose_mode.hpp"
 #include "report/table.hpp"
 #include "verdict/finding.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 #include "compare/task.hpp"
 #include "support/team.hpp"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/rows.hpp"
 
 namespace msprobe {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 
 namespace msprobe::diagnosis {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "dump/side.hpp"
 
 namespace msprobe::diagnosis {

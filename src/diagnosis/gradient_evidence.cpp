@@ -240,8 +240,8 @@ void RankJudge::gradients_pair(Entry& entry) {
     gradients_ = std::max(gradients_, std::min(e_of(i), kMostGradientError));
     const std::uint64_t key = gradient_key(entry.name.base, target_.name(item_of(i)));
     history_.gradient_errors[key] = errors_.e[i];
-    history_.gradient_traces[key] = {parameter_statistics(target_, item_of(i)),
-                                     parameter_statistics(golden_, golden_.items[errors_.golden_item[i]])};
+    history_.gradient_means[key] = {number_of(target_, item_of(i), dump::kMean),
+                                    number_of(golden_, golden_.items[errors_.golden_item[i]], dump::kMean)};
     if (is_explained(entry, i)) continue;
     const double scale = gradient_scale(entry, i);
     backward_ = std::max(backward_, std::min(scale * e_of(i), 1.0));

@@ -20,9 +20,9 @@ namespace {
 class GradientsNotZeroed final : public StepRule {
  public:
   std::optional<StepExplanation> examine(const StepView& step) const override {
-    if (step.history.gradient_traces.empty()) return std::nullopt;
-    Side target;
-    Side golden;
+    if (step.history.gradient_means.empty()) return std::nullopt;
+    Account target;
+    Account golden;
     std::vector<std::uint32_t> unclear;  // they differ, by means too small to show by what
     const dump::Side& side = step.target;
     for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
@@ -35,13 +35,13 @@ class GradientsNotZeroed final : public StepRule {
           if (step.errors.by_statistics_of(i, step.errors.golden_item[i]).e > 0) unclear.push_back(i);
           continue;
         }
-        for (Side* each : {&target, &golden})
+        for (Account* each : {&target, &golden})
           (found->equals(each == &target ? found->target_before : -found->golden_before) ? each->like
                                                                                          : each->unlike)
               .push_back(i);
       }
     }
-    for (Side* each : {&target, &golden}) {
+    for (Account* each : {&target, &golden}) {
       const std::size_t clear = each->like.size() + each->unlike.size();
       if (each->like.size() < kFewestAgreeing ||
           static_cast<double>(each->like.size()) < kAgreeingPart * static_cast<double>(clear))
@@ -53,7 +53,7 @@ class GradientsNotZeroed final : public StepRule {
 
  private:
   /// Gradients whose means differ clearly: by those of the side's step before, or otherwise.
-  struct Side {
+  struct Account {
     std::vector<std::uint32_t> like;
     std::vector<std::uint32_t> unlike;
   };
@@ -76,8 +76,8 @@ class GradientsNotZeroed final : public StepRule {
     const std::uint32_t partner = step.errors.golden_item[index];
     const dump::Item& item = step.target.items[index];
     if (partner == kNone || !item.is_tensor) return std::nullopt;
-    const auto before = step.history.gradient_traces.find(gradient_key(module, step.target.name(item)));
-    if (before == step.history.gradient_traces.end()) return std::nullopt;
+    const auto before = step.history.gradient_means.find(gradient_key(module, step.target.name(item)));
+    if (before == step.history.gradient_means.end()) return std::nullopt;
     const dump::Item& other = step.golden.items[partner];
     const double ours = number_of(step.target, item, dump::kMean);
     const double theirs = number_of(step.golden, other, dump::kMean);
@@ -88,8 +88,8 @@ class GradientsNotZeroed final : public StepRule {
         std::max({tolerance.mean_sum, kSingleRoundoff, unit_roundoff(step.target.text(item.dtype))});
     return Difference{.value = ours - theirs,
                       .error = rounded * norm / std::sqrt(elements) + tolerance.mean * std::abs(theirs),
-                      .target_before = before->second.target[kMeanOfTrace],
-                      .golden_before = before->second.golden[kMeanOfTrace]};
+                      .target_before = before->second.target,
+                      .golden_before = before->second.golden};
   }
 
   static StepExplanation explanation(const StepView& step, std::vector<std::uint32_t> like,

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/structure.hpp"
 #include "dump/names.hpp"

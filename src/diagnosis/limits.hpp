@@ -14,7 +14,7 @@
 
 #include <cstddef>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "measuring/measures.hpp"
 
 namespace msprobe::diagnosis {

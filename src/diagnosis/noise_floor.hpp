@@ -7,7 +7,7 @@
 #include <memory>
 #include <string_view>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "measuring/tensor_metrics.hpp"
 #include "pairing/side.hpp"
 #include "support/byte_source.hpp"

@@ -2,7 +2,7 @@
 // What is kept of a rank until all are judged together, on its way between processes.
 #pragma once
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "dump/communication_packet.hpp"
 #include "support/packet.hpp"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "diagnosis/finding.hpp"
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/noise_floor.hpp"
 #include "dump/communication.hpp"
 #include "measuring/measured_rank.hpp"
@@ -30,11 +30,16 @@ struct DiagnosisOptions {
   bool first = false;       // stop at the first certain evidence: what is behind it is left out
 };
 
-/// Max, Min, Mean and Norm of a parameter or its gradient; NaN where one is not recorded.
-inline constexpr std::size_t kMeanOfTrace = 2;
+/// Max, Min, Mean and Norm of a parameter; NaN where one is not recorded.
 struct ParameterTrace {
   std::array<double, 4> target;
   std::array<double, 4> golden;
+};
+
+/// Of a parameter's gradient; NaN where one is not recorded.
+struct GradientMeans {
+  double target = 0;
+  double golden = 0;
 };
 
 /// Of a rank, through its steps in order.
@@ -51,9 +56,9 @@ struct History {
   std::shared_ptr<const StatisticsPrecision> precision;  // as the first step showed it
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
   // Of the step before, by name:
-  std::unordered_map<std::uint64_t, ParameterTrace> parameters;  // entry and place
-  std::unordered_map<std::uint64_t, float> gradient_errors;      // see gradient_key()
-  std::unordered_map<std::uint64_t, ParameterTrace> gradient_traces;
+  std::unordered_map<std::uint64_t, ParameterTrace> parameters;     // entry and place
+  std::unordered_map<std::uint64_t, float> gradient_errors;         // see gradient_key()
+  std::unordered_map<std::uint64_t, GradientMeans> gradient_means;  // the same
 };
 
 /// A call of communication, and how much worse it left what it took.

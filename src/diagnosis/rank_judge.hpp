@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "diagnosis/floor.hpp"
 #include "diagnosis/flow.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/item_errors.hpp"
 #include "diagnosis/limits.hpp"
 #include "diagnosis/rank_diagnosis.hpp"

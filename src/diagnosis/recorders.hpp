@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "dump/side.hpp"
 
 namespace msprobe::diagnosis {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/noise_floor.hpp"
 #include "diagnosis/updates.hpp"
 #include "measuring/measured_rank.hpp"

@@ -8,7 +8,7 @@
 
 #include "diagnosis/conclusion.hpp"
 #include "diagnosis/finding.hpp"
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 
 namespace msprobe::diagnosis {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "diagnosis/finding.hpp"
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/item_errors.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "measuring/measured_rank.hpp"

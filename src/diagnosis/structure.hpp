@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "diagnosis/finding.hpp"
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "dump/side.hpp"
 
 namespace msprobe::diagnosis {

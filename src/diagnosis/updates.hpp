@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/limits.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "formats/stored_tensor.hpp"

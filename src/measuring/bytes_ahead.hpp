@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 
 namespace msprobe {
 class Progress;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "pairing/side.hpp"
 
 namespace msprobe::measuring {

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "formats/stored_tensor.hpp"
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "pairing/joins.hpp"
 
 namespace msprobe::measuring {

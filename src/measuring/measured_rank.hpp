@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "measuring/choose_mode.hpp"
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "measuring/precision.hpp"
 #include "measuring/statistics_difference.hpp"
 #include "measuring/tensor_factors.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dump/side.hpp"
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "measuring/precision.hpp"
 #include "tensor/difference.hpp"
 

@@ -2,7 +2,7 @@
 // Rows that were measured in another process.
 #pragma once
 
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "measuring/tensor_rows.hpp"
 #include "support/packet.hpp"
 

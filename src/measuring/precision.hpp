@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dump/side.hpp"
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "tensor/dtype.hpp"
 
 namespace msprobe::measuring {

@@ -3,7 +3,7 @@
 // number's bits.
 #pragma once
 
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "pairing/side.hpp"
 
 namespace msprobe::measuring {

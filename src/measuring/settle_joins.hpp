@@ -4,7 +4,7 @@
 // not.
 #pragma once
 
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "measuring/measured_rank.hpp"
 
 namespace msprobe::measuring {

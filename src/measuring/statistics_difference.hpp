@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "measuring/traits.hpp"
 #include "pairing/side.hpp"
 #include "report/table.hpp"

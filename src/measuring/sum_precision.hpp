@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "measuring/measured_rank.hpp"
 
 namespace msprobe::measuring {

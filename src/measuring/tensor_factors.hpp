@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "formats/stored_tensor.hpp"
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "support/rule_file.hpp"
 
 namespace msprobe::measuring {

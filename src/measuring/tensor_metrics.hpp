@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "formats/stored_tensor.hpp"
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "measuring/measures.hpp"
 #include "measuring/traits.hpp"
 #include "pairing/side.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "measuring/bytes_ahead.hpp"
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 #include "measuring/measured_rank.hpp"
 
 namespace msprobe::measuring {

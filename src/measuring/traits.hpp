@@ -2,7 +2,7 @@
 // What can be otherwise in measuring, for the sake of the Python tool; the defaults are our way.
 #pragma once
 
-#include "measuring/floor.hpp"
+#include "measuring/imports.hpp"
 
 namespace msprobe::measuring {
 

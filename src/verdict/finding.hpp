@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "verdict/floor.hpp"
+#include "verdict/imports.hpp"
 
 namespace msprobe::verdict {
 

@@ -12,7 +12,7 @@
 #include "measuring/measured_rank.hpp"
 #include "pairing/rules.hpp"
 #include "verdict/finding.hpp"
-#include "verdict/floor.hpp"
+#include "verdict/imports.hpp"
 #include "verdict/traits.hpp"
 
 namespace msprobe::diagnosis {

@@ -7,7 +7,7 @@
 
 #include "measuring/traits.hpp"
 #include "pairing/matching.hpp"
-#include "verdict/floor.hpp"
+#include "verdict/imports.hpp"
 
 namespace msprobe::verdict {
 

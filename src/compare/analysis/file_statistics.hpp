@@ -2,7 +2,7 @@
 // Statistics of the tensors themselves, where a dump has their files.
 #pragma once
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "verdict/result.hpp"
 
 namespace msprobe::compare {

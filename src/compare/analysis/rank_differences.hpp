@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "compare/dialect.hpp"
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "dump/communication.hpp"
 #include "pairing/rules.hpp"
 #include "support/byte_source.hpp"

@@ -9,7 +9,7 @@
 
 #include "compare/dialect.hpp"
 #include "compare/dump_tree/rank_rows.hpp"
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "report/table.hpp"
 #include "support/json_writer.hpp"
 #include "verdict/result.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compare/analysis/rank_differences.hpp"
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 
 namespace msprobe::compare {
 

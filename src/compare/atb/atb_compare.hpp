@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compare/dialect.hpp"
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/task.hpp"
 #include "support/byte_source.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/task.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "dump/tree.hpp"

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/rows.hpp"
 #include "measuring/tensor_metrics.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "compare/dialect.hpp"
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/lists/list_rows.hpp"
 #include "compare/task.hpp"
 #include "dump/look.hpp"

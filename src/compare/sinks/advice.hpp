@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "pairing/match.hpp"
 #include "verdict/result.hpp"
 

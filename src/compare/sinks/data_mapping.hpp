@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 #include "verdict/result.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/sinks/report_data.hpp"
 #include "compare/sinks/sink.hpp"
 

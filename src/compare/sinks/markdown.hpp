@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 
 namespace msprobe::compare {

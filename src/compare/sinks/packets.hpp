@@ -2,7 +2,7 @@
 // What outputs keep of a task, on its way between processes.
 #pragma once
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/sinks/report_data.hpp"
 #include "compare/sinks/sink.hpp"
 #include "compare/sinks/story.hpp"

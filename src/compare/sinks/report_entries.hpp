@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "dump/construct_json.hpp"
 #include "support/json_writer.hpp"
 #include "verdict/result.hpp"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 
 namespace msprobe::compare {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/rows.hpp"
 #include "compare/task.hpp"
 #include "diagnosis/conclusion.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 #include "report/writers.hpp"
 

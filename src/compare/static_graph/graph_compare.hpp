@@ -5,7 +5,7 @@
 #include <string>
 
 #include "compare/dialect.hpp"
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/static_graph/graph_tree.hpp"
 #include "compare/task.hpp"
 #include "dump/look.hpp"

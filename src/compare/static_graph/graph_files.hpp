@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/rows.hpp"
 #include "pairing/side.hpp"
 #include "support/byte_source.hpp"

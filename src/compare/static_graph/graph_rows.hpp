@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compare/dialect.hpp"
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 #include "compare/lists/list_rows.hpp"
 #include "compare/static_graph/graph_files.hpp"
 

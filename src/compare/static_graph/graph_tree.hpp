@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compare/floor.hpp"
+#include "compare/imports.hpp"
 
 namespace msprobe::compare {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/replay/replay.hpp"
 #include "formats/element_values.hpp"
 #include "tensor/dtype.hpp"

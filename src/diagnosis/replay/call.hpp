@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "dump/entry.hpp"
 #include "formats/stored_tensor.hpp"
 #include "tensor/dtype.hpp"

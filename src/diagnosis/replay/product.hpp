@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/replay/operation.hpp"
 
 namespace msprobe::diagnosis::replay {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/replay/call.hpp"
 
 namespace msprobe::diagnosis::replay {

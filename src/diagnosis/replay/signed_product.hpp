@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "diagnosis/floor.hpp"
+#include "diagnosis/imports.hpp"
 #include "diagnosis/replay/product.hpp"
 
 namespace msprobe::diagnosis::replay {

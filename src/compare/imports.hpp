@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floors below, whose names this one uses as its own.
+// The names of the folders below, which this one uses unqualified.
 #pragma once
 
-#include "verdict/floor.hpp"
+#include "verdict/imports.hpp"
 
 namespace msprobe::compare {
 using namespace verdict;

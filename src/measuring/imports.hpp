@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floors below, whose names this one uses as its own.
+// The names of the folders below, which this one uses unqualified.
 #pragma once
 
 #include "pairing/side.hpp"
