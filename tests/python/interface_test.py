@@ -244,7 +244,7 @@ class Save(Case):
         (y * 2.0).sum().backward()
         debugger.step()
         self.assertEqual(told.getvalue().splitlines(), [
-            "msprobe: warning: save('d'): n (NoneType), 3 (a key that is no string), rest.0 (set) cannot be saved; "
+            "msprobe: warning: save('d'): n (NoneType), 3 (a key that is not a string), rest.0 (set) cannot be saved; "
             "the rest is",
             "msprobe: warning: save('empty'): n (NoneType) cannot be saved",
             "msprobe: warning: save('odd'): a value of type object cannot be saved"])

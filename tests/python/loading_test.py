@@ -120,7 +120,7 @@ class Loading(Case):
                 (lambda: torch.save(torch.ones(4, 8).double(), nested), "input.1.0 is torch.float64 [4, 8] there and "
                                                                         "torch.float32 [4, 8] here"),
                 (broken, ""),
-                (lambda: os.remove(nested), nested + " is not there")):
+                (lambda: os.remove(nested), nested + " does not exist")):
             change()
             told = self.load(path)
             self.assertEqual(self.run_steps(Model(False), 2, steps=1)[0], expected)
@@ -139,12 +139,12 @@ class Loading(Case):
             "warning: load: never called: Module.scal.Scale.forward.0, Module.scale.Scale.forward.7"])
         numbers, _ = self.golden(task="statistics")
         for folder, line in ((os.path.join(path, "no"), "holds no dump: nothing is loaded in step 0"),
-                             (numbers, "holds no tensors (task tensor dumps them): nothing is loaded")):
+                             (numbers, "has no tensors (task tensor dumps them): nothing is loaded")):
             told = self.load(folder)
             self.run_steps(Model(False), 2, steps=1)
             self.assertTrue(told[0].endswith(line), told)
             self.end()
-            self.assertEqual(told[-1], "warning: load: path must be a dump_path of task tensor that has the steps which run: "
+            self.assertEqual(told[-1], "warning: load: path must be a dump_path of task tensor with the steps that run: "
                              + told[0][len("warning: load: "):].partition(": nothing is loaded")[0])
         shutil.copytree(find_tree(path).folder, os.path.join(path, "step0", "proc1"))
         told = self.load(path)

@@ -54,7 +54,7 @@ class Messages(Case):
     def test_result_when_all_steps_are_over(self):
         lines = self.lines({"step": [1]}, 4)
         self.assertEqual(len(lines), 1, lines)
-        self.check_result(lines[0], "all steps that were asked for are over: recorded 2 entries of 1 step to dump")
+        self.check_result(lines[0], "all requested steps are over: recorded 2 entries of 1 step to dump")
 
     def test_default_configuration(self):
         self.check_result(self.lines(arguments={})[-1], "recorded 4 entries of 2 steps to dump_path")
@@ -63,7 +63,7 @@ class Messages(Case):
 
     def test_nothing_was_recorded(self):
         for config, steps, text in (({}, 0, "start() was not called"),
-                                    ({"level": "debug"}, 2, "save() was not called (level debug records nothing else)"),
+                                    ({"level": "debug"}, 2, "save() was not called (level debug records only what it saves)"),
                                     ({"step": [7]}, 3, 'step 7 never came: the last one was 2: name earlier ones in "step"')):
             self.assertEqual(self.lines(config, steps), ["nothing was recorded: " + text])
 
@@ -76,8 +76,8 @@ class Messages(Case):
             "nothing was recorded: dump_path must be a folder that can be written to: file: is not a directory"])
 
     def test_ranks_that_match_nothing(self):
-        unknown = ("rank [0] is asked for, but the rank of this process is not known: it is told by start(rank_id=...) "
-                   "or when the communication is initialised")
+        unknown = ("rank [0] is asked for, but the rank of this process is unknown: pass it to start(rank_id=...) "
+                   "or initialise the communication")
         self.assertEqual(self.lines({"rank": [0]}), ["warning: " + unknown, "nothing was recorded: " + unknown])
         self.check_result(self.lines({"rank": [0]}, start={"rank_id": 0})[0], "recorded 4 entries of 2 steps to dump")
         self.assertEqual(self.lines({"rank": ["0", "2-3"]}, start={"rank_id": 1}), [])
@@ -88,7 +88,7 @@ class Messages(Case):
         finally:
             PrecisionDebugger._count_processes = counting
         self.assertEqual(lines, ["warning: rank [2] is asked for, but there are 2 processes: nothing is recorded",
-                                 "nothing was recorded: rank 0 is none of those asked for",
+                                 "nothing was recorded: rank 0 is not one of those requested",
                                  'warning: rank 2 is asked for, but there are 2 processes: name 0 to 1 in "rank"'])
 
     def test_keys_without_effect(self):
@@ -126,7 +126,7 @@ class Messages(Case):
                  'scope: nothing was called "Torch.relu.9.forward": did you mean "Torch.relu.0.forward"?'),
                 ({"level": "L0"}, model, "0 entries: no module of the model was called between start() and stop(): "
                  "give start() the model that is called, or record operations (level L1 or mix)"),
-                (backward, {}, "0 entries: data_mode asks for backwards, and none came before step()")):
+                (backward, {}, "0 entries: data_mode asks for backwards, but none ran before step()")):
             lines = self.lines(config, start=start)
             self.assertEqual(lines[-1], "warning: " + line, config)
         lines = self.lines({"statistics": {"list": ["rleu"]}})

@@ -52,10 +52,10 @@ class Layout(unittest.TestCase):
             ({"world_size": 4.0}, "world_size must be"),
             ({"world_size": 1025}, "at most 1024"),
             ({"num_layers": 257}, "at most 256"),
-            ({"world_size": 6, "tensor_parallel_size": 4}, "no multiple of tensor_parallel_size"),
-            ({"pipeline_parallel_size": 2, "num_layers": 5}, "no multiple of the number of stages"),
+            ({"world_size": 6, "tensor_parallel_size": 4}, "not a multiple of tensor_parallel_size"),
+            ({"pipeline_parallel_size": 2, "num_layers": 5}, "not a multiple of the number of stages"),
             ({"pipeline_parallel_size": 2, "num_layers_per_virtual_pipeline_stage": 3},
-             "no multiple of num_layers_per"),
+             "not a multiple of num_layers_per"),
             ({"standalone_embedding_stage": True}, "needs another one"),
             ({"order": "a-b"}, "order must name"),
             ({"order": 3}, "order must name"),
@@ -69,7 +69,7 @@ class Layout(unittest.TestCase):
         kept = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == "matplotlib"}
         sys.modules["matplotlib"] = types.ModuleType("matplotlib")  # empty: nothing of it can be imported
         try:
-            with self.assertRaisesRegex(ImportError, "draws with matplotlib, which this Python has not"):
+            with self.assertRaisesRegex(ImportError, "needs matplotlib, which this Python does not have"):
                 plot_model_parallelism(ParallelConfig(world_size=1, num_layers=1))
         finally:
             del sys.modules["matplotlib"]

@@ -124,7 +124,7 @@ class AnyInput(Case):
         with self.assertRaises(TypeError):
             analyze_output_anomaly(None, None, None)
         for arguments in (([[CERTAIN]], [[1], [1]], None), ([[CERTAIN]] * 2, [[1], [1]], ["toy"])):
-            with self.assertRaisesRegex(IndexError, "has 1 items, tokens has 2"):
+            with self.assertRaisesRegex(IndexError, "has 1 items, but tokens has 2"):
                 analyze_output_anomaly(*arguments)
 
     def test_models_of_any_kind(self):
@@ -174,13 +174,13 @@ class Files(Case):
     def test_thresholds_of_any_kind(self):
         text = pathlib.Path(CONFIG).read_text(encoding="utf-8")
         for old, new, message in (("stride: 64", "stride: 640", r"window_size \(128\) must be at least stride \(640\)"),
-                                  ("stride: 64", "stride: x", "stride must be a whole number of at least 1, and is x"),
+                                  ("stride: 64", "stride: x", "stride must be a whole number of at least 1, but is x"),
                                   ("window_size: 128", "window_size: 1e9", "window_size must be a whole number"),
-                                  ("window_size: 128", "window_size: 99999", "at most 16384, and is 99999"),
+                                  ("window_size: 128", "window_size: 99999", "at most 16384, but is 99999"),
                                   ("category_thresh: 2", "", "rare_character.category_thresh must be .* is missing"),
                                   ("window_ratio: 0.2", "window_ratio: nan", "garbled.window_ratio must be a number from 0"),
-                                  ("top1_logp_thresh: -5", "top1_logp_thresh: 5", "must be 0 or a negative number, and is 5"),
-                                  ("repetition:", "repetition", "line .* is no key with a value: repetition")):
+                                  ("top1_logp_thresh: -5", "top1_logp_thresh: 5", "must be 0 or a negative number, but is 5"),
+                                  ("repetition:", "repetition", "line .* is not a key with a value: repetition")):
             self.assertIn(old, text)
             path = self.write("config.yaml", text.replace(old, new, 1))
             with self.assertRaisesRegex(ValueError, "^%s: .*%s" % (path, message)):

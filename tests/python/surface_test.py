@@ -126,7 +126,7 @@ class Surface(Case):
         with told() as lines:
             self.record(debugger, 2)
         self.assertEqual(len(lines), 1)
-        self.assertRegex(lines[0], "^warning: after reset_status.. step 1 is recorded into .*/b once more, and replaces")
+        self.assertRegex(lines[0], "^warning: after reset_status.. step 1 is recorded into .*/b again, replacing")
         self.assertEqual(self.names("b", step=1), ["Torch.sigmoid.0.forward", "Torch.sigmoid.1.forward"])
 
     def test_what_is_written_in_vain_is_told_once(self):

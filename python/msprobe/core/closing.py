@@ -94,11 +94,11 @@ def _why_no_entries(info, told):
             "" if info["records_apis"] else "; operations are recorded at level L1 or mix")
     mode = session.setting("section.data_mode")
     if mode and "backward" in mode and "forward" not in mode and "all" not in mode:
-        return "data_mode asks for backwards, and none came before step()"
+        return "data_mode asks for backwards, but none ran before step()"
     if not info["records_apis"]:
         return ("no module of the model was called between start() and stop(): give start() the model that is called, "
                 "or record operations (level L1 or mix)")
-    return "nothing that is recorded was called between start() and stop()%s" % (
+    return "no recorded function was called between start() and stop()%s" % (
         "; risk_level CORE leaves much out" if session.setting("risk_level") == "CORE" else "")
 
 

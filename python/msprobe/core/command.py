@@ -25,7 +25,7 @@ def run(arguments, quiet=False):
     if command is None:
         raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
                                "the command msprobe of this package is not installed: `meson install` puts it into "
-                               "bin/, or its folder belongs into PATH")
+                               "bin/, or add its folder to PATH")
     piped = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE} if quiet else {}
     try:
         done = subprocess.run([command] + [str(one) for one in arguments], universal_newlines=True, **piped)

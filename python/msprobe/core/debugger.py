@@ -199,7 +199,7 @@ class Debugger:
         self.service.first_start = False
         decision, first_time = session.attempted(_native.start) or (_native.NOT_NOW, 0)
         if decision == _native.ALL_DONE and first_time:
-            self._tell_result("all steps that were asked for are over: ")
+            self._tell_result("all requested steps are over: ")
         if decision == _native.RECORDING:
             self._began = time.monotonic()
             self._note_folder()
@@ -344,8 +344,8 @@ class Debugger:
     def _note_folder(self):
         folder = os.path.abspath(self._dump_path)
         if folder in self._restarted:
-            log.warn_once("after reset_status() step %d is recorded into %s once more, and replaces what was recorded "
-                          "there: give it a folder of its own by service.config.dump_path" % (
+            log.warn_once("after reset_status() step %d is recorded into %s again, replacing what was recorded "
+                          "there: give it its own folder with service.config.dump_path" % (
                               _native.info()["step"], folder), "reset_status")
             self._restarted.discard(folder)
         self._folders.add(folder)
@@ -364,18 +364,18 @@ class Debugger:
     def _note_why_not(self, decision):
         """What start() gave no recording for, so that a run that recorded nothing can tell it."""
         if decision == _native.ALL_DONE:
-            self._why_not = "the counting of steps began after the last one asked for"
+            self._why_not = "step counting began after the last requested step"
             return
         info = _native.info()
         ranks = numbers(session.setting("rank"))
         if ranks is None or info["rank"] in ranks:
             self._why_not = None  # the end tells which steps did not come
         elif info["rank"] < 0:
-            self._why_not = ("rank %s is asked for, but the rank of this process is not known: it is told by "
-                             "start(rank_id=...) or when the communication is initialised" % session.setting("rank"))
+            self._why_not = ("rank %s is asked for, but the rank of this process is unknown: pass it to "
+                             "start(rank_id=...) or initialise the communication" % session.setting("rank"))
             log.warn_once(self._why_not, "rank")
         else:
-            self._why_not = "rank %d is none of those asked for" % info["rank"]
+            self._why_not = "rank %d is not one of those requested" % info["rank"]
             processes = self._count_processes()
             if processes is not None and min(ranks) >= processes:
                 log.warn_once("rank %s is asked for, but there are %d processes: nothing is recorded" % (
@@ -388,7 +388,7 @@ class Debugger:
         if not self._tells(info):
             return
         if session.LEVELS[info["level"]] == "debug" and not info["steps"]:
-            self._why_not = "save() was not called (level debug records nothing else)"
+            self._why_not = "save() was not called (level debug records only what it saves)"
         if info["steps"]:
             told = self._recorded(info)
             log.info("%srecorded %s of %s to %s in %.1f s" % (
@@ -399,7 +399,7 @@ class Debugger:
         elif info["enabled"]:
             log.info("%snothing was recorded: %s" % (
                 begin, self._why_not or closing.steps_that_never_came(info, self.last_step) or
-                "start() came in none of the steps that were asked for"))
+                "start() was not called in any of the requested steps"))
 
     @staticmethod
     def _tells(info):

@@ -24,12 +24,12 @@ def read_lists(path):
         if line.startswith("- "):
             name = line[2:].strip().strip("\"'")
             if names is None or not _is_name(name[1:] if name.startswith("-") else name):
-                raise _wrong(path, "line %d is no name of a function below a group" % number)
+                raise _wrong(path, "line %d is not the name of a function below a group" % number)
             names.append(name)
             continue
         group, colon, rest = line.partition(":")
         if not colon or rest.strip() not in ("", "[]") or not _is_name(group):
-            raise _wrong(path, "line %d is neither a group (`tensor:`) nor a name (`- add`)" % number)
+            raise _wrong(path, "line %d must be a group (`tensor:`) or a name (`- add`)" % number)
         names = groups.setdefault(group, [])
     return groups
 

@@ -87,7 +87,7 @@ def _positive(name, value, most=None):
 
 def _quotient(name, value, by_name, by):
     if value % by:
-        raise ValueError("%s (%d) is no multiple of %s (%d)" % (name, value, by_name, by))
+        raise ValueError("%s (%d) is not a multiple of %s (%d)" % (name, value, by_name, by))
     return value // by
 
 
@@ -110,7 +110,7 @@ def plot_model_parallelism(config):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError("plot_model_parallelism draws with matplotlib, which this Python has not "
+        raise ImportError("plot_model_parallelism needs matplotlib, which this Python does not have "
                           "(pip install matplotlib, or python3-matplotlib)") from None
     groups = config.groups()
     # Of its own, so that the program's pictures stay what they are; no picture of matplotlib is above 65,535 pixels.

@@ -67,7 +67,7 @@ class Saved:
             for key, part in value.items():
                 before = len(left_out)
                 if not isinstance(key, str):
-                    left_out.append("%s (a key that is no string)" % _below(path, repr(key)))
+                    left_out.append("%s (a key that is not a string)" % _below(path, repr(key)))
                     continue
                 part = self._supported(part, _below(path, key), depth + 1, left_out)
                 if part is not None or before == len(left_out):

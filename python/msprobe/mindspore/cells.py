@@ -120,7 +120,7 @@ def named_cells(model):
             continue
         seen.add(id(cell))
         if compiling.is_compiled(cell):
-            log.warn_once("what jit compiles is not recorded")
+            log.warn_once("code compiled by jit is not recorded")
             continue
         yield path, cell
         inside = [(path + "." + name if path else name, child) for name, child in cell._cells.items()

@@ -39,7 +39,7 @@ def _spaces():
 def _with_originals(call):
     @functools.wraps(call)
     def wrapper(*args, **kwargs):
-        log.warn_once("what jit compiles is not recorded")
+        log.warn_once("code compiled by jit is not recorded")
         _depth[0] += 1
         try:
             with _registry[0].originals():

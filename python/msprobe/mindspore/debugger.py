@@ -86,7 +86,7 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _starting(self, model):
         if framework.is_graph_mode():
-            log.warn_once("the graph mode of MindSpore is not recorded, only its dynamic graph (PYNATIVE_MODE) is")
+            log.warn_once("only MindSpore's dynamic graph (PYNATIVE_MODE) is recorded, not its graph mode")
 
     def _begins_recording(self, model):
         if self.registry.installed:

@@ -18,7 +18,7 @@ _NEXT_STEP = "<tensordump-update-step>"  # a file of this name is none: MindSpor
 
 def _tensor_dump(file, tensor):
     if not isinstance(tensor, ms.Tensor):
-        raise TypeError("save: what is saved has to be a tensor, or a list, a tuple or a dict of tensors")
+        raise TypeError("save: data must be a tensor, or a list, a tuple or a dict of tensors")
     if tensor.dtype == ms.bfloat16:  # .npy has no such type
         tensor = tensor.astype(ms.float32)
     ops.TensorDump()(file, tensor)
@@ -60,7 +60,7 @@ class _GradientBorder:
 def save_grad(save_dir, name, data):
     """Returns the tensor `data`, to be used in its place: its gradient is saved as `<name>_grad`."""
     if not isinstance(data, ms.Tensor):
-        raise TypeError("save_grad: data has to be a tensor")
+        raise TypeError("save_grad: data must be a tensor")
     return _GradientBorder(_file(save_dir, name + "_grad"))(data)
 
 

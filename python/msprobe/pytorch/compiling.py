@@ -29,6 +29,6 @@ def _with_originals(script):
 def _warning(compile_function):
     @functools.wraps(compile_function)
     def wrapper(*args, **kwargs):
-        log.warn_once("what torch.compile() has compiled is not recorded")
+        log.warn_once("code compiled by torch.compile() is not recorded")
         return compile_function(*args, **kwargs)
     return wrapper

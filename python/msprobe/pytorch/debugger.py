@@ -77,7 +77,7 @@ class PrecisionDebugger(debugger.Debugger):
             raise debugger.invalid("monitor: the model must be a torch.nn.Module, not %s" % type(model))
         if self._info["enabled"]:
             grad_probe.watch(model, debugger.numbers(session.setting("step")))
-            self._why_not = "no optimizer took a step that was asked for"
+            self._why_not = "no optimizer took one of the requested steps"
             self._began = time.monotonic()
 
     @staticmethod

@@ -48,7 +48,7 @@ class Loading:
         self._hooked = {}    # id(module) -> name
         self._folder = None  # of the tensors of this step
         self._found = False  # was there one in any step?
-        self._why_none = "none of its steps and ranks came"
+        self._why_none = "none of its steps and ranks ran"
         self.active = False
         self.loaded = 0      # calls
 
@@ -87,7 +87,7 @@ class Loading:
                          if (name, number) not in self._met)
         lines = ["loaded the inputs of %d call%s from %s" % (self.loaded, "" if self.loaded == 1 else "s", self._path)]
         if not self._found:
-            lines.append("load: path must be a dump_path of task tensor that has the steps which run: %s" % self._why_none)
+            lines.append("load: path must be a dump_path of task tensor with the steps that run: %s" % self._why_none)
         elif missing:
             lines.append("load: never called: %s" % ", ".join(map(printable, missing[:5])) + (
                 " and %d more" % (len(missing) - 5) if len(missing) > 5 else ""))
@@ -132,7 +132,7 @@ class Loading:
             new_args = tuple(self._like(value, "%s.input.%d" % (call, index)) for index, value in enumerate(args))
             if kwargs is None:
                 if glob.glob(os.path.join(glob.escape(self._folder), glob.escape(call) + ".kwargs.*")):
-                    raise _Mismatch("this PyTorch shows hooks no arguments that are given by keyword")
+                    raise _Mismatch("this PyTorch does not show keyword arguments to hooks")
                 return new_args
             return new_args, {key: self._like(value, "%s.kwargs.%s" % (call, key)) for key, value in kwargs.items()}
 
@@ -147,13 +147,13 @@ class Loading:
 
     def _tensor(self, own, name):
         if os.sep in name:
-            raise _Mismatch("%r is no name of a file" % name)
+            raise _Mismatch("%r is not a file name" % name)
         path = os.path.join(self._folder, name + ".pt")
         if not os.path.isfile(path):
-            raise _Mismatch("%s is not there" % path)
+            raise _Mismatch("%s does not exist" % path)
         other = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(other, torch.Tensor):
-            raise _Mismatch("%s holds no tensor" % path)
+            raise _Mismatch("%s has no tensor" % path)
         if other.shape != own.shape or other.dtype != own.dtype:
             raise _Mismatch("%s is %s %s there and %s %s here" % (
                 name.rpartition(".forward.")[2].partition(".")[2], other.dtype, list(other.shape), own.dtype,
@@ -178,7 +178,7 @@ class Loading:
                                 " in step %d" % step)
         folder = os.path.join(found[0], "dump_tensor_data")
         if not os.path.isdir(folder):
-            return self._refuse("%s holds no tensors (task tensor dumps them)" % found[0])
+            return self._refuse("%s has no tensors (task tensor dumps them)" % found[0])
         return folder
 
     def _refuse(self, reason, where=""):

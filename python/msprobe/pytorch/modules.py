@@ -154,7 +154,7 @@ detach_all = hooks.detach_all
 
 def _warn_if_compiled(model):
     if type(model).__name__ == "OptimizedModule":
-        log.warn_once("what torch.compile() has compiled is not recorded")
+        log.warn_once("code compiled by torch.compile() is not recorded")
 
 
 # ---------------------------------------------------------------------- exceptions, where hooks do not see them

@@ -34,7 +34,7 @@ class ILLDetector:
         configs = [None] * count if model_configs is None else model_configs
         for name, given in (("topk_logprobs", topk_logprobs), ("model_configs", configs)):
             if len(given) < count:
-                raise IndexError("%s has %d items, tokens has %d: one for each answer" % (name, len(given), count))
+                raise IndexError("%s has %d items, but tokens has %d: one per answer is needed" % (name, len(given), count))
         results = [self.detector(topk_logprobs[at], tokens[at], configs[at]) for at in range(count)]
         return [[one.is_ill, one.ill_type] for one in results]
 

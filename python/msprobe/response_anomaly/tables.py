@@ -59,7 +59,7 @@ def _categories(path, _time, _size):
     by_token = {}
     for token, category in _read(path).items():
         if not token.isdecimal() or int(token) >= _MOST_TOKENS or not isinstance(category, str):
-            raise ValueError("%s: %.40r is no token with a category" % (path, token))
+            raise ValueError("%s: %.40r is not a token with a category" % (path, token))
         by_token[int(token)] = numbers.setdefault(category, len(numbers) + 1)
     if len(numbers) > 65535:
         raise ValueError("%s: more than 65535 categories" % path)

@@ -47,7 +47,7 @@ def read(path):
     for key, attribute, (fits, what) in _KEYS:
         value = values.get(key)
         if not isinstance(value, (int, float)) or not fits(value):
-            raise ValueError("%s: %s must be %s, and is %s" % (path, key, what, "missing" if value is None else value))
+            raise ValueError("%s: %s must be %s, but is %s" % (path, key, what, "missing" if value is None else value))
         found[attribute] = value
     if found["window_size"] < found["stride"]:
         raise ValueError("%s: window_size (%d) must be at least stride (%d)" % (path, found["window_size"], found["stride"]))
@@ -66,7 +66,7 @@ def _numbers(path, lines):
         if not key or text == "---":
             continue
         if not colon:
-            raise ValueError("%s: line %d is no key with a value: %.80s" % (path, number, text))
+            raise ValueError("%s: line %d is not a key with a value: %.80s" % (path, number, text))
         indentation = len(text) - len(text.lstrip())
         while sections and sections[-1][0] >= indentation:
             sections.pop()

@@ -17,5 +17,5 @@ class SingleComparator:
         for folder in (dir1, dir2):
             if not os.path.isdir(os.path.join(folder, "data")):
                 raise FileCheckException(FileCheckException.ILLEGAL_PATH_ERROR,
-                                         "%s holds no folder data with saved arrays" % folder)
+                                         "%s has no folder data with saved arrays" % folder)
         command.run(["compare", "-tp", dir1, "-gp", dir2, "-o", output_path, "-j", num_processes])

@@ -8,7 +8,7 @@ import sys
 
 from msprobe.core.common import log
 
-_KINDS = "a real tensor, or a list, a tuple or a dict of such"
+_KINDS = "a real tensor, or a list, tuple or dict of real tensors"
 
 
 class SingleSave:
@@ -61,7 +61,7 @@ class SingleSave:
             return []
         good = [(name, value) for name, value in data.items() if _is_file_name(name)]
         if len(good) < len(data):
-            log.warn("SingleSave: %s cannot be the name of a file: left out" % ", ".join(
+            log.warn("SingleSave: %s cannot be a file name: skipped" % ", ".join(
                 repr(name) for name in data if not _is_file_name(name)))
         return good
 
@@ -69,7 +69,7 @@ class SingleSave:
         """False, after a warning, if nothing of it could be saved."""
         parts = _parts(value)
         if parts is None:
-            log.warn("SingleSave: %s is %s, not %s: left out" % (name, type(value).__name__, _KINDS))
+            log.warn("SingleSave: %s is %s, not %s: skipped" % (name, type(value).__name__, _KINDS))
             return False
         folder = os.path.join("data", name, "step%d" % self._step, "rank%d" % _rank(), micro_step)
         try:

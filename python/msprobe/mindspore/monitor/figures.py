@@ -39,7 +39,7 @@ class StepFigures:
         settings = self._watch.settings
         if settings.wg_distribution:
             if gradient is None:
-                log.warn_once("monitor: the optimizer is given no gradient of %s" % parameter.name)
+                log.warn_once("monitor: the optimizer receives no gradient of %s" % parameter.name)
             else:
                 self._observe("grad_reduced", parameter, gradient)
         if settings.mv_distribution and moments is not None:

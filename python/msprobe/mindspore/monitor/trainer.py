@@ -20,7 +20,7 @@ class TrainerMon(Trainer):
 
     def _check_models(self, models):
         if framework.is_graph_mode():
-            log.warn_once("monitor: the graph mode of MindSpore runs no hooks, only its dynamic graph (PYNATIVE_MODE) does")
+            log.warn_once("monitor: only MindSpore's dynamic graph (PYNATIVE_MODE) runs hooks, not its graph mode")
 
     def _hook_steps(self, optimizer, before, after):
         return StepHooks(optimizer, before, after)

@@ -31,7 +31,7 @@ class PrecisionChecker:
         loss of the uncompiled model. capture_input has no effect: both sides have the same inputs."""
         if not hasattr(torch, "compile"):
             raise NotImplementedError(
-                "PrecisionChecker needs torch.compile, which PyTorch %s has not" % torch.__version__)
+                "PrecisionChecker needs torch.compile, which PyTorch %s does not have" % torch.__version__)
         self._backend = self._dumping(backend, graph_dir) if dump_graphs else backend
         self._threshold = threshold
         self._cast = cast_dtype
