@@ -46,7 +46,7 @@ class Case(op_runner.Runner):
         if offset not in self.loaded:
             file = self.files[str(offset)]
             if os.path.basename(file) != file:
-                raise op_runner.Refusal(f"case.json: {file!r} is no name of a file")
+                raise op_runner.Refusal(f"case.json: {file!r} is not a file name")
             self.loaded[offset] = self.torch.load(os.path.join(HERE, "tensors", file), map_location="cpu",
                                                   weights_only=True)
         tensor = self.loaded[offset]
@@ -87,7 +87,7 @@ class Case(op_runner.Runner):
             if isinstance(reference, float) and isinstance(device, float):
                 far = abs(reference - device) / max(abs(reference), sys.float_info.min)
                 return {"max rel err": far}, 0 if far < 1e-6 else 2, "" if far < 1e-6 else "the values differ"
-            return {}, 2, f"{device!r} in place of {reference!r}"
+            return {}, 2, f"{device!r} instead of {reference!r}"
         device = device.detach().cpu()
         reference = reference.detach().cpu()
         row = {"dtype": str(device.dtype).replace("torch.", ""), "shape": list(device.shape)}
@@ -96,7 +96,7 @@ class Case(op_runner.Runner):
         if device.dtype.is_floating_point or device.dtype.is_complex:
             return self.judge_floats(row, reference, device)
         if reference.dtype.is_floating_point or reference.dtype.is_complex:
-            return row, 2, f"{device.dtype} in place of {reference.dtype}"
+            return row, 2, f"{device.dtype} instead of {reference.dtype}"
         unequal = int((reference.to(device.dtype) != device).sum())
         row["max abs err"] = unequal and float((reference.double() - device.double()).abs().max())
         return row, 2 if unequal else 0, f"{unequal} of {device.numel()} elements differ" if unequal else ""
@@ -119,7 +119,7 @@ class Case(op_runner.Runner):
         if wrong:
             at = int((nonfinite & ~alike).nonzero()[0])
             return row, 2, (f"{wrong} of {r.numel()} elements are NaN or infinite on one side, or of unlike sign; the "
-                            f"first is [{at}]: {d[at].item()} in place of {r[at].item()}")
+                            f"first is [{at}]: {d[at].item()} instead of {r[at].item()}")
         r, d = r[~nonfinite], d[~nonfinite]
         if not r.numel():
             return row, 0, ""
@@ -151,7 +151,7 @@ class Case(op_runner.Runner):
             summed_in = torch.finfo(torch.float32) if most > limits[1] and device.element_size() < 4 else form
             at_inputs = summed_in.eps * 2.0 ** max(math.frexp(scale)[1] - 1, round(math.log2(summed_in.tiny)))
             if row["max abs err"] <= limits[0] * at_inputs:
-                return row, 1, told + "; no more than a rounding of the inputs"
+                return row, 1, told + "; no more than rounding of the inputs explains"
         return row, verdict, told if verdict else ""
 
 
@@ -195,7 +195,7 @@ def run(options, told):
                 continue
         first = first or device
         if len(device) != len(reference):
-            print(f"verdict: error: {len(device)} results in place of {len(reference)}")
+            print(f"verdict: error: {len(device)} results instead of {len(reference)}")
             return 1
         for (name, wanted), (_, got) in zip(reference, device):
             row, verdict, why = case.judge(wanted, got)

@@ -151,8 +151,8 @@ std::string rank_text(std::int64_t number) {
 
 void warn_of_structure(std::int64_t rank, const Tell& tell) {
   tell(Remark::warning, rank_text(rank) +
-                            " was recorded with task structure, which has no values: nothing can be found in "
-                            "it; record with task statistics");
+                            " was recorded with task structure, which has no values: nothing can be found "
+                            "in it; record with task statistics");
 }
 
 /// What a clean answer would not mean.
@@ -160,10 +160,10 @@ void warn_of_task(const RankInput& rank, const Tell& tell) {
   const RankScan& scan = rank.scan;
   if (scan.header.task == "structure") warn_of_structure(rank.number, tell);
   if (scan.header.task != "nan_check" || scan.checked_entries == scan.entries) return;
-  tell(Remark::warning, rank_text(rank.number) + ": of " +
+  tell(Remark::warning, rank_text(rank.number) + ": for " +
                             std::to_string(scan.entries - scan.checked_entries) + " of " +
                             std::to_string(scan.entries) +
-                            " entries the dump does not tell whether they raised NaN or Inf (is_nan)");
+                            " entries the dump does not record whether they raised NaN or Inf (is_nan)");
 }
 
 void warn_of_listed_task(std::int64_t rank, const std::string& task, const Tell& tell) {
@@ -171,7 +171,7 @@ void warn_of_listed_task(std::int64_t rank, const std::string& task, const Tell&
   if (task != "nan_check") return;
   tell(Remark::warning, rank_text(rank) +
                             " was recorded with task nan_check, which has no values to list by; without "
-                            "--levels or --statistics the entries that raised NaN or Inf are named");
+                            "--levels or --statistics, the entries that raised NaN or Inf are listed");
 }
 
 void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, Progress* progress,

@@ -38,9 +38,9 @@ class AnomalyCommand final : public Command {
   void declare(OptionList& options) override {
     options
         .add("-i,--input_path=PATH", options_.input,
-             "Folder of one step, or of a whole dump: its first bad step")
+             "Folder of one step, or of a whole dump (its first bad step is analyzed)")
         .details(
-            "The folders <rank0> and so on of a step are the ranks.\n"
+            "The ranks are the folders <rank0>, <rank1> and so on of a step.\n"
             "The folder of one rank or its <dump.json> is accepted, too.")
         .required();
     options.add("-o,--output_path=DIR", options_.output, "Folder for the result, or - for standard output")
@@ -49,15 +49,15 @@ class AnomalyCommand final : public Command {
         .add("--format", options_.format,
              {{"json", Format::json}, {"jsonl", Format::jsonl}, {"text", Format::text}}, "Form of the result")
         .details(
-            "`json` is the Python tool's document, `jsonl` one object a line, `text` the answer on the "
+            "`json` is the Python tool's document, `jsonl` one object per line, `text` the answer on the "
             "terminal.");
     Option all =
         options
             .add_flag("--all", options_.all, "Every independent origin, each with its path from rank to rank")
             .details(
-                "Origins are in the order of time; the path on which their values spread is in <kind> and "
+                "Origins are in order of time; the path by which their values spread is in <kind> and "
                 "<spread> of the result.\n"
-                "An origin is left out if bad values of another one had reached its rank before.");
+                "An origin is left out if bad values from another one had already reached its rank.");
     Option levels =
         options
             .add_flag(
@@ -78,17 +78,17 @@ class AnomalyCommand final : public Command {
                 "(<saturated>), norms that jump (<norm_jump>), and means and norms that are not finite "
                 "though maximum and minimum are, and are too small for a sum to leave the range of its type "
                 "(<bad_mean>, <bad_norm>).");
-    options.add_fail_on(fail_on_, {"anomaly", "never"}).details("A list that is not empty counts, too.");
+    options.add_fail_on(fail_on_, {"anomaly", "never"}).details("A non-empty list also counts.");
     python_rules_ = options
                         .add_flag(
                             "--python-rules", [this](int) { options_.traits = python_traits(); },
-                            "The answer of the Python tool 26.x, mistakes included")
+                            "Answer as the Python tool 26.x does, mistakes included")
                         .details(
-                            "Its refusals and its log are those of the Python tool, too, and ranks are in "
+                            "Errors and the log are also those of the Python tool, and ranks are in "
                             "ascending order.");
     options.add("--rules=FILE", options_.rules_file, "YAML file with lists in place of the built-in ones")
         .details(
-            "The lists are those of communication, of operations that are never blamed, of expected bad "
+            "The lists name communication calls, operations that are never blamed, expected bad "
             "values and of limits.");
     levels.excludes({statistics, all, python_rules_});
     statistics.excludes({all, python_rules_});

@@ -62,7 +62,7 @@ void sort_ranks(std::vector<RankInput>& ranks) {
   if (twice == ranks.end()) return;
   const fs::path first(twice->directory);
   throw FormatError(display(first.parent_path().string()),
-                    "two folders of one rank: " + display(first.filename().string()) + " and " +
+                    "two folders for the same rank: " + display(first.filename().string()) + " and " +
                         display(fs::path((twice + 1)->directory).filename().string()));
 }
 

@@ -108,7 +108,7 @@ class RootSearch {
             "rank");
     if (!graph_.uneven().empty()) {
       tell_(Remark::warning,
-            graph_.uneven() + "; calls are matched by their numbers, so that some may be matched wrongly");
+            graph_.uneven() + "; calls are matched by their numbers, so some may be matched wrongly");
     }
   }
 

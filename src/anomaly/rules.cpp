@@ -73,7 +73,7 @@ class Reader {
       } else if (column == "outputs") {
         rule.outputs = places(value, key).positions;
       } else {
-        fail(at, display(key) + ": only inputs and outputs may stand here");
+        fail(at, display(key) + ": only inputs and outputs are allowed here");
       }
     });
     return rule;
@@ -115,7 +115,7 @@ void apply(Rules& rules, const Reader& reader, const YamlNode& root) {
         rules.largest_finite[name] = reader.number(number, name);
       });
     } else {
-      reader.fail(at, "there is no rule '" + display(key) + "'");
+      reader.fail(at, "unknown rule '" + display(key) + "'");
     }
   });
 }

@@ -80,18 +80,18 @@ std::string verdict(const Root& root, const Traits& traits) {
   if (traits.search_by_rank) return "has clean inputs and " + out + " in its output";
   switch (root.kind) {
     case RootKind::produced:
-      return "made " + out + " of clean inputs";
+      return "made " + out + " from clean inputs";
     case RootKind::communication:
-      return root.absent_ranks.empty() ? "made " + out + " although no rank gave any"
-                                       : "brought " + out + " that no rank read gave";
+      return root.absent_ranks.empty() ? "made " + out + " although no rank sent any"
+                                       : "brought " + out + " that none of the ranks read sent";
     case RootKind::external:
-      return "got " + std::string(bad_name(root.inputs)) + " that nothing recorded before it made";
+      return "got " + std::string(bad_name(root.inputs)) + " that nothing recorded before it produced";
     case RootKind::raised:
       return "raised NaN or Inf on the device (is_nan is not 0)";
     case RootKind::inf_to_nan:
       break;
   }
-  return "made NaN of inputs with Inf";
+  return "made NaN from inputs with Inf";
 }
 
 std::string phase_text(Phase phase) {
@@ -138,7 +138,7 @@ class Answer {
     line("input", describe_sections(details.entry, {"input_args", "input_kwargs", "input"}));
     line("output", describe_sections(details.entry, {"output"}));
     if (const std::string names = bad_parameters(details.entry); !names.empty())
-      line("parameter", names + ": bad already, the fault is earlier (the optimizer's step?)");
+      line("parameter", names + ": already bad; the fault is earlier (the optimizer's step?)");
     if (details.construct.size() > 1) {
       std::string path;
       for (std::size_t k = 0; k + 1 < details.construct.size(); ++k)
@@ -148,14 +148,14 @@ class Answer {
     if (const std::string frame = dump::user_frame(details.frames, rules_.framework_frames); !frame.empty())
       line("at", frame + (details.frames_of_forward ? "  (its forward call)" : ""));
     if (!root.absent_ranks.empty())
-      line("missing", "not in this dump, or not readable: rank " + join_numbers(root.absent_ranks) +
+      line("missing", "missing from this dump or unreadable: rank " + join_numbers(root.absent_ranks) +
                           "; the origin may be there");
     if (root.kind == RootKind::raised)
       line("note", "task nan_check records no values: its inputs may have been bad already");
-    if (root.contained) line("note", "its bad values were seen to go no further: perhaps a mask");
+    if (root.contained) line("note", "its bad values spread no further: perhaps a mask");
     const std::optional<Suspect>& external = analysis_.ranks[root.rank].scan.external;
     if (external && (external->inputs & kNan) != 0 && external->place.position < root.entry.position)
-      line("note", "before it, NaN that nothing recorded made came in at " + external->place.name);
+      line("note", "before it, NaN from outside the recording came in at " + external->place.name);
     spread(root);
   }
 
@@ -176,7 +176,7 @@ class Answer {
            fmt::format("rank {} {}by {}", analysis_.ranks[reached.rank].number, from, reached.entry.name));
     }
     if (root.path.size() > kMaxReached)
-      line("", fmt::format("and {} ranks more", root.path.size() - kMaxReached));
+      line("", fmt::format("and {} more ranks", root.path.size() - kMaxReached));
     others(root);
   }
 
@@ -195,7 +195,7 @@ class Answer {
       if (++count <= kMaxReached)
         line("also", fmt::format("rank {}, first at {}", analysis_.ranks[r].number, scan.first_bad->name));
     }
-    if (count > kMaxReached) line("", fmt::format("and {} ranks more", count - kMaxReached));
+    if (count > kMaxReached) line("", fmt::format("and {} more ranks", count - kMaxReached));
   }
 
   void line(std::string_view label, std::string_view text) {

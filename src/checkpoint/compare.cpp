@@ -34,7 +34,7 @@ void check_result_file(const std::string& path, bool overwrite) {
   std::error_code ignored;
   if (!overwrite && std::filesystem::exists(path, ignored)) {
     throw UsageError(display(path) + " already exists",
-                     "choose another name with -o, or replace it: msprobe ckpt_compare --overwrite");
+                     "choose another name with -o, or replace it with --overwrite");
   }
   check_output(path);
 }
@@ -48,7 +48,7 @@ void guess_merge(Entry& entry, const Entry& other, ParameterResult& result) {
     if (joined != other.parameter.shape) continue;
     entry.parameter = concatenate(entry.slices, axis);
     entry.replicas.clear();
-    result.note = fmt::format("its {} slices are joined along axis {}, as the shape of the other suggests; ",
+    result.note = fmt::format("its {} slices are joined along axis {}, as the other shape suggests; ",
                               entry.slices.size(), axis);
     return;
   }
@@ -61,7 +61,7 @@ void trim_vocabulary(Entry& first, Entry& second, ParameterResult& result) {
   if (a == b || a.empty() || a.size() != b.size() || !is_vocabulary(result.name)) return;
   if (!std::equal(a.begin() + 1, a.end(), b.begin() + 1)) return;
   const std::int64_t rows = std::min(a[0], b[0]);
-  result.note += fmt::format("{} and {} rows: the {} that both have are compared; ", a[0], b[0], rows);
+  result.note += fmt::format("{} and {} rows: the {} rows that both have are compared; ", a[0], b[0], rows);
   first.parameter = narrow(first.parameter, 0, 0, rows);
   second.parameter = narrow(second.parameter, 0, 0, rows);
 }
@@ -225,7 +225,7 @@ class Comparison {
     // Of a copy in a narrower type nearly all elements differ: those tell that more do than that.
     if (!unrounded.tried || unrounded.count == 0 || unrounded.count > metrics.unequal / 2) return;
     result.note +=
-        fmt::format("all but {} of its elements are equal after rounding, the first that is not at {}; ",
+        fmt::format("all but {} of its elements are equal after rounding, the first unequal one at {}; ",
                     unrounded.count, shape_text(shown_place(unrounded.first, parameter)));
   }
 
@@ -239,7 +239,7 @@ class Comparison {
         if (check.unequal == 0) continue;
         result.copies_differ = true;
         result.note +=
-            fmt::format("inside {} its copy on {} differs in {} of {} elements, by up to {}; ", display(path),
+            fmt::format("in {}, its copy on {} differs in {} of {} elements, by up to {}; ", display(path),
                         replica.where, check.unequal, original.numel(), python_repr(check.max_abs));
       } catch (const Error& error) {
         result.note += fmt::format("its copy on {} cannot be read: {}; ", replica.where, error.what());
@@ -351,11 +351,11 @@ std::string CompareReport::nothing_in_common() const {
   const std::size_t alone = count(Status::only_first) + count(Status::only_second);
   if (alone < results.size()) return {};
   for (const Side* side : {&first, &second}) {
-    if (side->parameters == 0) return display(side->path) + ": no parameters: nothing was compared";
+    if (side->parameters == 0) return display(side->path) + " has no parameters: nothing was compared";
   }
   return fmt::format(
-      "{} and {} have no parameter in common: nothing was compared; where only names differ, "
-      "--name-map FILE pairs them",
+      "{} and {} have no parameter in common: nothing was compared; if only names differ, "
+      "pair them with --name-map FILE",
       display(first.path), display(second.path));
 }
 
@@ -366,7 +366,7 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
     if (!options.details.empty()) check_result_file(options.details, options.overwrite);
   }
   if (!options.details.empty() && options.details == options.output)
-    throw UsageError("--details and --output_path name one file");
+    throw UsageError("--details and --output_path name the same file");
   const NameMap map = options.name_map.empty() ? NameMap::built_in() : NameMap::from_file(options.name_map);
   if (progress != nullptr) progress->begin("reading checkpoints", 2, "checkpoints");
   Checkpoint first = load(options.first, options.load);

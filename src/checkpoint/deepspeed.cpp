@@ -45,7 +45,7 @@ class StretchSource final : public TensorSource {
   formats::StoredTensor open() const override {
     formats::StoredTensor tensor = whole_->open();
     if (!tensor.is_contiguous() || begin_ > tensor.numel() - length_)
-      throw FormatError(display(tensor.storage->name()), "its elements do not lie end to end");
+      throw FormatError(display(tensor.storage->name()), "its elements are not contiguous");
     tensor.offset += begin_;
     tensor.shape = {length_};
     tensor.strides = {1};
@@ -163,7 +163,7 @@ class ZeroThree {
       flat.push_back({group.parameter.blocks[0].source, end, length});
       end += length;
     }
-    if (flat.empty()) fail("no flat groups of ZeRO stage 3 in it");
+    if (flat.empty()) fail("it has no flat groups of ZeRO stage 3");
     return flat;
   }
 
@@ -174,7 +174,7 @@ class ZeroThree {
     check(allowance_.take(boxes * (kBox + 40 * axes)));
   }
   void check(bool enough) const {
-    if (!enough) fail("refused: it names more parameters than files of their size have");
+    if (!enough) fail("refused: it names more parameters than files of that size can hold");
   }
 
   /// What a rank has of a parameter: `step` of its elements, the last of which may only fill up.
@@ -227,7 +227,7 @@ class ZeroThree {
         Declared& declared = all.emplace_back();
         declared.name = pickle.text(pairs[i]);
         const auto sizes = pickle.items(pairs[i + 1]);
-        if (sizes.size() > formats::kMaxRank) fail("a tensor of too many dimensions");
+        if (sizes.size() > formats::kMaxRank) fail("a tensor with too many dimensions");
         charge(declared.name.size(), sizes.size());
         for (const PickleRef size : sizes) declared.shape.push_back(pickle.integer(size));
       }
@@ -326,7 +326,7 @@ std::vector<std::string> rank_files(const std::string& folder, const std::vector
   std::vector<std::string> files;
   for (auto& [rank, path] : by_rank) {
     if (rank != static_cast<std::int64_t>(files.size())) {
-      throw FormatError(display(folder), fmt::format("incomplete: {} is there, but rank {} is missing",
+      throw FormatError(display(folder), fmt::format("incomplete: found {}, but rank {} is missing",
                                                      display(path), files.size()));
     }
     files.push_back(std::move(path));
@@ -346,7 +346,7 @@ Checkpoint load_stage_three(const std::string& folder, const std::vector<std::st
   if (models.size() != optimizers.size()) {
     throw FormatError(
         display(folder),
-        fmt::format("ZeRO stage 3 has its parameters in the files *{}, and there are {} of them for "
+        fmt::format("ZeRO stage 3 keeps its parameters in files *{}, but there are {} of them for "
                     "{} ranks",
                     kOptimizerStates, optimizers.size(), models.size()));
   }
@@ -360,12 +360,13 @@ Checkpoint load_stage_three(const std::string& folder, const std::vector<std::st
   add_dangers(checkpoint, optimizer_files, optimizers);
   const Pickle& pickle = model_files[0]->pickle();
   if (pickle.kind(pickle.root()) != PickleKind::dict || !pickle.find(pickle.root(), "param_shapes"))
-    throw FormatError(display(models[0]), "it does not say which parameters it has (param_shapes)");
+    throw FormatError(display(models[0]), "it does not list its parameters (param_shapes)");
   const auto ranks = pickle.find(pickle.root(), "dp_world_size");
   if (ranks && pickle.kind(*ranks) == PickleKind::integer &&
       pickle.integer(*ranks) != static_cast<std::int64_t>(models.size())) {
-    throw FormatError(display(folder), fmt::format("incomplete: {} ranks wrote it, and there are files of {}",
-                                                   pickle.integer(*ranks), models.size()));
+    throw FormatError(display(folder),
+                      fmt::format("incomplete: written by {} ranks, but there are files of {}",
+                                  pickle.integer(*ranks), models.size()));
   }
   checkpoint.entries = ZeroThree(folder, model_files, optimizer_files, bytes).run();
   return checkpoint;
@@ -396,8 +397,8 @@ Checkpoint load_deepspeed(const std::string& folder, const LoadOptions& options)
     if (name.find("mp_rank_00") == std::string::npos) {
       throw FormatError(
           display(folder),
-          fmt::format("{}: a model that DeepSpeed cut into layers or over tensor-parallel ranks is not "
-                      "supported; its own zero_to_fp32.py or ds_to_universal.py makes one of it",
+          fmt::format("{}: a DeepSpeed model split by layers or over tensor-parallel ranks is not "
+                      "supported; merge it with zero_to_fp32.py or ds_to_universal.py of DeepSpeed",
                       display(name)));
     }
     if (name.starts_with("mp_rank_")) whole.push_back(in_folder(folder, name));

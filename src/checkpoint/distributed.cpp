@@ -79,7 +79,7 @@ class Files {
     const auto index = opened.index.find(name);
     if (index != opened.index.end())
       return std::make_shared<const NamedSource>(opened.tensors, index->second);
-    problem = fmt::format("{}: it is not in this file, although the metadata says so",
+    problem = fmt::format("{}: missing from this file, although the metadata places it here",
                           display(opened.file->name()));
     return nullptr;
   }

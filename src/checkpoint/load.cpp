@@ -60,8 +60,7 @@ std::string tracked_folder(const std::string& folder) {
   if (text != "release") {
     const auto iteration = whole_number<std::uint64_t>(text);
     if (!iteration) {
-      throw FormatError(display(tracker),
-                        fmt::format("'{}' is neither a number nor 'release'", display(text)));
+      throw FormatError(display(tracker), fmt::format("'{}' must be a number or 'release'", display(text)));
     }
     inner = fmt::format("iter_{:07}", *iteration);
   }
@@ -118,7 +117,7 @@ void check_complete(const std::string& folder, const Series& series, const LoadO
   const std::string missing = missing_text(series);
   if (missing.empty()) return;
   const std::string text =
-      fmt::format("incomplete: {} is there, but {}", display(series.files.front()), missing);
+      fmt::format("incomplete: found {}, but {}", display(series.files.front()), missing);
   if (!options.allow_partial) throw FormatError(display(folder), text);
   warnings.push_back(display(folder) + ": " + text);
 }
@@ -184,7 +183,7 @@ void merge_twins(std::vector<Entry>& entries) {
       single.push_back(std::move(entry));
       continue;
     }
-    if (single.back().problem.empty()) single.back().problem = "several of its tensors have this name";
+    if (single.back().problem.empty()) single.back().problem = "several tensors have this name";
   }
   entries = std::move(single);
 }
@@ -236,7 +235,7 @@ Checkpoint load_weight_files(const std::string& folder, const std::vector<std::s
       return load_ranks_beside(in_folder(folder, names[0]), options);
   }
   if (names.size() > 1) {
-    throw FormatError(display(folder), fmt::format("no checkpoint of one piece: which of {}, {}, … is meant?",
+    throw FormatError(display(folder), fmt::format("several checkpoints here: name one of {}, {}, …",
                                                    display(names[0]), display(names[1])));
   }
   Checkpoint checkpoint = load_file(in_folder(folder, names[0]), options);
@@ -263,8 +262,8 @@ Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bo
   const std::vector<std::string> weights = weight_files(names);
   if (!weights.empty()) return load_weight_files(folder, weights, options);
   throw FormatError(display(folder),
-                    fmt::format("no checkpoint in it: neither {} nor mp_rank_… folders, .metadata, "
-                                "safetensors or one file of tensors",
+                    fmt::format("no checkpoint here: found neither {} nor mp_rank_… folders, .metadata, "
+                                "safetensors or a single tensor file",
                                 kTracker));
 }
 
@@ -310,7 +309,8 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index, con
   }
   std::map<std::string, std::unordered_set<std::string>> by_file;
   for (const auto& [name, file] : map->items()) {
-    if (!file.is_string()) throw FormatError(display(path), fmt::format("{} is in no file", display(name)));
+    if (!file.is_string())
+      throw FormatError(display(path), fmt::format("the file of {} is not text", display(name)));
     by_file[file.get<std::string>()].insert(name);
   }
   Checkpoint checkpoint;
@@ -322,7 +322,7 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index, con
     const std::shared_ptr<const TensorSet> set = formats::open_tensors(file);
     for (std::size_t i = 0; i < set->size(); ++i) {
       if (wanted.erase(set->name(i)) == 0) {
-        checkpoint.warnings.push_back(fmt::format("{}: {} is not in the index and left out",
+        checkpoint.warnings.push_back(fmt::format("{}: {} is not in the index and was skipped",
                                                   display(file->name()), display(set->name(i))));
         continue;
       }
@@ -332,7 +332,8 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index, con
     for (const std::string& missing : wanted) {
       Entry& entry = checkpoint.entries.emplace_back();
       entry.parameter.name = missing;
-      entry.problem = fmt::format("{}: not in it, although the index says so", display(file->name()));
+      entry.problem =
+          fmt::format("{}: missing from this file, although the index places it here", display(file->name()));
     }
   }
   read_config(folder, checkpoint.architecture);
@@ -363,9 +364,8 @@ Checkpoint load(const std::string& path, const LoadOptions& options) {
       if (!checkpoint.architecture.heads) read_config(folder, checkpoint.architecture);
       const auto place = series_place(name);
       if (place && !place->ranks && place->count.value_or(1) > 1) {
-        checkpoint.warnings.push_back(
-            fmt::format("{}: one of the {} files of a checkpoint; only what is in this one is looked at",
-                        display(path), *place->count));
+        checkpoint.warnings.push_back(fmt::format(
+            "{}: one of {} files of a checkpoint; only this one is read", display(path), *place->count));
       }
     }
   }
@@ -373,7 +373,7 @@ Checkpoint load(const std::string& path, const LoadOptions& options) {
   std::stable_sort(checkpoint.entries.begin(), checkpoint.entries.end(), [](const Entry& a, const Entry& b) {
     return in_model_order(a.parameter.name, b.parameter.name);
   });
-  if (checkpoint.entries.empty()) throw FormatError(display(path), "no tensor in it");
+  if (checkpoint.entries.empty()) throw FormatError(display(path), "it has no tensors");
   merge_twins(checkpoint.entries);
   return checkpoint;
 }

@@ -126,7 +126,7 @@ Architecture Arguments::architecture() const {
 
 void note_dangers(std::vector<std::string>& warnings, const std::string& where, const Pickle& pickle) {
   const auto note = [&](std::string_view name) {
-    warnings.push_back(fmt::format("{}: its pickle names {}; nothing of it was run, but Python would",
+    warnings.push_back(fmt::format("{}: its pickle names {}; msprobe ran none of it, but Python would",
                                    display(where), name));
   };
   for (const formats::PickleGlobal& global : pickle.globals()) {

@@ -156,12 +156,12 @@ Entry made_entry(const Checkpoint& checkpoint, const Variant& variant, std::size
 
 void remark(Pairing& pairing, const Checkpoint& checkpoint, const Variant& variant) {
   if (!variant.heads.empty()) {
-    pairing.remarks.push_back(fmt::format("{}: names are taken without '{}.'", display(checkpoint.path),
-                                          fmt::join(variant.heads, ".")));
+    pairing.remarks.push_back(fmt::format("{}: names are matched without the prefix '{}.'",
+                                          display(checkpoint.path), fmt::join(variant.heads, ".")));
   }
   if (variant.mapped) {
     pairing.remarks.push_back(
-        fmt::format("{}: names are mapped to those of the other", display(checkpoint.path)));
+        fmt::format("{}: names are mapped to those of the other checkpoint", display(checkpoint.path)));
   }
 }
 
@@ -208,7 +208,7 @@ void pair_other_forms(Side& first, Side& second, const NameMap& map, const Archi
   note_pieces(second, found.second);
   if (!found.pairs.empty()) {
     pairing.remarks.push_back(fmt::format(
-        "{} have another form on either side and were put together or taken apart",
+        "{} are laid out differently and were joined or split",
         found.pairs.size() == 1 ? "one parameter" : fmt::format("{} parameters", found.pairs.size())));
   }
 }

@@ -126,7 +126,7 @@ void fill_rank(Rank& rank, const LoadOptions& options) {
       if (is_extra_state(name) || is_list_item(name)) continue;
       Entry entry = entry_of(tensors, index, name);
       if (!chunk.emplace(name, std::move(entry)).second) {
-        chunk[name].problem = "two of its names mean the same";
+        chunk[name].problem = "two of its names mean the same parameter";
       }
     }
   }
@@ -165,14 +165,15 @@ class Loader {
     for (const std::string& name : names_in(folder_, Named::folders)) {
       if (!name.starts_with(kRankPrefix)) continue;
       auto numbers = rank_numbers(name);
-      if (!numbers || numbers->size() > 3) fail(fmt::format("{} is not the name of a rank", display(name)));
+      if (!numbers || numbers->size() > 3)
+        fail(fmt::format("{} is not the name of a rank folder", display(name)));
       found_[std::move(*numbers)] = name;
     }
-    if (found_.empty()) fail("no checkpoint rank directories (mp_rank_…) in it");
+    if (found_.empty()) fail("it has no rank folders of a checkpoint (mp_rank_…)");
     const std::size_t fields = found_.begin()->first.size();
     for (const auto& [numbers, name] : found_) {
       if (numbers.size() != fields) {
-        fail(fmt::format("{} and {} do not belong to one layout", display(found_.begin()->second),
+        fail(fmt::format("{} and {} do not belong to the same layout", display(found_.begin()->second),
                          display(name)));
       }
     }
@@ -209,11 +210,11 @@ class Loader {
         return;
       }
       warnings_.push_back(
-          fmt::format("{}: its arguments speak of {}, its folders do not; the folders are believed",
+          fmt::format("{}: its arguments say {}, but its folders do not; the folders are used",
                       display(folder_), declared.text()));
     } else {
-      warnings_.push_back(fmt::format(
-          "{}: no arguments in it; the layout is taken from the names of its folders", display(folder_)));
+      warnings_.push_back(fmt::format("{}: it has no arguments; the layout is taken from the folder names",
+                                      display(folder_)));
     }
     grid_.tensor = sizes[0];
     if (fields == 3) {
@@ -321,7 +322,7 @@ class Loader {
       for (std::size_t i = 0; i < ranks_.size(); ++i) {
         any = any || (coordinates(i).pipeline == stage && ranks_[i].tensors != nullptr);
       }
-      if (!any) fail(fmt::format("nothing of pipeline stage {} could be read", stage));
+      if (!any) fail(fmt::format("no part of pipeline stage {} could be read", stage));
     }
     bool experts = false;
     for (const Rank& rank : ranks_) {
@@ -341,7 +342,7 @@ class Loader {
     const auto version = pickle.find(pickle.root(), "checkpoint_version");
     if (version && pickle.kind(*version) == formats::PickleKind::real && pickle.real(*version) < 3.0) {
       warnings_.push_back(
-          fmt::format("{}: a checkpoint of version {}, whose attention rows are in another order; they are "
+          fmt::format("{}: checkpoint version {} has its attention rows in another order; they are "
                       "compared as they are",
                       display(folder_), pickle.real(*version)));
     }

@@ -52,7 +52,7 @@ Parameter expert_view(const Parameter& slice, bool first_projection, std::int64_
       slice.shape.size() == 2 && experts > 0 && slice.shape[first_projection ? 1 : 0] % experts == 0;
   if (!fits) {
     throw FormatError(display(slice.name),
-                      fmt::format("{} does not divide into {} experts", shape_text(slice.shape), experts));
+                      fmt::format("{} cannot be divided into {} experts", shape_text(slice.shape), experts));
   }
   if (first_projection) return reshaped(slice, {experts, slice.shape[0], slice.shape[1] / experts});
   return reshaped(slice, {experts, slice.shape[0] / experts, slice.shape[1]});
@@ -61,7 +61,7 @@ Parameter expert_view(const Parameter& slice, bool first_projection, std::int64_
 Parameter merge_expert_group(const std::string& name, const std::vector<Parameter>& slices,
                              const MergeContext& context, MergeKind kind) {
   if (!context.local_experts) {
-    throw FormatError(display(name), "the number of experts is not known, so they cannot be told apart");
+    throw FormatError(display(name), "the number of experts is unknown, so they cannot be separated");
   }
   const bool first = kind == MergeKind::experts_in;
   std::vector<Parameter> views;

@@ -24,7 +24,7 @@ NameRule to_rule(const RuleFile& file, const Node& node) {
   for (const auto& [key, value] : file.members(node)) {
     const Node*& place = key->text == "to" ? to : key->text == "from" ? from : join;
     if (&place == &join && key->text != "join") file.fail(*key, display(key->text) + " is not known");
-    if (place != nullptr) file.fail(*key, "'" + key->text + "' stands here twice");
+    if (place != nullptr) file.fail(*key, "'" + key->text + "' is here twice");
     place = value;
   }
   if (to == nullptr || !to->is_text() || from == nullptr) file.fail(node, "a rule needs 'to' and 'from'");
@@ -46,7 +46,7 @@ NameRule to_rule(const RuleFile& file, const Node& node) {
     } else if (join->text == "fused_query_groups") {
       rule.join = Join::fused_query_groups;
     } else {
-      file.fail(*join, "'join' is rows, query_groups or fused_query_groups");
+      file.fail(*join, "'join' must be rows, query_groups or fused_query_groups");
     }
   }
   if (rule.from.size() > 1 && rule.join == Join::none) file.fail(node, "several names need a 'join'");
@@ -71,7 +71,7 @@ std::int64_t group_count(const Parameter& keys, const Architecture& architecture
   }
   if (groups < 1) {
     throw FormatError(display(keys.name),
-                      "the size of an attention head is not known: it stands neither in the arguments of a "
+                      "the size of an attention head is unknown: it is neither in the arguments of a "
                       "checkpoint nor in a config.json beside it");
   }
   return groups;
@@ -85,10 +85,9 @@ std::vector<Parameter> split_queries(const Parameter& fused, const Architecture&
   constexpr std::int64_t kMostHeads = 1 << 20;
   if (heads < 1 || groups < 1 || heads > kMostHeads || groups > kMostHeads ||
       rows % (heads + 2 * groups) != 0) {
-    throw FormatError(
-        display(fused.name),
-        "how many attention heads and query groups it has is not known: it stands neither in the "
-        "arguments of a checkpoint nor in a config.json beside it");
+    throw FormatError(display(fused.name),
+                      "the numbers of attention heads and query groups are unknown: they are neither in the "
+                      "arguments of a checkpoint nor in a config.json beside it");
   }
   const std::int64_t size = rows / (heads + 2 * groups);
   return {narrow(fused, 0, 0, heads * size), narrow(fused, 0, heads * size, groups * size),
@@ -102,7 +101,7 @@ Parameter join_groups(const std::vector<Parameter>& projections, const Architect
   for (const Parameter& projection : projections) {
     if (projection.shape.empty() || groups > kMostGroups || projection.shape[0] % groups != 0 ||
         groups > kMostSteps / static_cast<std::int64_t>(projection.blocks.size() + 1)) {
-      throw FormatError(display(projection.name), fmt::format("{} does not divide into {} query groups",
+      throw FormatError(display(projection.name), fmt::format("{} cannot be divided into {} query groups",
                                                               shape_text(projection.shape), groups));
     }
   }
@@ -160,7 +159,7 @@ NameMap NameMap::from_file(const std::string& path) {
 
 NameMap NameMap::parse(const RuleFile& file) {
   NameMap map;
-  if (file.root().kind != RuleFile::Kind::list) file.fail(file.root(), "a name map is a list of rules");
+  if (file.root().kind != RuleFile::Kind::list) file.fail(file.root(), "a name map must be a list of rules");
   for (const Node* node : file.elements(file.root())) map.rules_.push_back(to_rule(file, *node));
   return map;
 }

@@ -36,7 +36,7 @@ std::int64_t checked_numel(const Shape& shape, const std::string& what) {
     if (length < 0) throw FormatError(display(what), "a tensor of negative size");
     empty = empty || length == 0;
     if (__builtin_mul_overflow(numel, std::max<std::int64_t>(length, 1), &numel) || numel > kMostElements) {
-      throw FormatError(display(what), "a tensor of more elements than any memory holds");
+      throw FormatError(display(what), "a tensor with more elements than memory can hold");
     }
   }
   return empty ? 0 : numel;
@@ -78,7 +78,7 @@ Parameter whole(std::string name, tensor::DType dtype, Shape shape,
 
 Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begin, std::int64_t length) {
   if (axis >= parameter.shape.size() || begin < 0 || length < 0 || begin > parameter.shape[axis] - length) {
-    throw std::logic_error("a part that is not inside its parameter");
+    throw std::logic_error("a part outside its parameter");
   }
   Parameter part;
   part.name = parameter.name;
@@ -166,7 +166,7 @@ Parameter concatenate(const std::vector<Parameter>& parts, std::size_t axis) {
 Parameter reshaped(const Parameter& parameter, Shape shape) {
   const bool is_whole = parameter.blocks.size() == 1 && parameter.blocks[0].size == parameter.blocks[0].view;
   if (!is_whole || checked_numel(shape, parameter.name) != parameter.numel()) {
-    throw FormatError(display(parameter.name), fmt::format("{} cannot be looked at as {}",
+    throw FormatError(display(parameter.name), fmt::format("{} cannot be viewed as {}",
                                                            shape_text(parameter.shape), shape_text(shape)));
   }
   return whole(parameter.name, parameter.dtype, std::move(shape), parameter.blocks[0].source,

@@ -41,7 +41,7 @@ StoredTensor viewed(StoredTensor tensor, const Shape& view, const std::string& n
     }
     while (at < tensor.shape.size() && tensor.shape[at] == 1) ++at;
     if (at == tensor.shape.size() || tensor.shape[at] != length) {
-      throw FormatError(display(name), "a view that is not contiguous cannot be looked at in another shape");
+      throw FormatError(display(name), "a non-contiguous view cannot be reshaped");
     }
     strides.push_back(tensor.strides[at++]);
   }
@@ -59,7 +59,7 @@ class BlockStream {
     if (tensor.dtype != parameter.dtype || tensor.numel() != checked_numel(block.view, parameter.name)) {
       throw FormatError(
           display(tensor.storage->name()),
-          fmt::format("{} is of type {} and shape {}, not what was announced", display(parameter.name),
+          fmt::format("{} has type {} and shape {}, not those announced", display(parameter.name),
                       tensor::info(tensor.dtype).name, shape_text(tensor.shape)));
     }
     tensor = viewed(std::move(tensor), block.view, parameter.name);
@@ -70,7 +70,7 @@ class BlockStream {
     put_in_order(block, tensor);
     if (ElementReader::memory_need(tensor) > block.memory + kUnannounced) {
       throw FormatError(display(tensor.storage->name()),
-                        "refused: a permuted view where whole slices belong");
+                        "refused: a permuted view where whole slices are expected");
     }
     reader_.emplace(tensor);
     buffer_.resize(buffer / size_ * size_);
@@ -171,7 +171,7 @@ void check_inside(const Parameter& parameter, const Block& block) {
   for (std::size_t i = 0; inside && i < block.view.size(); ++i) {
     inside = block.begin[i] >= 0 && block.size[i] >= 0 && block.begin[i] <= block.view[i] - block.size[i];
   }
-  if (!inside) throw FormatError(display(parameter.name), "a part of it lies outside of it");
+  if (!inside) throw FormatError(display(parameter.name), "one of its parts lies outside it");
 }
 
 }  // namespace
@@ -256,7 +256,7 @@ std::int64_t ParameterReader::remaining() const {
 
 void ParameterReader::read(std::span<std::byte> out) {
   if (out.size() % impl_->size != 0 || out.size() / impl_->size > static_cast<std::uint64_t>(remaining())) {
-    throw FormatError(display(impl_->parameter.name), "more elements asked for than there are");
+    throw FormatError(display(impl_->parameter.name), "more elements requested than there are");
   }
   while (!out.empty()) {
     impl_->advance();

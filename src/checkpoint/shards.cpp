@@ -26,7 +26,7 @@ Shape reach_of(const std::vector<Shard>& shards) {
     for (std::size_t i = 0; i < reach.size(); ++i) {
       std::int64_t end = 0;
       if (__builtin_add_overflow(shard.offset[i], shard.part.shape[i], &end))
-        throw FormatError(display(shard.where), "a part of it lies outside of it");
+        throw FormatError(display(shard.where), "one of its parts lies outside it");
       reach[i] = std::max(reach[i], end);
     }
   }
@@ -39,13 +39,13 @@ std::string misfit(const std::vector<Shard>& shards) {
   for (const Shard& shard : shards) {
     if (!shard.problem.empty()) return shard.problem;
     if (shard.part.shape.size() != shard.offset.size() || shard.part.shape.size() != first.part.shape.size())
-      return fmt::format("{}: its part has another number of dimensions", display(shard.where));
+      return fmt::format("{}: its part has a different number of dimensions", display(shard.where));
     if (shard.part.dtype != first.part.dtype) {
       return fmt::format("its parts have the types {} and {}", tensor::info(first.part.dtype).name,
                          tensor::info(shard.part.dtype).name);
     }
     if (shard.whole != first.whole)
-      return fmt::format("{} and {} speak of different shapes", display(first.where), display(shard.where));
+      return fmt::format("{} and {} give different shapes", display(first.where), display(shard.where));
   }
   return {};
 }
@@ -76,7 +76,7 @@ Entry joined(const std::string& name, std::vector<Shard> shards) {
     }
   }
   if (covered < total) {
-    entry.problem = fmt::format("{} of its {} elements are in none of the files", total - covered, total);
+    entry.problem = fmt::format("none of the files has {} of its {} elements", total - covered, total);
   }
   return entry;
 }

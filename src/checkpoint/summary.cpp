@@ -50,12 +50,12 @@ std::string counts(const CompareReport& report, bool color) {
     const std::size_t n = count(status);
     if (n != 0) line += ", " + report::count_text(n, what, severity_of(status), color);
   };
-  part(Status::same_values, "of equal values");
+  part(Status::same_values, "with equal values");
   part(Status::rounded, "equal after rounding to the narrower type");
   part(Status::close, "close");
   part(Status::different, "different");
-  part(Status::shapes_differ, "of different shapes");
-  part(Status::copies_differ, "whose copies differ");
+  part(Status::shapes_differ, "with different shapes");
+  part(Status::copies_differ, "with differing copies");
   part(Status::unreadable, "not comparable");
   return line;
 }
@@ -113,7 +113,7 @@ std::string render_summary(const CompareReport& report, bool color) {
     out += "  " + report::paint("note: ", report::Color::yellow, color) + display(result.name) + ": " +
            result.note + "\n";
   }
-  if (notes > kWorst) out += fmt::format("  and {} more notes, all of them with --details\n", notes - kWorst);
+  if (notes > kWorst) out += fmt::format("  and {} more notes; --details has them all\n", notes - kWorst);
   for (const Status status : {Status::only_first, Status::only_second}) {
     if (report.count(status) == 0) continue;
     const std::string label = fmt::format("{} {}: ", human_count(report.count(status)), status_name(status));

@@ -23,34 +23,33 @@ class CkptCompareCommand final : public Command {
         .details("Missing folders are created.");
     options
         .add("--details=FILE", options_.details,
-             "Also write all that is known of each parameter to this .csv, .xlsx, .json or .jsonl")
-        .details("Parameters of one side only are in it, too; the name's ending gives the format.");
+             "Also write all results of each parameter to this .csv, .xlsx, .json or .jsonl")
+        .details("It includes parameters of one side only; the name's ending gives the format.");
     options
         .add("--tolerance=PART", options_.tolerance,
              "Relative l2 difference up to which parameters are close")
-        .details("It is a part of the norm of the second one.")
+        .details("It is relative to the norm of the second one.")
         .not_negative();
     options.add_fail_on(fail_on_, {"different", "missing", "unequal", "never"})
         .details(
             "`different`: a parameter is not close, has another shape, or has copies inside a checkpoint "
             "that differ; `missing`: also if one is on one side only; `unequal`: also if one is not the same "
             "bit for bit.\n"
-            "Two checkpoints without a common parameter end with status 2 at any level: nothing compared is "
-            "not equal.");
+            "Two checkpoints without a common parameter end with status 2 at any level: comparing nothing is "
+            "not equality.");
     options.add("--name-map=FILE", options_.name_map, "YAML file of names in place of the built-in map")
         .details(
             "It is a list of rules with <to>, <from> (a name or several) and <join> (<rows>, <query_groups> "
             "or <fused_query_groups>); words in braces stand for one component each.");
     options
         .add_flag("--optimizer", options_.load.optimizer, "Compare optimizer, scheduler and random state too")
-        .details(
-            "In Megatron's rank files it is compared rank by rank, so both layouts have to be the same.");
+        .details("In Megatron's rank files it is compared rank by rank, so both layouts must be the same.");
     options
         .add_flag("--allow-partial", options_.load.allow_partial,
-                  "Go on where rank files are missing or broken")
+                  "Continue if rank files are missing or broken")
         .details("Parameters with a part in such files are not comparable, and the exit status is 2.");
     options.add_flag("--overwrite", options_.overwrite, "Replace result files that exist")
-        .details("Without it they are refused before anything is read.");
+        .details("Without it they are an error before anything is read.");
   }
 
   bool shares_work() const override { return true; }

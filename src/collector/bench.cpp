@@ -26,7 +26,7 @@ std::string reference_folder(const std::string& step_folder, const std::string& 
     if (entry->path().filename().string().starts_with("proc")) found.push_back(entry->path().string());
   }
   if (found.size() != 1)
-    throw IoError(display(step_folder), "bench_path needs exactly one folder proc<number> in it");
+    throw IoError(display(step_folder), "bench_path must contain exactly one folder proc<number>");
   return found[0];
 }
 

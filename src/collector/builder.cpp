@@ -31,7 +31,7 @@ Builder::Builder(Session& session, Target target)
 }
 
 bool Builder::item(const char* key) {
-  if (writer_.complete()) throw InvalidCall("a value was added behind the end of all");
+  if (writer_.complete()) throw InvalidCall("a value was added after the end");
   if (writer_.in_object() && key == nullptr) throw InvalidCall("a member of an object needs a key");
   return writer_.item(text_or_empty(key));
 }
@@ -51,7 +51,7 @@ void Builder::leaf(const char* key, bool gradient) {
 }
 
 msprobe_status Builder::open(const char* key, bool object) {
-  if (writer_.complete()) throw InvalidCall("a container was opened behind the end of all");
+  if (writer_.complete()) throw InvalidCall("a container was opened after the end");
   if (writer_.in_object() && key == nullptr) throw InvalidCall("a member of an object needs a key");
   writer_.open(text_or_empty(key), object);
   if (gradient_) gradient_->writer.open(text_or_empty(key), object);
@@ -60,7 +60,7 @@ msprobe_status Builder::open(const char* key, bool object) {
 
 msprobe_status Builder::close() {
   const std::size_t implied = target_.list || target_.object ? 1 : 0;
-  if (writer_.depth() <= implied) throw InvalidCall("no container is open that could be closed");
+  if (writer_.depth() <= implied) throw InvalidCall("no container is open to close");
   writer_.close();
   if (gradient_) gradient_->writer.close();
   return MSPROBE_OK;

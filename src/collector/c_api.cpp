@@ -106,8 +106,7 @@ msprobe_status msprobe_session_open(const char* config_path, const char* config_
       if (given.framework != nullptr) origin.framework = given.framework;
       if (given.file_suffix != nullptr) origin.suffix = given.file_suffix;
     }
-    if (origin.suffix != "pt" && origin.suffix != "npy")
-      throw InvalidCall("file_suffix is neither pt nor npy");
+    if (origin.suffix != "pt" && origin.suffix != "npy") throw InvalidCall("file_suffix must be pt or npy");
     Config config;
     if (config_path != nullptr) {
       origin.path = config_path;
@@ -302,8 +301,7 @@ msprobe_status msprobe_section_begin(msprobe_session* session, const msprobe_eve
   if (builder != nullptr) *builder = nullptr;
   return with(session, [&](Session& s) {
     needed(builder, "the place for the builder");
-    if (section < MSPROBE_INPUT || section > MSPROBE_NAMED_OUTPUT)
-      throw InvalidCall("there is no such section");
+    if (section < MSPROBE_INPUT || section > MSPROBE_NAMED_OUTPUT) throw InvalidCall("unknown section");
     const msprobe_event& filled = needed(event, "the event");
     if (filled.entry == 0) return hand_out(nullptr, builder);
     return hand_out(s.build([&](Recorder& r) { return r.begin_section(filled, section); }), builder);

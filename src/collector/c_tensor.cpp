@@ -40,7 +40,7 @@ TensorView view_of(const msprobe_tensor& tensor) {
     if (__builtin_mul_overflow(dense, length, &dense) || dense > kMost || stride > kMost || stride < -kMost ||
         __builtin_mul_overflow(stride < 0 ? -stride : stride, length - 1, &span) ||
         __builtin_add_overflow(reach, span, &reach) || reach > kMost) {
-      throw InvalidCall("a tensor is larger than any memory");
+      throw InvalidCall("a tensor is larger than memory can hold");
     }
   }
   view.count = empty ? 0 : static_cast<std::uint64_t>(dense);
@@ -95,9 +95,9 @@ msprobe_tensor tensor_from_dlpack(const void* dl_tensor) {
   DlTensor from;
   std::memcpy(&from, dl_tensor, sizeof from);
   if (from.device_type != kDlCpu && from.device_type != kDlCudaHost)
-    throw InvalidCall("the DLTensor is not in the memory of the host");
+    throw InvalidCall("the DLTensor is not in host memory");
   const std::optional<msprobe_dtype> dtype = dtype_from_dlpack(from.type_code, from.type_bits);
-  if (!dtype || from.type_lanes != 1) throw InvalidCall("the DLTensor has a type that is not known here");
+  if (!dtype || from.type_lanes != 1) throw InvalidCall("the DLTensor has an unknown type");
   if (from.ndim < 0) throw InvalidCall("the DLTensor has a negative number of axes");
   msprobe_tensor result = {};
   if (from.data != nullptr) result.data = static_cast<const std::byte*>(from.data) + from.byte_offset;

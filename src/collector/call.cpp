@@ -60,7 +60,7 @@ std::uint32_t intern(std::string_view text) {
 
 const Name& name_of(std::uint32_t id) {
   const Table& names = table();
-  if (id >= names.count.load(std::memory_order_acquire)) throw std::out_of_range("no such name");
+  if (id >= names.count.load(std::memory_order_acquire)) throw std::out_of_range("unknown name");
   return (*names.blocks[id / kBlock].load(std::memory_order_acquire))[id % kBlock];
 }
 

@@ -34,7 +34,7 @@ constexpr Elsewhere kTasksElsewhere[] = {
     {"nan_check",
      "needs an NPU with torch_npu: it reads a register of the device; task overflow_check finds NaN "
      "and Inf on any device"},
-    {"diff_check", "is no task of its own: use task tensor with bench_path"},
+    {"diff_check", "is not a task: use task tensor with bench_path"},
 };
 
 bool is_call_number(std::string_view text) {
@@ -182,29 +182,30 @@ void settle(const ConfigReader& common, Config& config) {
   const bool measures = config.task == Task::statistics || config.task == Task::tensor;
   if ((!config.slice.empty() || !config.request_id.empty()) && (!measures || config.level == Level::debug)) {
     config.warnings.push_back(
-        "slice and request_id are ignored: they serve tasks statistics and tensor at level L0, L1 "
+        "slice and request_id are ignored: they are for tasks statistics and tensor at level L0, L1 "
         "or mix");
     config.slice.clear();
     config.request_id.clear();
   }
   if (!config.tensor_list.empty() && (config.task != Task::statistics || config.level == Level::debug)) {
-    config.warnings.push_back("tensor_list is ignored: it serves task statistics at level L0, L1 or mix");
+    config.warnings.push_back("tensor_list is ignored: it is for task statistics at level L0, L1 or mix");
     config.tensor_list.clear();
   }
   if (!config.bench_path.empty()) {
-    if (config.task != Task::tensor) common.fail("bench_path", "serves task tensor only");
+    if (config.task != Task::tensor) common.fail("bench_path", "is for task tensor only");
     if (config.summary_mode != SummaryMode::md5) common.fail("bench_path", "needs summary_mode md5");
   }
   if (!config.async_dump) return;
-  if (!measures) common.fail("async_dump", "serves tasks statistics and tensor only");
+  if (!measures) common.fail("async_dump", "is for tasks statistics and tensor only");
   if (config.task == Task::tensor && config.list.empty() && config.level != Level::debug) {
     common.fail("async_dump",
-                "with task tensor needs a `list` of what to record: tensors are kept until the step's end");
+                "with task tensor needs a `list` of what to record: tensors stay in memory until the end of "
+                "the step");
   }
   if (config.summary_mode == SummaryMode::md5)
     common.fail(
         "async_dump",
-        "cannot be had with summary_mode md5: set summary_mode to statistics, or async_dump to false");
+        "cannot be combined with summary_mode md5: set summary_mode to statistics, or async_dump to false");
 }
 
 Task read_task(const ConfigReader& common, const std::string& name) {
@@ -228,7 +229,7 @@ void read_load(const Json& section, const std::string& where, Config& config) {
     if (!name.starts_with("Module.") || !name.substr(0, number).ends_with(".forward.") ||
         number == name.size() || name.find_first_not_of("0123456789", number) != name.npos)
       reader.fail("modules",
-                  display(name) + " is no call of a module, \"Module.<path>.<class>.forward.<number>\"");
+                  display(name) + " is not a call of a module, \"Module.<path>.<class>.forward.<number>\"");
   }
   if (std::set<std::string>(modules.begin(), modules.end()).size() != modules.size())
     reader.fail("modules", "names a call twice");
@@ -291,7 +292,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   const Json root = [&] {
     try {
       return Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
-        if (depth > kMaxDepth) throw FormatError(name, "nested deeper than any configuration");
+        if (depth > kMaxDepth) throw FormatError(name, "nested too deeply");
         return true;
       });
     } catch (const Json::exception& error) {
@@ -317,7 +318,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   if (const Json* load = common.find("load")) read_load(*load, name + ": load", config);
   config.dump_path = overrides.dump_path ? *overrides.dump_path : common.text("dump_path");
   if (config.dump_path.empty() && config.loads_only) config.dump_path = ".";
-  if (config.dump_path.empty()) common.fail("dump_path", "is missing: where shall the dump go?");
+  if (config.dump_path.empty()) common.fail("dump_path", "is missing: it names the folder of the dump");
   if (config.dump_path.size() > kMaxDumpPath) common.fail("dump_path", "is longer than 4096 bytes");
 
   config.ranks = common.numbers("rank");

@@ -83,15 +83,15 @@ constexpr Ineffective kCommonIneffective[] = {
     {"seed", "seed_all() seeds"},
     {"is_deterministic", "seed_all(mode=True) asks for deterministic algorithms"},
     {"rm_dropout", "seed_all(rm_dropout=True) does that"},
-    {"enable_dataloader", "start(), stop() and step() say what a step is"},
+    {"enable_dataloader", "start(), stop() and step() define a step"},
     {"acl_config", "it is for the runtime of an NPU"},
 };
 constexpr Ineffective kSectionIneffective[] = {
     {"file_format", "tensors are saved as .pt by PyTorch's front end and as .npy by MindSpore's"},
-    {"device", "statistics are computed where a tensor lies"},
-    {"stat_cal_mode", "statistics are computed where a tensor lies"},
-    {"precision", "it stands beside the section, not in it"},
-    {"check_mode", "task overflow_check looks at every result"},
+    {"device", "statistics are computed on the device of the tensor"},
+    {"stat_cal_mode", "statistics are computed on the device of the tensor"},
+    {"precision", "it belongs beside the section, not in it"},
+    {"check_mode", "task overflow_check checks every result"},
     {"backward_input", "it is for replaying single kernels on an NPU"},
     {"white_list", "it is for task acc_check; list selects what is recorded"},
     {"black_list", "it is for task acc_check; list selects what is recorded"},
@@ -165,7 +165,7 @@ void note_section(const nlohmann::ordered_json& section, std::string_view task, 
     if (const Ineffective* known = find_ineffective(kSectionIneffective, key)) {
       notes.add(task, key, "has no effect: " + std::string(known->why));
     } else if (holds(KeyGroup::common, key)) {
-      notes.add(task, key, "has no effect here: it stands beside the section, not in it");
+      notes.add(task, key, "has no effect here: it belongs beside the section, not in it");
     } else if (key == "overflow_nums" && task != "overflow_check") {
       notes.add(task, key, "has no effect: it is for task overflow_check");
     } else if (key == "diff_nums" && !section.contains("bench_path")) {
@@ -219,7 +219,7 @@ KeysWithoutEffect keys_without_effect(const nlohmann::ordered_json& root, std::s
     if (const Ineffective* known = find_ineffective(kCommonIneffective, key)) {
       notes.add({}, key, "has no effect: " + std::string(known->why));
     } else if (holds(KeyGroup::task, key) || find_ineffective(kSectionIneffective, key) != nullptr) {
-      notes.add({}, key, "has no effect here: it belongs into the section \"" + std::string(task) + "\"");
+      notes.add({}, key, "has no effect here: it belongs in the section \"" + std::string(task) + "\"");
     } else {
       std::vector<std::string_view> keys = names_of(KeyGroup::common);
       keys.insert(keys.end(), known_sections.begin(), known_sections.end());

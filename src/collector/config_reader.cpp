@@ -73,7 +73,7 @@ std::size_t ConfigReader::choice(std::string_view key, std::string_view word) co
   const std::span<const std::string_view> choices = key_of(key).choices;
   const auto found = std::ranges::find(choices, word);
   if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
-  fail(key, fmt::format("\"{}\" is not one of {}", display(word), fmt::join(choices, ", ")));
+  fail(key, fmt::format("\"{}\" must be one of {}", display(word), fmt::join(choices, ", ")));
 }
 
 std::uint32_t ConfigReader::count(std::string_view key) const {
@@ -107,7 +107,7 @@ std::vector<std::uint32_t> ConfigReader::numbers(std::string_view key, const Jso
       for (std::uint32_t number = first; number <= last; ++number) result.insert(number);
     } else {
       const std::int64_t number = integer(key, item);
-      if (number < 0 || number > kMaxNumber) fail(key, "must be within 0 and 1000000");
+      if (number < 0 || number > kMaxNumber) fail(key, "must be from 0 to 1000000");
       result.insert(static_cast<std::uint32_t>(number));
     }
   }
@@ -119,7 +119,7 @@ std::pair<std::uint32_t, std::uint32_t> ConfigReader::range(std::string_view key
   const auto number = [&](std::string_view digits) {
     const auto value = whole_number<std::uint32_t>(digits);
     if (!value || *value > kMaxNumber)
-      fail(key, "\"" + text + "\" is neither a number within 0 and 1000000 nor a range such as \"2-5\"");
+      fail(key, "\"" + text + "\" must be a number from 0 to 1000000 or a range such as \"2-5\"");
     return *value;
   };
   const std::size_t dash = text.find('-');

@@ -78,7 +78,7 @@ std::optional<SavedLeaf> Recorder::find_leaf(std::uint64_t gradient_entry, std::
   const auto leaf = std::find_if(leaves->second.begin(), leaves->second.end(),
                                  [&](const GradientLeaf& l) { return l.path == path; });
   if (leaf == leaves->second.end())
-    throw InvalidCall("a saved value has no leaf of that path that wants a gradient");
+    throw InvalidCall("a saved value has no leaf at that path that requires a gradient");
   const Entry* entry = step_->entries.find(gradient_entry);
   if (entry == nullptr) return std::nullopt;
   SavedLeaf found{step_->rules, leaf->slot, serial_, leaf->level, {}};

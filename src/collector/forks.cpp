@@ -20,7 +20,7 @@ void watch_forks() {
     unlock_names();
     ++g_forks;
   });
-  if (kWatching != 0) throw Error("the process cannot be watched for forks");
+  if (kWatching != 0) throw Error("cannot detect forks of the process");
 }
 
 std::uint64_t fork_count() {

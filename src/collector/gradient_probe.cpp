@@ -40,8 +40,8 @@ std::vector<Bound> read_bounds(const ConfigReader& section) {
     if (!bound.is_number()) section.fail("bounds", "must be a list of 1 to 1000 numbers");
     const auto value = bound.get<double>();
     if (value < -kLargestBound || value >= kLargestBound)
-      section.fail("bounds", "must lie within 64-bit integers");
-    if (!bounds.empty() && value <= bounds.back().value) section.fail("bounds", "must ascend");
+      section.fail("bounds", "must fit in 64-bit integers");
+    if (!bounds.empty() && value <= bounds.back().value) section.fail("bounds", "must be in ascending order");
     bounds.push_back({value, bound.is_number_float() ? python_repr(value) : bound.dump()});
   }
   return bounds;

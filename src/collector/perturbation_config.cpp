@@ -17,20 +17,19 @@ void check_perturbation(const ConfigReader& reader) {
   reader.count("preheat_step");
   reader.count("max_sample");
   if (mode == "to_cpu" && device != "cpu")
-    reader.fail("fuzz_device",
-                "must be \"cpu\" for pert_mode \"to_cpu\": that is where the second call is made");
+    reader.fail("fuzz_device", "must be \"cpu\" for pert_mode \"to_cpu\", which makes the second call there");
   if (device == "cpu" && mode != "to_cpu")
     reader.fail(
         "fuzz_device",
         "\"cpu\" is for pert_mode \"to_cpu\"; all others call again on the device of the training, \"npu\" "
         "or \"cuda\"");
   if (preheat && mode == "to_cpu")
-    reader.fail("if_preheat", "adapts the limit of perturbed calls: \"to_cpu\" has none");
+    reader.fail("if_preheat", "adapts the limit of perturbed calls, but \"to_cpu\" has no limit");
   if (!fixes) return;
   if (mode != "improve_precision" && mode != "to_cpu")
     reader.fail("handler_type", "\"fix\" is for pert_mode \"improve_precision\" or \"to_cpu\"");
   if (stage == "backward") reader.fail("handler_type", "\"fix\" is for fuzz_stage \"forward\"");
-  if (preheat) reader.fail("handler_type", "\"fix\" cannot be had with if_preheat");
+  if (preheat) reader.fail("handler_type", "\"fix\" cannot be combined with if_preheat");
 }
 
 }  // namespace msprobe::collector

@@ -37,7 +37,7 @@ std::uint32_t write_tensor_file(const std::string& path, const TensorView& view,
   const std::optional<formats::OutputFormat> format =
       formats::output_format_from_name(std::string_view(path).substr(path.rfind('.') + 1));
   if (format != formats::OutputFormat::pt && format != formats::OutputFormat::npy)
-    throw IoError(display(path), "the name ends neither in .pt nor in .npy");
+    throw IoError(display(path), "the name must end in .pt or .npy");
   const tensor::DType written = formats::written_dtype(*format, view.dtype).value();
   OutputFile file(path);
   const auto writer = formats::make_tensor_writer(

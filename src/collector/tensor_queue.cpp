@@ -229,7 +229,7 @@ void TensorQueue::make_link(SavedFile& file, const std::string& path) {
   {
     const std::lock_guard lock(mutex_);
     if (file.state != SavedFile::State::written)
-      throw IoError(display(path), "is not there: it would be the same file as " + display(file.path));
+      throw IoError(display(path), "is not written: it would be the same file as " + display(file.path));
     from = file.path;
   }
   const Linked linked = link_file(from, path);

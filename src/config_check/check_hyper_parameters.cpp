@@ -263,7 +263,7 @@ Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
     }
     if (!compare_hyper_parameters(file, read_parameters(packs.bench, *bench),
                                   read_parameters(packs.cmp, *cmp), tables, *rows)) {
-      log_warning(name + ": too many names without a partner, similar ones were not looked for");
+      log_warning(name + ": too many unmatched names; similar names were not searched");
     }
   }
   section.status = rows->status();

@@ -191,7 +191,7 @@ class RankComparison {
   }
 
   void spend(std::size_t steps) {
-    if (budget_ < steps) throw FormatError("too many different stacks to compare them all");
+    if (budget_ < steps) throw FormatError("too many different stacks to compare all of them");
     budget_ -= steps;
   }
 

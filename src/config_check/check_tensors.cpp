@@ -43,7 +43,7 @@ struct Block {
 
   void add(std::string name, Equal equal) {
     text += name.size();
-    if (text > kMostNames) throw FormatError("the names of the tensors in one file make too much text");
+    if (text > kMostNames) throw FormatError("the tensor names of one file are too long in total");
     rows.push_back({static_cast<std::uint32_t>(names.size()), equal});
     names.push_back(std::move(name));
   }

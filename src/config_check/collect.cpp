@@ -30,7 +30,8 @@ void check(const CollectOptions& options) {
   std::error_code error;
   for (const std::string& file : options.files) {
     if (std::filesystem::is_regular_file(file, error) && !pack::is_parameter_file(file))
-      throw UsageError(display(file) + ": hyper-parameters are read from .sh, .yaml and .yml files");
+      throw UsageError(display(file) +
+                       ": not a .sh, .yaml or .yml file, from which hyper-parameters are read");
   }
 }
 

@@ -56,7 +56,7 @@ class ConfigCheckCommand final : public Command {
  public:
   std::string_view name() const override { return "config_check"; }
   std::string_view summary() const override {
-    return "Record what a run was configured with, and compare two runs";
+    return "Record the configuration of a run, and compare two runs";
   }
 
   void declare(OptionList& options) override {
@@ -66,7 +66,7 @@ class ConfigCheckCommand final : public Command {
                 .any_number_of_values(0);
     compare_ = options.add("-c,--compare=PATH", pair_, "Compare two packs, the reference first")
                    .details(
-                       "The kind of the paths follows from their contents.\n"
+                       "Packs and checkpoints are recognized by their contents.\n"
                        "Two checkpoints are compared as `msprobe-ckpt_compare`(1) does, with "
                        "<./ckpt_similarity.json> as the default of -o.")
                    .values(2, 2);
@@ -78,10 +78,10 @@ class ConfigCheckCommand final : public Command {
     verl_verify_ =
         options
             .add("-vv,--verl-verify=FILE", verified_,
-                 "Check the configuration in a verl log, the last file, perhaps against a YAML file")
+                 "Check the configuration in a verl log (last), optionally against a YAML file (first)")
             .details(
-                "The other file may be <.json>, too.\n"
-                "-vv means this here; more messages are had with `-v -v`.")
+                "The first file may also be <.json>.\n"
+                "-vv means this option here; for more messages use `-v -v`.")
             .any_number_of_values(1);
     slime_compare_ = options
                          .add("-sc,--slime-compare=FILE", logs_,
@@ -101,19 +101,18 @@ class ConfigCheckCommand final : public Command {
         .details("The default is `xlsx` for packs, `csv` for verl and slime.")
         .excludes({dump_});
     options.add_fail_on(fail_on_, {"error", "warning", "never"})
-        .details("A section of one pack only is an error, and so is a verl parameter that differs.");
+        .details("A section in one pack only is an error, and so is a verl parameter that differs.");
     options
         .add_flag("--all-packages", all_packages_,
-                  "With -c: compare packages too that no table names, as warnings")
-        .details("A version that differs after a plus sign only is a warning then, too.")
+                  "With -c: also compare packages that are not in the tables, as warnings")
+        .details("A version that differs only after a plus sign is then a warning, too.")
         .needs(compare_);
     options
-        .add_flag("--env-table-only", env_table_only_,
-                  "With -d: only the variables that are compared go into the pack")
+        .add_flag("--env-table-only", env_table_only_, "With -d: pack only the variables that are compared")
         .needs(dump_);
     options
         .add("--python=FILE", python_,
-             "With -d: list the packages of this interpreter; default: that of the PATH")
+             "With -d: list the packages of this interpreter; default: the one on the PATH")
         .details(
             "That is the first `python3` or `python` there.\n"
             "It is not run: the packages are read from the files below it.")
@@ -196,7 +195,7 @@ class ConfigCheckCommand final : public Command {
   /// What `ckpt_compare` does, as the Python tool has it here.
   Outcome run_checkpoints(const Context& context) const {
     if (!formats_.empty() || all_packages_)
-      throw UsageError("--format and --all-packages go with packs only");
+      throw UsageError("--format and --all-packages are for packs only");
     checkpoint::CompareOptions options;
     options.first = pair_[0];
     options.second = pair_[1];

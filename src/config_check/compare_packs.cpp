@@ -53,7 +53,7 @@ Section check_section(pack::Section which, const Packs& packs, const ComparePack
   for (const pack::Pack* pack : {&packs.bench, &packs.cmp}) {
     for (const std::string& name : pack->misplaced(which)) {
       section.reasons.push_back(
-          fmt::format("{}: {}: not a member that a pack has", display(pack->name()), display(name)));
+          fmt::format("{}: {}: not a known member of a pack", display(pack->name()), display(name)));
     }
   }
   if (packs.bench.members(which).empty() || packs.cmp.members(which).empty()) {

@@ -25,7 +25,7 @@ constexpr int kMostLevels = 16;  // of folders that are emptied
 [[noreturn]] void fail(const std::string& path) {
   const int code = errno;
   throw IoError(display(path), code == ELOOP || code == ENOTDIR
-                                   ? "a link or a file stands where a folder should"
+                                   ? "a link or a file is in the place of a folder"
                                    : std::strerror(code));
 }
 

@@ -59,7 +59,7 @@ Value value_of(std::string_view text) {
 Value find_slime_config(std::string_view log, const std::string& file) {
   const std::size_t begin = log.find(kBegin);
   if (begin == std::string_view::npos)
-    throw FormatError(display(file), "no block of arguments was found in the first 64 MiB of the log");
+    throw FormatError(display(file), "found no block of arguments in the first 64 MiB of the log");
   // In the log of a job each line has the prefix of its process.
   const std::size_t before = log.rfind('\n', begin);
   const std::size_t line_begin = before == std::string_view::npos ? 0 : before + 1;

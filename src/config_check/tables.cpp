@@ -80,7 +80,7 @@ class Loader {
       for (std::size_t i = 0; i < as_map(value, key).items().size(); ++i)
         tables_.verl.set(value.keys()[i], value.items()[i]);
     } else {
-      fail("there is no table '" + display(key) + "'");
+      fail("unknown table '" + display(key) + "'");
     }
   }
 
@@ -97,14 +97,14 @@ class Loader {
       auto& variable = kind == "npu" ? entry.npu : entry.gpu;
       if (!variable) variable.emplace();
       if (is_default) {
-        if (value.items()[i].is_container()) fail(display(name) + ": a default is one value");
+        if (value.items()[i].is_container()) fail(display(name) + ": a default must be a single value");
         variable->default_value = value.items()[i];
       } else {
         variable->name = as_text(value.items()[i], name);
       }
     }
     for (const auto* variable : {&entry.npu, &entry.gpu}) {
-      if (*variable && (*variable)->name.empty()) fail(display(name) + " has a default for no variable");
+      if (*variable && (*variable)->name.empty()) fail(display(name) + " has a default without a variable");
     }
     if (!entry.npu && !entry.gpu) fail(display(name) + " names no variable");
     const auto old = std::find_if(tables_.environment.begin(), tables_.environment.end(),

@@ -177,7 +177,7 @@ VerlResult verify_verl(const std::vector<std::string>& files, const Tables& tabl
       value = pack::read_yaml(text, path);
     }
     if (!value.is(Value::Kind::map))
-      throw FormatError(display(path), "the expected values are not a mapping of names");
+      throw FormatError(display(path), "the expected values must be a mapping of names");
     expected = flatten_verl(value, path);
   }
   const VerlConfig target = read_verl_log(*open_file(log));

@@ -128,7 +128,7 @@ class Flattener {
   void add(const std::string& path, const Value& value) {
     spent_ += path.size();
     if (spent_ > kMostPaths)
-      throw FormatError(display(file_), "refused: its nested names make too much text");
+      throw FormatError(display(file_), "refused: its nested names are too long in total");
     if (!value.is(Value::Kind::map) || value.items().empty()) {
       if (!path.empty()) out_.set(path, value);
       return;
@@ -159,7 +159,7 @@ VerlConfig find_verl_config(std::string_view log, const std::string& file) {
   VerlConfig config;
   if (count > 1)
     config.warnings.push_back(
-        fmt::format("{}: {} configurations in the log, the last is taken", display(file), count));
+        fmt::format("{}: the log has {} configurations; the last one is used", display(file), count));
   Extraction extraction(log, *start);
   if (!extraction.run(true)) {
     const std::size_t depth = extraction.stream().depth();
@@ -208,7 +208,7 @@ VerlConfig read_verl_log(const ByteSource& log) {
   config.warnings.clear();
   if (count > 1) {
     config.warnings.push_back(
-        fmt::format("{}: {} configurations in the log, the last is taken", display(log.name()), count));
+        fmt::format("{}: the log has {} configurations; the last one is used", display(log.name()), count));
   }
   return config;
 }

@@ -134,11 +134,11 @@ bool MemberStream::next(std::string& key) {
     ++current_;
     first_.pop_back();
     if (depth() == 0 && (peek() != '\0' || current_ != end_))
-      fail("something stands behind the end of the JSON", current_);
+      fail("unexpected text after the end of the JSON", current_);
     return false;
   }
   if (!first_.back()) {
-    if (c != ',') fail("neither a comma nor the end of an object", current_);
+    if (c != ',') fail("expected a comma or the end of an object", current_);
     ++current_;
     c = peek();
   }
@@ -162,7 +162,7 @@ bool MemberStream::next(std::string& key) {
     }
     more();
   }
-  if (peek() != ':') fail("no colon behind the name of a member", current_);
+  if (peek() != ':') fail("expected a colon after a member name", current_);
   ++current_;
   return true;
 }
@@ -220,7 +220,7 @@ void read_padded(const std::string& padded, Entry& entry, const std::string& fil
     throw FormatError(display(file), reason + " (byte " + std::to_string(at - padded.data()) + ")");
   };
   skip_blanks(scan);
-  if (scan.at >= end) fail("there is no JSON in it", end);
+  if (scan.at >= end) fail("it contains no JSON", end);
   EntryBuilder builder(entry, padded, file, file);
   const ScanStatus status = scan_value(scan, builder, max_depth);
   if (status != ScanStatus::done) {
@@ -228,7 +228,7 @@ void read_padded(const std::string& padded, Entry& entry, const std::string& fil
     fail(scan.reason, scan.at);
   }
   skip_blanks(scan);
-  if (scan.at != end) fail("something stands behind the end of the JSON", scan.at);
+  if (scan.at != end) fail("unexpected text after the end of the JSON", scan.at);
   entry.keep();
 }
 
@@ -246,7 +246,7 @@ void read_entry_at(const ByteSource& file, std::uint64_t offset, std::uint64_t s
                    std::string_view name) {
   const auto changed = [&] {
     throw FormatError(display(file.name()),
-                      display(name) + ": not where it was before; was the file changed meanwhile?");
+                      display(name) + ": not where it was before; was the file changed in the meantime?");
   };
   if (size > kMaxEntryMemory || offset > file.size() || size > file.size() - offset) changed();
   std::string padded(static_cast<std::size_t>(size) + kTextPadding, '\0');

@@ -158,7 +158,7 @@ class Flattener {
 
   std::uint32_t add_path_as_name() {
     if (path_.size() > name_budget_) {
-      throw FormatError(display(side_.json), "the names of its rows take far more room than the file: " +
+      throw FormatError(display(side_.json), "the names of its rows need far more memory than the file: " +
                                                  display(path_.substr(0, kShownName)));
     }
     name_budget_ -= path_.size();

@@ -94,7 +94,7 @@ class TreeFinder {
       if (!ranks.empty()) tree.steps.push_back({name, number, std::move(ranks)});
     }
     if (tree.steps.empty()) {
-      search_.refuse(path, "no dump here: neither dump.json, nor rank, proc or step folders", false);
+      search_.refuse(path, "no dump here: found neither dump.json nor rank, proc or step folders", false);
       return false;
     }
     std::stable_sort(tree.steps.begin(), tree.steps.end(),
@@ -119,8 +119,8 @@ class TreeFinder {
     if (ranks.size() < 2) return true;
     search_.refuse(
         step,
-        "several proc folders and no rank folder, as two runs into one dump_path leave: name one as the "
-        "path, such as " +
+        "several proc folders and no rank folder, as after two runs into one dump_path: give one of them as "
+        "the path, for example " +
             display(ranks.front().directory),
         false);
     return false;

@@ -106,7 +106,7 @@ void add_view(Tree& tree, const Tree& other, std::uint32_t process) {
     for (const RankDump& rank : step.ranks) {
       Seen& seen = *of_label(known.ranks, rank).seen;
       if (seen.bytes != rank.seen->bytes || seen.content != rank.seen->content) {
-        throw FormatError(display(rank.json), fmt::format("is another one on {} than on {}",
+        throw FormatError(display(rank.json), fmt::format("differs between {} and {}",
                                                           display(rank.seen->host), display(seen.host)));
       }
       seen.processes.push_back(process);
@@ -130,13 +130,13 @@ Tree discover_everywhere(const std::string& path, RankNames names, bool with_ten
     if (view.broken) throw IoError(fmt::format("on {}: {}", display(view.host), view.problem));
     if (problem.empty()) problem = view.problem;
     if (!view.tree) {
-      log_warning(fmt::format("{}: there is nothing of that name on {}", display(path), display(view.host)));
+      log_warning(fmt::format("{}: not found on {}", display(path), display(view.host)));
       continue;
     }
     if (!tree) tree = Tree{view.tree->kind, view.tree->path, {}};
     if (tree->kind != view.tree->kind)
       throw FormatError(display(path),
-                        "is not the same kind of dump on all machines: a step, a dump root or a rank");
+                        "must be the same kind of dump on all machines: a step, a dump root or a rank");
     add_view(*tree, *view.tree, process);
   }
   if (!tree) throw IoError(problem);

@@ -63,7 +63,7 @@ class BitSource final : public ByteSource {
   const std::string& name() const override { return packed_->name(); }
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     if (offset > count_ || out.size() > count_ - offset)
-      throw FormatError(display(name()), "truncated: bits expected beyond the end of the data");
+      throw FormatError(display(name()), "truncated: the data ends too early");
     std::array<std::byte, 4096> bytes;
     while (!out.empty()) {
       const std::uint64_t first = offset / 8;
@@ -91,7 +91,7 @@ void place_items(AdumpFile& dump, std::uint64_t begin) {
   std::uint64_t left = dump.file->size() - begin;
   for (AdumpItem& item : dump.items) {
     if (item.size > left) {
-      fail_adump(dump, fmt::format("truncated: its header says {} bytes where {} are left", item.size, left));
+      fail_adump(dump, fmt::format("truncated: its header says {} bytes, but {} are left", item.size, left));
     }
     item.offset = begin;
     begin += item.size;
@@ -109,7 +109,7 @@ void fail_adump(const AdumpFile& dump, const std::string& reason) {
 
 AdumpItem& add_item(AdumpFile& dump, AdumpRole role) {
   if (dump.items.size() == kMaxAdumpItems)
-    fail_adump(dump, fmt::format("more than {} tensors refused", kMaxAdumpItems));
+    fail_adump(dump, fmt::format("refused: more than {} tensors", kMaxAdumpItems));
   AdumpItem& item = dump.items.emplace_back();
   item.role = role;
   return item;
@@ -122,7 +122,7 @@ void number_items(AdumpFile& dump) {
 
 void add_dimension(const AdumpFile& dump, std::vector<std::int64_t>& shape, std::uint64_t length) {
   if (shape.size() == kMaxAdumpRank)
-    fail_adump(dump, fmt::format("a tensor of more than {} dimensions refused", kMaxAdumpRank));
+    fail_adump(dump, fmt::format("refused: a tensor with more than {} dimensions", kMaxAdumpRank));
   if (length > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     fail_adump(dump, "a tensor of negative size");
   shape.push_back(static_cast<std::int64_t>(length));
@@ -133,14 +133,14 @@ AdumpFile open_adump(std::shared_ptr<const ByteSource> file) {
   dump.file = std::move(file);
   const std::uint64_t size = dump.file->size();
   if (size == 0) fail_adump(dump, "an empty file");
-  if (size <= kLengthField) fail_adump(dump, fmt::format("not a kernel dump: {} bytes only", size));
+  if (size <= kLengthField) fail_adump(dump, fmt::format("not a kernel dump: only {} bytes", size));
   std::array<std::byte, kLengthField> raw{};
   dump.file->read_at(0, raw);
   const auto length = load_le<std::uint64_t>(raw.data());
   if (length > size - kLengthField) {
     fail_adump(dump, fmt::format("not a kernel dump: a header of {} bytes in a file of {}", length, size));
   }
-  if (length > kMaxDumpHeader) fail_adump(dump, fmt::format("a header of {} bytes refused", length));
+  if (length > kMaxDumpHeader) fail_adump(dump, fmt::format("refused: a header of {} bytes", length));
   std::string header(static_cast<std::size_t>(length), '\0');
   dump.file->read_at(kLengthField, std::as_writable_bytes(std::span(header)));
   dump.nano = header.size() >= sizeof kAdumpMagic &&
@@ -168,7 +168,7 @@ StoredTensor adump_tensor(const AdumpFile& dump, const AdumpItem& item) {
   for (const std::int64_t axis : result.shape) {
     empty = empty || axis == 0;
     if (__builtin_mul_overflow(product, std::max<std::int64_t>(axis, 1), &product))
-      fail("more elements than any memory holds");
+      fail("more elements than memory can hold");
   }
   const std::uint64_t wanted = empty ? 0 : static_cast<std::uint64_t>(product);
   const std::uint64_t packed = item.type == kUint1 ? wanted / 8 + (wanted % 8 != 0 ? 1 : 0) : wanted;

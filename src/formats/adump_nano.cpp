@@ -106,7 +106,7 @@ void read_nano_header(std::string_view header, AdumpFile& dump) {
   for (const std::uint32_t wanted : {kInputTag, kOutputTag}) {
     const auto tag = fields.read<std::uint32_t>();
     if (tag != wanted)
-      fail_adump(dump, fmt::format("its header (nano form) has block {} where {} belongs", tag, wanted));
+      fail_adump(dump, fmt::format("its header (nano form) has block {} instead of {}", tag, wanted));
     const Fields block(fields.take(fields.read<std::uint32_t>()), dump);
     read_items(block, wanted == kInputTag ? AdumpRole::input : AdumpRole::output, dump);
   }

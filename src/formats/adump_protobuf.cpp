@@ -147,7 +147,7 @@ void apply_slices(std::string_view json, AdumpFile& dump) {
   const auto mode = slices.find("threadMode");
   if (mode == slices.end() || !truthy(*mode)) return;
   const auto thread = thread_of(dump.file->name());
-  if (!thread) fail_adump(dump, "it is sliced, but its name does not tell the thread");
+  if (!thread) fail_adump(dump, "it is sliced, but its name does not give the thread");
   for (AdumpItem& item : dump.items) {
     const bool is_input = item.role == AdumpRole::input;
     if (!is_input && item.role != AdumpRole::output) continue;

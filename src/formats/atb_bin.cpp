@@ -110,7 +110,7 @@ void read_dims(const ByteSource& file, std::string_view text, Header& header) {
     const std::size_t comma = text.find(',');
     const auto length = integer(text.substr(0, comma));
     if (!length || *length < 0) fail(file, "the dims in its header are not a list of sizes");
-    if (header.dims.size() == kMaxRank) fail(file, fmt::format("more than {} dimensions refused", kMaxRank));
+    if (header.dims.size() == kMaxRank) fail(file, fmt::format("refused: more than {} dimensions", kMaxRank));
     header.dims.push_back(*length);
     if (comma == std::string_view::npos) return;
     text.remove_prefix(comma + 1);
@@ -155,7 +155,7 @@ StoredTensor open_atb_bin(std::shared_ptr<const ByteSource> file, const OpenBesi
   auto bytes = static_cast<std::int64_t>(tensor::info(*dtype).size);
   for (const std::int64_t length : header.dims) {
     if (length == 0) fail(*file, "a tensor without elements");
-    if (__builtin_mul_overflow(bytes, length, &bytes)) fail(*file, "more elements than any memory holds");
+    if (__builtin_mul_overflow(bytes, length, &bytes)) fail(*file, "more elements than memory can hold");
   }
 
   // The bytes may lie in another file of the folder; that one may again refer to a third.
@@ -163,9 +163,9 @@ StoredTensor open_atb_bin(std::shared_ptr<const ByteSource> file, const OpenBesi
   std::uint64_t begin = header.end;
   std::string link = header.link;
   for (int links = 0; !link.empty(); ++links) {
-    if (links == kMaxLinks) fail(*file, "its links to other files do not end");
+    if (links == kMaxLinks) fail(*file, "its links to other files never end");
     if (link.find('/') != std::string::npos || link == "." || link == "..")
-      fail(*file, fmt::format("refused: its data lies outside of its folder: {}", display(link)));
+      fail(*file, fmt::format("refused: its data lies outside its folder: {}", display(link)));
     if (!open_beside) fail(*file, fmt::format("its data lies in another file: {}", display(link)));
     holder = open_beside(link);
     Header next = read_header(*holder);

@@ -37,7 +37,7 @@ class Reader {
     const auto tensors = root ? member(*root, "state_dict_metadata") : std::nullopt;
     const auto storage = root ? member(*root, "storage_data") : std::nullopt;
     if (!tensors || !storage)
-      fail("no metadata of a distributed checkpoint: it lacks what a checkpoint needs");
+      fail("not the metadata of a distributed checkpoint: required members are missing");
     read_places(*storage);
     DcpMetadata metadata;
     const auto pairs = pickle_.pairs(*tensors);
@@ -64,7 +64,7 @@ class Reader {
   // A few bytes name a tensor or a place again that stands elsewhere.
   void charge(std::size_t text_size, std::size_t numbers) {
     if (!allowance_.take_tensor(text_size, numbers))
-      fail("refused: more tensors and places than a file of its size has");
+      fail("refused: more tensors and storage entries than a file of this size can hold");
   }
 
   /// The members of a dataclass, or of a plain dict.
@@ -89,7 +89,7 @@ class Reader {
 
   Integers integers(PickleRef ref) const {
     const auto items = pickle_.items(ref);
-    if (items.size() > kMaxRank) fail(fmt::format("a tensor of {} dimensions refused", items.size()));
+    if (items.size() > kMaxRank) fail(fmt::format("refused: a tensor of {} dimensions", items.size()));
     Integers values;
     for (const PickleRef item : items) values.push_back(pickle_.integer(item));
     return values;
@@ -97,7 +97,7 @@ class Reader {
 
   std::uint64_t count(PickleRef ref) const {
     const std::int64_t value = pickle_.integer(ref);
-    if (value < 0) fail("a place at a negative offset");
+    if (value < 0) fail("a storage entry at a negative offset");
     return static_cast<std::uint64_t>(value);
   }
 
@@ -107,12 +107,12 @@ class Reader {
       const auto index = record(pairs[i]);
       const auto info = record(pairs[i + 1]);
       const auto name = index ? member(*index, "fqn") : std::nullopt;
-      if (!name || !info) fail("a place of its storage is malformed");
+      if (!name || !info) fail("one of its storage entries is malformed");
       const auto offset = member(*index, "offset");
       const auto file = member(*info, "relative_path");
       const auto begin = member(*info, "offset");
       const auto length = member(*info, "length");
-      if (!file || !begin || !length) fail("a place of its storage is malformed");
+      if (!file || !begin || !length) fail("one of its storage entries is malformed");
       Place place;
       place.file = pickle_.text(*file);
       place.offset = count(*begin);
@@ -120,7 +120,7 @@ class Reader {
       const auto transforms = member(*info, "transform_descriptors");
       if (transforms && pickle_.kind(*transforms) != PickleKind::none &&
           !pickle_.items(*transforms).empty()) {
-        place.problem = "its bytes are transformed (compressed, say), which is not supported";
+        place.problem = "its bytes are transformed (for example compressed), which is not supported";
       }
       Integers key;
       if (offset && pickle_.kind(*offset) != PickleKind::none) key = integers(*offset);
@@ -163,14 +163,14 @@ class Reader {
       chunk.offsets = integers(*offsets);
       chunk.sizes = integers(*sizes);
       if (chunk.offsets.size() != tensor.size.size() || chunk.sizes.size() != tensor.size.size()) {
-        tensor.problem = "a chunk of it has another number of dimensions";
+        tensor.problem = "one of its chunks has a different number of dimensions";
         break;
       }
       // Every rank that holds a copy may have announced it.
       if (!seen.try_emplace({chunk.offsets, chunk.sizes}, true).second) continue;
       const auto place = places_.find({tensor.name, chunk.offsets});
       if (place == places_.end()) {
-        chunk.problem = "a chunk of it is not in any file";
+        chunk.problem = "one of its chunks is not in any file";
       } else {
         chunk.file = place->second.file;
         chunk.offset = place->second.offset;

@@ -65,8 +65,7 @@ StoredTensor in_one_piece(const StoredTensor& tensor, std::uint64_t& left) {
   if (tensor.is_contiguous() && !tensor.big_endian && !tensor.conjugate && !tensor.negative) return tensor;
   const auto count = static_cast<std::uint64_t>(tensor.numel());
   if (count > left / info.size) {
-    throw FormatError(display(tensor.storage->name()),
-                      "too large to be joined: it does not lie in one piece");
+    throw FormatError(display(tensor.storage->name()), "too large to be joined: it is not contiguous");
   }
   left -= count * info.size;
   std::vector<std::byte> bytes(static_cast<std::size_t>(count) * info.size);
@@ -197,7 +196,7 @@ tensor::DType type_of_sum(tensor::DType dtype) {
 }  // namespace
 
 StoredTensor join_tensors(const std::vector<StoredTensor>& parts, std::size_t axis) {
-  if (parts.empty()) throw FormatError("no tensors to be joined");
+  if (parts.empty()) throw FormatError("no tensors to join");
   std::vector<std::vector<std::int64_t>> shapes;
   for (const StoredTensor& part : parts) shapes.push_back(squeezed(part.shape));
   return joined_along(parts, shapes, std::min(axis, shapes.front().size() - 1), 1);
@@ -211,7 +210,7 @@ StoredTensor concatenate(const std::vector<StoredTensor>& parts, std::size_t axi
 }
 
 StoredTensor add_tensors(const std::vector<StoredTensor>& terms) {
-  if (terms.empty()) throw FormatError("no tensors to be added up");
+  if (terms.empty()) throw FormatError("no tensors to add");
   StoredTensor sum;
   sum.dtype = type_of_sum(terms.front().dtype);
   sum.shape = terms.front().shape;
@@ -220,7 +219,7 @@ StoredTensor add_tensors(const std::vector<StoredTensor>& terms) {
   std::uint64_t left = ElementReader::kMaxGather;
   for (const StoredTensor& term : terms) {
     if (term.dtype != terms.front().dtype || term.shape != sum.shape)
-      throw FormatError(display(term.storage->name()), "cannot be added up: types or shapes differ");
+      throw FormatError(display(term.storage->name()), "cannot be added: types or shapes differ");
     pieces.push_back(in_one_piece(term, left));
   }
   sum.storage = std::make_shared<SumSource>(std::move(pieces), sum.dtype);

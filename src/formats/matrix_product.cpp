@@ -125,7 +125,7 @@ Elements read_elements(const StoredTensor& tensor, std::optional<std::int64_t> v
 }
 
 Elements multiply(const Elements& left, const Elements& right) {
-  if (left.shape.empty() || right.shape.empty()) refuse(left, right, "a number is no matrix");
+  if (left.shape.empty() || right.shape.empty()) refuse(left, right, "a scalar is not a matrix");
   Shape a = left.shape;
   Shape b = right.shape;
   if (a.size() == 1) a.insert(a.begin(), 1);

@@ -75,10 +75,10 @@ class MessageFields {
 
  private:
   [[noreturn]] void fail(const std::string& reason) const {
-    throw FormatError(display(file_.name()), "no whole MindSpore checkpoint: " + reason);
+    throw FormatError(display(file_.name()), "not a complete MindSpore checkpoint: " + reason);
   }
   void skip(std::uint64_t count) {
-    if (count > end_ - at_) fail("truncated: a field is longer than what is left");
+    if (count > end_ - at_) fail("truncated: a field is longer than the rest of the file");
     at_ += count;
   }
   std::byte byte_at(std::uint64_t offset) {
@@ -167,7 +167,7 @@ class MindSporeCkpt::Parser {
   }
 
   std::string text(const MessageFields::Field& field, std::uint64_t limit) const {
-    if (field.length > limit) fail(fmt::format("a name of {} bytes refused", field.length));
+    if (field.length > limit) fail(fmt::format("refused: a name of {} bytes", field.length));
     std::string text(static_cast<std::size_t>(field.length), '\0');
     file_.read_at(field.offset, std::as_writable_bytes(std::span(text)));
     return text;
@@ -202,7 +202,7 @@ class MindSporeCkpt::Parser {
     MessageFields fields(file_, begin, end);
     MessageFields::Field field;
     const auto dimension = [&](std::uint64_t value) {
-      if (entry.shape.size() == kMaxRank) fail("a tensor of more than 64 dimensions refused");
+      if (entry.shape.size() == kMaxRank) fail("refused: a tensor with more than 64 dimensions");
       entry.shape.push_back(static_cast<std::int64_t>(value));
     };
     while (fields.next(field)) {
@@ -255,12 +255,12 @@ StoredTensor MindSporeCkpt::tensor(std::size_t index) const {
     constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
     const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(length, 1));
     if (length < 0 || __builtin_mul_overflow(wanted, factor, &wanted) || wanted > kMost) {
-      fail("a shape that no memory holds");
+      fail("a shape larger than memory can hold");
     }
     empty = empty || length == 0;
   }
   if (empty) wanted = 0;
-  if (wanted != bytes) fail(fmt::format("{} bytes for elements that take {}", bytes, wanted));
+  if (wanted != bytes) fail(fmt::format("{} bytes for elements that need {}", bytes, wanted));
   tensor.strides = row_major_strides(tensor.shape);
   if (parts.empty()) {
     tensor.storage = slice_source(file_, 0, 0);

@@ -88,7 +88,7 @@ class HeaderParser {
 
   template <typename T>
   void set(std::optional<T>& target, T value) {
-    if (target) fail("its header has a key twice");
+    if (target) fail("its header has a duplicate key");
     target = std::move(value);
   }
 
@@ -121,7 +121,8 @@ class HeaderParser {
     expect('(');
     while (!accept(')')) {
       if (!comma) fail("its header is malformed");
-      if (axes.size() == kMaxRank) fail(fmt::format("an array of more than {} dimensions refused", kMaxRank));
+      if (axes.size() == kMaxRank)
+        fail(fmt::format("refused: an array with more than {} dimensions", kMaxRank));
       axes.push_back(integer());
       comma = accept(',');
     }
@@ -134,7 +135,7 @@ class HeaderParser {
     next();
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (error == std::errc::result_out_of_range) fail("an array of more elements than any memory holds");
+    if (error == std::errc::result_out_of_range) fail("an array with more elements than memory can hold");
     if (error != std::errc{}) fail("its header is malformed");
     if (value < 0) fail("an array of negative size");
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
@@ -216,7 +217,7 @@ StoredTensor open_npy(std::shared_ptr<const ByteSource> file) {
   const std::size_t length_size = major == 1 ? 2 : 4;
   file->read_at(start.size(), std::span(raw_length).first(length_size));
   const auto length = load_le<std::uint32_t>(raw_length.data());
-  if (length > kMaxNpyHeader) fail(fmt::format("a header of {} bytes refused", length));
+  if (length > kMaxNpyHeader) fail(fmt::format("refused: a header of {} bytes", length));
   std::string text(length, '\0');
   file->read_at(start.size() + length_size, std::as_writable_bytes(std::span(text)));
   const NpyHeader header = HeaderParser(text, file->name()).parse();
@@ -228,7 +229,7 @@ StoredTensor open_npy(std::shared_ptr<const ByteSource> file) {
   for (const std::int64_t axis : *header.shape) {
     empty = empty || axis == 0;
     if (__builtin_mul_overflow(product, std::max<std::int64_t>(axis, 1), &product)) {
-      fail("an array of more elements than any memory holds");
+      fail("an array with more elements than memory can hold");
     }
   }
   const std::uint64_t payload = start.size() + length_size + length;

@@ -30,7 +30,7 @@ NpzFile::NpzFile(std::shared_ptr<const ByteSource> file) : file_name_(file->name
   std::sort(sorted.begin(), sorted.end());
   const auto twin = std::adjacent_find(sorted.begin(), sorted.end());
   if (twin != sorted.end()) {
-    throw FormatError(display(file_name_), fmt::format("refused: two arrays are called {}", display(*twin)));
+    throw FormatError(display(file_name_), fmt::format("refused: two arrays are named {}", display(*twin)));
   }
 }
 

@@ -76,7 +76,7 @@ std::string new_form(const Record& record, const std::string& file) {
   out.member("version", version);
   const auto type = record.at<std::uint32_t>(12);
   if (type >= kTypes.size())
-    throw FormatError(display(file), fmt::format("its overflow record is of an unknown kind, {}", type));
+    throw FormatError(display(file), fmt::format("its overflow record has an unknown kind, {}", type));
   out.key("acc_list");
   out.open_object();
   out.member("valid", record.at<std::uint32_t>(8));

@@ -46,7 +46,7 @@ std::string_view kind_name(PickleKind kind) {
 
 void Pickle::wrong_kind(PickleRef ref, std::string_view wanted) const {
   throw FormatError(display(name_),
-                    fmt::format("the pickle has {} where {} belongs", kind_name(kind(ref)), wanted));
+                    fmt::format("the pickle has {} instead of {}", kind_name(kind(ref)), wanted));
 }
 
 const Pickle::Node& Pickle::expect(PickleRef ref, PickleKind kind) const {

@@ -20,12 +20,12 @@ PickleBuilder::PickleBuilder(const PickleStream& stream, const ByteSource& sourc
 
 void PickleBuilder::charge(std::uint64_t amount) {
   if (amount > limits_.max_opcodes - spent_)
-    fail(fmt::format("more than {} steps refused", limits_.max_opcodes));
+    fail(fmt::format("refused: more than {} steps", limits_.max_opcodes));
   spent_ += amount;
 }
 
 void PickleBuilder::charge_memory(std::uint64_t bytes) {
-  if (!allowance_.take(bytes)) fail("refused: its values take too much memory for a file of its size");
+  if (!allowance_.take(bytes)) fail("refused: its values need too much memory for a file of this size");
   pickle_.memory_ += bytes;
 }
 
@@ -84,7 +84,7 @@ PickleRef PickleBuilder::global(std::string module, std::string name, std::uint6
   const auto [at, is_new] =
       global_index_.try_emplace(std::pair(mention.module, mention.name), pickle_.globals_.size());
   if (is_new) {
-    if (at->second == kMostGlobals) fail(fmt::format("more than {} names refused", kMostGlobals));
+    if (at->second == kMostGlobals) fail(fmt::format("refused: more than {} names", kMostGlobals));
     charge_memory(kPickleGlobalBytes + 2 * (std::uint64_t{mention.module.size()} + mention.name.size()));
     pickle_.globals_.push_back(std::move(mention));
   }
@@ -123,7 +123,7 @@ PickleRef PickleBuilder::evaluate(const ContainerName& type, PickleRef args) {
       content.clear();
       for (const PickleRef item : items) {
         const auto pair = pickle_.items(item);
-        if (pair.size() != 2) fail("a dict made of something else than pairs");
+        if (pair.size() != 2) fail("a dict made of something other than pairs");
         content.insert(content.end(), pair.begin(), pair.end());
       }
     }

@@ -127,7 +127,7 @@ class Scanner {
   }
 
   void charge_memory(std::uint64_t bytes) {
-    if (!allowance_.take(bytes)) stream_.fail("what it names takes too much memory for a file of its size");
+    if (!allowance_.take(bytes)) stream_.fail("its names need too much memory for a file of this size");
   }
 
   // The stack and the memo grow in many places.

@@ -6,7 +6,7 @@
 namespace msprobe::formats {
 
 void PickleStack::push(PickleRef ref) {
-  if (values_.size() >= max_size_) stream_.fail(fmt::format("a stack of more than {} refused", max_size_));
+  if (values_.size() >= max_size_) stream_.fail(fmt::format("refused: a stack of more than {}", max_size_));
   values_.push_back(ref);
   most_values_ = std::max<std::uint64_t>(most_values_, values_.size());
 }

@@ -53,7 +53,7 @@ void PickleStream::check_frame(std::uint64_t begin, std::uint64_t length) {
 
 const std::byte* PickleStream::take(std::size_t length) {
   if (length > left()) {
-    fail(limited_ ? fmt::format("more than {} bytes refused", end_ - begin_) : std::string("truncated"));
+    fail(limited_ ? fmt::format("refused: more than {} bytes", end_ - begin_) : std::string("truncated"));
   }
   check_frame(position(), length);
   if (window_.size() - at_ < length) fill(length);
@@ -63,7 +63,7 @@ const std::byte* PickleStream::take(std::size_t length) {
 }
 
 std::string_view PickleStream::characters(std::uint64_t length) {
-  if (length > 0xffffffff) fail(fmt::format("a string of {} bytes refused", length));
+  if (length > 0xffffffff) fail(fmt::format("refused: a string of {} bytes", length));
   const std::byte* data = take(static_cast<std::size_t>(length));
   return {reinterpret_cast<const char*>(data), static_cast<std::size_t>(length)};
 }

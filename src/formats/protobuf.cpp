@@ -23,7 +23,7 @@ std::uint64_t ProtobufReader::varint() {
 }
 
 std::string_view ProtobufReader::take(std::uint64_t count) {
-  if (count > rest_.size()) fail_("a field of its header is longer than the header");
+  if (count > rest_.size()) fail_("a field in its header is longer than the header");
   const std::string_view taken = rest_.substr(0, static_cast<std::size_t>(count));
   rest_.remove_prefix(taken.size());
   return taken;

@@ -80,16 +80,16 @@ class SafetensorsFile::HeaderHandler {
 
   const std::string& reason() const { return reason_; }
 
-  bool null() { return fail("a null where it has no place"); }
-  bool boolean(bool) { return fail("a truth value where it has no place"); }
-  bool number_float(double, const std::string&) { return fail("a number that is no integer"); }
+  bool null() { return fail("an unexpected null"); }
+  bool boolean(bool) { return fail("an unexpected true or false"); }
+  bool number_float(double, const std::string&) { return fail("a number that is not an integer"); }
   bool binary(nlohmann::json::binary_t&) { return fail("binary data"); }
   bool number_integer(std::int64_t) { return fail("a negative number"); }
 
   bool number_unsigned(std::uint64_t value) {
-    if (depth_ != 3) return fail("a number where it has no place");
+    if (depth_ != 3) return fail("an unexpected number");
     if (field_ == Field::shape) {
-      if (value > INT64_MAX) return fail("an axis of more elements than any memory holds");
+      if (value > INT64_MAX) return fail("an axis with more elements than memory can hold");
       if (entry_.shape.size() == kMaxRank) return fail(fmt::format("more than {} dimensions", kMaxRank));
       entry_.shape.push_back(static_cast<std::int64_t>(value));
       return true;
@@ -100,12 +100,12 @@ class SafetensorsFile::HeaderHandler {
   }
 
   bool string(std::string& value) {
-    if (depth_ != 2) return fail("text where it has no place");
+    if (depth_ != 2) return fail("unexpected text");
     if (in_metadata_) {
       file_.metadata_.back().second = std::move(value);
       return true;
     }
-    if (field_ != Field::dtype) return fail("text where a list belongs");
+    if (field_ != Field::dtype) return fail("text instead of a list");
     entry_.dtype = std::move(value);
     return true;
   }
@@ -158,7 +158,7 @@ class SafetensorsFile::HeaderHandler {
   }
 
   bool start_array(std::size_t) {
-    if (depth_ != 2 || in_metadata_ || field_ == Field::dtype) return fail("a list where it has no place");
+    if (depth_ != 2 || in_metadata_ || field_ == Field::dtype) return fail("an unexpected list");
     ++depth_;
     return true;
   }
@@ -200,7 +200,7 @@ SafetensorsFile::SafetensorsFile(std::shared_ptr<const ByteSource> file) : file_
   if (length > file_->size() - kLengthSize) {
     fail(fmt::format("its header of {} bytes is longer than the file", length));
   }
-  if (length > kMaxHeader) fail(fmt::format("a header of {} bytes refused", length));
+  if (length > kMaxHeader) fail(fmt::format("refused: a header of {} bytes", length));
   data_begin_ = kLengthSize + length;
   std::string header(static_cast<std::size_t>(length), '\0');
   file_->read_at(kLengthSize, std::as_writable_bytes(std::span(header)));
@@ -228,7 +228,7 @@ void SafetensorsFile::check_names() const {
     if (std::adjacent_find(hashes.begin(), hashes.end()) == hashes.end()) return;
     std::sort(names.begin(), names.end());
     const auto twin = std::adjacent_find(names.begin(), names.end());
-    if (twin != names.end()) fail(fmt::format("refused: {} is there twice", display(*twin)));
+    if (twin != names.end()) fail(fmt::format("refused: duplicate name {}", display(*twin)));
   };
   names.reserve(entries_.size());
   for (const Entry& entry : entries_) names.push_back(entry.name);
@@ -254,12 +254,12 @@ void SafetensorsFile::check_size(const Entry& entry) const {
   std::uint64_t bits = 0;
   overflow = overflow || __builtin_mul_overflow(product, type == nullptr ? 8 : type->bits, &bits);
   if (overflow || bits > INT64_MAX) {
-    fail(fmt::format("{}: more elements than any memory holds", display(entry.name)));
+    fail(fmt::format("{}: more elements than memory can hold", display(entry.name)));
   }
   if (type == nullptr) return;
   if (empty) bits = 0;
   if (bits % 8 != 0 || entry.end - entry.begin != bits / 8) {
-    fail(fmt::format("{}: its shape takes {} bytes, but its offsets hold {}", display(entry.name), bits / 8,
+    fail(fmt::format("{}: its shape needs {} bytes, but its offsets give {}", display(entry.name), bits / 8,
                      entry.end - entry.begin));
   }
 }
@@ -272,13 +272,13 @@ void SafetensorsFile::check_places() {
   for (const Entry& entry : entries_) {
     if (entry.begin != position) {
       fail(fmt::format("refused: {} {} what is before it", display(entry.name),
-                       entry.begin < position ? "overlaps" : "leaves a hole behind"));
+                       entry.begin < position ? "overlaps" : "leaves a gap after"));
     }
     position = entry.end;
   }
   const std::uint64_t data = file_->size() - data_begin_;
   if (position > data)
-    fail(fmt::format("truncated: its tensors take {} bytes, but it has {}", position, data));
+    fail(fmt::format("truncated: its tensors need {} bytes, but it has {}", position, data));
   if (position < data) fail(fmt::format("refused: {} bytes follow its last tensor", data - position));
 }
 

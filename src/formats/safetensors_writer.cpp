@@ -34,10 +34,10 @@ class SafetensorsWriter final : public TensorWriter {
       const TensorSpec& spec = specs_[index];
       std::uint64_t end = 0;
       if (__builtin_add_overflow(offset, payload_size(spec, file.path()), &end))
-        throw FormatError(display(file.path()), "more bytes than any file holds");
+        throw FormatError(display(file.path()), "more bytes than a file can hold");
       if (valid_utf8(spec.name) != spec.name)
         throw FormatError(display(file.path()), "the name of the tensor " + display(spec.name) +
-                                                    " is not UTF-8, as safetensors wants it");
+                                                    " is not UTF-8, which safetensors requires");
       if (safetensors_name(spec.dtype).empty())
         throw std::logic_error("safetensors has no type " + std::string(tensor::info(spec.dtype).name));
       std::string name;
@@ -50,7 +50,7 @@ class SafetensorsWriter final : public TensorWriter {
     header_ += '}';
     header_.append((kAlignment - header_.size() % kAlignment) % kAlignment, ' ');
     if (header_.size() > SafetensorsFile::kMaxHeader)
-      throw FormatError(display(file.path()), "a header too large for a safetensors file");
+      throw FormatError(display(file.path()), "the header is too large for a safetensors file");
     std::string length;
     append_le<std::uint64_t>(length, header_.size());
     file_.write(length + header_);

@@ -172,7 +172,7 @@ ElementReader::ElementReader(const StoredTensor& tensor) : impl_(std::make_uniqu
   if (memory > kMaxGather) {
     throw FormatError(
         display(tensor.storage->name()),
-        fmt::format("a permuted view over {} bytes refused, at most {} are gathered", memory, kMaxGather));
+        fmt::format("refused: a permuted view over {} bytes; the limit is {}", memory, kMaxGather));
   }
   impl_->window.resize(static_cast<std::size_t>(memory));
 }
@@ -182,7 +182,7 @@ ElementReader::~ElementReader() = default;
 void ElementReader::read(std::span<std::byte> out) {
   if (out.size() % impl_->item_size != 0 ||
       out.size() / impl_->item_size > static_cast<std::uint64_t>(remaining())) {
-    throw FormatError(display(impl_->tensor.storage->name()), "more elements asked for than the tensor has");
+    throw FormatError(display(impl_->tensor.storage->name()), "more elements requested than the tensor has");
   }
   if (out.empty()) return;
   if (impl_->axes.empty()) {

@@ -37,7 +37,7 @@ bool begins_with_array(const ByteSource& file) {
 
 StoredTensor only_tensor(const TensorSet& set, const ByteSource& file) {
   if (set.size() != 1) {
-    throw FormatError(display(file.name()), fmt::format("{} tensors where one is expected", set.size()));
+    throw FormatError(display(file.name()), fmt::format("{} tensors, but one is expected", set.size()));
   }
   return set.tensor(0);
 }
@@ -56,8 +56,7 @@ StoredTensor open_tensor(std::shared_ptr<const ByteSource> file) {
   if (looks_like_safetensors(*file)) return only_tensor(SafetensorsFile(file), *file);
   // The legacy form is a pickle of protocol 2 or later: PROTO, then the version.
   if (start == "PK\x03\x04" || start.front() == '\x80') return open_torch_tensor(std::move(file));
-  throw FormatError(display(file->name()),
-                    "neither a .npy, .npz, .safetensors nor a .pt file, by its first bytes");
+  throw FormatError(display(file->name()), "not a .npy, .npz, .safetensors or .pt file, by its first bytes");
 }
 
 }  // namespace msprobe::formats

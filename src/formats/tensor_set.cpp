@@ -172,9 +172,9 @@ std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) 
     case Container::other_zip:
     case Container::unknown:
       throw FormatError(display(file->name()), container == Container::unknown
-                                                   ? "no tensor file that we know, by its first bytes"
+                                                   ? "not a known tensor file, by its first bytes"
                                                    : "a " + std::string(container_name(container)) +
-                                                         ", which holds no tensors that we read");
+                                                         ", which has no tensors that msprobe reads");
   }
   return nullptr;
 }

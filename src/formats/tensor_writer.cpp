@@ -149,7 +149,7 @@ std::uint64_t payload_size(const TensorSpec& spec, const std::string& file) {
   for (const std::int64_t length : spec.shape) {
     empty = empty || length == 0;
     if (length < 0 || __builtin_mul_overflow(size, std::max<std::int64_t>(length, 1), &size))
-      throw FormatError(display(file), "a tensor of more elements than any file holds");
+      throw FormatError(display(file), "a tensor with more elements than a file can hold");
   }
   return empty ? 0 : static_cast<std::uint64_t>(size);
 }
@@ -157,11 +157,11 @@ std::uint64_t payload_size(const TensorSpec& spec, const std::string& file) {
 void check_spec(const TensorSpec& spec, const std::string& file) {
   if (spec.name.empty()) throw FormatError(display(file), "a tensor without a name cannot be put in it");
   if (spec.name.size() > kMaxZipName || spec.name.find('\0') != std::string::npos)
-    throw FormatError(display(file), "a tensor's name is too long, or has a zero byte in it");
+    throw FormatError(display(file), "a tensor's name is too long, or contains a zero byte");
   if (!is_utf8(spec.name))
     throw FormatError(display(file), fmt::format("a tensor's name is not UTF-8: {}", display(spec.name)));
   if (spec.name == "__metadata__")
-    throw FormatError(display(file), "no tensor can be called __metadata__");  // safetensors keeps it
+    throw FormatError(display(file), "no tensor can be named __metadata__");  // safetensors keeps it
   payload_size(spec, file);
 }
 
@@ -170,7 +170,7 @@ void check_names(const std::vector<TensorSpec>& specs, const std::string& file) 
   for (const TensorSpec& spec : specs) {
     check_spec(spec, file);
     if (!seen.insert(spec.name).second)
-      throw FormatError(display(file), fmt::format("two tensors are called {}", display(spec.name)));
+      throw FormatError(display(file), fmt::format("two tensors are named {}", display(spec.name)));
   }
 }
 

@@ -59,7 +59,7 @@ class ZipContainer final : public TorchContainer {
     if (entry == nullptr) fail(file_->name(), "a zip archive without data.pkl, not a PyTorch file");
     const bool packed = entry->method != archive::ZipMethod::stored;
     if (entry->size > limits.max_bytes || (packed && entry->size > Allowance::unpacked(file_->size()))) {
-      fail(file_->name(), fmt::format("data.pkl of {} bytes refused", entry->size));
+      fail(file_->name(), fmt::format("refused: data.pkl of {} bytes", entry->size));
     }
     const auto data = zip_.open(*entry, limits.max_bytes);
     read_byte_order();
@@ -205,7 +205,7 @@ TorchStorageId read_storage_id(const Pickle& pickle, PickleRef persistent, const
   const std::uint64_t item_size = result.dtype ? tensor::info(*result.dtype).size : 1;
   const std::uint64_t count = count_of(pickle, id[4], file);
   if (__builtin_mul_overflow(count, item_size, &result.bytes))
-    fail(file, "a storage of more than 64 bits of bytes");
+    fail(file, "a storage of more bytes than 64 bits can count");
   result.view_bytes = result.bytes;
   if (id.size() == 6 && pickle.kind(id[5]) != PickleKind::none) {
     const auto view = pickle.items(id[5]);

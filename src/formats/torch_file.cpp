@@ -130,14 +130,14 @@ std::string TorchFile::place(PickleRef ref) const {
 }
 
 StoredTensor TorchFile::tensor(PickleRef ref) const {
-  if (!is_tensor(ref)) fail(fmt::format("it has {} where a tensor belongs", kind_name(pickle().kind(ref))));
+  if (!is_tensor(ref)) fail(fmt::format("it has {} instead of a tensor", kind_name(pickle().kind(ref))));
   const PickleObject& object = pickle().object(ref);
   return tensor(object.callable, object.args, 0);
 }
 
 StoredTensor TorchFile::tensor(PickleRef callable, PickleRef args_ref, int depth) const {
   const auto rebuild = rebuild_of(pickle(), callable);
-  if (!rebuild) fail("it has something else where a tensor belongs");
+  if (!rebuild) fail("it has something else instead of a tensor");
   if (depth > kMaxWrapping) fail("refused: a tensor wrapped too many times");
   const auto args = pickle().items(args_ref);
   const auto need = [&](std::size_t least, std::size_t most) {
@@ -172,7 +172,7 @@ StoredTensor TorchFile::tensor(PickleRef callable, PickleRef args_ref, int depth
     }
     case Rebuild::meta:
       need(3, 4);
-      fail(fmt::format("a tensor of shape [{}] on the device meta: the file has no elements of it",
+      fail(fmt::format("a tensor of shape [{}] on the device meta: the file does not have its elements",
                        fmt::join(integers(args[1]), ", ")));
     case Rebuild::subclass:
       need(3, 16);
@@ -193,7 +193,7 @@ StoredTensor TorchFile::tensor(PickleRef callable, PickleRef args_ref, int depth
 
 std::vector<std::int64_t> TorchFile::integers(PickleRef ref) const {
   const auto items = pickle().items(ref);
-  if (items.size() > kMaxRank) fail(fmt::format("a tensor of {} dimensions refused", items.size()));
+  if (items.size() > kMaxRank) fail(fmt::format("refused: a tensor of {} dimensions", items.size()));
   std::vector<std::int64_t> values;
   values.reserve(items.size());
   for (const PickleRef item : items) values.push_back(pickle().integer(item));
@@ -245,7 +245,7 @@ void TorchFile::check(const StoredTensor& tensor) const {
     overflow = overflow || __builtin_mul_overflow(product, std::max<std::int64_t>(length, 1), &product);
   }
   if (overflow || static_cast<std::uint64_t>(product) > INT64_MAX / item_size) {
-    fail("a tensor of more elements than any memory holds");
+    fail("a tensor with more elements than memory can hold");
   }
   if (empty) return;
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
@@ -274,7 +274,7 @@ StoredTensor open_torch_tensor(std::shared_ptr<const ByteSource> file) {
   }
   if (!torch.is_tensor(pickle.root())) {
     throw FormatError(display(file->name()),
-                      fmt::format("it holds {}, not one tensor", kind_name(pickle.kind(pickle.root()))));
+                      fmt::format("it contains {}, not one tensor", kind_name(pickle.kind(pickle.root()))));
   }
   return torch.tensor(pickle.root());
 }

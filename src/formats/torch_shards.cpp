@@ -106,20 +106,20 @@ class ShardReader {
   }
   static std::span<const PickleRef> at_most(std::span<const PickleRef> items) {
     constexpr std::size_t kMost = 256;
-    if (items.size() > kMost) throw FormatError("refused: the description of its place is too long");
+    if (items.size() > kMost) throw FormatError("refused: its placement is too long");
     return items;
   }
 
   PickleRef member(PickleRef state, std::string_view name) const {
     const auto found = find(state, name);
-    if (!found) throw FormatError(fmt::format("it does not say what its {} is", name));
+    if (!found) throw FormatError(fmt::format("its {} is missing", name));
     return *found;
   }
 
   /// A tuple or a list of numbers, or a torch.Size.
   Integers integers(PickleRef ref) const {
     const auto items = pickle_.items(ref);
-    if (items.size() > kMaxRank) throw FormatError("a tensor of too many dimensions");
+    if (items.size() > kMaxRank) throw FormatError("a tensor with too many dimensions");
     Integers values;
     for (const PickleRef item : items) values.push_back(pickle_.integer(item));
     return values;
@@ -130,21 +130,21 @@ class ShardReader {
     if (const auto layout = find(mesh, "_layout")) {
       if (const auto axes = find(*layout, "axes")) {
         Integers sizes;
-        if (pickle_.items(*axes).size() > kMaxRank) throw FormatError("a mesh of too many dimensions");
+        if (pickle_.items(*axes).size() > kMaxRank) throw FormatError("a mesh with too many dimensions");
         for (const PickleRef axis : pickle_.items(*axes)) sizes.push_back(product(member(axis, "shape")));
         return sizes;
       }
       const PickleRef shape = member(*layout, "shape");
       if (pickle_.kind(shape) == PickleKind::integer) return {pickle_.integer(shape)};
       Integers sizes;
-      if (pickle_.items(shape).size() > kMaxRank) throw FormatError("a mesh of too many dimensions");
+      if (pickle_.items(shape).size() > kMaxRank) throw FormatError("a mesh with too many dimensions");
       for (const PickleRef axis : pickle_.items(shape)) sizes.push_back(product(axis));
       return sizes;
     }
     const PickleRef ranks = member(mesh, "mesh");
-    if (pickle_.kind(ranks) != PickleKind::object) throw FormatError("it does not say what its mesh is");
+    if (pickle_.kind(ranks) != PickleKind::object) throw FormatError("its mesh is missing");
     const auto args = pickle_.items(pickle_.object(ranks).args);
-    if (args.size() < 4) throw FormatError("it does not say what its mesh is");
+    if (args.size() < 4) throw FormatError("its mesh is missing");
     return integers(args[2]);
   }
 
@@ -153,7 +153,7 @@ class ShardReader {
     if (pickle_.kind(ref) == PickleKind::integer) return pickle_.integer(ref);
     std::int64_t all = 1;
     for (const std::int64_t each : integers(ref)) {
-      if (each < 1 || __builtin_mul_overflow(all, each, &all)) throw FormatError("a mesh of no size");
+      if (each < 1 || __builtin_mul_overflow(all, each, &all)) throw FormatError("an empty mesh");
     }
     return all;
   }
@@ -168,7 +168,7 @@ class ShardReader {
       if (args.size() != 2) continue;
       const Integers axes = integers(args[1]);
       if (!std::is_sorted(axes.begin(), axes.end()) && !any_strided(spec))
-        throw FormatError("it is cut along the axes of its mesh in an order that is not supported");
+        throw FormatError("it is split along the axes of its mesh in an unsupported order");
     }
   }
 
@@ -188,7 +188,7 @@ class ShardReader {
       const bool listed = kind == PickleKind::list || kind == PickleKind::tuple;
       if (listed && !pickle_.items(part).empty()) return pickle_.integer(pickle_.items(part)[0]);
     }
-    throw FormatError("it does not say along which axis it is cut");
+    throw FormatError("it does not say along which axis it is split");
   }
 
   void cut(PickleRef placement, std::int64_t count, std::int64_t index, TorchShard& shard) const {
@@ -200,7 +200,7 @@ class ShardReader {
     std::int64_t dim = dimension(placement);
     if (dim < 0) dim += static_cast<std::int64_t>(shard.whole.size());
     if (dim < 0 || dim >= static_cast<std::int64_t>(shard.whole.size()))
-      throw FormatError("it is cut along an axis that it does not have");
+      throw FormatError("it is split along an axis that it does not have");
     const auto axis = static_cast<std::size_t>(dim);
     const std::int64_t length = shard.size[axis];
     if (length < 0) throw FormatError("a tensor of negative size");
@@ -236,8 +236,8 @@ std::vector<TorchShard> read_shards(const TorchFile& file, PickleRef ref) {
     }
     for (TorchShard& shard : shards) {
       const bool fits = shard.whole.size() == shard.offset.size() && shard.whole.size() == shard.size.size();
-      if (!fits) shard.problem = "its part has another number of dimensions";
-      if (!file.is_tensor(shard.local)) shard.problem = "there is something else where its elements belong";
+      if (!fits) shard.problem = "its part has a different number of dimensions";
+      if (!file.is_tensor(shard.local)) shard.problem = "it has something else instead of its elements";
     }
   } catch (const FormatError& error) {
     TorchShard broken;

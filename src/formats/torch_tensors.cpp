@@ -97,7 +97,7 @@ void TorchTensors::walk(std::uint64_t file_size) {
   std::size_t bytes = 0;  // of all names, since those that lead to no tensor take time
   const auto visit = [&](PickleRef ref, std::string name) {
     bytes += name.size();
-    if (bytes > kMaxNames) fail("refused: the names of its tensors take too much memory");
+    if (bytes > kMaxNames) fail("refused: its tensor names need too much memory");
     // A few bytes name a tensor again that stands elsewhere.
     const auto add = [&](const std::string& tensor_name, PickleRef tensor, std::size_t numbers) {
       if (!allowance.take_tensor(tensor_name.size(), numbers)) fail(kTooManyTensors);
@@ -111,7 +111,7 @@ void TorchTensors::walk(std::uint64_t file_size) {
       return;
     }
     if (file_.is_tensor(ref)) return add(name, ref, std::min(file_.rank(ref), kMaxRank));
-    if (way.size() >= static_cast<std::size_t>(kMaxDepth)) fail("refused: its values nest too deep");
+    if (way.size() >= static_cast<std::size_t>(kMaxDepth)) fail("refused: its values are nested too deeply");
     entered[static_cast<std::size_t>(ref)] = true;
     way.push_back({.ref = ref, .name = std::move(name)});
   };

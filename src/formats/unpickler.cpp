@@ -229,7 +229,7 @@ class Unpickler {
         return true;
       case Op::proto: {
         const std::uint8_t version = stream_.u8();
-        if (version > kNewestProtocol) fail(fmt::format("protocol {} is not known", version));
+        if (version > kNewestProtocol) fail(fmt::format("unknown protocol {}", version));
         return true;
       }
       case Op::frame:

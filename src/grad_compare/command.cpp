@@ -57,7 +57,7 @@ class GradCompareCommand final : public Command {
         .details("It is created where missing.");
     options
         .add_fail_on(fail_on_, {"suspect", "unequal", "never"},
-                     "Exit with 1 on such a finding (suspect: a step, or what was not compared)")
+                     "Exit with 1 on such a finding (suspect: also if something was not compared)")
         .details("`unequal` also counts any sign that differs.");
   }
 

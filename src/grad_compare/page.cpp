@@ -198,7 +198,7 @@ class RankPicture {
   void draw_parameters() {
     const std::vector<std::size_t> shown = shown_parameters();
     if (shown.size() < rank_.parameters.size())
-      add("<p class=\"muted\">The {} of {} parameters that agree least.</p>\n", shown.size(),
+      add("<p class=\"muted\">The {} of {} parameters with the least agreement.</p>\n", shown.size(),
           rank_.parameters.size());
     const double height = static_cast<double>(shown.size()) * kRowHeight;
     add("<svg width=\"{:g}\" height=\"{:g}\" role=\"img\" aria-label=\"similarity of each parameter over "
@@ -253,7 +253,7 @@ std::string render_page(const Similarity& similarity, const std::string& first, 
       "<section><h1>{}</h1>\n<p class=\"muted\">{} and {}. Colour: 1 is clear, {:g} and less (chance) is "
       "full. ",
       escaped(headline(similarity)), escaped(first), escaped(second), kChance);
-  out += "Where steps share a column, the least of them counts.</p>\n";
+  out += "Where steps share a column, the smallest value is shown.</p>\n";
   if (!similarity.gaps.empty()) {
     out += "<p>Not compared:</p><ul>\n";
     for (const std::string& gap : similarity.gaps) out += "<li>" + escaped(gap) + "</li>\n";

@@ -58,11 +58,11 @@ class Gaps {
   void add_one_sided(std::string_view what, const Folders& first, const Folders& second) {
     for (const auto& [number, path] : first) {
       if (!second.contains(number))
-        add(fmt::format("{}: there is no {}{} on the other side", display(path), what, number));
+        add(fmt::format("{}: the other side has no {}{}", display(path), what, number));
     }
     for (const auto& [number, path] : second) {
       if (!first.contains(number))
-        add(fmt::format("{}: there is no {}{} on the other side", display(path), what, number));
+        add(fmt::format("{}: the other side has no {}{}", display(path), what, number));
     }
   }
   std::vector<std::string> take() {
@@ -81,7 +81,7 @@ std::vector<std::string> parameters_of(const std::string& path) {
   sheets::CsvRows rows(*file);
   std::vector<std::string> fields;
   if (!rows.next(fields) || fields.empty() || fields.front() != "param_name")
-    throw FormatError(display(path), "is no summary of gradients: its first column is not param_name");
+    throw FormatError(display(path), "is not a summary of gradients: its first column is not param_name");
   std::vector<std::string> names;
   while (rows.next(fields)) {
     if (names.size() == kMostParameters)
@@ -136,7 +136,7 @@ Compared compare_parameter(const StepPair& step, const std::string& parameter) {
     const formats::StoredTensor first = open_signs(step.first, parameter);
     const formats::StoredTensor second = open_signs(step.second, parameter);
     if (first.shape != second.shape)
-      throw FormatError(display(first.storage->name()), "has another shape than on the other side");
+      throw FormatError(display(first.storage->name()), "has a different shape on the other side");
     return {compare_elements(first, second), {}};
   } catch (const IoError& error) {
     return {{}, error.what()};
@@ -172,9 +172,8 @@ RankSimilarity compare_rank(std::uint64_t number, const std::string& first_rank,
   for (const std::uint64_t step : common(first, second))
     steps.push_back({step, first.at(step), second.at(step)});
   if (steps.empty()) {
-    gaps.add(fmt::format(
-        "{}: no step has signs of gradients on both sides: they are recorded at grad_level L1 and L2",
-        display(first_rank)));
+    gaps.add(fmt::format("{}: no step has signs of gradients on both sides; grad_level L1 and L2 record them",
+                         display(first_rank)));
     return result;
   }
   result.parameters = all_parameters(steps, first_rank, second_rank);
@@ -239,7 +238,7 @@ Similarity compare_signs(const std::string& first, const std::string& second, Pr
   const Folders first_ranks = numbered_folders(first, "rank");
   const Folders second_ranks = numbered_folders(second, "rank");
   for (const auto& [path, ranks] : {std::pair(&first, &first_ranks), std::pair(&second, &second_ranks)}) {
-    if (ranks->empty()) throw FormatError(display(*path), "holds no folder rank<N> of a gradient probe");
+    if (ranks->empty()) throw FormatError(display(*path), "has no folder rank<N> of a gradient probe");
   }
   Similarity result;
   Gaps gaps;
@@ -256,7 +255,7 @@ Similarity compare_signs(const std::string& first, const std::string& second, Pr
   if (!any)
     throw FormatError(
         display(first) + " and " + display(second),
-        "no gradient is on both sides" + (result.gaps.empty() ? "" : ": " + result.gaps.front()));
+        "the two sides have no gradient in common" + (result.gaps.empty() ? "" : ": " + result.gaps.front()));
   return result;
 }
 

@@ -29,16 +29,16 @@ std::string headline(const Similarity& similarity) {
   std::size_t steps = 0;
   for (const RankSimilarity& rank : similarity.ranks) steps = std::max(steps, rank.steps.size());
   const std::string what =
-      fmt::format("signs of gradients of {} over {}", counted(similarity.ranks.size(), "rank", "ranks"),
+      fmt::format("gradient signs of {} over {}", counted(similarity.ranks.size(), "rank", "ranks"),
                   counted(steps, "step", "steps"));
   const bool whole = similarity.gaps.empty();
-  std::string told = "no step is suspect";
+  std::string outcome = "no step is suspect";
   if (!similarity.suspects.empty())
-    told = counted(similarity.suspects.size(), "step is suspect", "steps are suspect");
+    outcome = counted(similarity.suspects.size(), "step is suspect", "steps are suspect");
   else if (all_equal(similarity))
-    told = whole ? "all are equal" : "all that were compared are equal";
-  if (!whole) told += ", but not all could be compared";
-  return what + ": " + told;
+    outcome = whole ? "all are equal" : "all that were compared are equal";
+  if (!whole) outcome += ", but not all could be compared";
+  return what + ": " + outcome;
 }
 
 }  // namespace msprobe::grad_compare

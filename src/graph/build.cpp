@@ -24,7 +24,7 @@ void write_pair(const GraphPlace& place, const GraphOptions& options, GraphJob& 
   const RankPair pair(place.target, place.golden, options, job.history(place.rank));
   const std::optional<ComparedBy> before = job.extent().task;
   if (!options.as_vis && before && *before != pair.graphs().task())
-    throw FormatError(fmt::format("{}: is compared by another kind of data than the ranks before it",
+    throw FormatError(fmt::format("{}: compared by a different kind of data than the ranks before it",
                                   display(place.target)));
   job.write(place, pair.graphs());
   job.tell_unconnected(pair.target());

@@ -69,12 +69,12 @@ class GraphCommand final : public Command {
   void declare(OptionList& options) override {
     Option target = options
                         .add("-tp,--target_path=DIR", options_.target,
-                             "Folder of a rank, with construct.json and dump.json, or of ranks or steps")
+                             "Folder of a rank (with construct.json and dump.json), of ranks or of steps")
                         .details(
                             "Ranks are <rank0>, <rank1> and so on, steps <step0> and so on.\n"
-                            "A rank by itself counts as rank 0 of step 0.");
-    const Option golden =
-        options.add("-gp,--golden_path=DIR", options_.golden, "Reference to compare with, of the same kind");
+                            "A single rank counts as rank 0 of step 0.");
+    const Option golden = options.add("-gp,--golden_path=DIR", options_.golden,
+                                      "Golden dump to compare with: a folder of the same kind");
     const Option request =
         options.add("-i,--compare_path=FILE", request_, "compare.json of releases 8.x, which names both")
             .details(
@@ -94,37 +94,38 @@ class GraphCommand final : public Command {
         .details(
             "`critical`: NaN or Inf in the outputs only; `high`: in inputs and outputs, or a norm that grows "
             "more than a hundredfold; `medium`: in the inputs only.\n"
-            "Values that an operation leaves undefined do not count.");
-    options
-        .add_flag("-fm,--fuzzy_match", fuzzy_, "Pair the operations of a module in the order of their calls")
+            "Values that an operation leaves undefined are ignored.");
+    options.add_flag("-fm,--fuzzy_match", fuzzy_, "Pair the operations of a module by call order")
         .details(
             "Modules pair by their names, and the operations directly below two partners in the order of "
             "their calls, whatever their numbers.\n"
-            "Where one side calls an operation more often, there is a warning.");
+            "If one side calls an operation more often, a warning says so.");
     layers_ = options
                   .add("-lm,--layer_mapping[=FILE]", mapping_file_,
                        "Pair modules by layer, with the layer mapping in this YAML file")
                   .details(
                       "The file is as for `msprobe-compare`(1).\n"
-                      "Two frameworks are compared in this way only.");
+                      "Dumps of different frameworks can only be compared this way.");
     options
         .add_flag("-tensor_log,--is_print_compare_log", options_.pair.print_rows,
                   "Log one line for each pair of tensors")
-        .details("It takes dumps with tensors.");
+        .details("It needs dumps with tensors.");
     options
         .add_flag("-cs,--complete_stack", complete_stack_,
-                  "With --file_type vis: whole call stacks, not the one line that counts")
+                  "With --file_type vis: full call stacks instead of the most relevant line")
         .details(
-            "Without it a module has the line that calls it by its name there, an operation the line behind "
+            "Without it a module has the line that calls it by name, an operation the line after "
             "its wrapper.\n"
-            "Data bases have whole stacks in any case, and a warning says so.");
+            "Databases always have full stacks; with them the option is a warning.");
     options
         .add_flag("-progress_log,--is_print_progress_log", progress_log_,
-                  "Progress as lines on standard output")
-        .details("There is a line for each percent, for programs that show it.");
+                  "Print progress lines on standard output")
+        .details("There is one line per percent, for programs that show it.");
     merge_.declare(options);
-    options.add_flag("--python-rules", python_rules_, "The rows of the Python tool 26.x, mistakes included")
-        .details("With `--file_type vis` those of 8.1.1.");
+    options
+        .add_flag("--python-rules", python_rules_,
+                  "Write the rows of the Python tool 26.x, mistakes included")
+        .details("With `--file_type vis`, those of 8.1.1.");
   }
 
   Outcome run(const Context& context) override {
@@ -144,10 +145,10 @@ class GraphCommand final : public Command {
     if (merge_.as_vis()) choose_release8();
     choose_pairing();
     if (complete_stack_ && !merge_.as_vis())
-      log_warning("-cs changes nothing: only --file_type vis cuts call stacks, a data base has them whole");
-    if (merge_.as_json() && !merges())
       log_warning(
-          "--file_type json is for ranks that are merged (--rank_size, --tp, --pp); a data base is written");
+          "-cs has no effect: a database always has full call stacks, only --file_type vis shortens them");
+    if (merge_.as_json() && !merges())
+      log_warning("--file_type json is for merged ranks (--rank_size, --tp, --pp); writing a database");
     GraphProgress progress{context.progress, {}};
     ProgressLog log;
     if (progress_log_) progress.tell = [&](double percent) { log.tell(percent); };
@@ -176,18 +177,16 @@ class GraphCommand final : public Command {
 
   GraphResult merge(const GraphProgress& progress) const {
     const bool compared = !options_.golden.empty();
-    if (compared && merge_.as_json()) throw UsageError("--file_type json is for one run: leave out -gp");
+    if (compared && merge_.as_json()) throw UsageError("--file_type json is for a single run: leave out -gp");
     if (compared && !python_rules_ && layers_.given())
-      throw UsageError(
-          "-lm is not for ranks that are merged: their operations pair in the order of their calls");
+      throw UsageError("-lm is not for merged ranks: their operations pair by call order");
     const std::vector<ParallelPlan> plans = plans_.empty() ? merge_.sides(compared ? 2 : 1) : plans_;
     return build_merged(options_, plans, merge_.as_json(), python_rules_, progress);
   }
 
   /// What is written is what releases 8.x wrote, and so are their rules, if asked for.
   void choose_release8() {
-    if (merges())
-      throw UsageError("--file_type vis is for single ranks: ranks that are merged go into a data base");
+    if (merges()) throw UsageError("--file_type vis is for single ranks: merged ranks go into a database");
     options_.as_vis = true;
     options_.whole_stacks = complete_stack_;
     options_.data.as_release8 = true;
@@ -204,7 +203,7 @@ class GraphCommand final : public Command {
     if (!python_rules_) {
       const char* idle = fuzzy_ ? "-fm" : layers_.given() ? "-lm" : pair.print_rows ? "-tensor_log" : nullptr;
       if (idle != nullptr && options_.golden.empty())
-        throw UsageError(fmt::format("{} is for two runs: name the reference with -gp", idle));
+        throw UsageError(fmt::format("{} is for two runs: name the golden dump with -gp", idle));
       if (fuzzy_ && layers_.given()) throw UsageError("-fm and -lm cannot be combined");
     }
     if (options_.golden.empty()) return;
@@ -221,8 +220,8 @@ class GraphCommand final : public Command {
     const std::size_t shown = std::min(result.unconnected.size(), kShownWarnings);
     for (std::size_t i = 0; i < shown; ++i) log_warning(result.unconnected[i]);
     if (result.unconnected.size() > shown)
-      log_warning(fmt::format("{} more nodes are connected to nothing",
-                              human_count(result.unconnected.size() - shown)));
+      log_warning(
+          fmt::format("{} more nodes are unconnected", human_count(result.unconnected.size() - shown)));
     for (const std::string& problem : result.problems) log_error(problem);
     if (result.file.empty()) return;
     const std::string ranks = result.ranks == 1 ? "" : fmt::format(" of {} ranks", human_count(result.ranks));

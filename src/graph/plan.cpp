@@ -51,7 +51,7 @@ DumpFolders folders_of(const std::string& path, Plan& plan) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw IoError(display(path), "does not exist");
-  if (!fs::is_directory(status)) throw UsageError(display(path) + ": is not the folder of a dump");
+  if (!fs::is_directory(status)) throw UsageError(display(path) + ": not a dump folder");
   DumpFolders found;
   found.path = path;
   if (is_rank_folder(path)) {
@@ -68,7 +68,7 @@ DumpFolders folders_of(const std::string& path, Plan& plan) {
       const auto [known, is_new] =
           found.ranks.try_emplace(key, RankFolder{step.label, label, rank.directory});
       if (!is_new) {
-        plan.problems.push_back(fmt::format("{}: is rank {}, as {} is", display(rank.directory), key.second,
+        plan.problems.push_back(fmt::format("{}: rank {} again, as {}", display(rank.directory), key.second,
                                             display(known->second.label)));
       }
     }
@@ -88,7 +88,7 @@ void tell_one_sided(const DumpFolders& dump, const DumpFolders& other, Plan& pla
     if (other.ranks.contains(key)) continue;
     const bool whole_step = !has_step(other, key.first);
     if (whole_step && told != nullptr && *told == rank.step_name) continue;
-    plan.warnings.push_back(fmt::format("{}: {} has no partner in {} and is left out", display(dump.path),
+    plan.warnings.push_back(fmt::format("{}: {} has no partner in {} and was skipped", display(dump.path),
                                         display(whole_step ? rank.step_name : rank.label),
                                         display(other.path)));
     told = whole_step ? &rank.step_name : nullptr;
@@ -110,7 +110,7 @@ Plan make_plan(const std::string& target, const std::string& golden) {
   if (ours.kind != theirs.kind) {
     throw UsageError(fmt::format("{} holds {}, {} holds {}", display(target), words_of(ours.kind),
                                  display(golden), words_of(theirs.kind)),
-                     "name folders of the same kind");
+                     "give folders of the same kind");
   }
   for (const auto& [key, rank] : ours.ranks) {
     const auto partner = theirs.ranks.find(key);

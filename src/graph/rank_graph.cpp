@@ -56,7 +56,7 @@ const RankGraph::Place* RankGraph::place(std::string_view name) const {
 std::vector<std::string> unconnected_lines(const RankGraph& graph) {
   std::vector<std::string> lines;
   for (const std::string& name : graph.built.unconnected) {
-    lines.push_back(fmt::format("{}: {} is connected to nothing; it stands below the root",
+    lines.push_back(fmt::format("{}: {} is unconnected; it is placed below the root",
                                 display(graph.folder + "/construct.json"), display(name)));
   }
   return lines;
@@ -69,7 +69,7 @@ RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTrait
   const model_tree::Construct construct = model_tree::read_construct(*open_file(folder + "/construct.json"));
   if (construct.members.size() == 1 && !construct.numbered) {
     throw FormatError(display(folder + "/construct.json"),
-                      "is empty: the structure of a model is recorded at level L0 or mix only");
+                      "is empty: only level L0 and mix record the structure of a model");
   }
   graph.json = open_file(folder + "/dump.json");
   read_entries(graph, items);

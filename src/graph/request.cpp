@@ -49,7 +49,7 @@ class MergeRequest {
     const nlohmann::json& value = side[key];
     // A number beyond all signed ones reads as a negative one.
     if (!value.is_number_integer() || value.get<std::int64_t>() < 1 || value.get<std::int64_t>() > kMost)
-      refuse(fmt::format("{}.{} is no number that a model can be split by", name, key));
+      refuse(fmt::format("{}.{} is not a valid size", name, key));
     return value.get<int>();
   }
 

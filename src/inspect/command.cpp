@@ -44,22 +44,23 @@ class InspectCommand final : public Command {
              "Tensor files (.pt, .npy, .npz, .safetensors), checkpoints, pickles, and dumps: "
              "dump.json, rank, step or dump folders")
         .take_all();
-    options.add_flag("--json", json_, "One JSON document; several paths give an array")
+    options.add_flag("--json", json_, "Write one JSON document; an array for several paths")
         .details("NaN and infinities are the texts Nan, inf and -inf.");
     options
         .add_flag("--statistics", options_.all_statistics,
-                  "Statistics of every tensor of a file that holds several")
-        .details("Without it only a file with a single tensor has them.");
+                  "Show statistics of every tensor, also in a file with several")
+        .details("Without it they are shown only for a file with a single tensor.");
     options.add("--first=N", options_.first, "How many elements of a tensor to show").in_range(0, 1'000'000);
     options
         .add_fail_on(fail_on_, {"dangerous", "unknown", "never"},
                      "Exit with 1 if a pickle names globals that are dangerous, or unknown (or worse); "
-                     "with 2 if it cannot be followed to its end")
+                     "with 2 if it cannot be analyzed to its end")
         .details(
             "The status is also 2 if the effect of a pickle is unknown, so that 0 always means that it names "
             "no such global.\n"
-            "The folder of a checkpoint or of a dump with tensor files is not rated, and refused with this "
-            "option: name their files.");
+            "The folder of a checkpoint, or of a dump with tensor files, is not rated, and is an error with "
+            "this "
+            "option: name the files.");
   }
 
   Outcome run(const Context& context) override {
@@ -74,7 +75,7 @@ class InspectCommand final : public Command {
       PathFacts facts = inspect_path(path, options_);
       // The pickles of a folder are many and were not rated: silence would be a promise.
       if (fail_on_ != "never" && (facts.checkpoint || has_tensor_files(facts))) {
-        facts.problems.push_back(fmt::format("--fail-on rates the pickles of files: name those of the {}",
+        facts.problems.push_back(fmt::format("--fail-on rates the pickles of files: name the files of the {}",
                                              facts.checkpoint ? "checkpoint" : "dump"));
       }
       failed = failed || facts.failed();

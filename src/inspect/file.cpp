@@ -71,11 +71,11 @@ class FileInspector {
         break;
       case Container::torchscript:
         pickles_.scan_members(false);
-        problem("a TorchScript archive: it holds code, which is not looked at");
+        problem("a TorchScript archive: it contains code, which is not inspected");
         break;
       case Container::other_zip:
         pickles_.scan_members(false);
-        if (!file_.has_pickle) problem("a zip archive of neither PyTorch nor NumPy");
+        if (!file_.has_pickle) problem("a zip archive, but not one of PyTorch or NumPy");
         break;
       case Container::torch_legacy:
       case Container::unknown:
@@ -116,7 +116,7 @@ class FileInspector {
       file_.container = "unknown";
       file_.globals.clear();
       file_.has_pickle = false;
-      problem("no file that msprobe knows, by its contents");
+      problem("not a file type that msprobe recognizes");
       return;
     }
     file_.container = "pickle";

@@ -108,7 +108,7 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
   for (; offset < source.size() && (count == kNoLimit || i < count); ++i) {
     check_interrupt();
     if (i == kMostPickles) {
-      hides(fmt::format("{}: more than {} pickles refused", display(source.name()), kMostPickles), offset);
+      hides(fmt::format("{}: refused: more than {} pickles", display(source.name()), kMostPickles), offset);
       break;
     }
     const PickleScan scan = formats::scan_pickle(source, offset, 0, {.file_size = source_->size()});
@@ -157,7 +157,8 @@ void PickleFinder::note_as_unknown(std::uint64_t offset, const std::string& wher
 }
 
 void PickleFinder::tell_what_was_left_out() {
-  if (untold_globals_ > 0) problem(fmt::format("its pickles name {} more globals", untold_globals_));
+  if (untold_globals_ > 0)
+    problem(fmt::format("its pickles name {} more globals, not listed", untold_globals_));
 }
 
 void PickleFinder::look_for_second_face() {
@@ -168,15 +169,15 @@ void PickleFinder::look_for_second_face() {
     if (formats::is_importable(global)) note(global, "");
   }
   file_.has_pickle = true;
-  problem(scan.straddles ? "it is a pickle as well, with frames that lie"
-                         : "it is a pickle as well, and names globals");
+  problem(scan.straddles ? "it is also a pickle, with false frame lengths"
+                         : "it is also a pickle that names globals");
 }
 
 void PickleFinder::look_for_archives() {
-  if (is_tar(*source_)) problem("it is a tar archive as well, whose members are not looked at");
+  if (is_tar(*source_)) problem("it is also a tar archive, whose members are not inspected");
   const Source zip = appended_zip(source_);
   if (zip == nullptr) return;
-  problem("it is a zip archive as well");
+  problem("it is also a zip archive");
   try {
     scan_members_of(archive::ZipReader(zip), false);
   } catch (const FormatError& error) {
@@ -218,7 +219,7 @@ void PickleFinder::scan_member(const archive::ZipReader& zip, const archive::Zip
   const Source member = open_member(zip, entry);
   if (begins_like_array(*member)) return scan_object_array(*member, entry.name);
   if (!elements && begins_like_zip(*member))
-    return problem(display(entry.name) + ": an archive inside the archive, which is not looked at");
+    return problem(display(entry.name) + ": an archive inside the archive, which is not inspected");
   const bool likely = begins_like_pickle(*member);
   if (elements && !likely) return;
   // Old protocols begin with no mark. What is a pickle by chance names nothing that Python has.

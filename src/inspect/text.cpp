@@ -183,7 +183,7 @@ class Renderer {
     for (const std::string& problem : found.unreadable) line("problem", paint(problem, Color::red, color_));
     if (found.unreadable_count > found.unreadable.size())
       line("problems", fmt::format("{} in all", human_count(found.unreadable_count)));
-    line("more", "'msprobe ckpt_compare' compares it with another, parameter by parameter");
+    line("more", "compare it with another, parameter by parameter: 'msprobe ckpt_compare'");
   }
 
   void tree(const TreeFacts& tree) {
@@ -214,7 +214,7 @@ class Renderer {
                         paint(rank.label.empty() ? rank.json : rank.label, Color::cyan, color_));
     if (!rank.problem.empty()) say("problem", paint(rank.problem, Color::red, color_));
     const auto or_none = [](const std::string& text) {
-      return text.empty() ? std::string("not said") : display(text);
+      return text.empty() ? std::string("not recorded") : display(text);
     };
     if (rank.problem.empty() || rank.entries > 0) {
       say("task", fmt::format("{}, level {}, framework {}", or_none(rank.task), or_none(rank.level),

@@ -28,10 +28,11 @@ class MergeResultCommand final : public Command {
     options
         .add("-config,--config-path=FILE", options_.config, "YAML file with the lists api and compare_index")
         .details(
-            "<api> names operations: a row is taken if its name begins with one of them and a dot, so that "
+            "<api> names operations: a row is included if its name begins with one of them and a dot, so "
+            "that "
             "<Distributed.all_reduce> takes every call and <Distributed.all_reduce.0> the first.\n"
-            "<compare_index> names columns; without it all metrics, columns of a user's own algorithms in "
-            "tables of the Python tool, and `Requires_grad Consistent` are taken.")
+            "<compare_index> names columns; default: all metrics, columns of a user's own algorithms in "
+            "tables of the Python tool, and `Requires_grad Consistent`.")
         .required();
     report::add_formats(options, options_.formats).details("The default is `xlsx`.");
   }

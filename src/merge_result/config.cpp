@@ -49,15 +49,14 @@ Config parse_config(std::string_view text, const std::string& file) {
     const YamlDocument::Node& value = document.child(root, i + 1);
     if (key.kind != NodeKind::scalar) document.fail(key, "a key must be a name");
     if (std::find(seen.begin(), seen.end(), key.text) != seen.end())
-      document.fail(key, "'" + display(key.text) + "' stands there twice");
+      document.fail(key, "'" + display(key.text) + "' is there twice");
     seen.push_back(key.text);
     if (key.text == "api") {
       if (!value.is_null()) config.apis = names_of(document, value, "api");
     } else if (key.text == "compare_index") {
       if (!value.is_null()) config.indices = names_of(document, value, "compare_index");
     } else {
-      document.fail(key,
-                    "there is no key '" + display(key.text) + "': only 'api' and 'compare_index' are known");
+      document.fail(key, "unknown key '" + display(key.text) + "': the keys are 'api' and 'compare_index'");
     }
     if (seen.size() > 2) break;
   }

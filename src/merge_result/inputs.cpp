@@ -80,14 +80,14 @@ Inputs find_inputs(const std::string& folder) {
     if (const auto result = parse_name(name)) {
       found[result->rank][{result->time, !result->workbook}][result->part] = folder + "/" + name;
     } else if (name.ends_with(".xlsx") || name.ends_with(".csv")) {
-      inputs.warnings.push_back(display(name) + " is no result of a single rank and left out");
+      inputs.warnings.push_back(display(name) + " is not a result of a single rank and was skipped");
     }
   }
   for (auto& [rank, results] : found) {
     const auto& [key, parts] = *results.rbegin();
     if (results.size() > 1) {
       inputs.warnings.push_back("rank" + std::to_string(rank) + " has several results; " +
-                                display(parts.begin()->second) + " is taken");
+                                display(parts.begin()->second) + " is used");
     }
     RankFiles& files = inputs.ranks.emplace_back();
     files.rank = rank;

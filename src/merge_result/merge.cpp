@@ -49,7 +49,7 @@ Merged::Merged(std::vector<RankValues> ranks, MergeReport& report) {
     // The first one that can be merged says which indices there are.
     if (rank.left_out.empty() && ranks_.empty()) report.indices = rank.indices;
     if (rank.left_out.empty() && rank.indices != report.indices)
-      rank.left_out = "its indices are not those of the other ranks";
+      rank.left_out = "it has other indices than the other ranks";
     report.any_unreadable = report.any_unreadable || rank.unreadable;
     if (!rank.left_out.empty()) {
       report.warnings.push_back(label + " is left out: " + rank.left_out);

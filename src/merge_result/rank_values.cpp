@@ -172,9 +172,9 @@ class RankReader {
     npu_.column = column_of("NPU max");
     bench_.column = column_of("Bench max");
     if (column_of("NPU MD5") != SIZE_MAX) {
-      result_.left_out = "it is of checksums ('md5' dump task), which have nothing to merge";
+      result_.left_out = "it compares checksums ('md5' dump task), which have nothing to merge";
     } else if (metrics.empty() || name_column_ == SIZE_MAX) {
-      result_.left_out = "its columns are not those of a comparison of statistics or tensors";
+      result_.left_out = "it does not have the columns of a comparison of statistics or tensors";
     }
     result_.indices = config_.indices.empty() ? metrics : config_.indices;
     for (const std::string& index : result_.indices) {

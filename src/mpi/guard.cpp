@@ -50,8 +50,8 @@ int wait_for(pid_t child, const volatile bool* joined) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   if (g_stopped != 0) return kInterrupted;
   const int number = WTERMSIG(status);
-  const char* const perhaps = number == SIGKILL ? ", perhaps for want of memory" : "";
-  log_error(fmt::format("{} was ended by signal {} ({}){}: the job is given up", process_name(), number,
+  const char* const perhaps = number == SIGKILL ? ", perhaps out of memory" : "";
+  log_error(fmt::format("{} was killed by signal {} ({}){}: aborting the job", process_name(), number,
                         ::strsignal(number), perhaps));
   const bool open_mpi = std::getenv("OMPI_COMM_WORLD_RANK") != nullptr;
   if (!open_mpi && joined != nullptr && !*joined) ::kill(::getpid(), SIGKILL);

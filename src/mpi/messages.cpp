@@ -27,7 +27,8 @@ Messages::Messages() {
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
   if (provided < MPI_THREAD_SERIALIZED)
-    throw Error("this MPI cannot be called by several threads, one at a time (MPI_THREAD_SERIALIZED)");
+    throw Error(
+        "this MPI does not support calls from several threads, one at a time (MPI_THREAD_SERIALIZED)");
   int number = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
   process_ = static_cast<std::size_t>(number);

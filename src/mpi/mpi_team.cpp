@@ -195,7 +195,7 @@ void MpiTeam::answer(const Request& ask, const Reply& reply) {
 void MpiTeam::take_leave(const Request& request, bool tell) {
   gone_[request.process] = true;
   if (!tell || request.failure.kind == Failure::Kind::none) return;
-  log_warning(fmt::format("process {} on {} does not help: {}", request.process, display(request.host),
+  log_warning(fmt::format("process {} on {} takes no part: {}", request.process, display(request.host),
                           request.failure.message));
 }
 

@@ -81,7 +81,7 @@ std::vector<std::size_t> Root::units_for(std::size_t process) {
 void Root::check_stuck() {
   const std::lock_guard lock(mutex_);
   if (const std::optional<std::size_t> unit = queue_.stuck_without(team_.gone()))
-    throw Error(fmt::format("{}: the processes that see it do not help", work_.name(*unit)));
+    throw Error(fmt::format("{}: the processes that see it take no part", work_.name(*unit)));
 }
 
 void Root::serve() {
@@ -130,9 +130,9 @@ void Root::take_ask(const Request& ask) {
   Reply reply;
   if (ask.phase == phase_ && ask.plan != work_.plan) {
     team_.park(ask);
-    throw Error(fmt::format("process {} on {} sees other files than process 0 on {}", ask.process,
+    throw Error(fmt::format("process {} on {} sees different files than process 0 on {}", ask.process,
                             display(ask.host), display(team_.host())),
-                "dumps that lie on each machine's own disk are compared with --local");
+                "use --local for dumps on each machine's own disk");
   }
   if (ask.phase == phase_) {
     heard_[ask.process] = true;

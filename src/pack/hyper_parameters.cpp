@@ -45,7 +45,7 @@ class Flattener {
   const std::string& spent(const std::string& name) {
     spent_ += name.size();
     if (spent_ > kMostNames)
-      throw FormatError(display(file_), "refused: its nested names make too much text");
+      throw FormatError(display(file_), "refused: its nested names are too long in total");
     return name;
   }
 

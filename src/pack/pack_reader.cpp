@@ -36,7 +36,7 @@ std::string_view why_it_escapes(const archive::ZipEntry& entry) {
   const bool drive = name.size() > 1 && name[1] == ':';
   if (name.starts_with('/') || name.starts_with('\\') || drive) return "its name is absolute";
   for (const std::string_view part : split(name, "/\\")) {
-    if (part == "..") return "its name leads out of the folder";
+    if (part == "..") return "its name leads outside the folder";
   }
   return {};
 }
@@ -67,10 +67,9 @@ Pack::Pack(std::shared_ptr<const ByteSource> file, const PackLimits& limits)
     if (const std::string_view reason = why_it_escapes(entry); !reason.empty())
       throw FormatError(display(name_), fmt::format("refused: member {}: {}", display(entry.name), reason));
     if (entry.size > limits_.max_member) {
-      throw FormatError(
-          display(name_),
-          fmt::format("refused: member {} unpacks to {}, at most {} are accepted", display(entry.name),
-                      human_bytes(entry.size), human_bytes(limits_.max_member)));
+      throw FormatError(display(name_),
+                        fmt::format("refused: member {} unpacks to {}; the limit is {}", display(entry.name),
+                                    human_bytes(entry.size), human_bytes(limits_.max_member)));
     }
     total += entry.size;  // cannot overflow: fewer than 2^32 members of 2^30 bytes
     if (total > limits_.max_total) {
@@ -78,8 +77,8 @@ Pack::Pack(std::shared_ptr<const ByteSource> file, const PackLimits& limits)
                         fmt::format("refused: it unpacks to more than {}", human_bytes(limits_.max_total)));
     }
     if (zip_.find(entry.name) != &entry) {
-      warnings_.push_back(fmt::format("{}: member {} is there more than once, the last one counts",
-                                      display(name_), display(entry.name)));
+      warnings_.push_back(
+          fmt::format("{}: duplicate member {}; the last one is used", display(name_), display(entry.name)));
       continue;
     }
     if (!add(entry)) ++ignored;
@@ -87,7 +86,8 @@ Pack::Pack(std::shared_ptr<const ByteSource> file, const PackLimits& limits)
   std::sort(warnings_.begin(), warnings_.end());
   warnings_.erase(std::unique(warnings_.begin(), warnings_.end()), warnings_.end());
   if (ignored != 0)
-    warnings_.push_back(fmt::format("{}: {} members ignored that no pack has", display(name_), ignored));
+    warnings_.push_back(
+        fmt::format("{}: ignored {} members that do not belong in a pack", display(name_), ignored));
   for (std::vector<Member>& members : members_) {
     std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
       return std::tie(a.step, a.rank, a.name) < std::tie(b.step, b.rank, b.name);
@@ -170,8 +170,7 @@ std::string Pack::read(const Member& member) const {
   if (entry->method == archive::ZipMethod::stored) {
     const auto crc = ::crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
     if (static_cast<std::uint32_t>(crc) != entry->crc32)
-      throw FormatError(display(name_), fmt::format("zip entry {}: broken: its checksum does not match",
-                                                    display(member.name)));
+      throw FormatError(display(name_), fmt::format("zip entry {}: wrong checksum", display(member.name)));
   }
   return text;
 }

@@ -191,11 +191,10 @@ Interpreter find_interpreter(const std::string& path, const Lookup& environment)
   Interpreter interpreter;
   if (path.empty()) {
     const auto found = search(environment);
-    if (!found) throw IoError("no python3 or python on the PATH, whose packages could be listed");
+    if (!found) throw IoError("no python3 or python on the PATH to list packages of");
     interpreter.path = *found;
   } else {
-    if (!is_executable(path))
-      throw IoError(display(path), "is not a Python interpreter that can be executed");
+    if (!is_executable(path)) throw IoError(display(path), "is not an executable Python interpreter");
     interpreter.path = path;
   }
   std::error_code error;

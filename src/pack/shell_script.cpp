@@ -502,7 +502,7 @@ std::vector<std::vector<Launch>> find_launches(std::string_view script, const st
     found.push_back(reader.run());
     ways = std::max(ways, reader.ways());
     if (ways > kMostWays || (ways > 1 && ways * script.size() > kMostText))
-      throw FormatError(display(file), "refused: too many branches that only a shell can choose between");
+      throw FormatError(display(file), "refused: too many branches that only a shell could decide");
   }
   return found;
 }

@@ -325,7 +325,7 @@ void ShellVariables::spend(std::size_t size) {
   constexpr std::size_t kEach = 8;
   spent_ += size + kEach;
   if (spent_ > kMostExpanded)
-    throw FormatError(display(file_), "refused: its variables stand for too much text");
+    throw FormatError(display(file_), "refused: its variables expand to too much text");
 }
 
 /// In `A=$A:x` with A unknown before, `$A` is what the environment has, and stays so.

@@ -37,7 +37,7 @@ class Expander {
     ++expanded_;
     text_ += text;
     if (expanded_ > limits_.max_expanded || text_ > limits_.max_text)
-      document_.fail(node, "refused: aliases stand for too many values");
+      document_.fail(node, "refused: aliases expand to too many values");
   }
 
   Value expand(const Node& node, int depth) {

@@ -166,7 +166,7 @@ class BatchComparison {
     const Listing left = list(mine);
     const Listing right = list(golden);
     if (left.files.size() != right.files.size() || !left.folders.empty() || !right.folders.empty()) {
-      refuse_pair(mine, golden, "they do not hold the same number of files and nothing else");
+      refuse_pair(mine, golden, "they hold different numbers of files, or other things than files");
     }
     for (std::size_t i = 0; i < left.files.size(); ++i) {
       pair(mine, left.files[i], golden, right.files[i]);
@@ -220,7 +220,7 @@ bool holds_only_tensors(const std::string& folder) {
 std::string batch_compare(const std::string& mine, const std::string& golden, const std::string& output) {
   std::error_code ignored;
   if (fs::equivalent(mine, golden, ignored)) {
-    throw UsageError(fmt::format("{} and {} are one and the same folder", display(mine), display(golden)));
+    throw UsageError(fmt::format("{} and {} are the same folder", display(mine), display(golden)));
   }
   create_directories(output);
   const std::string path = fmt::format("{}/batch_compare_{}.csv", output, std::time(nullptr));

@@ -21,7 +21,7 @@ namespace {
 /// "2,3" or "2x3".
 std::vector<std::int64_t> to_shape(const std::string& typed) {
   const auto refuse = [&]() -> std::vector<std::int64_t> {
-    throw UsageError("--shape: '" + display(typed) + "' is no list of sizes such as 2,3 or 2x3");
+    throw UsageError("--shape: '" + display(typed) + "' is not a list of sizes such as 2,3 or 2x3");
   };
   std::vector<std::int64_t> shape;
   const char* at = typed.data();
@@ -79,7 +79,7 @@ class ParseCommand final : public Command {
   void declare(OptionList& options) override {
     input_ = options
                  .add("-d,--dump_path=PATH", options_.input,
-                      "File, or folder whose files are converted; without it, the shell")
+                      "File, or folder of files, to convert; without it, the shell")
                  .details("SHELL has its commands.");
     using formats::OutputFormat;
     const auto needs_input = [this](Option option) {
@@ -93,29 +93,29 @@ class ParseCommand final : public Command {
                           {"safetensors", OutputFormat::safetensors},
                           {"bin", OutputFormat::bin}},
                          "Type of the results")
-                    .details("`bin` are the bare elements, little-endian, in row-major order."));
+                    .details("`bin` has the bare elements, little-endian, in row-major order."));
     needs_input(options.add("-o,--output_path[=DIR]", options_.output_directory, "Folder for the results")
                     .details("It is created where missing."));
     needs_input(options.add_flag("-r,--recursive", options_.recursive,
-                                 "Also the folders below; results keep their relative paths"));
+                                 "Also convert files in subfolders; results keep their relative paths"));
     Option dtype =
         options
             .add(
                 "--dtype=TYPE", [this](const std::string& typed) { options_.raw_dtype = to_dtype(typed); },
-                "Element type of .bin files that are bare elements")
+                "Element type of .bin files with bare elements")
             .details(
-                "Files without an ending of a known format are read so, too; types are such as `float32` or "
+                "It also applies to files without a known ending; types are for example `float32` and "
                 "`bfloat16`.");
     needs_input(dtype);
     options
         .add(
             "--shape=SIZES", [this](const std::string& typed) { options_.raw_shape = to_shape(typed); },
-            "Their shape, such as 2,3; default: one axis")
-        .details("It is also written as `2x3`.")
+            "Their shape, for example 2,3; default: one axis")
+        .details("`2x3` means the same.")
         .needs(dtype, "it is for files of bare elements");
     needs_input(
         options.add("--summary=FILE", summary_, "Also write the summary to this .csv, .xlsx, .json or .jsonl")
-            .details("There is one row for each tensor."));
+            .details("It has one row per tensor."));
   }
 
   Outcome run(const Context& context) override {

@@ -189,7 +189,7 @@ class Converter::Job {
   tensor::DType written_dtype(const StoredTensor& tensor) const {
     const auto written = formats::written_dtype(options_.format, tensor.dtype);
     if (!written) {
-      fail(fmt::format("a .{} file has no type for {}", formats::extension(options_.format),
+      fail(fmt::format("a .{} file cannot hold {}", formats::extension(options_.format),
                        tensor::info(tensor.dtype).name));
     }
     return *written;
@@ -243,7 +243,7 @@ class Converter::Job {
                            fmt::join(tensor.shape, ", "), wanted, size));
       } else {
         if (size % item != 0)
-          fail(fmt::format("{} bytes are no whole number of {} elements", size,
+          fail(fmt::format("{} bytes are not a whole number of {} elements", size,
                            tensor::info(tensor.dtype).name));
         tensor.shape = {static_cast<std::int64_t>(size / item)};
       }
@@ -265,8 +265,7 @@ class Converter::Job {
     if (file_name_.ends_with(".json")) {
       fail(
           "JSON, which holds no tensors: those of a dump are in dump_tensor_data beside it; 'msprobe "
-          "inspect' tells "
-          "what is in a dump, 'msprobe compare' compares two");
+          "inspect' shows what is in a dump, 'msprobe compare' compares two");
     }
     const AdumpFile dump = formats::open_adump(file_);
     if (dump.items.empty()) fail("not a kernel dump, or one without any data");
@@ -322,7 +321,7 @@ class Converter::Job {
   void convert_tensors() {
     const std::unique_ptr<TensorSet> set = formats::open_tensors(file_);
     const std::string stem = named_by_stem(file_name_, options_) ? stem_of(file_name_) : file_name_;
-    if (set->size() == 0) fail("no tensors in it");
+    if (set->size() == 0) fail("it has no tensors");
     if (set->size() == 1 && set->name(0).empty()) {
       const bool as_dump = has_known_ending(file_name_) && !named_by_stem(file_name_, options_);
       add({}, [&](TensorResult& result) {

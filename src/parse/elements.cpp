@@ -56,7 +56,7 @@ double plain(double value) {
 /// Saves the text beside the tensor. Dumps may lie where nothing can be written; that hides no result.
 bool try_to_save(const StoredTensor& tensor, const std::string& path) {
   try {
-    if (!save_as_text(tensor, path)) log_info(display(path) + " is there already and is kept");
+    if (!save_as_text(tensor, path)) log_info(display(path) + " already exists and is kept");
     return true;
   } catch (const IoError& error) {
     log_warning(error.what());
@@ -111,7 +111,7 @@ StoredTensor open_single(const std::string& path) {
   const auto set = formats::open_tensors(open_file(path));
   if (set->size() != 1) {
     throw FormatError(display(path),
-                      fmt::format("it holds {} tensors, and this command takes a file with one "
+                      fmt::format("it holds {} tensors, but this command needs a file with one "
                                   "('msprobe inspect' lists them)",
                                   set->size()));
   }
@@ -221,7 +221,7 @@ std::string compare_files(const CompareRequest& request) {
     log_warning(fmt::format("the shapes differ: {} and {}", tuple_text(left.shape), tuple_text(right.shape)));
   }
   if (left.numel() != right.numel()) {
-    log_warning(fmt::format("the sizes differ: {} and {}; the shorter side is filled up with zeros",
+    log_warning(fmt::format("the sizes differ: {} and {}; the shorter side is padded with zeros",
                             left.numel(), right.numel()));
   }
   const bool left_saved = request.save && try_to_save(left, request.left + ".txt");

@@ -80,9 +80,9 @@ class Finder {
     if (::lstat(path.c_str(), &status) != 0) return refuse(name, std::generic_category().message(errno));
     if (S_ISLNK(status.st_mode)) {
       const auto target = real_path(path);
-      if (!target) return refuse(name, "a symbolic link that leads nowhere");
+      if (!target) return refuse(name, "a broken symbolic link");
       if (!real_root_ || !is_inside(*target, *real_root_))
-        return refuse(name, "refused: a symbolic link leads out of the folder");
+        return refuse(name, "refused: a symbolic link leads outside the folder");
       if (::stat(path.c_str(), &status) != 0) return refuse(name, std::generic_category().message(errno));
       if (S_ISDIR(status.st_mode)) return;
     }
@@ -151,13 +151,13 @@ InputFiles find_files(const std::string& path, bool recursive, const std::string
                       "and permissions.",
                       display(path)));
     }
-    std::string message = display(path) + ": no tensor files are in this folder";
+    std::string message = display(path) + ": this folder has no tensor files";
     const std::string below =
         recursive ? std::string()
                   : folder_below(path, [](const std::string& file) { return !is_note(file); });
     if (!below.empty()) message += ", but in " + display(below);
     if (folders.empty()) message += ", but .csv, .json and the like";
-    if (!folders.empty()) message += "; what lies in folders below it is converted with -r";
+    if (!folders.empty()) message += "; -r also converts files in subfolders";
     throw IoError(message);
   }
   return found;

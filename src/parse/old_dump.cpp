@@ -133,7 +133,7 @@ std::string show_old_dump(const std::string& path, const std::string& prefix) {
     ++number;
     if (line->find_first_not_of(" \t\r") == std::string::npos) continue;
     if (!read_line(*line, path, entry))
-      throw FormatError(display(path), fmt::format("line {} is no JSON list with a name", number));
+      throw FormatError(display(path), fmt::format("line {} is not a JSON list with a name", number));
     const std::vector<Entry::Index> parts = elements_of(entry, 0);
     const std::string_view name = entry.text(parts[0]);
     if (!name.starts_with(prefix)) continue;

@@ -112,7 +112,8 @@ ParseReport parse(const ParseOptions& options, Progress* progress) {
     const std::string& name = inputs.names[i];
     if (const auto twin = twins.find(name); twin != twins.end()) {
       report.files[i].file = name;
-      report.files[i].problem = "refused: its result would have the name of that of " + display(twin->second);
+      report.files[i].problem =
+          "refused: its result would have the same name as that of " + display(twin->second);
     } else {
       report.files[i] = converter.convert(name, renamed[i]);
     }

@@ -165,7 +165,7 @@ class Shell {
           text_option("-g", "--golden_dump_path", "FILE", true, "Reference tensor", compare_.right),
           {"-p", "--print", "N", false, "Rows to show; 20",
            [this](const std::string& text) { compare_.rows = read_count("-p", text); }},
-          {"-s", "--save", "", false, "Save both as text, beside them",
+          {"-s", "--save", "", false, "Saves both as text, beside them",
            [this](const std::string&) { compare_.save = true; }},
           {"-al", "--atol", "X", false, "Absolute tolerance; 0.001",
            [this](const std::string& text) { compare_.tolerance.absolute = read_tolerance("-al", text); }},
@@ -173,7 +173,7 @@ class Shell {
            [this](const std::string& text) { compare_.tolerance.relative = read_tolerance("-rl", text); }}},
          [this] { return compare_files(compare_); }});
     commands.push_back({"pt",
-                        "Shows a tensor and saves it as text, in FILE.txt beside it",
+                        "Shows a tensor and saves it as text in FILE.txt beside it",
                         {text_option("-n", "--name", "FILE", true, "Tensor file", path_)},
                         [this] { return show_tensor(path_); }});
     commands.push_back({"pk",
@@ -214,12 +214,12 @@ class Shell {
       if (is_new) {
         by_folder[folder_of(file)].push_back(name);
       } else {
-        refused.push_back(display(name) + ": refused: its results would have the names of those of " +
+        refused.push_back(display(name) + ": refused: its results would have the same names as those of " +
                           display(place->second));
       }
     }
     if (first.empty())
-      throw FormatError(display(path_), "no kernel dumps here: no file has five fields in its name");
+      throw FormatError(display(path_), "no kernel dumps here: no file name has five fields");
     return told("cad", convert_folders(inputs, {by_folder.begin(), by_folder.end()}, output, refused));
   }
 
@@ -291,11 +291,11 @@ class Shell {
   std::string compare_folders() {
     for (const std::string& folder : {path_, other_}) {
       require_exists(folder);
-      if (!fs::is_directory(folder)) throw UsageError(display(folder) + " is no folder");
+      if (!fs::is_directory(folder)) throw UsageError(display(folder) + " is not a folder");
     }
     if (!holds_only_tensors(path_) || !holds_only_tensors(other_)) {
       throw Error(
-          "comparing dumps that are not converted needs the vendor's toolkit; convert both folders with cad "
+          "comparing unconverted dumps needs the vendor's toolkit; convert both folders with cad "
           "and compare the results");
     }
     const std::string output = output_.empty() ? "parse_data/batch_compare_result" : output_;

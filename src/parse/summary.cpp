@@ -157,10 +157,10 @@ std::string render_summary(const ParseReport& report, std::size_t rows, bool col
   text += fmt::format("{} of {} file{} converted", human_count(files - failures), human_count(files),
                       plural(files));
   if (!report.skipped.empty()) {
-    text += fmt::format(", {} left alone (.csv, .json and the like)", human_count(report.skipped.size()));
+    text += fmt::format(", {} skipped (.csv, .json and the like)", human_count(report.skipped.size()));
   }
   text += '\n';
-  if (!report.failed_list.empty()) text += "the others are listed in " + display(report.failed_list) + "\n";
+  if (!report.failed_list.empty()) text += "the others are in " + display(report.failed_list) + "\n";
   return text;
 }
 

@@ -84,7 +84,7 @@ std::string usage_text(std::string_view command, const std::vector<WordOption>& 
 double read_tolerance(std::string_view option, const std::string& text) {
   const std::optional<double> value = parse_number(text);
   if (!value || !std::isfinite(*value) || *value < 0) {
-    throw UsageError(fmt::format("option {}: {} is no number of 0 or more", option, display(text)));
+    throw UsageError(fmt::format("option {}: {} is not a number of 0 or more", option, display(text)));
   }
   return *value;
 }
@@ -92,7 +92,8 @@ double read_tolerance(std::string_view option, const std::string& text) {
 std::size_t read_count(std::string_view option, const std::string& text) {
   const auto value = whole_number<std::size_t>(text);
   if (!value || *value == 0 || *value > kMostRows)
-    throw UsageError(fmt::format("option {}: {} is no count of 1 to {}", option, display(text), kMostRows));
+    throw UsageError(
+        fmt::format("option {}: {} is not a whole number from 1 to {}", option, display(text), kMostRows));
   return *value;
 }
 

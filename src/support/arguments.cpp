@@ -163,7 +163,7 @@ class Rewriter {
     }
     if (find("--fuzzy_match") == nullptr) {
       throw UsageError(
-          "-f is followed by neither pytorch nor mindspore, and --fuzzy_match, for which -f stands then, "
+          "-f must be followed by pytorch or mindspore: --fuzzy_match, which -f means otherwise, "
           "is not available",
           help_hint());
     }
@@ -196,8 +196,8 @@ class Rewriter {
       const std::string& value = in_[next_++];
       if (value.size() > 1 && value[0] == '-' && !long_form(value.substr(0, value.find('='))).empty()) {
         throw UsageError(
-            fmt::format("option {} needs a value, but {} follows, which is an option", typed, display(value)),
-            fmt::format("a value that begins with a dash is given as {}=VALUE", typed));
+            fmt::format("option {} needs a value, but the option {} follows", typed, display(value)),
+            fmt::format("give a value that begins with a dash as {}=VALUE", typed));
       }
       out_.push_back(value);
     }
@@ -228,7 +228,7 @@ class Rewriter {
   }
 
   UsageError unknown_framework(const std::string& word) const {
-    return UsageError(fmt::format("-f: '{}' is neither pytorch nor mindspore", display(word)), help_hint());
+    return UsageError(fmt::format("-f: '{}' must be pytorch or mindspore", display(word)), help_hint());
   }
 
   UsageError unknown_command(const std::string& word) const {

@@ -133,7 +133,7 @@ std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory
                                                     const std::string& relative) {
   const std::string path = directory + "/" + relative;
   if (relative.find('\0') != std::string::npos || leaves_directory(relative)) {
-    throw FormatError(display(path), "refused: the name leads out of its directory");
+    throw FormatError(display(path), "refused: the name leads outside its directory");
   }
   const int dir = ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (dir < 0) throw IoError(display(path), std::strerror(errno));
@@ -155,7 +155,7 @@ std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory
   ::close(dir);
   if (fd < 0) {
     if (error == EXDEV)
-      throw FormatError(display(path), "refused: a symbolic link leads out of its directory");
+      throw FormatError(display(path), "refused: a symbolic link leads outside its directory");
     throw IoError(display(path), std::strerror(error));
   }
   return std::make_shared<FileSource>(static_cast<int>(fd), path);

@@ -112,7 +112,7 @@ struct CommandLine::Impl {
   std::vector<AbsentCommand> absent;
   GlobalOptions globals;
   bool version = false;
-  CLI::App program{"Compares what two training runs computed and says where they part ways.", "msprobe"};
+  CLI::App program{"Compares the results of two training runs and shows where they diverge.", "msprobe"};
   OptionList options{program};
   std::deque<OptionList> options_of;  // the commands, in their order
 };
@@ -172,7 +172,7 @@ Request CommandLine::parse(const std::vector<std::string>& arguments) {
   }
   if (arguments.empty()) return {Request::Kind::help, nullptr, impl_->globals};
   if (!rewritten.group.empty())
-    throw UsageError(fmt::format("'msprobe {}' needs the name of one of its commands", rewritten.group),
+    throw UsageError(fmt::format("'msprobe {}' needs a command", rewritten.group),
                      fmt::format("try 'msprobe {} --help'", rewritten.group));
   throw UsageError("no command given", "try 'msprobe --help'");
 }

@@ -54,7 +54,7 @@ std::string DryRun::plan() const {
     last += static_cast<double>(*std::max_element(balance.bytes.begin(), balance.bytes.end()));
     sum += static_cast<double>(all);
   }
-  if (out.empty()) return "there is nothing to do\n";
+  if (out.empty()) return "nothing to do\n";
   out += fmt::format("{} process{}: {} and {} units each; {:.1f} % of their time is idle\n",
                      human_count(processes_), processes_ == 1 ? "" : "es", range_of(bytes, human_bytes),
                      range_of(units, human_count), 100 * idle_share(last, sum, processes_));

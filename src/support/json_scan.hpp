@@ -149,7 +149,7 @@ inline ScanStatus scan_number(Scan& scan, const char*& exponent) {
   }
   if (*scan.at == '.') {
     ++scan.at;
-    if (!digits()) return scan.fail("no digit behind the decimal point");
+    if (!digits()) return scan.fail("no digit after the decimal point");
   }
   if (*scan.at == 'e' || *scan.at == 'E') {
     exponent = scan.at++;
@@ -174,7 +174,7 @@ ScanStatus scan_value(Scan& scan, Handler& handler, std::size_t max_depth = kMax
       if (const ScanStatus status = scan_string(scan, escaped); status != ScanStatus::done) return status;
       handler.key({first, static_cast<std::size_t>(scan.at - 1 - first)}, escaped);
       skip_blanks(scan);
-      if (*scan.at != ':') return scan.fail("no colon behind the name of a member");
+      if (*scan.at != ':') return scan.fail("expected a colon after a member name");
       ++scan.at;
       skip_blanks(scan);
     }
@@ -186,7 +186,7 @@ ScanStatus scan_value(Scan& scan, Handler& handler, std::size_t max_depth = kMax
       if (const ScanStatus status = scan_string(scan, escaped); status != ScanStatus::done) return status;
       handler.string({first, static_cast<std::size_t>(scan.at - 1 - first)}, escaped);
     } else if (c == '{' || c == '[') {
-      if (depth == max_depth || depth == kMaxJsonDepth) return scan.fail("nested too deep");
+      if (depth == max_depth || depth == kMaxJsonDepth) return scan.fail("nested too deeply");
       is_object[depth++] = c == '{';
       handler.open(c == '{');
       ++scan.at;
@@ -214,7 +214,7 @@ ScanStatus scan_value(Scan& scan, Handler& handler, std::size_t max_depth = kMax
         continue;
       }
       if (!opened) {
-        if (*scan.at != ',') return scan.fail("neither a comma nor the end of an object or list");
+        if (*scan.at != ',') return scan.fail("expected a comma or the end of an object or list");
         ++scan.at;
       }
       expect_key = object;

@@ -13,14 +13,14 @@ void declare_global_options(OptionList& options, GlobalOptions& globals) {
               .add("-f,--framework", globals.framework,
                    {{"pytorch", Framework::pytorch}, {"mindspore", Framework::mindspore}},
                    "The framework of the dumps; default: what the dumps say")
-              .details("After the name of a command it is the framework only if `pytorch` or `mindspore` "
+              .details("After a command it means the framework only if `pytorch` or `mindspore` "
                        "follows: release 8.1.1 of the Python tool gave -f another meaning there "
                        "(--fuzzy_match; in `acc_check` --filter_api)."));
-  grouped(options.add_flag("-q,--quiet", globals.quiet, "Show errors only")
-              .details("Progress is not shown either."));
+  grouped(
+      options.add_flag("-q,--quiet", globals.quiet, "Show errors only").details("Progress is also hidden."));
   grouped(options.add_flag(
       "-v,--verbose", [&globals](int times) { globals.verbosity += times; },
-      "Show threads, arithmetic and the times of what is done; twice: every file that is opened, too"));
+      "Show threads, arithmetic and timings; twice: also every file that is opened"));
   grouped(options
               .add(
                   "-j,--jobs=N", [&globals](const std::string& jobs) { globals.jobs = std::stoi(jobs); },
@@ -38,15 +38,15 @@ void declare_global_options(OptionList& options, GlobalOptions& globals) {
       options
           .add("--color", globals.color,
                {{"auto", ColorMode::automatic}, {"always", ColorMode::always}, {"never", ColorMode::never}},
-               "Colour what is shown; auto, the default: on a terminal")
-          .details("ENVIRONMENT has the variables that `auto` looks at."));
+               "Colour the output; auto, the default: on a terminal")
+          .details("ENVIRONMENT lists the variables that control `auto`."));
 }
 
 void declare_sharing_options(OptionList& options, GlobalOptions& globals, bool local) {
   constexpr int kMost = 1 << 20;
   options
       .add("--dry-run=N", globals.dry_run,
-           "Only show the units of work and how they would spread over N processes of msprobe-mpi")
+           "Only show the units of work and their distribution over N processes of msprobe-mpi")
       .details(
           "The plan shows their bytes, the largest of them, and how much of the processes' time would be "
           "idle.\n"
@@ -55,11 +55,11 @@ void declare_sharing_options(OptionList& options, GlobalOptions& globals, bool l
   if (!local) return;
   options
       .add_flag("--local", globals.local,
-                "The dumps lie on the own disks of the machines that msprobe-mpi runs on: each process takes "
+                "The dumps are on the local disks of the machines of msprobe-mpi: each process compares "
                 "what it sees")
       .details(
-          "A pair is compared where both its sides are.\n"
-          "Without it all processes see the same files.");
+          "A pair is compared on a machine that has both sides.\n"
+          "Without it all processes must see the same files.");
 }
 
 bool want_color(ColorMode mode, bool is_terminal,

@@ -226,7 +226,7 @@ void OutputFile::open_named() {
   temporary_.clear();
   std::error_code ignored;
   if (error == ENOENT && !fs::exists(folder, ignored)) {
-    throw IoError(display(path_), "cannot be created: there is no directory " + display(parent_of(path_)));
+    throw IoError(display(path_), "cannot be created: no directory " + display(parent_of(path_)));
   }
   throw IoError(display(path_), "cannot be created: " + reason(error));
 }
@@ -357,7 +357,7 @@ void OutputFile::commit() {
   finish();
   if (!temporary_.empty() || !link_to_target()) {
     if (::rename(temporary_.c_str(), target_.c_str()) != 0)
-      throw IoError(display(path_), "cannot be put in its place: " + reason(errno));
+      throw IoError(display(path_), "cannot be renamed into place: " + reason(errno));
     temporary_.clear();
   }
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));

@@ -42,7 +42,7 @@ Stage::~Stage() {
 std::string usage_line(std::chrono::steady_clock::time_point begun) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  return fmt::format("{:8.3f} s  in all; {:.3f} s of processors, at most {} of memory", seconds_since(begun),
+  return fmt::format("{:8.3f} s  in all; {:.3f} s of processor time, peak memory {}", seconds_since(begun),
                      seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime),
                      human_bytes(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024));
 }

@@ -27,7 +27,7 @@ std::uint32_t TextPool::add(std::string_view text) {
 
   const std::size_t size = digits + text.size();
   if (size > room_ - free_) {
-    if (blocks_.size() == kMostBlocks) throw FormatError("the texts of one dump take more than 16 GiB");
+    if (blocks_.size() == kMostBlocks) throw FormatError("the texts of one dump need more than 16 GiB");
     room_ = blocks_.empty() && size <= kFirstBlock ? kFirstBlock : kBlock;
     blocks_.push_back(std::make_unique_for_overwrite<char[]>(std::max(room_, size)));
     free_ = 0;

@@ -55,7 +55,7 @@ class YamlDocumentReader {
         case YAML_STREAM_END_EVENT:
           return;
         case YAML_DOCUMENT_START_EVENT:
-          if (document) fail(next, "a second document, only one is expected");
+          if (document) fail(next, "a second document, but only one is expected");
           document = true;
           break;
         case YAML_ALIAS_EVENT:
@@ -112,7 +112,7 @@ class YamlDocumentReader {
     node.line = static_cast<std::uint32_t>(event.event.start_mark.line);
     if (!open_.empty()) open_.back().children.push_back(index);
     if (anchor != nullptr && !anchors_.emplace(view(anchor), index).second)
-      fail(event, "a second anchor of one name");
+      fail(event, "a second anchor with the same name");
     return index;
   }
 
@@ -145,8 +145,8 @@ class YamlDocumentReader {
 
   void add_alias(const Event& event) {
     const auto found = anchors_.find(std::string(view(event.event.data.alias.anchor)));
-    if (found == anchors_.end() || open_.empty()) fail(event, "an alias of nothing");
-    if (is_open(found->second)) fail(event, "an alias inside what it stands for");
+    if (found == anchors_.end() || open_.empty()) fail(event, "an alias without an anchor");
+    if (is_open(found->second)) fail(event, "an alias inside its own anchor");
     if (++aliases_ > limits_.max_nodes) fail(event, "refused: too many values");
     open_.back().children.push_back(found->second);
   }

@@ -71,7 +71,7 @@ def a_missing_rank_is_told(msprobe, wild, scratch):
     expected = {"columns": "equal", "plain": "equal", "rows": "not comparable", "same": "equal"}
     expected["strided"] = "not comparable"
     harness.check_equal("rows", {name: row["Status"] for name, row in rows.items()}, expected)
-    harness.check_equal("note", rows["rows"]["Note"], "14 of its 63 elements are in none of the files")
+    harness.check_equal("note", rows["rows"]["Note"], "none of the files has 14 of its 63 elements")
 
 
 def change(path, name, index):
@@ -144,11 +144,11 @@ def deepspeed_folders_that_lack_something_are_told(msprobe, wild, scratch):
     broken(lambda f: (f / name.format(1, "optim")).unlink(), "ZeRO stage 3", "there are 1 of them for 2 ranks")
     broken(lambda f: (f / name.format(0, "model")).unlink(), "rank 0 is missing")
     broken(lambda f: [(f / name.format(1, kind)).unlink() for kind in ("model", "optim")],
-           "2 ranks wrote it, and there are files of 1")
+           "written by 2 ranks, but there are files of 1")
     broken(lambda f: shutil.copy(f / name.format(0, "model"), f / "zero_pp_rank_0_mp_rank_01_model_states.pt"),
            "tensor-parallel ranks is not supported")
     broken(lambda f: shutil.copy(f / name.format(0, "model"), f / "layer_01-model_00-model_states.pt"),
-           "cut into layers")
+           "split by layers")
 
 
 def a_lying_note_of_places_is_refused(msprobe, wild, scratch):
@@ -184,7 +184,7 @@ def mindspore_in_inspect_and_parse(msprobe, data, scratch):
     for words in (["inspect", "cut.ckpt"], ["parse", "-d", "cut.ckpt", "-o", "broken"]):
         result = harness.run(msprobe, words, scratch)
         harness.check_equal("status", result.returncode, 2)
-        harness.check("no whole MindSpore checkpoint: truncated" in result.stderr, result.stderr)
+        harness.check("not a complete MindSpore checkpoint: truncated" in result.stderr, result.stderr)
 
 
 def make_tests(msprobe, data):

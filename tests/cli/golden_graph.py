@@ -154,7 +154,7 @@ def check_unconnected(msprobe, scratch, golden):
         harness.check_equal(name, rows[name]["up_node"], parent)
         harness.check(name in json.loads(rows[parent]["sub_nodes"]), f"{name} is not below {parent}")
         if name != "Torch.orphan.0.forward":
-            harness.check(f"{name} is connected to nothing" in messages, messages)
+            harness.check(f"{name} is unconnected" in messages, messages)
     _, messages = build(msprobe, scratch, golden / "tree" / "target", "--python-rules")
     harness.check("warning" not in messages, messages)
 
@@ -204,7 +204,7 @@ def check_refused(msprobe, scratch, golden):
     node = {"Torch.a.0.forward": None}
     for arguments, reason in (
         ([], "-tp/--target_path is required"),
-        (["-tp", tree + "/dump.json"], "dump.json: is not the folder of a dump"),
+        (["-tp", tree + "/dump.json"], "dump.json: not a dump folder"),
         (["-tp", str(scratch / "none")], "none: does not exist"),
         (["-tp", write_rank(scratch / "empty", {})], "construct.json: is empty"),
         (["-tp", write_rank(scratch / "list", "[]")], "construct.json: "),

@@ -340,10 +340,10 @@ def check_arguments(msprobe, scratch, _):
 def check_counts(msprobe, scratch, golden):
     case = golden / "fuzzy"
     _, messages = compare(msprobe, scratch, case, ["-fm"])
-    warning = "Torch.relu.forward below Module.a.FuzzyA.forward.0: 2 calls here, 1 in the reference"
+    warning = "Torch.relu.forward below Module.a.FuzzyA.forward.0: 2 calls in the target, 1 in the golden dump"
     harness.check(warning in messages, messages)
     _, messages = compare(msprobe, scratch, case, ["-fm"], "--python-rules")
-    harness.check("calls here" not in messages, messages)
+    harness.check("calls in the target" not in messages, messages)
 
 
 def check_overflow(msprobe, scratch, golden):
@@ -412,8 +412,8 @@ def check_told(msprobe, scratch, golden):
                 counts["target" if row["data_source"] == "NPU" else "reference"] += 1
             elif row["data_source"] == "NPU":
                 counts[{1: "error", 0.5: "warning", 0: "pass", None: "without values"}[row["precision_index"]]] += 1
-        said = re.search(r"(\d+) error, (\d+) warning, (\d+) pass, (\d+) without values; without partner: (\d+) of the "
-                         r"target, (\d+) of the reference", messages)
+        said = re.search(r"(\d+) error, (\d+) warning, (\d+) pass, (\d+) without values; unmatched: (\d+) of the "
+                         r"target, (\d+) of the golden dump", messages)
         harness.check(said, messages)
         harness.check_equal(f"{case}: counts", [int(each) for each in said.groups()], list(counts.values()))
         judged = case != "structure"  # nothing is, of shapes alone
@@ -440,7 +440,7 @@ def check_ranks(msprobe, scratch, golden):
     arguments = ["-tp", "ddp/target", "-gp", "ddp/golden", "-o", "mixed"]
     result = harness.run(msprobe, ["graph_visualize", *arguments], scratch)
     harness.check_equal(f"status ({result.stderr})", result.returncode, 2)
-    harness.check("rank1: is compared by another kind of data than the ranks before it" in result.stderr, result.stderr)
+    harness.check("rank1: compared by a different kind of data than the ranks before it" in result.stderr, result.stderr)
     path, = (scratch / "mixed").iterdir()
     harness.check_equal("ranks", {row["rank"] for row in rows_of(path, "tb_nodes")}, {0})
 
@@ -460,14 +460,14 @@ def check_refused(msprobe, scratch, golden):
         (["-gp", tensors], "the dump tasks differ: "),
         (["-gp", shape], "the dump tasks differ: "),
         (["-gp", sums], "only sums/dump.json has checksums"),
-        (["-gp", mindspore], "two frameworks are compared by the structure of the model, with -lm"),
+        (["-gp", mindspore], "different frameworks can only be compared with a layer mapping (-lm)"),
         (["-gp", str(scratch / "none")], "none: does not exist"),
-        (["-gp", plain + "/dump.json"], "dump.json: is not the folder of a dump"),
+        (["-gp", plain + "/dump.json"], "dump.json: not a dump folder"),
         (["-gp", empty], "empty/construct.json: is empty"),
         (["-gp", plain, "-fm", "-lm"], "-fm and -lm cannot be combined"),
         (["-gp", plain, "-lm", str(scratch / "broken.yaml")], "broken.yaml"),
         (["-gp", plain, "-lm", str(scratch / "none.yaml")], "none.yaml"),
-        (["-fm"], "-fm is for two runs: name the reference with -gp"),
+        (["-fm"], "-fm is for two runs: name the golden dump with -gp"),
         (["-lm"], "-lm is for two runs"),
         (["-tensor_log"], "-tensor_log is for two runs"),
         (["-tp", odd, "-gp", odd], "task 'free_benchmark' cannot be compared"),

@@ -220,7 +220,7 @@ def check_two_of_a_number(msprobe, scratch, golden):
         shutil.copytree(golden / "comm" / "target" / "rank0", scratch / "dump" / name)
     files, messages = run_failing(msprobe, scratch, scratch / "dump")
     harness.check_equal("files", len(files), 1)
-    harness.check("rank0: is rank 0, as rank is" in messages, messages)
+    harness.check("rank0: rank 0 again, as rank" in messages, messages)
     harness.check_equal("ranks", config(files[0])["rank_list"], "[0, 1]")
 
 
@@ -268,8 +268,8 @@ def check_one_sided(msprobe, scratch, golden):
     told = sorted(line.removeprefix("msprobe: warning: ") for line in messages.splitlines() if line.startswith("msprobe: warning: "))
     new, old = str(scratch / "new"), str(scratch / "old")
     harness.check_equal("told", told, sorted(
-        [f"{new}: {what} has no partner in {old} and is left out" for what in ("step0/rank1", "step2")]
-        + [f"{old}: {what} has no partner in {new} and is left out" for what in ("step0/rank2", "step3")]))
+        [f"{new}: {what} has no partner in {old} and was skipped" for what in ("step0/rank1", "step2")]
+        + [f"{old}: {what} has no partner in {new} and was skipped" for what in ("step0/rank2", "step3")]))
     row = config(path)
     harness.check_equal("lists", (row["step_list"], row["rank_list"]), ("[0, 1]", "[0]"))
     for target, other, reason in (
@@ -341,12 +341,12 @@ def check_request(msprobe, scratch, golden):
         ({**sides, "parallel_merge": []}, [], "parallel_merge must be an object"),
         ({**sides, "parallel_merge": {"npu": split}}, [], "parallel_merge has no object bench"),
         ({**sides, "parallel_merge": {"npu": {**split, "tp": None}, "bench": split}}, [], "npu.tp is missing"),
-        ({**sides, "parallel_merge": {"npu": split, "bench": {**split, "pp": "1"}}}, [], "bench.pp is no number"),
-        ({**sides, "parallel_merge": {"npu": {**split, "tp": True}, "bench": split}}, [], "npu.tp is no number"),
-        ({**sides, "parallel_merge": {"npu": {**split, "tp": 2.0}, "bench": split}}, [], "npu.tp is no number"),
+        ({**sides, "parallel_merge": {"npu": split, "bench": {**split, "pp": "1"}}}, [], "bench.pp is not a valid size"),
+        ({**sides, "parallel_merge": {"npu": {**split, "tp": True}, "bench": split}}, [], "npu.tp is not a valid size"),
+        ({**sides, "parallel_merge": {"npu": {**split, "tp": 2.0}, "bench": split}}, [], "npu.tp is not a valid size"),
         ({**sides, "parallel_merge": {"npu": {**split, "rank_size": 2**64 - 1}, "bench": split}}, [],
-         "npu.rank_size is no number"),
-        ({**sides, "parallel_merge": {"npu": {**split, "vpp": 0}, "bench": split}}, [], "npu.vpp is no number"),
+         "npu.rank_size is not a valid size"),
+        ({**sides, "parallel_merge": {"npu": {**split, "vpp": 0}, "bench": split}}, [], "npu.vpp is not a valid size"),
         ({**sides, "parallel_merge": {"npu": {**split, "order": 5}, "bench": split}}, [], "npu.order must be text"),
         ({**sides, "parallel_merge": {"npu": {**split, "rank_size": 4}, "bench": split}}, [], "rank_size"),
         ({**sides, "parallel_merge": {"npu": split, "bench": split}}, ["--rank_size", "2", "2"],

@@ -81,7 +81,7 @@ def our_rules(msprobe, case):
         harness.check_equal("exit status", (result.returncode, result.stdout), (0, ""))
         found = {row[0]: row for row in check_files(scratch)[0]}
         for name, reason in {
-            "Tensor.to.0": "makes nothing that could be judged",
+            "Tensor.to.0": "has no result to judge",
             "Torch.no_such_api.0": f"PyTorch {torch.__version__} has no Torch.no_such_api",
             "Distributed.all_reduce.0": "communication is not called again",
             "VF.lstm.0": "operations of the kind VF are not called again",
@@ -192,7 +192,7 @@ def recorded_statistics(msprobe, case):
         rows = {row[0]: row for row in check_files(scratch)[0]}
         harness.check_equal("wrong", {name for name, row in rows.items() if row[4] == "error"},
                             {"Functional.linear.0", "Functional.softmax.0", "Torch.cat.0"})
-        harness.check_equal("cat", rows["Torch.cat.0"][4:], ["error", "", "Min is -1 in place of 0, by statistics alone"])
+        harness.check_equal("cat", rows["Torch.cat.0"][4:], ["error", "", "Min is -1 instead of 0, by statistics only"])
         passed = {name for name, row in rows.items() if row[4] == "pass"}
         harness.check(len(passed) > 20 and "Functional.gelu.0" in passed, f"{sorted(passed)}")
         harness.check_equal("gelu", rows["Functional.gelu.0"][4:],
@@ -289,7 +289,7 @@ def what_recorders_call_by_another_name(msprobe):
         harness.check_equal("linalg", rows["Torch.vector_norm.0"], ["pass", "", ""])
         harness.check_equal("assignment", rows["Tensor.__setitem__.0"], ["", "", ""])
         harness.check_equal("internal", rows["Torch._assert_async.0"][2],
-                            "Torch._assert_async is none of the operations that are called again")
+                            "Torch._assert_async is not an operation that is called again")
         harness.check("2 pass, 0 error, 0 warning, 1 SKIP, 1 without output;" in result.stderr, result.stderr)
 
     return body
@@ -321,7 +321,7 @@ def in_place_on_a_view(msprobe):
         harness.check_equal("exit status", result.returncode, 0)
         rows = {row[0]: row[4:] for row in check_files(scratch)[0]}
         harness.check_equal("as it came in", rows["Functional.relu.0"][1:], [
-            "skip", "an operation in place on a view: the dump has the gradient as it came in, not as it left"])
+            "skip", "an in-place operation on a view: the dump has the incoming gradient, not the outgoing one"])
         harness.check_equal("as it should be", rows["Functional.relu.1"], ["pass", "pass", ""])
         harness.check_equal("wrong", rows["Functional.relu.2"][:2], ["pass", "error"])
         harness.check_equal("not in place", rows["Functional.silu.0"][1], "error")

@@ -101,16 +101,16 @@ def check_never_passes(msprobe, case, scratch):
     out, _ = compare(msprobe, case / "in", "main", scratch)
     details, operations = tables(out)
     expected = {
-        "Torch.tanh.57.forward.output.0": ("SKIP", "no column that a criterion needs is filled"),
+        "Torch.tanh.57.forward.output.0": ("SKIP", "no column needed by a criterion is filled"),
         "Torch.tanh.58.forward.output.0": ("SKIP", "Small Value Errors of the other device is blank"),
-        "Torch.tanh.59.forward.output.0": ("SKIP", "no column that a criterion needs is filled"),
-        "Torch.tanh.60.forward.output.0": ("SKIP", "RMSE is no number"),
+        "Torch.tanh.59.forward.output.0": ("SKIP", "no column needed by a criterion is filled"),
+        "Torch.tanh.60.forward.output.0": ("SKIP", "RMSE is not a number"),
         "Torch.tanh.24.forward.output.0": ("SKIP", "RMSE is negative"),
         "Torch.tanh.25.forward.output.0": ("SKIP", "RMSE is nan on both devices"),
-        "Torch.tanh.50.forward.output.0": ("error", "Error Balance is nan, 0.5 of the other device"),
+        "Torch.tanh.50.forward.output.0": ("error", "Error Balance is nan, but 0.5 on the other device"),
         "Torch.add.5.forward.output.0": ("SKIP", "Absolute Error Rate is blank"),
-        "Torch.missing.0.forward.output.0": ("SKIP", "the other device's file has no such output"),
-        "Torch.mixed.0.forward.output.1": ("SKIP", "a type that is not judged"),
+        "Torch.missing.0.forward.output.0": ("SKIP", "missing from the other device's file"),
+        "Torch.mixed.0.forward.output.1": ("SKIP", "its type is not judged"),
         "Torch.a.b.c.0.forward.output.0": ("pass", ""),
     }
     for name, (status, reason) in expected.items():
@@ -150,9 +150,9 @@ def check_other_side(msprobe, case, scratch):
     out, stderr = compare(msprobe, scratch, "lone", scratch)
     details, operations = tables(out)
     (row,) = details["Torch.tanh.1.forward.output.0"]
-    harness.check_equal("row", (row["比对结果"], row["Reason"]), ("SKIP", "only the other device's file has this output"))
+    harness.check_equal("row", (row["比对结果"], row["Reason"]), ("SKIP", "only in the other device's file"))
     harness.check_equal("operation", operations["Torch.tanh.1"][0]["Forward Test Success"], "SKIP")
-    harness.check("1 output without partner" in stderr, stderr)
+    harness.check("1 output unmatched" in stderr, stderr)
 
 
 def check_gates(msprobe, case, scratch):
@@ -211,9 +211,9 @@ def check_standards(msprobe, case, scratch):
     details = tables(out)[0]
     harness.check_equal("binary", (result_of(details, name), details[name][0]["Reason"]), ("SKIP", "Unequal is blank"))
     for text, complaint in (
-        ("ratio: {}\n", "line 1: there is no rule 'ratio'"),
+        ("ratio: {}\n", "line 1: unknown rule 'ratio'"),
         ("limits: {cosine: near}\n", "line 1: cosine must be a number"),
-        ("types:\n  float17: {small_value: 1}\n", "line 2: there is no type 'float17'"),
+        ("types:\n  float17: {small_value: 1}\n", "line 2: unknown type 'float17'"),
         ("ulp: matmul\n", "line 1: ulp must be a list of names"),
     ):
         rules.write_text(text, encoding="ascii")
@@ -230,7 +230,7 @@ def check_hostile(msprobe, case, scratch):
         "quote": (header + b'"abc', "a quote is not closed"),
         "wide": (header + b"," * 40 + b"\r\n", "line 2: more fields than the header has columns"),
         "long": (header + b"a" * 2_000_000 + b"\r\n", "a row longer than 1 MiB"),
-        "twice": (header.replace(b"Shape", b"Message"), "column 'Message' stands there twice"),
+        "twice": (header.replace(b"Shape", b"Message"), "column 'Message' is there twice"),
         "zip": (b"PK\3\4" + bytes(100), "a NUL byte"),
     }
     for name, (data, complaint) in cases.items():

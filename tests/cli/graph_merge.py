@@ -250,7 +250,7 @@ def check_replicas(msprobe, scratch, _):
     harness.check("differs" not in messages, messages)
     _, messages = nodes_of(msprobe, scratch, scratch / "different", *options)
     told = re.findall(
-        r"warning: (\S+) differs between the ranks 0 and 1, which should hold the same: norms (\S+) and (\S+)",
+        r"warning: (\S+) differs between ranks 0 and 1, which should be equal: norms (\S+) and (\S+)",
         messages,
     )
     harness.check_equal(
@@ -363,15 +363,15 @@ def check_refused(msprobe, scratch, golden):
         ([ranks, "--rank_size", "2", "1", "--tp", "2", "--pp", "1"], "--rank_size needs one value"),
         ([ranks, "--rank_size", "4", "--tp", "2", "--pp", "1"], "--rank_size is 4, but there are 2 ranks"),
         ([ranks, "--rank_size", most, "--tp", most, "--pp", most], f"--rank_size is {most}, but there are 2 ranks"),
-        ([ranks, "--rank_size", "2147483648", "--tp", "1", "--pp", "1"], "--rank_size 2147483648: no number"),
-        ([ranks, "--rank_size", "2", "--tp", "x", "--pp", "1"], "--tp x: no number"),
+        ([ranks, "--rank_size", "2147483648", "--tp", "1", "--pp", "1"], "--rank_size 2147483648: not a valid size"),
+        ([ranks, "--rank_size", "2", "--tp", "x", "--pp", "1"], "--tp x: not a valid size"),
         ([ranks, "--rank_size", "2", "--tp", "0", "--pp", "1"], "--tp is 0: it must be greater than 0"),
         ([ranks, "--rank_size", "2", "--tp", "1", "--pp", most], f"--pp {most} is more than --rank_size 2"),
         ([ranks, "--rank_size", "2", "--tp", "2", "--pp", "2"], "cannot be divided by --tp 2 times --pp 2"),
         ([ranks, "--rank_size", "2", "--tp", "2", "--pp", "1", "--vpp", "2"], "--vpp 2 needs a --pp greater than 1"),
-        ([ranks, "--rank_size", "2", "--tp", "2", "--pp", "1", "--order", "tp-xx"], "--order: xx is none of"),
+        ([ranks, "--rank_size", "2", "--tp", "2", "--pp", "1", "--order", "tp-xx"], "--order: xx must be one of"),
         ([ranks, "--rank_size", "2", "--tp", "2", "--pp", "1", "--order", "dp-pp"], "--order: tp is 2, but dp-pp"),
-        ([ranks, "--rank_size", "2", "--tp", "2", "--pp", "1", "--order", "tp-tp"], "or there twice"),
+        ([ranks, "--rank_size", "2", "--tp", "2", "--pp", "1", "--order", "tp-tp"], "and only once"),
         ([str(scratch / "six"), "--rank_size", "6", "--tp", "4", "--pp", "1"], "cannot be divided by --tp 4"),
         ([ranks, "-gp", ranks, "--rank_size", "2", "--tp", "2", "--pp", "1"], "--rank_size needs two values"),
         (
@@ -384,11 +384,11 @@ def check_refused(msprobe, scratch, golden):
         ),
         (
             [ranks, "-gp", ranks, "--rank_size", "2", "2", "--tp", "2", "2", "--pp", "1", "1", "--file_type", "json"],
-            "--file_type json is for one run",
+            "--file_type json is for a single run",
         ),
-        ([str(scratch / "odd"), "--rank_size", "1", "--tp", "1", "--pp", "1"], "notes is no folder of a rank"),
+        ([str(scratch / "odd"), "--rank_size", "1", "--tp", "1", "--pp", "1"], "notes is not a rank folder"),
         ([str(scratch / "gap"), "--rank_size", "2", "--tp", "2", "--pp", "1"], "rank1/construct.json: "),
-        ([str(scratch / "none"), "--rank_size", "1", "--tp", "1", "--pp", "1"], "none: holds no ranks"),
+        ([str(scratch / "none"), "--rank_size", "1", "--tp", "1", "--pp", "1"], "none: it has no ranks"),
         ([str(scratch / "missing"), "--rank_size", "1", "--tp", "1", "--pp", "1"], "missing: "),
     ):
         result = harness.run(msprobe, ["graph_visualize", "-tp", *arguments, "-o", "out"], scratch)

@@ -327,7 +327,7 @@ def what_python_names(msprobe, scratch):
             hidden = any("?" in entry["name"] and entry["rating"] != "ok" for entry in globals_)
             for reader in (pickle.Unpickler, pickle._Unpickler):
                 names = names_by_python(data, reader)
-                if facts["problems"] == ["no file that msprobe knows, by its contents"]:
+                if facts["problems"] == ["not a file type that msprobe recognizes"]:
                     names = [(m, n) for m, n in names if m in IMPORTABLE]
                 named += len(names)
                 missing = [f"{m}.{n}" for m, n in names if f"{m}.{n}" not in told]

@@ -265,7 +265,7 @@ def make_tests(msprobe, program, data, generate):
         (scratch / "1").mkdir()
         words = ["compare", "-tp", "target", "-gp", "golden"]
         right = harness.run(msprobe, [*words, "-o", str(scratch / "plain")], scratch / "all")
-        for local, told in (([], "does not help: target"), (["--local"], "target: there is nothing of that name on ")):
+        for local, told in (([], "takes no part: target"), (["--local"], "target: not found on ")):
             out = scratch / ("out" + "".join(local))
             status, _, said = on_two_machines(scratch, *words, "-o", str(out), *local)
             harness.check_equal(f"status, {said}", status, right.returncode)
@@ -282,7 +282,7 @@ def make_tests(msprobe, program, data, generate):
         words = ["compare", "-tp", "target", "-gp", "golden", "-o", str(scratch / "out"), "--local"]
         status, _, said = on_two_machines(scratch, *words)
         harness.check_equal(f"status, {said}", status, 2)
-        harness.check("target/step0/rank0/dump.json: is another one on " in said, said)
+        harness.check("target/step0/rank0/dump.json: differs between " in said, said)
         harness.check_equal("files", (scratch / "out").exists(), False)
 
     @test("--local: a step on one machine, a dump root on the other")

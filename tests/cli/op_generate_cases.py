@@ -149,12 +149,12 @@ def configurations(msprobe, golden):
         made = torch.load(scratch / "out/Functional.softmax.0/tensors/Functional.softmax.0.forward.input.0.pt")
         harness.check_equal("shape", list(made.shape), [7, 3])
         for changes, words in (
-            ({"api_name": "Torch.nothing.0"}, "there is no operation 'Torch.nothing.0'"),
-            ({"api_name": "Torch.add.0", "propagation": "backward"}, "Torch.add.0: there is no backward of it"),
+            ({"api_name": "Torch.nothing.0"}, "no operation 'Torch.nothing.0'"),
+            ({"api_name": "Torch.add.0", "propagation": "backward"}, "Torch.add.0: it has no backward"),
             ({"api_name": "Torch.add.0", "iter_times": 0}, "iter_times: must be a whole number from 1 to 1000"),
             ({"api_name": "Torch.add.0", "iter_times": 1001}, "iter_times: must be a whole number from 1 to 1000"),
-            ({"api_name": "Torch.add.0", "propagation": "both"}, "propagation: 'both' is neither forward nor backward"),
-            ({"api_name": "Torch.add.0", "data_mode": "x"}, "data_mode: 'x' is neither random_data nor real_data"),
+            ({"api_name": "Torch.add.0", "propagation": "both"}, "propagation: 'both' must be forward or backward"),
+            ({"api_name": "Torch.add.0", "data_mode": "x"}, "data_mode: 'x' must be random_data or real_data"),
             ({"api_name": "Torch.add.0", "data_mode": "real_data"}, "was not dumped as a tensor"),
             ({"api_name": "Torch.add.0", "random_seed": "1"}, "random_seed: must be a whole number"),
             ({"api_name": "Distributed.all_reduce.0"}, "communication is not called again"),
@@ -187,16 +187,16 @@ def hostile_dumps(msprobe, _golden):
         dump = {"framework": "pytorch", "dump_data_dir": None, "data": entries}
         (scratch / "dump.json").write_text(json.dumps(dump))
         for name, words in (
-            ("Torch.exp('x').0", "is no name of an operation"),
-            ("Torch.../../x.0", "is no name of an operation"),
-            ("Torch.exp.2", "elements of the type 'torch.float33', which is not known"),
+            ("Torch.exp('x').0", "is not the name of an operation"),
+            ("Torch.../../x.0", "is not the name of an operation"),
+            ("Torch.exp.2", "elements of the unknown type 'torch.float33'"),
             ("Torch.exp.3", "makes the arguments larger than"),
         ):
             words_typed = ["op_generate", "-api_info", "dump.json", "--api", name, "-o", "out"]
             result = harness.run(msprobe, words_typed, scratch)
             harness.check_equal(name, (result.returncode, (scratch / "out").exists()), (2, False))
             harness.check(words in result.stderr, result.stderr)
-        for name, words in (("Torch.load.0", "Torch.load is none of the operations that are called again"), ("Torch.exp.1", "TypeError")):
+        for name, words in (("Torch.load.0", "Torch.load is not an operation that is called again"), ("Torch.exp.1", "TypeError")):
             generate(msprobe, scratch, "-api_info", "dump.json", "--api", name)
             result = run_case(scratch / "out" / name)
             harness.check_equal(name, result.returncode, 2)

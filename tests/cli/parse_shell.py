@@ -237,7 +237,7 @@ def make_tests(msprobe, data):
         harness.check_equal("exit status", result.returncode, 2)
         leak, namesake = result.stderr.splitlines()
         harness.check(leak.startswith("msprobe: error: cad: b/Leak.out.1.2.3: "), leak)
-        wanted = f"cad: b/{names[0]}: refused: its results would have the names of those of a/{names[0]}"
+        wanted = f"cad: b/{names[0]}: refused: its results would have the same names as those of a/{names[0]}"
         harness.check_equal("stderr", namesake, "msprobe: error: " + wanted)
         for name in names:
             fields = name.split(".")

@@ -311,7 +311,7 @@ def without_reference(msprobe):
             "NPU.npu_fusion_attention.0": "input_layout TND has no reference",
             "NPU.npu_fusion_attention.1": "its result is random: keep_prob is below 1",
             "NPU.npu_fusion_attention.2": "sparse_mode 5 has no reference",
-            "NPU.npu_apply_adam_w.0": "amsgrad without max_grad_norm has no maximum to go on from",
+            "NPU.npu_apply_adam_w.0": "amsgrad without max_grad_norm has no maximum to start from",
             "NPU.npu_other.0": "NPU.npu_other has no reference; --references may name one"})
         harness.check_equal("verdicts", set(verdicts(rows).values()), {("skip", "")})
         # Nobody calls it on a device without torch_npu, and that is told.
@@ -319,8 +319,8 @@ def without_reference(msprobe):
         harness.run(msprobe, words, scratch)
         (file,) = (scratch / "called").glob("accuracy_checking_result_*.csv")
         text = file.read_text(encoding="utf-8-sig")
-        harness.check("NPU.npu_rotary_mul is called by torch_npu, which this Python has not; acc_check --recorded "
-                      "judges it by what was recorded" in text, text)
+        harness.check("NPU.npu_rotary_mul is called by torch_npu, which this Python does not have; acc_check "
+                      "--recorded judges its recorded results" in text, text)
 
     return body
 
@@ -347,21 +347,21 @@ def own_references(msprobe):
         result, rows = check(msprobe, scratch, "--references", "own.yaml")
         harness.check_equal("verdicts", verdicts(rows), {
             "NPU.npu_other.0": ("pass", ""), "NPU.npu_other.1": ("error", ""), "NPU.npu_mish.0": ("error", "")})
-        harness.check("own.yaml: the backward of npu_other is not called: its gradients are made of forward"
+        harness.check("own.yaml: the backward of npu_other is not called: its gradients come from forward"
                       in result.stderr, result.stderr)
         # Nothing beside a dump is run by itself.
         harness.check_equal("not asked for", verdicts(check(msprobe, scratch)[1])["NPU.npu_other.0"], ("skip", ""))
         for yaml, python, reason in (
             (OWN, "def twice(x):\n    return x\n",
-             "own.py has no function wrong, which is to be the reference of npu_mish"),
+             "own.py has no function wrong, the reference of npu_mish"),
             (OWN, "1 / 0\n", "own.py raised ZeroDivisionError: division by zero"),
             (OWN, "raise SystemExit(3)\n", "own.py raised SystemExit: 3"),
             (OWN, None, "own.py: No such file or directory"),
             ("operators: [a]", "", "line 1: operators must name operators and their functions"),
-            ("operator: {}", "", "line 1: there is no key 'operator'"),
+            ("operator: {}", "", "line 1: unknown key 'operator'"),
             ("operators: {npu_x: {}}", "", "line 1: npu_x needs a function: forward: NAME"),
             ("operators: {npu_x: {forward: os.system}}", "", "line 1: npu_x needs a function: forward: NAME"),
-            ("operators: {npu_x: {forwards: f}}", "", "'forwards' is none of forward, backward, description"),
+            ("operators: {npu_x: {forwards: f}}", "", "'forwards' must be one of forward, backward, description"),
         ):
             path.write_text(yaml)
             functions.unlink(missing_ok=True)

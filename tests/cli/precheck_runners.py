@@ -66,16 +66,16 @@ REASONS = {
     "segv": "the runner died of signal 11 (SIGSEGV)",
     "leaves": "the runner ended with status 3",
     "hangs": "the runner did not return within 1 s",
-    "floods": "the runner floods: its answer has no end",
-    "other_id": "the runner gave an answer that is none: it is to another request",
-    "no_json": "the runner gave an answer that is none: it is not JSON",
-    "no_outputs": "the runner gave an answer that is none: it has neither outputs nor an error",
-    "beyond": "the runner gave an answer that is none: a tensor is not where it should be",
-    "huge": "the runner gave an answer that is none: a tensor is larger than what was handed over",
-    "minus": "the runner gave an answer that is none: a number is out of range",
-    "deep": "the runner gave an answer that is none: it is not JSON",
-    "shrinks": "the runner gave an answer that is none: a tensor is larger than what was handed over",
-    "types": "the runner gave an answer that is none: a tensor's type is unknown",
+    "floods": "the runner sends an answer without end",
+    "other_id": "the runner sent a malformed answer: it answers another request",
+    "no_json": "the runner sent a malformed answer: it is not JSON",
+    "no_outputs": "the runner sent a malformed answer: it has neither outputs nor an error",
+    "beyond": "the runner sent a malformed answer: a tensor is not where it should be",
+    "huge": "the runner sent a malformed answer: a tensor is larger than the data sent",
+    "minus": "the runner sent a malformed answer: a number is out of range",
+    "deep": "the runner sent a malformed answer: it is not JSON",
+    "shrinks": "the runner sent a malformed answer: a tensor is larger than the data sent",
+    "types": "the runner sent a malformed answer: a tensor's type is unknown",
 }
 
 
@@ -149,7 +149,7 @@ def what_does_not_start(msprobe):
         for begin, reason in {
             "sys.exit(7)": "the runner ended with status 7: noise before anything",
             "tell({'fatal': 'ModuleNotFoundError: torch'}); sys.exit(1)": "ModuleNotFoundError: torch",
-            "os.write(4, b'\\n')": "the runner gave an answer that is none: it is not JSON: noise before anything",
+            "os.write(4, b'\\n')": "the runner sent a malformed answer: it is not JSON: noise before anything",
         }.items():
             runner = write_runner(scratch, begin)
             result = harness.run(msprobe, words_of(scratch), scratch)
@@ -191,7 +191,7 @@ def interrupted_and_gone_on(msprobe):
         after = results_of(scratch)[1]
         harness.check_equal("names", [row[0] for row in after], [f"Torch.{name}.0" for name in names])
         harness.check_equal("rows before", after[:12], before)
-        harness.check("8 operations" in result.stderr and "12 were there before" in result.stderr, result.stderr)
+        harness.check("8 operations" in result.stderr and "12 were done before" in result.stderr, result.stderr)
 
     return body
 
@@ -249,8 +249,8 @@ def hostile_dumps(msprobe):
     def body(scratch):
         write_runner(scratch)
         for content, reason in {
-            '{"framework": "pytorch"}': "there is no 'data' in it",
-            '{"framework": "mindspore", "data": {}}': "operations of mindspore are not called again",
+            '{"framework": "pytorch"}': "it has no 'data'",
+            '{"framework": "mindspore", "data": {}}': "only operations of pytorch are called again, not those of mindspore",
             '{"framework": "pytorch", "data": 1}': "'data' is not an object",
             '{"framework": "pytorch", "data": {"Torch.a.0.forward": ': "",
         }.items():
@@ -279,15 +279,15 @@ def refused_command_lines(msprobe):
         (scratch / "renamed.csv").write_text("x", encoding="utf-8")
 
         for options, reason in (
-            (("-d", "0", "0"), "-d/--device: a device is named twice"),
-            (("-d", "0", "x"), "-d/--device: 'x' is neither a number nor one of cpu, cuda, npu"),
-            (("-d", "cuda:-1"), "-d/--device: 'cuda:-1' is neither a number nor one of cpu, cuda, npu"),
+            (("-d", "0", "0"), "-d/--device: duplicate device"),
+            (("-d", "0", "x"), "-d/--device: 'x' must be a number or one of cpu, cuda, npu"),
+            (("-d", "cuda:-1"), "-d/--device: 'cuda:-1' must be a number or one of cpu, cuda, npu"),
             (("-n", "65"), "--num_splits: '65' is not a whole number from 0 to 64"),
             (("-csv_path", "renamed.csv"), "renamed.csv"),
             (("--recorded", "--python-rules"), "cannot be combined"),
             ({"white_list": "exp"}, "white_list must be a list"),
-            ({"white_list": ["sofmax"]}, "'sofmax' is no operation that is recorded; did you mean 'softmax'?"),
-            ({"black_list": [1]}, "black_list: every element must be a text"),
+            ({"white_list": ["sofmax"]}, "'sofmax' is not an operation that is recorded; did you mean 'softmax'?"),
+            ({"black_list": [1]}, "black_list: every element must be text"),
             ({"error_data_path": "missing"}, "error_data_path: missing does not exist"),
         ):
             if isinstance(options, dict):

@@ -74,7 +74,8 @@ def each_side(msprobe, case):
             harness.check_equal("exit status", (result.returncode, result.stdout), (1, ""))
             harness.check_equal("wrong", wrong(rows), {"Functional.linear.0": letter, "Functional.layer_norm.0": letter})
             first = next(name for name in rows if name in ("Functional.linear.0", "Functional.layer_norm.0"))
-            harness.check(f"the first result that does not follow from its inputs is of {first}, forward, in {letter}: "
+            harness.check("the first result that does not follow from its inputs is that of "
+                          f"{first}, forward, in {letter}: "
                           in result.stderr, result.stderr)
             harness.check(f"; that in {other} follows from its inputs\n" in result.stderr, result.stderr)
             row = rows["Functional.linear.0"]
@@ -124,7 +125,7 @@ def backward_runs_later(msprobe, case):
         result, rows = against(msprobe, scratch, a, b)
         harness.check_equal("wrong", list(wrong(rows).items()),
                             [("Functional.linear.0", "A"), ("Functional.layer_norm.0", "B")])
-        harness.check("is of Functional.layer_norm.0, forward, in B: " in result.stderr, result.stderr)
+        harness.check("is that of Functional.layer_norm.0, forward, in B: " in result.stderr, result.stderr)
 
     return body
 
@@ -153,7 +154,7 @@ def one_sided(msprobe, case):
                             ["Functional.linear.7", "B", "error", "pass", "pass", "error", "missing"])
         harness.check("  missing  in B  Functional.gelu.0\n" in result.stderr, result.stderr)
         harness.check(", 2 missing\n" in result.stderr, result.stderr)
-        harness.check("some have other names in B" in result.stderr, result.stderr)
+        harness.check("some have different names in B" in result.stderr, result.stderr)
         # What one side lacks is a finding, but no error.
         b = side(case, scratch, "b2", None, less)
         for level, status in (("error", 0), ("warning", 1)):

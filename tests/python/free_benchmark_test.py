@@ -339,7 +339,7 @@ class Found(FreeBenchmark):
 
     def test_wrong_settings(self):
         for section, words in (
-                ({"pert_mode": "bogus"}, "pert_mode: \"bogus\" is not one of improve_precision, add_noise"),
+                ({"pert_mode": "bogus"}, "pert_mode: \"bogus\" must be one of improve_precision, add_noise"),
                 ({"pert_mode": "to_cpu", "fuzz_device": "npu"}, "fuzz_device: must be \"cpu\""),
                 ({"pert_mode": "add_noise", "fuzz_device": "cpu"}, "fuzz_device: \"cpu\" is for pert_mode \"to_cpu\""),
                 ({"pert_mode": "add_noise", "handler_type": "fix"}, "handler_type: \"fix\" is for pert_mode")):

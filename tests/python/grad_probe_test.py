@@ -140,7 +140,7 @@ class GradProbe(Case):
         self.assertEqual(os.listdir(self.dump_path), ["rank0"])
 
     def test_wrong_configurations(self):
-        for section, text in (({"grad_level": "L3"}, "grad_level"), ({"bounds": [1, 0]}, "bounds: must ascend"),
+        for section, text in (({"grad_level": "L3"}, "grad_level"), ({"bounds": [1, 0]}, "bounds: must be in ascending order"),
                               ({"bounds": []}, "bounds"), ({"bounds": [1e30]}, "64-bit"), ({"param_list": "w"}, "param_list"),
                               ({"param_list": [1]}, "param_list")):
             with self.assertRaises(MsprobeException) as caught:

@@ -179,8 +179,8 @@ class Loading(Case):
         for section, reason in (
                 ([], "must hold an object"), ({"modules": ["Module.a.A.forward.0"]}, "path: is missing"),
                 ({"path": "x"}, "modules: is missing"), ({"path": "x", "modules": "a"}, "modules: must be a list"),
-                ({"path": "x", "modules": ["Module.a.A.backward.0"]}, "is no call of a module"),
-                ({"path": "x", "modules": ["Functional.relu.0.forward"]}, "is no call of a module"),
+                ({"path": "x", "modules": ["Module.a.A.backward.0"]}, "is not a call of a module"),
+                ({"path": "x", "modules": ["Functional.relu.0.forward"]}, "is not a call of a module"),
                 ({"path": "x", "modules": ["Module.a.A.forward.0"] * 2}, "names a call twice"),
                 ({"path": "x", "modules": ["Module.a.A.forward.0"], "step": "1"}, "step: must be a list"),
                 ({"path": "x", "modules": ["Module.a.A.forward.0"], "dump_after_load": 1}, "must be true or false")):

@@ -108,7 +108,7 @@ class Messages(Case):
         backward = {"statistics": {"data_mode": ["backward"]}}
         scope = {"scope": ["Torch.relu.0.forward", "Torch.relu.9.forward"]}
         for config, start, line in (
-                ({"summary_mode": "md5"}, {}, 'in the configuration "summary_mode" had no effect: it belongs into the section '
+                ({"summary_mode": "md5"}, {}, 'in the configuration "summary_mode" had no effect: it belongs in the section '
                  '"statistics"'),
                 ({"seed": 1, "statistics": {"lst": []}}, {},
                  'in the configuration "seed", "statistics.lst" had no effect: did you mean "list"?'),

@@ -96,7 +96,7 @@ def npu_apply_adam_w(beta1_power, beta2_power, lr, weight_decay, beta1, beta2, e
     """The powers are those before this step."""
     value, first, second = state_of(out)
     if amsgrad and max_grad_norm is None:
-        raise NoReference("amsgrad without max_grad_norm has no maximum to go on from")
+        raise NoReference("amsgrad without max_grad_norm has no maximum to start from")
     if maximize:
         grad = -grad
     first = first * beta1 + (1 - beta1) * grad
@@ -108,7 +108,7 @@ def npu_apply_adam_w(beta1_power, beta2_power, lr, weight_decay, beta1, beta2, e
 
 def state_of(out):
     if not isinstance(out, (list, tuple)) or len(out) != 3:
-        raise NoReference("without out=(var, m, v) there is no state to go on from")
+        raise NoReference("without out=(var, m, v) there is no state to start from")
     return out
 
 
@@ -152,11 +152,11 @@ def npu_fusion_attention(query, key, value, head_num, input_layout, pse=None, pa
     query = heads_of(query, input_layout, head_num).double()
     width = query.shape[-1]
     if input_layout in ("BSH", "SBH") and key.shape[-1] % width:
-        raise NoReference("the heads of key are of another width than those of query")
+        raise NoReference("the heads of key and query differ in width")
     groups = key.shape[-1] // width if input_layout in ("BSH", "SBH") else None
     key, value = (heads_of(one, input_layout, groups).double() for one in (key, value))
     if key.shape[1] == 0 or query.shape[1] % key.shape[1]:
-        raise NoReference(f"{query.shape[1]} heads of query are no multiple of {key.shape[1]} of key")
+        raise NoReference(f"{query.shape[1]} heads of query are not a multiple of {key.shape[1]} of key")
     key, value = (one.repeat_interleave(query.shape[1] // one.shape[1], 1) for one in (key, value))
     score = query @ key.transpose(-1, -2)
     if pse is not None:

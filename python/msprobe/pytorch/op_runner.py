@@ -214,7 +214,7 @@ def own_references(told):
     for operator, name in wanted["functions"].items():
         references[operator] = getattr(module, name, None)
         if not callable(references[operator]):
-            raise Refusal(f"{wanted['file']} has no function {name}, which is to be the reference of {operator}")
+            raise Refusal(f"{wanted['file']} has no function {name}, the reference of {operator}")
     return references
 
 
@@ -305,11 +305,11 @@ class Runner:
             self.functions[key] = self.look_up(kind, name)
         if self.functions[key] is None:
             if kind == "NPU" and "torch_npu" not in sys.modules:
-                raise NoFunction(f"NPU.{name} is called by torch_npu, which this Python has not; acc_check --recorded "
-                                 "judges it by what was recorded")
+                raise NoFunction(f"NPU.{name} is called by torch_npu, which this Python does not have; acc_check "
+                                 "--recorded judges its recorded results")
             spaces = {"Tensor": self.torch.Tensor, "Functional": self.torch.nn.functional, "Torch": self.torch}
             if hasattr(spaces.get(kind), name):
-                raise NoFunction(f"{kind}.{name} is none of the operations that are called again")
+                raise NoFunction(f"{kind}.{name} is not an operation that is called again")
             raise NoFunction(f"PyTorch {self.torch.__version__} has no {kind}.{name}")
         return self.functions[key]
 

@@ -69,7 +69,7 @@ void AnomalyFile::append(const std::vector<std::string>& members) {
   file_.write({});
   if (count_ >= kMostMembers)
     throw Error(folder_ + "/anomaly.json: holds " + std::to_string(kMostMembers) +
-                " alerts, later ones are not added");
+                " alerts; later ones are not added");
 }
 
 }  // namespace msprobe::collector::monitor

@@ -40,7 +40,7 @@ void AppendedFile::open(const std::string& path, bool lines) {
   if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) throw IoError(path, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) {
     close();
-    throw IoError(path, "is no regular file");
+    throw IoError(path, "is not a regular file");
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
   if (lines) cut_half_line();

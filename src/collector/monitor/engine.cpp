@@ -177,7 +177,7 @@ std::uint32_t Engine::add_series(const SeriesKey& key) {
 }
 
 Engine::Series& Engine::series_of(std::uint32_t id) {
-  if (id >= series_.size()) throw std::out_of_range("no series has this number");
+  if (id >= series_.size()) throw std::out_of_range("unknown series number");
   return series_[id];
 }
 
@@ -238,7 +238,7 @@ bool Engine::observe_values(std::uint32_t id, std::vector<double> values) {
   const series::Quantity* const quantity = info_of(id).quantity;
   const bool own_columns = quantity != nullptr && !quantity->columns.empty();
   if (values.size() != (own_columns ? quantity->columns.size() : 1))
-    throw series::SettingError("ValueError", "not as many values as the series has columns");
+    throw series::SettingError("ValueError", "the number of values differs from the columns of the series");
   if (!own_columns) {
     return hold(id, observe_number(values.front(), eps(), dtype_text(tensor::DType::float32)));
   }

@@ -48,7 +48,7 @@ std::int64_t needed_time(const std::string& tag) {
   const std::optional<std::int64_t> time = time_of(tag);
   if (time) return *time;
   throw series::SettingError("ValueError", "append_output: " + python_repr(std::string_view(tag)) +
-                                               " is no time such as 'Jan01_00-00-00'");
+                                               " is not a time such as 'Jan01_00-00-00'");
 }
 
 }  // namespace

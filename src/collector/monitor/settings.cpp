@@ -258,7 +258,7 @@ void set_statistics(Settings& settings, const Json& value) {
 Json parse_configuration(std::string_view text, const std::string& name) {
   try {
     Json value = Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
-      if (depth > kMaxNesting) throw FormatError(name, "nested deeper than any configuration");
+      if (depth > kMaxNesting) throw FormatError(name, "nested too deeply");
       return true;
     });
     if (!value.is_object()) throw FormatError(name, "must hold an object");

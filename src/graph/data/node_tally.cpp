@@ -51,8 +51,8 @@ void NodeTally::add(const NodeTally& other) {
 std::vector<std::string> NodeTally::lines() const {
   std::vector<std::string> lines;
   lines.push_back(
-      fmt::format("{} error, {} warning, {} pass, {} without values; without partner: {} of the "
-                  "target, {} of the reference",
+      fmt::format("{} error, {} warning, {} pass, {} without values; unmatched: {} of the "
+                  "target, {} of the golden dump",
                   human_count(error_), human_count(warning_), human_count(pass_),
                   human_count(without_values_), human_count(target_only_), human_count(golden_only_)));
   lines.insert(lines.end(), introduced_lines_.begin(), introduced_lines_.end());

@@ -80,7 +80,7 @@ class MergedRun {
     }
     for (const auto& [step, folder] : goldens) tell_one_sided(folder);
     if (job_.result.ranks == 0)
-      throw UsageError(display(options_.target) + ": has no step in common with the reference");
+      throw UsageError(display(options_.target) + ": no step in common with the golden dump");
     if (!as_json_) return job_.finish();
     OutputFile::commit_all(files_);
     job_.result.file = options_.output;
@@ -89,7 +89,7 @@ class MergedRun {
 
  private:
   void tell_one_sided(const std::string& folder) {
-    job_.result.warnings.push_back(display(folder) + ": the other side has no such step; it is left out");
+    job_.result.warnings.push_back(display(folder) + ": the other side has no such step; it was skipped");
   }
 
   std::unique_ptr<MergedRanks> merged(const std::string& folder, std::size_t side) {
@@ -103,7 +103,7 @@ class MergedRun {
     for (std::size_t i = 0; i < std::min(ranks->replicas.size(), kShownReplicas); ++i)
       warnings.push_back(std::move(ranks->replicas[i]));
     if (ranks->replicas.size() > kShownReplicas) {
-      warnings.push_back(fmt::format("{} more values differ between ranks that should hold the same",
+      warnings.push_back(fmt::format("{} more values differ between ranks that should be equal",
                                      human_count(ranks->replicas.size() - kShownReplicas)));
     }
     for (const MergeRank& rank : ranks->ranks) job_.tell_unconnected(rank.graph);
@@ -132,7 +132,7 @@ class MergedRun {
     job_.tell(0.2);
     if (targets->graphs.size() != goldens->graphs.size()) {
       throw UsageError(
-          fmt::format("merged, the target has {} models and the reference {}: copies of data parallelism "
+          fmt::format("merged, the target has {} models and the golden dump {}: data-parallel copies "
                       "are compared one by one",
                       targets->graphs.size(), goldens->graphs.size()));
     }
@@ -176,7 +176,7 @@ class MergedRun {
     const ComparedBy task = compared_by(target.items, golden.items);
     if (task == ComparedBy::md5) {
       throw UsageError(display(options_.target) +
-                       ": checksums of parts say nothing of the whole; ranks that recorded "
+                       ": checksums of parts say nothing about the whole; ranks that recorded "
                        "checksums are not merged for a comparison");
     }
     if (task != ComparedBy::tensors || !traits_.merges_by_class) return task;

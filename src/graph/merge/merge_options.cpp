@@ -17,16 +17,16 @@ namespace {
 
 int size_of(std::string_view option, const std::string& text) {
   const auto value = whole_number<int>(text);
-  if (!value)
-    throw UsageError(fmt::format("{} {}: no number that a model can be split by", option, display(text)));
+  if (!value) throw UsageError(fmt::format("{} {}: not a valid size", option, display(text)));
   return *value;
 }
 
 /// The value of each side; nothing for no value at all.
 std::vector<int> sizes_of(std::string_view option, const std::vector<std::string>& texts, std::size_t sides) {
   if (!texts.empty() && texts.size() != sides) {
-    throw UsageError(fmt::format(
-        "{} needs {}", option, sides == 1 ? "one value" : "two values, of the target and of the reference"));
+    throw UsageError(
+        fmt::format("{} needs {}", option,
+                    sides == 1 ? "one value" : "two values, for the target and for the golden dump"));
   }
   std::vector<int> sizes;
   for (const std::string& text : texts) sizes.push_back(size_of(option, text));
@@ -38,25 +38,25 @@ std::vector<int> sizes_of(std::string_view option, const std::vector<std::string
 void MergeOptions::declare(OptionList& options) {
   const auto grouped = [](Option option) { option.group("Ranks of one model merged into one graph"); };
   grouped(
-      options.add("--rank_size=N", rank_size_, "How many ranks -tp holds; merges them (a second value: -gp)")
-          .details(
-              "With --tp and --pp the ranks are merged into one model.\n"
-              "The folder must hold nothing but <rank0>, <rank1> and so on (or <step> folders of such).\n"
-              "With -gp every option here but the last takes two values, of -tp and of -gp; the merged "
-              "models are compared, however each was split.")
+      options.add("--rank_size=N", rank_size_, "Merge this number of ranks in -tp (second value: in -gp)")
+          .details("With --tp and --pp the ranks are merged into one model.\n"
+                   "The folder must contain only <rank0>, <rank1> and so on (or <step> folders of such).\n"
+                   "With -gp every option here but the last takes two values, for -tp and -gp; the merged "
+                   "models are compared, however each was split.")
           .values(1, 2));
   grouped(options.add("--tp=N", tp_, "Size of tensor parallelism").values(1, 2));
-  grouped(options.add("--pp=N", pp_, "Stages of the pipeline").values(1, 2));
+  grouped(options.add("--pp=N", pp_, "Number of pipeline stages").values(1, 2));
+  grouped(options.add("--vpp=N", vpp_, "Number of model chunks per stage").values(1, 2).default_text("1"));
   grouped(
-      options.add("--vpp=N", vpp_, "Parts of the model that a stage holds").values(1, 2).default_text("1"));
-  grouped(options.add("--order=NAMES", order_, "Dimensions of the split, the one of neighbouring ranks first")
-              .details("It gives the groups where the communication in the dump does not.")
-              .values(1, 2)
-              .default_text(ParallelPlan().order));
+      options
+          .add("--order=NAMES", order_, "Order of the parallel dimensions, that of neighbouring ranks first")
+          .details("It defines the groups where the communication in the dump does not.")
+          .values(1, 2)
+          .default_text(ParallelPlan().order));
   grouped(options
               .add("--file_type", file_type_,
                    "db; json: the merged model as a dump of its own; vis: the files of releases 8.x")
-              .details("<json> is for one run and goes to <stepN/rankN> of the output folder.")
+              .details("<json> is for a single run and goes to <stepN/rankN> of the output folder.")
               .one_of({"db", "json", "vis"}));
 }
 

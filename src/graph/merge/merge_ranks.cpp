@@ -104,13 +104,13 @@ std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, const model_t
   for (const std::string& name : names_in(folder)) {
     const auto number = name == "rank" ? 0 : dump::number_after(name, "rank");
     if (!number) {
-      throw UsageError(display(folder) + ": " + display(name) + " is no folder of a rank",
-                       "ranks that are merged stand in a folder that holds nothing but rank0, rank1, ...");
+      throw UsageError(display(folder) + ": " + display(name) + " is not a rank folder",
+                       "a folder of ranks to merge must contain only rank0, rank1, ...");
     }
     if (!folders.emplace(*number, name).second)
-      throw UsageError(display(folder) + ": there are two folders of rank " + std::to_string(*number));
+      throw UsageError(display(folder) + ": two folders for rank " + std::to_string(*number));
   }
-  if (folders.empty()) throw UsageError(display(folder) + ": holds no ranks");
+  if (folders.empty()) throw UsageError(display(folder) + ": it has no ranks");
   auto merged = std::make_unique<MergedRanks>();
   for (const auto& [number, name] : folders) {
     merged->ranks.emplace_back().number = number;

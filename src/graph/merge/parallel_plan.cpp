@@ -41,8 +41,8 @@ std::vector<Dimension> dimensions_of(const ParallelPlan& plan, const std::string
   for (const std::string_view name : dump::split(plan.order, '-')) {
     const auto found = sizes.find(name);
     if (found == sizes.end()) {
-      throw UsageError(
-          fmt::format("{}--order: {} is none of tp, cp, ep, dp and pp, or there twice", side, display(name)));
+      throw UsageError(fmt::format("{}--order: {} must be one of tp, cp, ep, dp and pp, and only once", side,
+                                   display(name)));
     }
     dimensions.push_back({found->first, found->second});
     sizes.erase(found);
@@ -183,7 +183,7 @@ RankGroups checked(RankGroups found, const ParallelPlan& plan, int size, const s
     const bool more = texts.size() > kShown;
     if (more) texts.resize(kShown);
     warnings.push_back(
-        fmt::format("{} of the dump tell the {} groups [{}{}], which do not fit --{} {}; they are taken from "
+        fmt::format("{} in the dump show the {} groups [{}{}], which do not fit --{} {}; using "
                     "--rank_size, "
                     "--tp, --pp and --order",
                     operations, dimension, fmt::join(texts, ", "), more ? ", ..." : "", dimension, size));

@@ -241,7 +241,7 @@ class TensorParallelMerger {
         return dump::to_text(of.items[k].statistics[dump::kNorm], of.pool);
       };
       lines.push_back(
-          fmt::format("{} differs between the ranks {} and {}{}, which should hold the same: norms {} and {}",
+          fmt::format("{} differs between ranks {} and {}{}, which should be equal: norms {} and {}",
                       display(side.name(item)), joint->ranks.front(),
                       joint->ranks[static_cast<std::size_t>(found - others.begin()) + 1],
                       more == 0 ? "" : fmt::format(" (and {} more)", more), norm_of(side),

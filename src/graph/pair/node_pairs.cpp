@@ -203,7 +203,7 @@ NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks
       for (std::size_t i = 0; i < std::min(calls.size(), others); ++i) maker.pair(calls[i], found->second[i]);
       if (others == 0 || others == calls.size()) continue;
       counts.push_back(
-          fmt::format("{} below {}: {} calls here, {} in the reference; they pair in their order",
+          fmt::format("{} below {}: {} calls in the target, {} in the golden dump; they pair by order",
                       display(name), display(trees.target.name(node)), calls.size(), others));
     }
     if (!tells_counts) continue;

@@ -35,7 +35,7 @@ RankPair::RankPair(const std::string& target, const std::string& golden, const G
   if (options.pair.pairing != NodePairing::layers && framework_of(ours) != framework_of(theirs) &&
       ours.header.is_mindspore() != theirs.header.is_mindspore()) {
     throw FormatError(fmt::format(
-        "{} is of {}, {} of {}: two frameworks are compared by the structure of the model, with -lm",
+        "{} is of {}, {} of {}: different frameworks can only be compared with a layer mapping (-lm)",
         display(ours.json), display(framework_of(ours)), display(theirs.json),
         display(framework_of(theirs))));
   }

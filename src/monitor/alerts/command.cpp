@@ -21,15 +21,14 @@ namespace {
 class AlertsCommand final : public Command {
  public:
   std::string_view name() const override { return "monitor alerts"; }
-  std::string_view summary() const override { return "Judge a training monitor's files by rules of alerts"; }
+  std::string_view summary() const override { return "Apply alert rules to a training monitor's files"; }
 
   void declare(OptionList& options) override {
-    options.add("-d,--data_path=DIR", options_.input, "Folder with the ranks' folders, of either monitor")
+    options.add("-d,--data_path=DIR", options_.input, "Folder with the rank folders, of either monitor")
         .required();
     const Option rule =
         options
-            .add("--rule=RULE", rules_,
-                 "AnomalyNan, AnomalyNan:LIMIT or AnomalyTurbulence:SHARE; may be given several times")
+            .add("--rule=RULE", rules_, "AnomalyNan, AnomalyNan:LIMIT or AnomalyTurbulence:SHARE; repeatable")
             .details(
                 "`AnomalyTurbulence:`<SHARE>: the norm or the mean is larger than the running mean times (1 "
                 "+ <SHARE>).\n"
@@ -38,14 +37,14 @@ class AlertsCommand final : public Command {
                 "infinity is.")
             .suggest({"AnomalyNan", "AnomalyTurbulence:0.5"})
             .take_all();
-    const Option config = options.add("--config=FILE", config_, "Configuration of a monitor: its rules")
-                              .details("They stand under its key <alert>.");
+    const Option config = options.add("--config=FILE", config_, "Configuration of a monitor with alert rules")
+                              .details("They are under its key <alert>.");
     options.require_one_of({rule, config});
     options.add("-o,--out_path=DIR", options_.output, "Folder for rank0/anomaly.json and so on")
         .details(
             "`msprobe-monitor-analyze`(1) reads them.\n"
             "A rank without alerts gets an empty object.");
-    options.add("-k,--topk=NUMBER", options_.most, "How many alerts are listed");
+    options.add("-k,--topk=NUMBER", options_.most, "Number of alerts to list");
     options.add_fail_on(fail_on_, {"alert", "never"});
   }
 
@@ -58,7 +57,7 @@ class AlertsCommand final : public Command {
     for (const std::string& warning : replay.warnings) log_warning(warning);
     for (const std::string& problem : replay.problems) log_error(problem);
     if (replay.values == 0 && replay.problems.empty())
-      throw FormatError(display(options_.input), "holds no values of a training monitor");
+      throw FormatError(display(options_.input), "has no values of a training monitor");
     std::string listed;
     for (const Alert& alert : replay.first) listed += display(alert.message) + "\n";
     write_all(STDOUT_FILENO, listed, "standard output");

@@ -29,7 +29,7 @@ Json parse_configuration(const std::string& path) {
   };
   Json json = Json::parse(begin, begin + bytes.size(), shallow, false);
   if (deep || json.is_discarded() || !json.is_object())
-    throw FormatError(display(path), "is no configuration of a monitor: not an object of JSON");
+    throw FormatError(display(path), "is not a configuration of a monitor: not a JSON object");
   return json;
 }
 
@@ -40,10 +40,10 @@ std::vector<series::AlertRule> read_rules_file(const std::string& path, std::vec
   const auto alert = json.find("alert");
   const auto rules = alert == json.end() || !alert->is_object() ? json.end() : alert->find("rules");
   if (alert == json.end() || !alert->is_object() || rules == alert->end())
-    throw FormatError(display(path), "has no rules of alerts (\"alert\": {\"rules\": [...]})");
+    throw FormatError(display(path), "has no alert rules (\"alert\": {\"rules\": [...]})");
   try {
     std::vector<series::AlertRule> read = series::read_alert_rules(*rules, warnings);
-    if (read.empty()) throw FormatError(display(path), "has no rule of alerts that can be used");
+    if (read.empty()) throw FormatError(display(path), "has no usable alert rule");
     return read;
   } catch (const series::SettingError& error) {
     throw FormatError(display(path), display(error.what()));
@@ -59,12 +59,12 @@ std::vector<series::AlertRule> parse_rules(const std::vector<std::string>& words
     if (name == "AnomalyTurbulence") {
       rule.kind = series::RuleKind::turbulence;
     } else if (name != "AnomalyNan") {
-      throw UsageError("--rule: '" + display(name) + "' is neither AnomalyTurbulence nor AnomalyNan");
+      throw UsageError("--rule: '" + display(name) + "' must be AnomalyTurbulence or AnomalyNan");
     }
     if (colon != std::string::npos) {
       rule.threshold = parse_number(word.substr(colon + 1));
       if (!rule.threshold || !(*rule.threshold >= 0))
-        throw UsageError("--rule: '" + display(word) + "' has no threshold of 0 or more behind its colon");
+        throw UsageError("--rule: '" + display(word) + "' needs a threshold of 0 or more after its colon");
     } else if (rule.kind == series::RuleKind::turbulence) {
       throw UsageError("--rule: AnomalyTurbulence needs a threshold, such as AnomalyTurbulence:0.5");
     }

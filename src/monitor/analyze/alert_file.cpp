@@ -27,7 +27,7 @@ class RecordReader {
 
   /// Why it is no alert; empty if it is one.
   std::string read(Alert& alert) {
-    if (!entry_.is(0, NodeKind::object)) return "is no object";
+    if (!entry_.is(0, NodeKind::object)) return "is not an object";
     std::string problem;
     entry_.children(0, [&](Entry::Index child) {
       if (problem.empty() && !field(alert, child))
@@ -59,20 +59,20 @@ class RecordReader {
 
   bool number(Entry::Index node, std::int64_t& value) {
     const auto read = entry_.integer(node);
-    reason_ = "that is no whole number";
+    reason_ = "that is not a whole number";
     if (read) value = *read;
     return read.has_value();
   }
 
   bool text(Entry::Index node, std::string& value) {
-    reason_ = "that is no text";
+    reason_ = "that is not text";
     if (!entry_.is(node, NodeKind::string)) return false;
     value = entry_.text(node);
     return true;
   }
 
   bool mates(Alert& alert, Entry::Index node) {
-    reason_ = "that is no list of ranks";
+    reason_ = "that is not a list of ranks";
     if (entry_.is(node, NodeKind::null)) return true;
     if (!entry_.is(node, NodeKind::array)) return false;
     bool whole = true;
@@ -114,12 +114,12 @@ void read_alerts(const ByteSource& file, bool strict, std::vector<Alert>& alerts
       alert.key = key;
       alerts.push_back(std::move(alert));
     } else if (++left_out <= kMostWarnings) {
-      warnings.push_back(display(file.name()) + ": '" + display(key) + "' " + problem + ", and is left out");
+      warnings.push_back(display(file.name()) + ": '" + display(key) + "' " + problem + ", and was skipped");
     }
   }
   if (left_out > kMostWarnings)
     warnings.push_back(display(file.name()) + ": " + human_count(left_out - kMostWarnings) +
-                       " more records are no alerts");
+                       " more records are not alerts");
 }
 
 void write_alert(JsonWriter& json, std::string_view key, const Alert& alert) {

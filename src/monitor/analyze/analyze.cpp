@@ -37,8 +37,9 @@ std::vector<std::string> alert_folders(const std::string& input) {
     if (name.starts_with("rank") || exists(below(path, kAlertFile))) found.push_back(path);
   }
   if (found.empty())
-    throw FormatError(display(input),
-                      "holds no rank{r}/anomaly.json; a monitor writes them with \"dump\" of its alerts");
+    throw FormatError(
+        display(input),
+        "has no rank{r}/anomaly.json; a monitor writes them with \"dump\" in its section \"alert\"");
   return found;
 }
 

@@ -28,23 +28,24 @@ class AnalyzeCommand final : public Command {
   void declare(OptionList& options) override {
     options
         .add("-d,--data_path=DIR", options_.input,
-             "Folder anomaly_detected of a monitor, or the one it is in")
+             "Folder anomaly_detected of a monitor, or its parent folder")
         .required();
     options.add("-o,--out_path=DIR", output_, "Folder for anomaly_analyse.json, or - for standard output")
         .default_text("the folder of -d");
-    options.add("-k,--topk=NUMBER", options_.most, "How many alerts are listed").in_range(1);
+    options.add("-k,--topk=NUMBER", options_.most, "Number of alerts to list").in_range(1);
     options.add("-s,--step,--step_list=LIST", steps_,
-                "Steps, such as \"[3, 4]\"; the alerts of others do not count");
+                "Steps, such as \"[3, 4]\"; alerts of other steps are ignored");
     options.add_fail_on(fail_on_, {"alert", "never"}).details("Only alerts of the steps of --step count.");
-    options.add_flag("--python-rules", python_rules_, "The order of the Python tool 26.x")
+    options.add_flag("--python-rules", python_rules_, "Order alerts as the Python tool 26.x does")
         .details(
-            "Parameters, directions and communication come before the forward passes that they follow from.");
+            "Parameters, directions and communication then come before the forward passes that caused them.");
   }
 
   Outcome run(const Context&) override {
     if (!steps_.empty()) {
       const auto steps = parse_steps(steps_);
-      if (!steps) throw UsageError("-s/--step: '" + display(steps_) + "' is no list of steps such as [3, 4]");
+      if (!steps)
+        throw UsageError("-s/--step: '" + display(steps_) + "' is not a list of steps such as [3, 4]");
       options_.steps = *steps;
     }
     if (python_rules_) options_.rules = RankingRules::python;
@@ -75,7 +76,7 @@ class AnalyzeCommand final : public Command {
                            ranking.missing == 1 ? "is" : "are"));
     }
     if (ranking.all == 0) {
-      log_info(ranking.missing == 0 ? "There is no alert." : "There is no other alert.");
+      log_info(ranking.missing == 0 ? "There are no alerts." : "There are no other alerts.");
       return;
     }
     log_info(fmt::format("The first {} of {} alerts:", human_count(ranking.first.size()),

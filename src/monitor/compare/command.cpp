@@ -32,9 +32,9 @@ class CompareRunsCommand final : public Command {
         options
             .add("-o,--output_path=FILE", output_,
                  "Table of all series (.csv, .xlsx, .json, .jsonl), or - for standard output")
-            .details("The first series that parts is in the first row.");
+            .details("The series that parts first is in the first row.");
     format_option_ = options.add("--format", format_, report::kFormats,
-                                 "Form of the table, if the file's name does not say it");
+                                 "Format of the table, if the file name does not give it");
     format_option_.default_text("").needs(output);
     options.add("--statistics=NAMES", options_.statistics, "Only these: norm, min, max, mean, ...").commas();
     options
@@ -45,7 +45,7 @@ class CompareRunsCommand final : public Command {
         .details(
             "`different`: any number; `passing`: beyond its fluctuation, if only for some steps; `parted`: "
             "for good.\n"
-            "Each of them also counts what could not be compared: a rank, a tensor, a statistic or steps of "
+            "Each of them also counts what could not be compared: a rank, a tensor, a statistic or steps in "
             "one run only.");
   }
 

@@ -197,7 +197,7 @@ void ComparisonBuilder::note_statistics(const TrackPairs& group) {
       if (std::find(other.statistics.begin(), other.statistics.end(), statistic) != other.statistics.end())
         continue;
       std::string text = "the statistic '" + statistic + "' of " + side.tracks.front().quantity +
-                         " is in the " + which + " run alone";
+                         " is only in the " + which + " run";
       if (std::find(found_.alone.begin(), found_.alone.end(), text) == found_.alone.end())
         found_.alone.push_back(std::move(text));
     }

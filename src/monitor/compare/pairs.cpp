@@ -80,7 +80,7 @@ std::vector<std::string> prefixes_of(const RankPair& ranks) {
   if (is_first_layout(*ranks.first) != is_first_layout(*ranks.second)) {
     throw FormatError(
         display(ranks.first->path) + " and " + display(ranks.second->path) +
-        " are of TrainerMon and of TrainerMonitorV2, which name and time what they measure differently");
+        " are of TrainerMon and of TrainerMonitorV2, whose names and times of measurement differ");
   }
   for (std::string& prefix : ranks.second->prefixes()) {
     if (std::find(prefixes.begin(), prefixes.end(), prefix) == prefixes.end())
@@ -100,12 +100,12 @@ std::vector<RankPair> pair_ranks(const Tree& a, const Tree* b, std::vector<std::
   for (const RankFolder& rank : a.ranks) {
     pairs.emplace_back(&rank, b == nullptr ? nullptr : with_number(*b, rank.rank));
     if (b != nullptr && pairs.back().second == nullptr) {
-      alone.push_back("rank " + std::to_string(rank.rank) + " is in the first run alone");
+      alone.push_back("rank " + std::to_string(rank.rank) + " is only in the first run");
     }
   }
   for (const RankFolder& rank : b == nullptr ? std::vector<RankFolder>{} : b->ranks) {
     if (with_number(a, rank.rank) == nullptr) {
-      alone.push_back("rank " + std::to_string(rank.rank) + " is in the second run alone");
+      alone.push_back("rank " + std::to_string(rank.rank) + " is only in the second run");
     }
   }
   return pairs;

@@ -61,50 +61,48 @@ bool is_model_input(const SeriesResult& result) {
 }
 
 std::string forward_cause(const Comparison& comparison, const SeriesResult& first) {
-  if (is_model_input(first)) return "It is what the model is given: the runs have different data.";
+  if (is_model_input(first)) return "It is the input of the model: the runs have different data.";
   if (!recorded(comparison, "param_origin") && !recorded(comparison, "param_updated")) {
-    return "Forward is the first to part among what was recorded; whether the parameters had parted before "
-           "is not "
-           "known (param_distribution would tell).";
+    return "Among what was recorded, forward parts first; whether the parameters had parted before is "
+           "unknown (param_distribution records them).";
   }
-  return "The parameters before this forward, and all modules before this one, had not parted: the forward "
-         "of this "
-         "module is the cause, or an input of it that was not recorded.";
+  return "The parameters before this forward, and all modules before this one, had not parted: the cause is "
+         "the forward of this module, or one of its inputs that was not recorded.";
 }
 
 std::string backward_cause(const Comparison& comparison) {
   return recorded(comparison, "actv")
              ? "The forward of the step had not parted: the difference is introduced in the backward."
-             : "Backward is the first to part among what was recorded; forward was not (xy_distribution "
-               "would tell).";
+             : "Among what was recorded, backward parts first; forward was not recorded (xy_distribution "
+               "records it).";
 }
 
 std::string communication_cause(const Comparison& comparison) {
   return recorded(comparison, "grad_unreduced")
-             ? "The gradients before their reduction had not parted on the ranks that were recorded: the "
-               "reduction across ranks, or a rank that was not recorded, is the cause."
+             ? "The gradients before their reduction had not parted on the recorded ranks: the cause is the "
+               "reduction across ranks, or a rank that was not recorded."
              : "The gradients before their reduction were not recorded: backward or reduction is the cause.";
 }
 
 std::string after_cause(const Comparison& comparison) {
   const bool gradients = recorded(comparison, "grad_reduced") || recorded(comparison, "grad_unreduced");
-  return gradients ? "The gradients of the step had not parted: the optimizer made the difference "
+  return gradients ? "The gradients of the step had not parted: the difference comes from the optimizer "
                      "(learning rate, weight decay, clipping, its state)."
-                   : "Gradients were not recorded (wg_distribution would tell): they or the optimizer are "
-                     "the cause.";
+                   : "Gradients were not recorded (wg_distribution records them): the cause is the gradients "
+                     "or the optimizer.";
 }
 
 std::string before_cause(const Comparison& comparison, const SeriesResult& first) {
   if (first.quantity != "param_origin") {
-    return "These are moments of the optimizer that the step before left: its gradient, or what the "
-           "optimizer made of "
-           "it, is the cause.";
+    return "These are optimizer moments from the previous step: the cause is its gradient, or how the "
+           "optimizer used it.";
   }
   if (first.moment.step == comparison.from) return "The runs begin with different parameters.";
   return recorded(comparison, "param_updated")
-             ? "After the step before they had not parted: something beside the optimizer changed the "
+             ? "After the previous step they had not parted: something other than the optimizer changed the "
                "parameters."
-             : "The optimizer's step before, or something between both steps, changed the parameters.";
+             : "The previous step of the optimizer, or something between the two steps, changed the "
+               "parameters.";
 }
 
 std::string quantity_table(const Comparison& comparison, bool color) {
@@ -122,7 +120,7 @@ std::string equal_words(const Comparison& comparison) {
   const auto decimals = std::lround(-std::log10(*comparison.resolution));
   std::string text = fmt::format("equal as far as {} decimal{} show{}", decimals, decimals == 1 ? "" : "s",
                                  decimals == 1 ? "s" : "");
-  if (comparison.zeros > 0) text += fmt::format(" ({} of them nothing but 0)", human_count(comparison.zeros));
+  if (comparison.zeros > 0) text += fmt::format(" ({} of them all zero)", human_count(comparison.zeros));
   return text;
 }
 
@@ -145,10 +143,10 @@ std::string headline(const Comparison& comparison) {
     return fmt::format("The runs part at step {}: {} is {} in the first run, {} in the second ({}{}{})",
                        first.moment.step, place_of(first, comparison.ranks > 1), number(first.a),
                        number(first.b), display(first.statistic), how_far(first),
-                       first.course.lasts ? "" : "; too near to the end to tell whether it lasts") +
+                       first.course.lasts ? "" : "; too close to the end to see whether it lasts") +
            '.';
   }
-  const std::string limit = comparison.any_not_compared() ? "What both runs have" : "Both runs";
+  const std::string limit = comparison.any_not_compared() ? "The common parts of both runs" : "Both runs";
   if (comparison.passing > 0) {
     const SeriesResult& first = comparison.series.front();
     return fmt::format(
@@ -184,13 +182,13 @@ std::string cause(const Comparison& comparison) {
 }
 
 std::string message_of(const SeriesResult& result) {
-  if (result.presence == SeriesResult::Presence::only_a) return "in the first run alone";
-  if (result.presence == SeriesResult::Presence::only_b) return "in the second run alone";
+  if (result.presence == SeriesResult::Presence::only_a) return "only in the first run";
+  if (result.presence == SeriesResult::Presence::only_b) return "only in the second run";
   if (result.steps == 0) return "no common step";
   std::string text;
   switch (result.course.parting) {
     case Parting::number:
-      text = "not a finite number in one run alone";
+      text = "NaN or infinite in one run only";
       break;
     case Parting::jump:
       text = "jumps beyond its own fluctuation";
@@ -206,11 +204,11 @@ std::string message_of(const SeriesResult& result) {
   }
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
   if (result.course.verdict == Verdict::passing) add("but not for long");
-  if (!result.course.lasts) add("too near to the end to tell whether it lasts");
+  if (!result.course.lasts) add("too close to the end to see whether it lasts");
   if (result.course.not_finite > 0)
-    add("not a finite number in both runs at " + counted(result.course.not_finite, "step"));
-  if (result.steps_a > 0) add(counted(result.steps_a, "step") + " of the first run alone");
-  if (result.steps_b > 0) add(counted(result.steps_b, "step") + " of the second run alone");
+    add("NaN or infinite in both runs at " + counted(result.course.not_finite, "step"));
+  if (result.steps_a > 0) add(counted(result.steps_a, "step") + " only in the first run");
+  if (result.steps_b > 0) add(counted(result.steps_b, "step") + " only in the second run");
   return text;
 }
 
@@ -223,12 +221,12 @@ std::vector<std::string> not_compared(const Comparison& comparison) {
     only_b += result.presence == SeriesResult::Presence::only_b;
   }
   const std::size_t without = comparison.not_compared - only_a - only_b;
-  if (only_a > 0) told.push_back(fmt::format("{} of the first run alone", counted(only_a, "tensor")));
-  if (only_b > 0) told.push_back(fmt::format("{} of the second run alone", counted(only_b, "tensor")));
+  if (only_a > 0) told.push_back(fmt::format("{} only in the first run", counted(only_a, "tensor")));
+  if (only_b > 0) told.push_back(fmt::format("{} only in the second run", counted(only_b, "tensor")));
   if (without > 0) told.push_back(fmt::format("{} without a common step", counted(without, "series")));
   if (comparison.cut_short > 0) {
     told.push_back(
-        fmt::format("steps of one run alone in {} (the first run ends at step {}, the second at {})",
+        fmt::format("steps in one run only, for {} (the first run ends at step {}, the second at {})",
                     counted(comparison.cut_short, "series"), comparison.last_a, comparison.last_b));
   }
   return told;

@@ -25,14 +25,13 @@ class Csv2TbCommand final : public Command {
   std::string_view summary() const override { return "Show a training monitor's csv files in TensorBoard"; }
 
   void declare(OptionList& options) override {
-    options.add("-d,--monitor_path=DIR", options_.input, "Folder with the ranks' folders, of either monitor")
+    options.add("-d,--monitor_path=DIR", options_.input, "Folder with the rank folders, of either monitor")
         .required();
     options.add("-o,--output_dirpath=DIR", options_.output, "Folder for the event files")
-        .details("A new one is called <TIME-csv2tensorboard_by_step>.")
+        .details("A new one is named <TIME-csv2tensorboard_by_step>.")
         .default_text("a new one in the folder of -d");
-    options.add("--time_start=TIME", options_.times.from,
-                "Only folders of this time (Jan01_00-00-00) or later ones");
-    options.add("--time_end=TIME", options_.times.to, "Only folders of this time or earlier ones")
+    options.add("--time_start=TIME", options_.times.from, "Only folders from this time (Jan01_00-00-00) on");
+    options.add("--time_end=TIME", options_.times.to, "Only folders up to this time")
         .details("The names have no years.");
     options
         .add("--data_type_list=LIST", options_.quantities,
@@ -40,12 +39,13 @@ class Csv2TbCommand final : public Command {
         .details(
             "The quantities are `actv`, `actv_grad`, `exp_avg`, `exp_avg_sq`, `grad_unreduced`, "
             "`grad_reduced`, `param_origin`, `param_updated`, `mg_direction`, `comm` and others in the "
-            "files; by default all.")
+            "files; default: all.")
         .commas()
         .suggest({"actv", "actv_grad", "exp_avg", "exp_avg_sq", "grad_unreduced", "grad_reduced",
                   "param_origin", "param_updated", "mg_direction", "comm"});
     options
-        .add("--process_num=NUMBER", processes_, "As in the Python tool; -j says how many threads there are")
+        .add("--process_num=NUMBER", processes_,
+             "Accepted as by the Python tool; -j sets the number of threads")
         .in_range(1);
   }
 
@@ -55,7 +55,7 @@ class Csv2TbCommand final : public Command {
     for (const std::string& warning : report.warnings) log_warning(warning);
     for (const std::string& problem : report.problems) log_error(problem);
     if (report.files == 0 && report.problems.empty())
-      throw FormatError(display(options_.input), "holds no values of a training monitor");
+      throw FormatError(display(options_.input), "has no values of a training monitor");
     log_info(fmt::format("{} value{} in {} event file{}\n  written: {}", human_count(report.scalars),
                          report.scalars == 1 ? "" : "s", human_count(report.files),
                          report.files == 1 ? "" : "s", display(report.output)));

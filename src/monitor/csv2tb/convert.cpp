@@ -142,7 +142,7 @@ void run_job(const EventJob& job, const EventOptions& options, const std::string
   for (const auto& [quantity, chosen] : by_quantity) {
     if (!is_plain_name(quantity)) {
       report.problems.push_back(
-          fmt::format("rank {}: '{}' is no name of a quantity", job.rank->rank, display(quantity)));
+          fmt::format("rank {}: '{}' is not the name of a quantity", job.rank->rank, display(quantity)));
       continue;
     }
     const std::string folder = fmt::format("{}/rank{}/{}", output, job.rank->rank, quantity);

@@ -63,7 +63,7 @@ MonitorRows::MonitorRows(std::shared_ptr<const ByteSource> file, const std::stri
 
 void MonitorRows::read_head() {
   if (!rows_.next(fields_))
-    throw FormatError(display(file_->name()), "is empty: a monitor's table has a head");
+    throw FormatError(display(file_->name()), "is empty: a monitor's table has a header");
   columns_ = fields_.size();
   const auto column = [&](std::string_view name) {
     const auto found = std::find(fields_.begin(), fields_.end(), name);
@@ -79,7 +79,7 @@ void MonitorRows::read_head() {
   dtype_ = column("dtype");
   if (name_ == kNone || step_ == kNone || stage_ == kNone)
     throw FormatError(display(file_->name()),
-                      "is no table of a training monitor: no columns vpp_stage, name and step");
+                      "is not a table of a training monitor: it lacks the columns vpp_stage, name and step");
   for (std::size_t i = 0; i < columns_; ++i) {
     if (i == name_ || i == stage_ || i == step_ || i == micro_step_ || i == scope_ || i == shape_ ||
         i == dtype_)
@@ -103,7 +103,7 @@ void MonitorRows::leave_out(const char* reason) {
 std::string MonitorRows::left_out() const {
   if (left_out_ == 0) return {};
   return display(file_->name()) + ": " + human_count(left_out_) +
-         (left_out_ == 1 ? " row is left out, " : " rows are left out, first ") + first_left_out_;
+         (left_out_ == 1 ? " row was skipped, " : " rows were skipped, first ") + first_left_out_;
 }
 
 bool MonitorRows::next(Row& row) {
@@ -122,18 +122,18 @@ bool MonitorRows::next(Row& row) {
 
 bool MonitorRows::take(Row& row) {
   if (fields_.size() != columns_) {
-    leave_out(fields_.size() < columns_ ? "fewer fields than the head" : "more fields than the head");
+    leave_out(fields_.size() < columns_ ? "fewer fields than the header" : "more fields than the header");
     return false;
   }
   const auto step = cell_integer(field(step_));
   if (!step || *step < 0) {
-    leave_out("the step is no number");
+    leave_out("the step is not a number");
     return false;
   }
   const std::string_view stage = field(stage_);
   row.stage = is_no_value(stage) ? std::nullopt : cell_integer(stage);
   if (!row.stage && !is_no_value(stage)) {
-    leave_out("the stage is no number");
+    leave_out("the stage is not a number");
     return false;
   }
   row.step = *step;

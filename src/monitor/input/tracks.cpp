@@ -50,7 +50,7 @@ class TrackCollector {
     for (Track& track : tracks_.tracks) repeated += complete(track);
     if (repeated > 0)
       tracks_.warnings.push_back(human_count(repeated) + (repeated == 1 ? " row has" : " rows have") +
-                                 " a step that came before: the last one counts");
+                                 " a repeated step: the last one is used");
     return std::move(tracks_);
   }
 

@@ -133,7 +133,7 @@ class TimeFilter {
   static std::optional<std::int64_t> limit(const std::string& text) {
     if (text.empty()) return std::nullopt;
     const auto time = folder_time(text);
-    if (!time) throw UsageError("'" + display(text) + "' is no time such as Jan01_00-00-00");
+    if (!time) throw UsageError("'" + display(text) + "' is not a time such as Jan01_00-00-00");
     return time;
   }
 
@@ -198,9 +198,8 @@ Tree find_tree(const std::string& folder, const TimeRange& times) {
     any = parsed.has_value();
   }
   if (found.empty()) {
-    throw FormatError(display(folder),
-                      any ? "no rank's folder has a time in the range"
-                          : "holds no output of a training monitor (TIME-rank0-ID or rank_0)");
+    throw FormatError(display(folder), any ? "no rank folder has a time in the range"
+                                           : "has no output of a training monitor (TIME-rank0-ID or rank_0)");
   }
   for (auto& [rank, folders] : found) {
     // Equal file times (a copied tree) leave the last name.
@@ -211,7 +210,7 @@ Tree find_tree(const std::string& folder, const TimeRange& times) {
     if (folders.size() > 1)
       tree.warnings.push_back("rank " + std::to_string(rank) + " has " + std::to_string(folders.size()) +
                               " folders; " + display(folders[newest].path) +
-                              ", whose files are the newest, is taken");
+                              ", with the newest files, is used");
     tree.ranks.push_back(std::move(folders[newest]));
   }
   return tree;

@@ -25,28 +25,28 @@ class MonitorReportCommand final : public Command {
 
   void declare(OptionList& options) override {
     options.add("run1=RUN1", options_.first,
-                "Folder that the monitor wrote, and that of a second run to lay over it");
+                "Folder that the monitor wrote; optionally that of a second run to overlay");
     options.add("run2[=RUN2]", options_.second, "The second run");
     options.add("-o,--output_path=FILE", options_.output, "The page, or - for standard output");
     options.add("--statistics=NAMES", options_.statistics, "Only these: norm, min, max, mean, ...").commas();
     options
         .add("--tolerance=TIMES", options_.tolerance,
              "How many times its own fluctuation a series may differ before it parts")
-        .details("It works as in `msprobe-monitor-compare`(1).")
+        .details("See `msprobe-monitor-compare`(1).")
         .not_negative();
     options
         .add("--max-size=MEGABYTES", options_.most_megabytes,
-             "Megabytes of numbers; of more, steps are shown in groups")
-        .details("Of each group the smallest and the largest number are shown, and the page says so.")
+             "Megabytes of numbers; beyond it, steps are shown in groups")
+        .details("The page then shows the smallest and the largest number of each group, and says so.")
         .not_negative();
     options
         .add_fail_on(fail_on_, {"trouble", "never"}, "Exit with 1 if the training blows up, or the two part")
-        .details("Runs that pass, or could not be compared as a whole, count, too.");
+        .details("Runs that differ for some steps only, or could not be compared completely, also count.");
   }
 
   Outcome run(const Context& context) override {
     if (options_.first.empty()) throw UsageError("the folder of a run is needed");
-    if (!(options_.most_megabytes >= 0.1)) throw UsageError("--max-size: at least 0.1 megabytes are needed");
+    if (!(options_.most_megabytes >= 0.1)) throw UsageError("--max-size must be at least 0.1 megabytes");
     if (options_.output != "-") prepare_output(options_.output);
     const ReportData data = gather(options_, context.progress);
     for (const std::string& warning : data.warnings) log_warning(warning);

@@ -143,7 +143,7 @@ class Packer {
     block.width = width_;
     while (pairs.size() > kMostCells / (steps.size() / block.width * 2 + 2) && block.width < steps.size())
       block.width *= 2;
-    if (pairs.size() > kMostCells / 4) throw FormatError(quantity + ": more series than a report can show");
+    if (pairs.size() > kMostCells / 4) throw FormatError(quantity + ": too many series for a report");
     for (std::size_t i = 0; i < steps.size(); i += block.width) block.steps.push_back(steps[i]);
     for (const Pair& pair : pairs) {
       block.names.push_back(pair.any().name);
@@ -298,7 +298,7 @@ ReportData gather(const ReportOptions& options, Progress* progress) {
     if (bytes <= most || width >= 1024) {
       if (width > 1) {
         data.notes.push_back("steps are shown in groups of " + std::to_string(width) +
-                             ", of each the smallest and the largest number (--max-size)");
+                             ", each by its smallest and largest number (--max-size)");
       }
       if (data.comparison)
         data.comparison->alone.insert(data.comparison->alone.begin(), alone.begin(), alone.end());

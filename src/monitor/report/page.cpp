@@ -33,7 +33,7 @@ std::string outbreak_sentence(const RunOutbreak& found, std::string_view who, bo
   const std::string where =
       display(found.place) + (several_ranks ? fmt::format(" on rank {}", found.rank) : std::string());
   if (found.outbreak.kind == Outbreak::Kind::number) {
-    return fmt::format("{} loses its numbers at step {}: {} of {} is {}.", who, found.moment.step,
+    return fmt::format("{} has its first NaN or infinity at step {}: {} of {} is {}.", who, found.moment.step,
                        display(found.statistic), where, short_number(found.outbreak.value, 6));
   }
   return fmt::format("{} blows up from step {} on: {} of {} is {}, {} times its usual size.", who,
@@ -183,7 +183,7 @@ Headline headline_of(const ReportData& data, bool several_ranks) {
   }
   if (data.outbreaks[0])
     return {outbreak_sentence(*data.outbreaks[0], "The training", several_ranks), "", "error"};
-  return {"No series blows up or loses its numbers.", "", "pass"};
+  return {"No series blows up or becomes NaN or infinite.", "", "pass"};
 }
 
 void write_report(const ReportOptions& options, const ReportData& data,

@@ -30,29 +30,28 @@ class TrendCommand final : public Command {
     return name_ == kMonitorsAlone ? std::vector<std::string>{} : std::vector<std::string>{"monitor data2db"};
   }
   std::string_view summary() const override {
-    return name_ == kMonitorsAlone ? "Write a training monitor's csv files as a data base of trends"
-                                   : "Write dumps or a monitor's csv files as a data base of trends";
+    return name_ == kMonitorsAlone ? "Write a training monitor's csv files as a trend database"
+                                   : "Write dumps or a monitor's csv files as a trend database";
   }
 
   void declare(OptionList& options) override {
-    options.add("--data=DIR", options_.input, "Folder of a monitor (ranks) or of a dump (steps)")
-        .details("A dump has <step0/rank0> or <step0/proc123> in it.")
+    options.add("--data=DIR", options_.input, "Folder of a monitor (with ranks) or of a dump (with steps)")
+        .details("A dump contains <step0/rank0> or <step0/proc123>.")
         .required();
-    options.add("--db=DIR", options_.output, "Folder for the data base").required();
+    options.add("--db=DIR", options_.output, "Folder for the database").required();
     if (name_ != kMonitorsAlone)
       options.add("--format", format_, "What --data holds")
           .one_of({"auto", "dump", "monitor"})
-          .details("`auto` is for either or both.");
-    options
-        .add("--mapping=FILE", mapping_, "JSON file: an object of parts of names and what takes their place")
-        .details("They are replaced in every name, one after the other.");
+          .details("`auto` accepts either or both.");
+    options.add("--mapping=FILE", mapping_, "JSON file: an object of name parts and their replacements")
+        .details("Each is replaced in every name, one after the other.");
     options
         .add(
             "--micro_step=BOOL",
             [this](const std::string& value) { options_.micro_steps = lower_case(value) == "true"; },
             "Count micro steps as steps: true, false")
         .details(
-            "With `true` a step begins behind all micro steps of those before it.\n"
+            "With `true` a step begins after all micro steps of the steps before it.\n"
             "With `false` steps stay, and micro batches are targets of their own.")
         .check([](const std::string& value) {
           const bool known = lower_case(value) == "true" || lower_case(value) == "false";
@@ -60,16 +59,17 @@ class TrendCommand final : public Command {
         })
         .default_text("true");
     options
-        .add("--process_num=NUMBER", processes_, "As in the Python tool; -j says how many threads there are")
+        .add("--process_num=NUMBER", processes_,
+             "Accepted as by the Python tool; -j sets the number of threads")
         .details("1 to 128 are accepted.")
         .in_range(1, 128);
     options
         .add_flag("--python-rules", options_.python_rules,
-                  "Rows and micro steps as the Python tool 26.x has them")
+                  "Write rows and micro steps as the Python tool 26.x does")
         .details(
-            "Of a monitor: communication and the files of hooks are left out, of two rows of one step the "
+            "From a monitor: communication and hook files are left out, of two rows of one step the "
             "first counts, and there is no table <trend_nan>.\n"
-            "Of a dump: each outermost module is a micro step, and so is the optimizer; entries outside of "
+            "From a dump: each outermost module is a micro step, and so is the optimizer; entries outside of "
             "them are left out, and gradients of later micro batches are targets of their own.");
   }
 
@@ -93,8 +93,8 @@ class TrendCommand final : public Command {
       throw FormatError(display(options_.input),
                         format_ == "dump" ? "holds no step0/rank0/dump.json"
                         : format_ == "monitor"
-                            ? "holds no rows of a training monitor"
-                            : "holds neither rows of a training monitor nor a dump (step0/rank0)");
+                            ? "has no rows of a training monitor"
+                            : "has neither rows of a training monitor nor a dump (step0/rank0)");
     return failed ? Outcome::failure : Outcome::clean;
   }
 

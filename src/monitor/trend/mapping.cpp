@@ -16,11 +16,12 @@ NameMapping read_name_mapping(const std::string& path) {
   dump::Entry entry;
   dump::read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, entry, file->name());
   if (!entry.is(0, NodeKind::object))
-    throw FormatError(display(path), "is no object of names and their replacements");
+    throw FormatError(display(path), "is not an object of names and their replacements");
   NameMapping mapping;
   entry.children(0, [&](dump::Entry::Index child) {
     if (!entry.is(child, NodeKind::string) || entry.key(child).empty())
-      throw FormatError(display(path), "'" + display(entry.key(child)) + "' has no text in its place");
+      throw FormatError(display(path),
+                        "'" + display(entry.key(child)) + "' has a replacement that is not text");
     mapping.emplace_back(entry.key(child), entry.text(child));
   });
   return mapping;

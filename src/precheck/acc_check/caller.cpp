@@ -264,7 +264,7 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
     if ((!best || best->verdict > Verdict::pass) &&
         passes_gradient_through(call.api, prepared.forward, prepared.backward, job_.plan.tensor_directory)) {
       best.reset();
-      reason = "an operation in place on a view: the dump has the gradient as it came in, not as it left";
+      reason = "an in-place operation on a view: the dump has the incoming gradient, not the outgoing one";
     }
     if (best) {
       take_judgement(result, Direction::backward, std::move(*best));

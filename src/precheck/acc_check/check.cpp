@@ -96,12 +96,12 @@ CallPlan read_plan(const CheckOptions& options) {
   plan_traits.aten = !options.python_rules || options.selection == Selection::release_8;
   CallPlan plan =
       plan_calls(*json, parent.empty() ? "." : parent, options.lists, options.filter, plan_traits);
-  if (!plan.has_data) throw FormatError(options.dump_json, "there is no 'data' in it");
+  if (!plan.has_data) throw FormatError(options.dump_json, "it has no 'data'");
   if (plan.framework != "pytorch" && !(plan.framework.empty() && !options.python_rules))
     throw FormatError(options.dump_json,
                       plan.framework.empty()
-                          ? "it does not tell its framework"
-                          : fmt::format("operations of {} are not called again, only those of pytorch",
+                          ? "it does not name its framework"
+                          : fmt::format("only operations of pytorch are called again, not those of {}",
                                         display(plan.framework)));
   return plan;
 }
@@ -113,7 +113,7 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
   CheckSummary summary;
   summary.duplicates = plan.duplicates;
   const std::vector<std::uint64_t> todo = calls_to_do(plan, options, summary);
-  if (plan.calls.empty()) summary.warnings.push_back(options.dump_json + ": there are no operations in it");
+  if (plan.calls.empty()) summary.warnings.push_back(options.dump_json + ": it has no operations");
   if (todo.empty()) return summary;
 
   const CallerJob job{options, standards, plan, *json, error_data};

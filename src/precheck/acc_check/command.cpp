@@ -32,7 +32,7 @@ namespace msprobe::precheck {
 namespace {
 
 constexpr int kMaxRunners = 64;
-constexpr const char* kNotInPython = "the Python tool has no such thing";
+constexpr const char* kNotInPython = "the Python tool has no equivalent";
 
 /// `0`, `cpu`, `cuda`, `npu:1` as a runner takes them: a number alone is of what is there.
 std::vector<std::string> devices_of(const std::vector<std::string>& typed, bool only_first) {
@@ -46,8 +46,8 @@ std::vector<std::string> devices_of(const std::vector<std::string>& typed, bool 
     const std::string& digits = is_kind ? number : word;
     if ((!is_kind || colon != std::string::npos) && !whole_number<unsigned>(digits))
       throw UsageError(
-          fmt::format("-d/--device: '{}' is neither a number nor one of cpu, cuda, npu", display(word)));
-    if (!seen.insert(word).second) throw UsageError("-d/--device: a device is named twice");
+          fmt::format("-d/--device: '{}' must be a number or one of cpu, cuda, npu", display(word)));
+    if (!seen.insert(word).second) throw UsageError("-d/--device: duplicate device");
     devices.push_back(is_kind ? word : "auto:" + word);
   }
   if (devices.empty()) devices.emplace_back("auto");
@@ -61,83 +61,82 @@ class AccCheckCommand final : public Command {
 
   std::string_view name() const override { return name_; }
   std::string_view summary() const override {
-    return name_ == "acc_check"         ? "Call the operations of a dump again, each judged alone"
-           : name_ == "multi_acc_check" ? "The same by several runners and devices"
+    return name_ == "acc_check"         ? "Call the operations of a dump again and judge each in isolation"
+           : name_ == "multi_acc_check" ? "The same with several runners and devices"
            : name_ == "run_ut"          ? "acc_check by its name of releases 8.x"
                                         : "multi_acc_check by its name of releases 8.x";
   }
 
   void declare(OptionList& options) override {
     options.add("-api_info,--api_info_file=FILE", check_.dump_json, "dump.json of one rank")
-        .details("<dump_tensor_data> lies beside it if tensors were dumped.")
+        .details("If tensors were dumped, <dump_tensor_data> is beside it.")
         .required();
     options.add("-o,--out_path=DIR", folder_, "Folder for the two result files")
         .details("It is created where missing.");
     Option recorded =
         options.add_flag("--recorded", check_.recorded,
-                         "Judge what the dump recorded of each operation: nothing is called on a device");
-    Option against = options.add(
-        "--against=FILE", against_,
-        "dump.json of a second run, B: whose outputs do not follow from their inputs? Implies --recorded");
+                         "Judge the recorded result of each operation; call nothing on a device");
+    Option against = options.add("--against=FILE", against_,
+                                 "dump.json of a second run, B: find whose outputs do not follow from their "
+                                 "inputs; implies --recorded");
     options
         .add("-d,--device=DEVICE", devices_,
              "cpu, cuda, npu, cuda:1, or device indices; default: the device present")
-        .details("An accelerator is taken if there is one, else the CPU.")
+        .details("The default is an accelerator if there is one, else the CPU.")
         .any_number_of_values(1);
-    options
-        .add("-n,--num_splits=N", check_.runners, "How many runners work at once; without it as many as fit")
+    options.add("-n,--num_splits=N", check_.runners, "Number of concurrent runners; default: as many as fit")
         .details(
-            "No more than there are threads (--jobs).\n"
-            "By default one for each core, or for each accelerator.")
+            "At most the number of threads (--jobs).\n"
+            "The default is one per core, or one per accelerator.")
         .in_range(0, kMaxRunners);
-    options.add("--python=FILE", check_.python, "The Python that has PyTorch");
-    options.add("--timeout=SECONDS", check_.time_limit, "Seconds that one operation may take; 0: any time")
+    options.add("--python=FILE", check_.python, "Python interpreter with PyTorch");
+    options.add("--timeout=SECONDS", check_.time_limit, "Time limit for one operation, in seconds; 0: none")
         .details("It covers forward and backward, on both sides.")
         .not_negative();
     const Option result_csv =
         options
             .add("-csv_path,--result_csv_path=FILE", result_csv_,
-                 "Go on with this accuracy_checking_result_TIME.csv: what it names is left out")
+                 "Continue this accuracy_checking_result_TIME.csv: skip the operations it has")
             .details("The details file must be beside it.");
-    const Option filter =
-        options
-            .add_flag("--filter_api", check_.filter,
-                      "Of calls that differ in nothing but their values only the first (also -f)")
-            .details("-f stands for it where no framework follows.");
+    const Option filter = options
+                              .add_flag("--filter_api", check_.filter,
+                                        "Check only the first of calls that differ in values only (also -f)")
+                              .details("-f means this option where no framework follows.");
     options
         .add("-config,--config_path=FILE", config_,
              "config.json with white_list, black_list, error_data_path")
         .details(
-            "They stand in its section <acc_check> or <run_ut>; the lists hold names of operations such as "
+            "They are in its section <acc_check> or <run_ut>; the lists contain names of operations such as "
             "<softmax> or <linalg.inv>.");
     options
         .add("--references=FILE", references_,
              "YAML file of references for NPU operators: functions of the Python file beside it")
         .details(
-            "It is such as <operators: {npu_x: {forward: f}}>, for a function of the Python file of the same "
+            "For example <operators: {npu_x: {forward: f}}>, for a function of the Python file of the same "
             "name (<refs.py> of <refs.yaml>), which the runners call.\n"
-            "They come before the 15 references that are built in (docs/precheck.md).");
+            "They take precedence over the 15 built-in references (docs/precheck.md).");
     options
         .add_flag("-save_error_data,--save_error_data", save_error_data_,
-                  "Save inputs and outputs of what is not right, as .pt files")
+                  "Save inputs and outputs of failed operations as .pt files")
         .details("They go to <ut_error_dataTIME> below the <error_data_path> of --config_path.");
-    options.add_flag("--jit_compile", check_.jit, "Operations are compiled, on an NPU (also -j)")
-        .details("-j stands for it where no number follows.");
+    options.add_flag("--jit_compile", check_.jit, "Compile operations on an NPU (also -j)")
+        .details("-j means this option where no number follows.");
     options.add("--release", check_.selection, {{"8", Selection::release_8}, {"26", Selection::release_26}},
-                "Whose choice of criteria fills the details");
+                "Release whose choice of criteria fills the details");
     options.add("--standards=FILE", standards_,
-                "YAML file with lists and limits in place of the built-in ones");
+                "YAML file with lists and limits to replace the built-in ones");
     options.add_fail_on(fail_on_, {"error", "warning", "skip", "never"})
         .details(
             "The status is also 1 if nothing was judged.\n"
-            "With --against a finding on either side counts, and what one side lacks is a warning.");
+            "With --against a finding on either side counts, and an operation missing on one side is a "
+            "warning.");
     const Option python_rules =
         options
             .add_flag("--python-rules", check_.python_rules,
-                      "The answer of the Python tool, mistakes included")
+                      "Answer as the Python tool does, mistakes included")
             .details(
                 "It is that of 26.x, or with `--release 8` that of 8.1.1: one stream of random numbers, "
-                "operations of unknown kinds pass, no columns of ours.");
+                "operations of unknown kinds pass, no columns of msprobe.");
     recorded.excludes({python_rules}, kNotInPython);
     against.excludes({python_rules}, kNotInPython)
         .excludes({result_csv})

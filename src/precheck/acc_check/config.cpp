@@ -46,9 +46,9 @@ class ConfigReader {
         folder(child, config);
       } else if (key == "is_online" && entry_.is(child, NodeKind::boolean) && entry_.boolean(child)) {
         config.warnings.push_back(
-            path_ + ": operations are not received from a training that runs: is_online is ignored");
+            path_ + ": operations cannot be received from a running training: is_online is ignored");
       } else if (std::find(kSilent.begin(), kSilent.end(), key) == kSilent.end()) {
-        config.warnings.push_back(fmt::format("{}: '{}' is no key of this section", path_, display(key)));
+        config.warnings.push_back(fmt::format("{}: '{}' is not a key of this section", path_, display(key)));
       }
     });
     return config;
@@ -60,12 +60,12 @@ class ConfigReader {
   void names(Node list, std::string_view key, std::set<std::string, std::less<>>& into) const {
     if (!entry_.is(list, NodeKind::array)) fail(fmt::format("{} must be a list", key));
     entry_.children(list, [&](Node child) {
-      if (!entry_.is(child, NodeKind::string)) fail(fmt::format("{}: every element must be a text", key));
+      if (!entry_.is(child, NodeKind::string)) fail(fmt::format("{}: every element must be text", key));
       const std::string_view name = entry_.text(child);
       if (!listable_names().contains(name)) {
         const std::vector<std::string_view> known(listable_names().begin(), listable_names().end());
         const std::string_view best = nearest_of(known, name, 3);
-        fail(fmt::format("{}: '{}' is no operation that is recorded{}", key, display(name),
+        fail(fmt::format("{}: '{}' is not an operation that is recorded{}", key, display(name),
                          best.empty() ? "" : fmt::format("; did you mean '{}'?", best)));
       }
       into.emplace(name);
@@ -73,7 +73,7 @@ class ConfigReader {
   }
 
   void folder(Node node, CheckConfig& config) const {
-    if (!entry_.is(node, NodeKind::string)) fail("error_data_path must be a text");
+    if (!entry_.is(node, NodeKind::string)) fail("error_data_path must be text");
     config.error_data_path = entry_.text(node);
     std::error_code error;
     if (!std::filesystem::is_directory(config.error_data_path, error))
@@ -90,13 +90,13 @@ CheckConfig read_check_config(const std::string& path, std::string_view section)
   const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxConfig);
   Entry entry;
   dump::read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, entry, path);
-  if (!entry.is(0, NodeKind::object)) throw FormatError(path, "it is no JSON object");
+  if (!entry.is(0, NodeKind::object)) throw FormatError(path, "it is not a JSON object");
   Node found = entry.find(0, section);
   for (const std::string_view other : kSections) {
     if (found == Entry::kNone) found = entry.find(0, other);
   }
   if (found == Entry::kNone) throw FormatError(path, fmt::format("it has no section '{}'", section));
-  if (!entry.is(found, NodeKind::object)) throw FormatError(path, "the section is no JSON object");
+  if (!entry.is(found, NodeKind::object)) throw FormatError(path, "the section is not a JSON object");
   return ConfigReader(path, entry).read(found);
 }
 

@@ -46,7 +46,7 @@ class RecordedReader {
 
   Output output(Node node, int depth) {
     Output result;
-    if (depth > kMaxOutputNesting) throw NotRebuilt("its outputs are nested too deep", "");
+    if (depth > kMaxOutputNesting) throw NotRebuilt("its outputs are nested too deeply", "");
     const dump::Argument argument = dump::read_argument(entry_, node);
     switch (argument.kind) {
       case ArgumentKind::none:
@@ -195,15 +195,15 @@ GradientPairs pair_gradients(const Output& reference, std::vector<Output> record
     return !std::holds_alternative<std::monostate>(output.value);
   };
   const auto* list = std::get_if<Output::List>(&reference.value);
-  if (list == nullptr) throw NotRebuilt("the runner gave no list of gradients", "");
+  if (list == nullptr) throw NotRebuilt("the runner did not return a list of gradients", "");
   Output::List made = *list;
   if (made.elements.size() != recorded.size()) {
     std::erase_if(made.elements, [&](const Output& output) { return !is_there(output); });
     std::erase_if(recorded, [&](const Output& output) { return !is_there(output); });
     if (made.elements.size() != recorded.size())
-      throw NotRebuilt(
-          fmt::format("{} gradients were recorded where {} are made", recorded.size(), made.elements.size()),
-          "");
+      throw NotRebuilt(fmt::format("{} gradients were recorded, but {} are computed", recorded.size(),
+                                   made.elements.size()),
+                       "");
   }
   Output::List ours;
   Output::List theirs;

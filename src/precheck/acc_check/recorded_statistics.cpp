@@ -90,7 +90,7 @@ OutputRow judge_one_by_statistics(const Entry& entry, Node node, const TensorOut
   row.status = Status::skip;
   row.message = kNoTensors;
   row.verdict = Verdict::pass;
-  row.reason = "by its statistics alone";
+  row.reason = "by its statistics only";
   const Measured made = measure_reference(reference);
   if (made.count == 0) return row;
   const bool exact = tensor::info(*dtype).kind != tensor::Kind::floating;
@@ -109,7 +109,7 @@ OutputRow judge_one_by_statistics(const Entry& entry, Node node, const TensorOut
     const double recorded = entry.number(figure);
     if (agree(recorded, made.figures[i], tolerances[i])) continue;
     row.verdict = Verdict::error;
-    row.reason = fmt::format("{} is {} in place of {}, by statistics alone", kFigureNames[i],
+    row.reason = fmt::format("{} is {} instead of {}, by statistics only", kFigureNames[i],
                              short_number(recorded, 6), short_number(made.figures[i], 6));
     break;
   }

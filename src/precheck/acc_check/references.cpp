@@ -36,10 +36,10 @@ const RuleFile::Node& forward_of(const std::string& path, const RuleFile& file, 
       forward = value;
     } else if (key->text == "backward") {
       own.warnings.push_back(
-          fmt::format("{}: the backward of {} is not called: its gradients are made of forward",
-                      display(path), display(name.text)));
+          fmt::format("{}: the backward of {} is not called: its gradients come from forward", display(path),
+                      display(name.text)));
     } else if (key->text != "description") {
-      file.fail(*key, fmt::format("'{}' is none of forward, backward, description", display(key->text)));
+      file.fail(*key, fmt::format("'{}' must be one of forward, backward, description", display(key->text)));
     }
   }
   if (forward == nullptr || !is_identifier(*forward))
@@ -56,7 +56,7 @@ OwnReferences read_references(const std::string& path) {
   OwnReferences own;
   const RuleFile::Node* operators = nullptr;
   for (const auto& [key, value] : file.members(file.root())) {
-    if (key->text != "operators") file.fail(*key, fmt::format("there is no key '{}'", display(key->text)));
+    if (key->text != "operators") file.fail(*key, fmt::format("unknown key '{}'", display(key->text)));
     operators = value;
   }
   if (operators == nullptr || operators->kind != RuleFile::Kind::map)
@@ -67,7 +67,7 @@ OwnReferences read_references(const std::string& path) {
   json.key("functions");
   json.open_object();
   for (const auto& [name, told] : file.members(*operators)) {
-    if (!is_identifier(*name)) file.fail(*name, "the name of an operator is expected, without NPU.");
+    if (!is_identifier(*name)) file.fail(*name, "an operator name is expected, without NPU.");
     json.member(name->text, forward_of(path, file, *name, *told, own).text);
   }
   json.close();

@@ -199,14 +199,14 @@ class SidesBuilder {
 
 /// What became of the side that is not wrong.
 std::string_view other_side(const SideDirection& one) {
-  if (one.missing) return "is not there";
+  if (one.missing) return "is missing";
   switch (one.verdict) {
     case Verdict::pass:
       return "follows from its inputs";
     case Verdict::warning:
       return "is near the limit";
     case Verdict::error:
-      return "does not follow from its inputs, either";
+      return "does not follow from its inputs either";
     case Verdict::skip:
     case Verdict::none:
       break;
@@ -226,12 +226,12 @@ std::string sentence_of(const SidesResult& result, const FirstWrong& first) {
   const SideDirection& one = row.sides[side][first.direction];
   const SideDirection& other = row.sides[1 - side][first.direction];
   std::string text = fmt::format(
-      "the first result that {} is of {}, {}, in {}: {}",
+      "the first result that {} is that of {}, {}, in {}: {}",
       first.verdict == Verdict::error ? "does not follow from its inputs" : "is near the limit",
       name_of(row, side), direction_word(first.direction), both ? "A and B" : word(first.wrong), one.reason);
   if (!both) return text + fmt::format("; that in {} {}", side == kA ? "B" : "A", other_side(other));
   if (other.reason != one.reason) text += "; in B: " + other.reason;
-  return text + "; both may have one fault, or mean something else than this reference";
+  return text + "; both may share a fault, or compute something other than this reference";
 }
 
 class SidesTable final : public report::Table {
@@ -326,7 +326,7 @@ std::string sentence(const SidesResult& result) {
                   fmt::format("{} {}", human_count(follow), follow == 1 ? "operation" : "operations"),
                   follow == 1 ? "follows" : "follow", follow == 1 ? "its" : "their",
                   open == 0 ? "" : fmt::format(", {} not judged or in one of them only", human_count(open)));
-  return text + ": what differs came in as data or parameters, or is made by what was not " +
+  return text + ": differences came in as data or parameters, or arise in what was not " +
          (open == 0 ? "recorded" : "recorded or judged");
 }
 

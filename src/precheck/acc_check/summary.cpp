@@ -58,10 +58,9 @@ std::string without_output(std::size_t count) {
 
 std::string remarks(const CheckSummary& summary) {
   std::string text;
-  if (summary.done_before > 0)
-    text += fmt::format("; {} were there before", human_count(summary.done_before));
+  if (summary.done_before > 0) text += fmt::format("; {} were done before", human_count(summary.done_before));
   if (summary.duplicates > 0)
-    text += fmt::format("; {} left out that differ in values only", human_count(summary.duplicates));
+    text += fmt::format("; {} skipped that differ in values only", human_count(summary.duplicates));
   if (summary.synthetic > 0) text += fmt::format("; {} with random data", human_count(summary.synthetic));
   if (summary.lost_runners > 0) text += fmt::format("; {} lost a runner", human_count(summary.lost_runners));
   return text;
@@ -88,7 +87,7 @@ std::string missing_line(const SidesRow& row, bool color) {
 /// Rows that are not right, then those that one side lacks.
 std::string side_lines(const SidesResult& sides, bool color) {
   std::string text;
-  const auto tell = [&](auto&& wanted, auto&& line) {
+  const auto list = [&](auto&& wanted, auto&& line) {
     std::size_t count = 0;
     for (const SidesRow& row : sides.rows) {
       if (wanted(row) && ++count <= kShownCalls) text += line(row, color);
@@ -98,8 +97,8 @@ std::string side_lines(const SidesResult& sides, bool color) {
   const auto is_wrong = [](const SidesRow& row) {
     return row.verdict == Verdict::error || row.verdict == Verdict::warning;
   };
-  tell(is_wrong, wrong_line);
-  tell([&](const SidesRow& row) { return row.missing && !is_wrong(row); }, missing_line);
+  list(is_wrong, wrong_line);
+  list([&](const SidesRow& row) { return row.missing && !is_wrong(row); }, missing_line);
   return text;
 }
 
@@ -130,7 +129,7 @@ std::string Tally::lines(bool color) const {
 std::string summary_text(const CheckSummary& summary, const Tally& tally, bool recorded, bool color) {
   std::string text = fmt::format("{} operations", human_count(summary.calls));
   if (!summary.torch.empty()) {
-    text += recorded ? fmt::format(" as they were recorded, by PyTorch {}", display(summary.torch))
+    text += recorded ? fmt::format(" as recorded, by PyTorch {}", display(summary.torch))
                      : fmt::format(" on {}, PyTorch {}", display(summary.device), display(summary.torch));
   }
   text += fmt::format(": {} pass, ", human_count(tally.of(Verdict::pass)));
@@ -143,8 +142,7 @@ std::string against_text(const AgainstResult& result, const AgainstOptions& opti
   const SidesResult& sides = result.sides;
   const std::string& torch =
       result.summaries[0].torch.empty() ? result.summaries[1].torch : result.summaries[0].torch;
-  std::string text =
-      fmt::format("{} operations of two dumps as they were recorded", human_count(sides.rows.size()));
+  std::string text = fmt::format("{} operations of two dumps as recorded", human_count(sides.rows.size()));
   if (!torch.empty()) text += ", by PyTorch " + display(torch);
   text += "\n  " + display(sentence(sides));
   const std::array<const std::string*, 2> dumps = {&options.check.dump_json, &options.other_json};
@@ -156,7 +154,7 @@ std::string against_text(const AgainstResult& result, const AgainstOptions& opti
     if (counts.missing > 0) text += fmt::format(", {} missing", human_count(counts.missing));
     text += remarks(result.summaries[side]);
   }
-  if (sides.renamed) text += "\n  operations are paired by what they do: some have other names in B";
+  if (sides.renamed) text += "\n  operations are paired by what they do: some have different names in B";
   text += side_lines(sides, color);
   for (const std::string& file : result.files) text += "\n  written: " + display(file);
   return text;

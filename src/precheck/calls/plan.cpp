@@ -91,15 +91,15 @@ class Skipper {
     const bool listed_black = lists_.black.contains(api.name) || rules.never_called.contains(api.name);
     const bool not_white = !lists_.white.empty() && !lists_.white.contains(api.name);
     if (traits_.python) return python_reason(name, api, communication, listed_black || not_white);
-    if (rules.never_called.contains(api.name)) return "makes nothing that could be judged";
+    if (rules.never_called.contains(api.name)) return "has no result to judge";
     if (lists_.black.contains(api.name)) return "on the black list";
     if (not_white) return "not on the white list";
     if (communication) return "communication is not called again";
     if (!rules.types.contains(api.type))
       return fmt::format("operations of the kind {} are not called again", display(api.type));
-    if (api.type == "Aten" && !traits_.aten) return "operations of the kind Aten are those of releases 8.x";
+    if (api.type == "Aten" && !traits_.aten) return "operations of the kind Aten belong to releases 8.x";
     if (rules.random.contains(api.name)) return "its result is random";
-    if (rules.uninitialized.contains(api.name)) return "its result is memory that was never written";
+    if (rules.uninitialized.contains(api.name)) return "its result is uninitialized memory";
     return {};
   }
 
@@ -132,7 +132,7 @@ CallPlan plan_calls(const ByteSource& json, const std::string& directory, const 
   const auto refuse = [&](std::string_view name) {
     throw FormatError(
         json.name(),
-        fmt::format("the entry '{}' is neither forward nor backward of an operation", display(name)));
+        fmt::format("the entry '{}' is not the forward or backward of an operation", display(name)));
   };
   const dump::Header header = dump::read_values(json, [&](dump::MemberStream& stream, std::string_view name) {
     if (contains(name, "Module")) {

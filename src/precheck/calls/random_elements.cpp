@@ -174,7 +174,7 @@ void float_elements(const RandomTensor& tensor, RandomStream& stream, const Rand
 
 void integer_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& pieces) {
   if (tensor.min.kind != Bound::Kind::integer || tensor.max.kind != Bound::Kind::integer)
-    throw NotRebuilt("the recorded range is not of integers", "random_() expects integers");
+    throw NotRebuilt("the recorded range does not consist of integers", "random_() expects integers");
   const std::int64_t min = tensor.min.integer;
   const std::int64_t max = tensor.max.integer;
   if (min > max)
@@ -217,13 +217,13 @@ void random_elements(const RandomTensor& tensor, RandomStream& stream, const Ran
   const tensor::DTypeInfo& type = tensor::info(tensor.dtype);
   if (tensor.count == 0) return;
   if (tensor.min.kind == Bound::Kind::none || tensor.max.kind == Bound::Kind::none)
-    throw NotRebuilt("neither a tensor nor its Min and Max were recorded",
+    throw NotRebuilt("neither the tensor nor its Min and Max were recorded",
                      fmt::format("Data info Min: {} , Max: {}, info type must be int or float.",
                                  tensor.min.text, tensor.max.text));
   const bool is_complex = type.kind == Kind::complex;
   if (type.kind == Kind::floating && type.size < 2)
-    throw NotRebuilt(fmt::format("no random data is made in {}", type.name), "");
-  if (is_complex && traits.fill_with_max) throw NotRebuilt("complex tensors are not made", "");
+    throw NotRebuilt(fmt::format("no random data can be made in {}", type.name), "");
+  if (is_complex && traits.fill_with_max) throw NotRebuilt("no complex tensors can be made", "");
   Pieces pieces(is_complex ? type.size / 2 : type.size, take);
   if (type.kind == Kind::floating) {
     float_elements(tensor, stream, traits, pieces);

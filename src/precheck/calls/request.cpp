@@ -192,7 +192,7 @@ class ArgumentWriter {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
     });
     if ((library != "torch" && library != "numpy") || !plain)
-      refuse(fmt::format("is the element type '{}', which is none", display(name)));
+      refuse(fmt::format("is '{}', which is not an element type", display(name)));
     has_dtype = true;
     tagged(json, Tag::dtype, name);
   }
@@ -221,7 +221,7 @@ class ArgumentWriter {
   }
 
   void value(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
-    if (depth > kMaxArgumentNesting) refuse("is nested too deep");
+    if (depth > kMaxArgumentNesting) refuse("is nested too deeply");
     const dump::Argument argument = dump::read_argument(entry, node);
     const bool is_tensor = argument.kind == ArgumentKind::tensor && is_tensor_type(argument.type);
     if (argument.kind != ArgumentKind::list && !is_tensor) ++leaves_;
@@ -274,7 +274,7 @@ class ArgumentWriter {
   }
 
   [[noreturn]] void refuse_type(std::string_view type) const {
-    refuse(fmt::format("is a {}, which cannot be made again", display(type)), "'value'");
+    refuse(fmt::format("is a {}, which cannot be recreated", display(type)), "'value'");
   }
 
   void typed(JsonWriter& json, const Entry& entry, Node node, const dump::Argument& argument) {
@@ -315,7 +315,7 @@ class ArgumentWriter {
 
   void numpy(JsonWriter& json, const Entry& entry, Node content, std::string_view type) {
     if (std::find(kNumpyScalars.begin(), kNumpyScalars.end(), type) == kNumpyScalars.end())
-      refuse(fmt::format("is a {}, which cannot be made again", display(type)),
+      refuse(fmt::format("is a {}, which cannot be recreated", display(type)),
              fmt::format("{} is not supported now", type));
     open_tagged(json, Tag::numpy);
     json.open_list();
@@ -380,15 +380,14 @@ class ArgumentWriter {
   void tensor(JsonWriter& json, const Entry& entry, Node node) {
     const dump::TensorRecord record = dump::read_tensor(entry, node);
     const auto recorded = tensor::dtype_from_torch(record.dtype);
-    if (!recorded)
-      refuse(fmt::format("has elements of the type '{}', which is not known", display(record.dtype)));
+    if (!recorded) refuse(fmt::format("has elements of the unknown type '{}'", display(record.dtype)));
     DType dtype = *recorded;
     const bool requires_grad = may_require_grad && record.requires_grad;
     if (!record.file.empty() && !tensors_.empty()) {
       dumped(json, dtype, std::string(record.file), requires_grad);
       return;
     }
-    if (!record.shape) refuse("has a shape that is none");
+    if (!record.shape) refuse("has a malformed shape");
     if (record.shape->size() > 64) refuse("has more than 64 axes");
     const std::vector<std::uint64_t> shape(record.shape->begin(), record.shape->end());
     // There is no file of a tensor without elements.
@@ -532,7 +531,7 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
     request.backward.skip =
         traits_.python
             ? "function with out=... arguments don't support automatic differentiation, skip backward."
-            : "there is no gradient through the argument out";
+            : "the argument out has no gradient";
   } else if (backward != nullptr) {
     const Node gradients = backward->find(0, "input");
     const bool recorded = backward->is(gradients, NodeKind::array) && !backward->empty(gradients);

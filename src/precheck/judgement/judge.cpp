@@ -167,7 +167,7 @@ class OutputJudge {
     if (std::holds_alternative<std::monostate>(reference.value)) {
       const bool both = std::holds_alternative<std::monostate>(device.value);
       return told(Status::skip, "Bench output is None, skip this test.", both ? Verdict::none : Verdict::skip,
-                  both ? "" : "there is no reference");
+                  both ? "" : "no reference");
     }
     if (reference.value.index() != device.value.index()) return unlike_types();
     if (const auto* tensor = std::get_if<TensorOutput>(&reference.value))
@@ -186,7 +186,7 @@ class OutputJudge {
 
   static OutputRow unlike_types() {
     return told(Status::error, "bench and npu output type is different.", Verdict::error,
-                "the outputs are of unlike types");
+                "the outputs have different types");
   }
 
   static OutputRow judge_others(const OtherOutput& reference, const OtherOutput& device) {
@@ -194,7 +194,7 @@ class OutputJudge {
     constexpr const char* kDictionary = "<class 'dict'>";
     if (reference.type == kDictionary && reference.keys != device.keys) {
       return told(Status::error, "bench and npu output dict keys are different.", Verdict::error,
-                  "the outputs have unlike keys");
+                  "the outputs have different keys");
     }
     // It has made a list of the values of a dictionary by then.
     const std::string type = reference.type == kDictionary ? "<class 'list'>" : reference.type;
@@ -221,7 +221,7 @@ class OutputJudge {
       row.verdict = near ? Verdict::pass : Verdict::error;
     }
     if (row.verdict == Verdict::error)
-      row.reason = fmt::format("{} in place of {}", device.repr, reference.repr);
+      row.reason = fmt::format("{} instead of {}", device.repr, reference.repr);
     return row;
   }
 
@@ -239,7 +239,7 @@ class OutputJudge {
     const Kind reference_kind = tensor::info(reference.dtype).kind;
     const Kind device_kind = tensor::info(device.dtype).kind;
     if (!is_whole(reference) || !is_whole(device)) {
-      set(Status::skip, "", Verdict::skip, "the bytes of an output are not as many as its shape asks for");
+      set(Status::skip, "", Verdict::skip, "an output does not have as many bytes as its shape requires");
     } else if (is_float8(device.dtype) || is_float8(reference.dtype)) {
       // NumPy has no such type, and the tool ends there.
       judgement_.failure = "Got unsupported ScalarType " + std::string(float8_word(device.dtype));
@@ -513,8 +513,8 @@ class OutputJudge {
           !(std::fabs(*reference_zeros - *device_zeros) < limits_.dropout_zeros)) {
         judgement_.status = Status::error;
         row.verdict = Verdict::error;
-        row.reason = fmt::format("{:.3g} % of the elements are zero in place of {:.3g} %",
-                                 100 * *device_zeros, 100 * *reference_zeros);
+        row.reason = fmt::format("{:.3g} % of the elements are zero instead of {:.3g} %", 100 * *device_zeros,
+                                 100 * *reference_zeros);
       }
     }
     add(std::move(row));

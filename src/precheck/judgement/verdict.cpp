@@ -61,18 +61,17 @@ OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& devi
                            const Standards& standards, const CallTraits& traits) {
   const TypeLimits& limits = standards.type(device.dtype);
   if (figures.nonfinite_unequal != 0) {
-    return {
-        Verdict::error,
-        fmt::format(
-            "{} of {} elements are NaN or infinite on one side, or of unlike sign; the first is {}: {} in "
-            "place of {}",
-            human_count(figures.nonfinite_unequal), human_count(figures.count),
-            float_place(figures.nonfinite_unequal_at, device), shown(figures.nonfinite_device_at),
-            shown(figures.nonfinite_reference_at))};
+    return {Verdict::error,
+            fmt::format(
+                "{} of {} elements are NaN or infinite on one side, or differ in sign; the first is {}: {} "
+                "instead of {}",
+                human_count(figures.nonfinite_unequal), human_count(figures.count),
+                float_place(figures.nonfinite_unequal_at, device), shown(figures.nonfinite_device_at),
+                shown(figures.nonfinite_reference_at))};
   }
   OutputVerdict opinion;
   const auto largest = [&](std::optional<double> limit) {
-    return fmt::format("{} is off by {} units in the last place of {}{}: {} in place of {}",
+    return fmt::format("{} is off by {} units in the last place of {}{}: {} instead of {}",
                        float_place(figures.max_units_at, device), shown(figures.max_units),
                        tensor::info(device.dtype).name, limit ? ", above " + shown(*limit) : std::string(),
                        shown(figures.device_at), shown(figures.reference_at));
@@ -98,7 +97,7 @@ OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& devi
   if (opinion.verdict == Verdict::error && traits.input_scale > 0 && traits.input_scale < kMask &&
       figures.max_absolute <= limits.units_warning * unit_at(summed_in, traits.input_scale)) {
     opinion.verdict = Verdict::warning;
-    opinion.reason += "; no more than a rounding of the inputs";
+    opinion.reason += "; no more than rounding of the inputs explains";
   }
   return opinion;
 }
@@ -107,7 +106,7 @@ OutputVerdict judge_integers(const IntegerFigures& figures, const TensorOutput& 
                              bool may_differ_by_one) {
   if (figures.unequal == 0) return {};
   const std::string what =
-      fmt::format("{} of {} elements differ, by {} at most; the first is {}: {} in place of {}",
+      fmt::format("{} of {} elements differ, by at most {}; the first is {}: {} instead of {}",
                   human_count(figures.unequal), human_count(figures.count), figures.largest,
                   place_of(figures.first_unequal, device.shape), figures.device_at, figures.reference_at);
   if (may_differ_by_one && figures.largest <= 1) return {Verdict::pass, what};

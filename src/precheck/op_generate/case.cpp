@@ -50,7 +50,7 @@ void check_case_name(const std::string& name) {
   });
   if (name.empty() || !plain || name.front() == '.')
     throw UsageError(
-        fmt::format("'{}' is no name of an operation, such as Functional.softmax.0", display(name)));
+        fmt::format("'{}' is not the name of an operation, such as Functional.softmax.0", display(name)));
   if (name.size() > kMaxCaseName)
     throw UsageError(fmt::format("the name of the operation has more than {} characters", kMaxCaseName));
 }
@@ -66,7 +66,7 @@ std::shared_ptr<const ByteSource> extracted_dump(const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   Entry entry;
   dump::read_json(text, entry, path);
-  if (!entry.is(0, dump::NodeKind::object)) throw FormatError(path, "it is no JSON object");
+  if (!entry.is(0, dump::NodeKind::object)) throw FormatError(path, "it is not a JSON object");
   const Entry::Index data = entry.find(0, "data");
   const bool whole = entry.is(data, dump::NodeKind::object);
   return memory_source(
@@ -80,7 +80,7 @@ CaseSource open_case_source(const CaseRequest& request) {
   source.json = extracted ? extracted_dump(path) : open_file(path);
   const fs::path folder = fs::path(path).parent_path();
   source.plan = plan_calls(*source.json, folder.empty() ? "." : folder.string(), {}, false, {});
-  if (!source.plan.has_data) throw FormatError(path, "it has no member 'data': it is no dump.json");
+  if (!source.plan.has_data) throw FormatError(path, "it has no member 'data', so it is not a dump.json");
   if (!source.plan.framework.empty() && source.plan.framework != "pytorch")
     throw FormatError(path, fmt::format("it is a dump of '{}': only operations of PyTorch are called again",
                                         display(source.plan.framework)));
@@ -96,7 +96,7 @@ const PlannedCall& find_call(const CaseSource& source, const std::string& api) {
   }
   const std::string_view best = nearest_of(names, api, 4);
   throw FormatError(source.json->name(),
-                    fmt::format("there is no operation '{}'{}", display(api),
+                    fmt::format("no operation '{}'{}", display(api),
                                 best.empty() ? "" : fmt::format("; did you mean '{}'?", display(best))));
 }
 
@@ -193,7 +193,7 @@ WrittenCase write_case(const CaseRequest& wanted, const std::string& output) {
     throw FormatError(source.json->name(), fmt::format("{}: {}", call.name, reason));
   };
   if (!call.skip.empty()) refuse(call.skip);
-  if (wanted.needs_backward && !call.backward) refuse("there is no backward of it");
+  if (wanted.needs_backward && !call.backward) refuse("it has no backward");
   Entry forward;
   Entry backward;
   dump::read_entry_at(*source.json, call.forward.offset, call.forward.size, forward, call.name);
@@ -225,7 +225,7 @@ WrittenCase write_case(const CaseRequest& wanted, const std::string& output) {
   if (!wanted.extract.empty() && !wanted.dump_json.empty()) {
     std::error_code error;
     if (fs::equivalent(wanted.extract, wanted.dump_json, error))
-      throw UsageError("extract_api_path is the dump itself: it would be replaced");
+      throw UsageError("extract_api_path is the dump itself, which would be overwritten");
     write_text(wanted.extract, entries);
   }
   guard.keep();

@@ -25,18 +25,18 @@ class OpGenerateCommand final : public Command {
  public:
   std::string_view name() const override { return "op_generate"; }
   std::string_view summary() const override {
-    return "Write one operation of a dump as a case that runs by itself";
+    return "Write one operation of a dump as a self-contained test case";
   }
 
   void declare(OptionList& options) override {
     Option dump = options.add("-api_info,--api_info_file=FILE", dump_json_, "dump.json of one rank");
     Option api = options.add("--api=NAME", api_, "The operation: Functional.softmax.0")
-                     .details("The name has the number of the call.");
-    options.add("-o,--api_output_path=DIR", output_, "Where the case's folder is made")
+                     .details("The name includes the number of the call.");
+    options.add("-o,--api_output_path=DIR", output_, "Where to create the folder of the case")
         .details("It is created where missing.");
     const Option config = options
                               .add("-i,--config_input=FILE", config_,
-                                   "Configuration of releases 8.x, in place of all other options but -o")
+                                   "Configuration of releases 8.x; replaces all options but -o")
                               .details(
                                   "Its keys are `dump_json_path`, `api_name`, `propagation`, `data_mode`, "
                                   "`random_seed`, `iter_times` and `extract_api_path`, where the entries of "
@@ -46,16 +46,16 @@ class OpGenerateCommand final : public Command {
     api.required(config);
     options
         .add("--propagation", propagation_,
-             "forward, backward (with it), or recorded: backward if there is one")
+             "forward, backward (includes forward), or recorded: with backward if there is one")
         .details("`backward` is refused where the dump has none.")
         .one_of({"recorded", "forward", "backward"});
     options.add("--data", data_,
                 {{"auto", CaseData::automatic}, {"real", CaseData::real}, {"random", CaseData::random}},
-                "real: dumped tensors; random: made of their ranges; auto: whatever there is");
-    seed_option_ = options.add("--seed=N", seed_, "Of random data; without it each operation has its own")
-                       .details("It is made from the operation's name.")
+                "real: dumped tensors; random: data from recorded ranges; auto: what the dump has");
+    seed_option_ = options.add("--seed=N", seed_, "Seed of random data; default: one per operation")
+                       .details("The default comes from the name of the operation.")
                        .in_range(0, UINT32_MAX);
-    options.add("--iterations=N", iterations_, "How often the script calls the operation, 1 to 1000")
+    options.add("--iterations=N", iterations_, "Number of calls by the script, 1 to 1000")
         .details("Results that differ between calls are a warning.")
         .in_range(1, kMostIterations);
   }
@@ -69,7 +69,7 @@ class OpGenerateCommand final : public Command {
     log_info(fmt::format("{}: {}, {}{}\n  written: {}\n  to run it: python3 {}/run.py", request.api,
                          written.backward ? "forward and backward" : "forward",
                          counted(written.tensors, "tensor", "tensors"),
-                         written.synthetic ? ", made of recorded ranges" : "", display(written.folder),
+                         written.synthetic ? ", made from recorded ranges" : "", display(written.folder),
                          display(written.folder)));
     return Outcome::clean;
   }

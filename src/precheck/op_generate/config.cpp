@@ -30,7 +30,7 @@ class CaseConfig {
   std::string text(std::string_view key) const {
     const Entry::Index node = entry_.find(0, key);
     if (node == Entry::kNone || entry_.is(node, NodeKind::null)) return {};
-    if (!entry_.is(node, NodeKind::string)) fail(key, "must be a text");
+    if (!entry_.is(node, NodeKind::string)) fail(key, "must be text");
     return std::string(entry_.text(node));
   }
 
@@ -47,7 +47,7 @@ class CaseConfig {
   std::string choice(std::string_view key, std::array<std::string_view, 2> choices) const {
     const std::string value = text(key);
     if (!value.empty() && std::find(choices.begin(), choices.end(), value) == choices.end())
-      fail(key, fmt::format("'{}' is neither {} nor {}", display(value), choices[0], choices[1]));
+      fail(key, fmt::format("'{}' must be {} or {}", display(value), choices[0], choices[1]));
     return value;
   }
 
@@ -66,13 +66,13 @@ CaseRequest read_case_config(const std::string& path) {
   const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxCaseConfig);
   Entry entry;
   dump::read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, entry, path);
-  if (!entry.is(0, NodeKind::object)) throw FormatError(path, "it is no JSON object");
+  if (!entry.is(0, NodeKind::object)) throw FormatError(path, "it is not a JSON object");
   const CaseConfig config(path, entry);
   CaseRequest request;
   request.dump_json = config.text("dump_json_path");
   request.extract = config.text("extract_api_path");
   request.api = config.text("api_name");
-  if (request.api.empty()) config.fail("api_name", "is missing: which operation is wanted?");
+  if (request.api.empty()) config.fail("api_name", "is missing: it names the operation");
   if (request.dump_json.empty() && request.extract.empty())
     config.fail("dump_json_path", "is missing, and so is extract_api_path");
   request.backward = config.choice("propagation", {"forward", "backward"}) == "backward";

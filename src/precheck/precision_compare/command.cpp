@@ -27,20 +27,19 @@ class PrecisionCommand final : public Command {
  public:
   std::string_view name() const override { return "api_precision_compare"; }
   std::string_view summary() const override {
-    return "Judge the pre-checks of one device by those of another";
+    return "Compare the pre-check results of two devices, row by row";
   }
 
   void declare(OptionList& options) override {
-    options
-        .add("-npu,--npu_csv_path=FILE", device_, "Details file of acc_check, of the device that is judged")
+    options.add("-npu,--npu_csv_path=FILE", device_, "acc_check details file of the device to judge")
         .required();
-    options.add("-gpu,--gpu_csv_path=FILE", other_, "The same of the device that it is measured by")
+    options.add("-gpu,--gpu_csv_path=FILE", other_, "acc_check details file of the device to judge it by")
         .required();
     options.add("-o,--out_path=DIR", output_, "Folder for the results")
         .details("It is created where missing.");
     options
         .add("--release", release_,
-             "Whose choice of criteria: 8, 26, or auto, each row by the columns that are filled")
+             "Release whose criteria apply: 8, 26, or auto (each row by its filled columns)")
         .details(
             "`8` chooses the criterion of an output as releases 8.x do, by lists of operations; `26` as "
             "releases 26.x do, with the benchmark criterion for all floating types.")
@@ -51,16 +50,16 @@ class PrecisionCommand final : public Command {
     options.add_fail_on(fail_on_, {"error", "skip", "never"})
         .details(
             "`skip` also counts what was not judged.\n"
-            "Where nothing passed, the status is 1 with either of them.");
+            "If nothing passed, the status is 1 with either of them.");
     options
         .add_flag("--python-rules", python_rules_,
-                  "The answer of the Python tool, mistakes included: 26.x unless --release says 8")
+                  "Answer as the Python tool does, mistakes included: 26.x unless --release is 8")
         .details(
             "Both files are byte for byte those of the Python tool: blank figures may pass, and a repeated "
             "name ends the work.")
         .excludes({english});
     options
-        .add("--standards=FILE", standards_, "YAML file with lists and limits in place of the built-in ones")
+        .add("--standards=FILE", standards_, "YAML file with lists and limits to replace the built-in ones")
         .details("Its keys replace the built-in ones; the others stay.");
   }
 
@@ -133,7 +132,7 @@ class PrecisionCommand final : public Command {
                                errors == 0 ? report::Severity::none : report::Severity::error, color);
     text += fmt::format(", {} SKIP", human_count(skips));
     if (result.without_partner != 0) {
-      text += fmt::format("; {} {} without partner", human_count(result.without_partner),
+      text += fmt::format("; {} {} unmatched", human_count(result.without_partner),
                           result.without_partner == 1 ? "output" : "outputs");
     }
     text += worst;

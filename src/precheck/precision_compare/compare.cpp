@@ -139,7 +139,7 @@ class PrecisionComparison {
   bool take(const DetailsRow& row) {
     const auto name = parse_output_name(row.name, traits_);
     if (!name) {
-      at_once(skipped(row, "The API name " + row.name + " is invalid.", "the name is none of an output"));
+      at_once(skipped(row, "The API name " + row.name + " is invalid.", "not the name of an output"));
       return true;
     }
     const RowsByName::Found found = other_names_.find(row.name);
@@ -149,7 +149,7 @@ class PrecisionComparison {
         return true;
       }
       ++result_.without_partner;
-      add(*name, row, skipped(row, "", "the other device's file has no such output"), false);
+      add(*name, row, skipped(row, "", "missing from the other device's file"), false);
       return true;
     }
     if (found.count > 1 && traits_.stops_at_duplicate) {
@@ -159,16 +159,15 @@ class PrecisionComparison {
     const std::size_t own = own_names_.find(row.name).count;
     if (!traits_.stops_at_duplicate && (own > 1 || found.count > 1)) {
       add(*name, row,
-          skipped(row, "", fmt::format("{} rows of this name, {} of the other device", own, found.count)),
+          skipped(row, "",
+                  fmt::format("{} rows with this name, but {} of the other device", own, found.count)),
           false);
       return true;
     }
     const bool no_type = trimmed(row.dtype).empty();
     const bool empty = traits_.by_neighbours ? row.shape == "(0,)" : has_no_elements(row.shape);
     if (no_type || empty || is_unjudged_type(row.dtype)) {
-      const char* reason = no_type ? "there was nothing to judge"
-                           : empty ? "no elements"
-                                   : "a type that is not judged";
+      const char* reason = no_type ? "nothing to judge" : empty ? "no elements" : "its type is not judged";
       add(*name, row, skipped(row, row.message, reason), no_type || empty);
       return true;
     }
@@ -217,7 +216,7 @@ class PrecisionComparison {
     for (const DetailsRow& row : other_.rows) {
       if (own_names_.find(row.name).count != 0) continue;
       ++result_.without_partner;
-      PairRow lone = skipped(row, "", "only the other device's file has this output");
+      PairRow lone = skipped(row, "", "only in the other device's file");
       const auto name = parse_output_name(row.name, traits_);
       if (name) {
         add(*name, row, std::move(lone), false);

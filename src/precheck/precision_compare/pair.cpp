@@ -78,7 +78,7 @@ class PairJudge {
   PairRow judge() {
     try {
       const std::vector<Criterion> criteria = chosen();
-      if (criteria.empty()) skip("no column that a criterion needs is filled");
+      if (criteria.empty()) skip("no column needed by a criterion is filled");
       for (const Criterion criterion : criteria) {
         judge(criterion);
         row_.algorithm += (row_.algorithm.empty() ? "" : " + ") + std::string(algorithm(criterion));
@@ -197,7 +197,7 @@ class PairJudge {
         return std::nullopt;
       case FigureField::Kind::text:
         if (by_python()) throw BrokenFigure{"ERROR: Input data cannot be converted to float"};
-        skip(fmt::format("{}{} is no number", english_column_of(figure), side));
+        skip(fmt::format("{}{} is not a number", english_column_of(figure), side));
         return std::nullopt;
       case FigureField::Kind::number:
         break;
@@ -215,7 +215,7 @@ class PairJudge {
     const std::string column(column_of(figure));
     if (!are_alike(device, other)) {
       row_.message += column + "inf或nan不一致\n";
-      note(fmt::format("{} is {}, {} of the other device", english_column_of(figure),
+      note(fmt::format("{} is {}, but {} on the other device", english_column_of(figure),
                        short_number(device, kReasonDigits), short_number(other, kReasonDigits)));
       return Status::error;
     }

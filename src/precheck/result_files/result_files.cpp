@@ -91,7 +91,7 @@ bool has_our_columns(const std::string& path, const std::vector<std::string>& co
   rows.next(fields);
   if (fields == columns) return false;
   if (fields == with(columns, ours, true)) return true;
-  throw FormatError(display(path), "its columns are not those of a pre-check");
+  throw FormatError(display(path), "it does not have the columns of a pre-check");
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ ResultFiles ResultFiles::resume(const std::string& result, ResultStyle style) {
       name.find_first_not_of("0123456789", kResultStem.size()) == kResultStem.size() + kTimeDigits;
   if (!is_named) {
     throw UsageError("When continue acc_check, please do not modify the result csv name: '" + display(name) +
-                     "' is not accuracy_checking_result_ with 14 digits");
+                     "' is not accuracy_checking_result_ and 14 digits");
   }
   ResultFiles files;
   files.time_ = name.substr(kResultStem.size(), kTimeDigits);
@@ -189,7 +189,7 @@ ResultFiles ResultFiles::resume(const std::string& result, ResultStyle style) {
   files.details_.open(false);
   style.ours = has_our_columns(files.result_.path, kResultColumns, kOurResultColumns);
   if (style.ours != has_our_columns(files.details_.path, kDetailsColumns, kOurDetailsColumns))
-    throw FormatError(display(files.details_.path), "its columns do not fit those of the result file");
+    throw FormatError(display(files.details_.path), "its columns do not match those of the result file");
   files.style_ = style;
 
   bool is_header = true;

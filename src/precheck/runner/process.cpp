@@ -129,7 +129,7 @@ class SpawnActions {
 
 std::string signal_text(int number) {
   const char* name = sigabbrev_np(number);
-  const std::string_view why = number == SIGKILL ? ", as the system ends processes when memory ends" : "";
+  const std::string_view why = number == SIGKILL ? ", as when the system runs out of memory" : "";
   return name == nullptr ? fmt::format("died of signal {}", number)
                          : fmt::format("died of signal {} (SIG{}){}", number, name, why);
 }
@@ -232,7 +232,7 @@ std::string RunnerProcess::receive(std::chrono::milliseconds limit) {
       return line;
     }
     searched = buffer_.size();
-    if (buffer_.size() > kMaxAnswer) throw RunnerLost("floods: its answer has no end");
+    if (buffer_.size() > kMaxAnswer) throw RunnerLost("sends an answer without end");
     wait(false, end, limit);
     std::array<char, 65536> piece;
     const ssize_t got = ::read(answers_, piece.data(), piece.size());
@@ -257,7 +257,7 @@ std::string RunnerProcess::fate() {
     ended = ::waitpid(process_, &status, WNOHANG);
     if (ended == 0) ::poll(nullptr, 0, kLook);
   }
-  if (ended != process_) return "does not answer any more";
+  if (ended != process_) return "no longer answers";
   ::kill(-process_, SIGKILL);
   process_ = -1;
   if (WIFSIGNALED(status)) return signal_text(WTERMSIG(status));

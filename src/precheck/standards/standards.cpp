@@ -85,7 +85,7 @@ class StandardsReader {
       } else if (key->text == "limits") {
         read_numbers(*value, places(standards_.limits_), key->text);
       } else {
-        file_.fail(*key, "there is no rule '" + display(key->text) + "'");
+        file_.fail(*key, "unknown rule '" + display(key->text) + "'");
       }
     }
   }
@@ -129,7 +129,7 @@ class StandardsReader {
         if (known == name->text) place = where;
       }
       if (place == nullptr)
-        file_.fail(*name, display(key) + ": there is no number '" + display(name->text) + "'");
+        file_.fail(*name, display(key) + ": unknown number '" + display(name->text) + "'");
       const auto number = value->is_text() ? parse_power(value->text) : std::nullopt;
       if (!number || !std::isfinite(*number) || *number < 0)
         file_.fail(*value, display(name->text) + " must be a number that is not negative");
@@ -144,7 +144,7 @@ class StandardsReader {
       if (level->text == "level_0") number = 0;
       if (level->text == "level_1") number = 1;
       if (level->text == "level_2") number = 2;
-      if (number == standards_.ratios_.size()) file_.fail(*level, "levels are level_0, level_1, level_2");
+      if (number == standards_.ratios_.size()) file_.fail(*level, "the levels are level_0, level_1, level_2");
       read_numbers(*value, places(standards_.ratios_[number]), level->text);
     }
   }
@@ -153,7 +153,7 @@ class StandardsReader {
     require_map(node, "types");
     for (const auto& [name, value] : file_.members(node)) {
       if (name->text != "other" && !tensor::dtype_from_torch(name->text))
-        file_.fail(*name, "there is no type '" + display(name->text) + "'");
+        file_.fail(*name, "unknown type '" + display(name->text) + "'");
       // A type that is new begins with the numbers of all others.
       const auto place = standards_.types_.try_emplace(name->text, standards_.types_["other"]).first;
       read_numbers(*value, places(place->second), name->text);

@@ -83,7 +83,7 @@ TEST_CASE("the ranks of a step, whatever their folders are called") {
   CHECK_THROWS_WITH_AS(resolve_input(scratch / "p", {}), doctest::Contains("several proc folders"),
                        FormatError);
   scratch.rank("s/rank0010", {});
-  CHECK_THROWS_WITH_AS(resolve_input(scratch / "s", {}), doctest::Contains("two folders of one rank"),
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "s", {}), doctest::Contains("two folders for the same rank"),
                        FormatError);
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("task nan_check: what the device raised is an anomaly, and what is not
   CHECK(analysis.anomaly());
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0] ==
-        "rank 1: of 1 of 2 entries the dump does not tell whether they raised NaN or Inf (is_nan)");
+        "rank 1: for 1 of 2 entries the dump does not record whether they raised NaN or Inf (is_nan)");
   const std::string answer = render_answer(analysis, default_rules(), {});
   CHECK(answer.find("raised NaN or Inf on the device") != std::string::npos);
   CHECK(answer.find("2 of 3 entries of rank 0 raised NaN or Inf") != std::string::npos);
@@ -244,10 +244,10 @@ TEST_CASE("the answer for people") {
       R"({"0": [["Module.fc.Linear.forward.0"], ["File /x/site-packages/torch/nn/m.py, line 9, in call, \n y",
                  "File /home/u/train.py, line 12, in step, \n z = fc_x"]]})");
   CHECK(render_answer(run(scratch / "s"), default_rules(), {}) ==
-        "rank 0: Module.fc.Linear.forward.0 made NaN of clean inputs, before communication\n"
+        "rank 0: Module.fc.Linear.forward.0 made NaN from clean inputs, before communication\n"
         "  input     float32[2] min -1.0 max 1.0; scale=2\n"
         "  output    float32[2] min nan max nan\n"
-        "  parameter weight: bad already, the fault is earlier (the optimizer's step?)\n"
+        "  parameter weight: already bad; the fault is earlier (the optimizer's step?)\n"
         "  module    Module.net.Net.forward.0\n"
         "  at        /home/u/train.py, line 12, in step: z = fc_x\n"
         "  spread    1 of 1 entries of rank 0 hold NaN or Inf\n");

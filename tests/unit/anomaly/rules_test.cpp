@@ -82,7 +82,7 @@ TEST_CASE("a file replaces what it names and nothing else") {
 TEST_CASE("a file that holds no rules is refused with its line") {
   CHECK_THROWS_WITH_AS(with("norm_jump_above: much\n"),
                        doctest::Contains("line 1: norm_jump_above must be a number"), FormatError);
-  CHECK_THROWS_WITH_AS(with("\nunheard_of: 1\n"), doctest::Contains("line 2: there is no rule 'unheard_of'"),
+  CHECK_THROWS_WITH_AS(with("\nunheard_of: 1\n"), doctest::Contains("line 2: unknown rule 'unheard_of'"),
                        FormatError);
   CHECK_THROWS_WITH_AS(with("never_blamed: Torch.empty\n"), doctest::Contains("must be a list"), FormatError);
   CHECK_THROWS_WITH_AS(with("expected_bad: {a.b: {sideways: [1]}}\n"),

@@ -159,7 +159,7 @@ TEST_CASE("an index that does not fit its files") {
                 R"({"weight_map": {"w": "a.safetensors", "gone": "a.safetensors"}})");
   const Checkpoint checkpoint = load(scratch.path(), {});
   CHECK(find(checkpoint, "w").problem.empty());
-  CHECK(find(checkpoint, "gone").problem.find("although the index says so") != std::string::npos);
+  CHECK(find(checkpoint, "gone").problem.find("although the index places it here") != std::string::npos);
   for (const char* text :
        {"", "[]", "{}", R"({"weight_map": 3})", R"({"weight_map": {"w": 3}})", "{\"weight_map\": {"}) {
     scratch.write("model.safetensors.index.json", text);
@@ -254,11 +254,11 @@ TEST_CASE("metadata that claims any number of layers costs nothing") {
 TEST_CASE("folders that are no checkpoint, or half of one") {
   const Scratch scratch;
   CHECK_COMPLAINS(scratch.path("missing"), "No such file or directory");
-  CHECK_COMPLAINS(scratch.path(), "no checkpoint in it");
+  CHECK_COMPLAINS(scratch.path(), "no checkpoint here");
   scratch.write("latest_checkpointed_iteration.txt", "7\n");
   CHECK_COMPLAINS(scratch.path(), "iter_0000007: not found");
   scratch.write("latest_checkpointed_iteration.txt", "../../etc");
-  CHECK_COMPLAINS(scratch.path(), "neither a number nor 'release'");
+  CHECK_COMPLAINS(scratch.path(), "must be a number or 'release'");
   scratch.write("latest_checkpointed_iteration.txt", std::string(5000, '7'));
   CHECK_COMPLAINS(scratch.path(), "latest_checkpointed_iteration.txt: ");
   fs::remove(scratch.path("latest_checkpointed_iteration.txt"));
@@ -268,12 +268,12 @@ TEST_CASE("folders that are no checkpoint, or half of one") {
   CHECK_COMPLAINS(scratch.path(), "is not the name of a rank");
   fs::remove_all(scratch.path("mp_rank_00_x"));
   scratch.write("mp_rank_00_001/model_optim_rng.pt", "");
-  CHECK_COMPLAINS(scratch.path(), "do not belong to one layout");
+  CHECK_COMPLAINS(scratch.path(), "do not belong to the same layout");
   fs::remove_all(scratch.path("mp_rank_00_001"));
   fs::remove_all(scratch.path("mp_rank_00"));
   scratch.write("a.pt", "");
   scratch.write("b.pt", "");
-  CHECK_COMPLAINS(scratch.path(), "which of a.pt, b.pt, … is meant?");
+  CHECK_COMPLAINS(scratch.path(), "several checkpoints here: name one of a.pt, b.pt, …");
 }
 
 TEST_CASE("a rank that is not there is an error, or its parameters are marked") {

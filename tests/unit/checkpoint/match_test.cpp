@@ -132,7 +132,7 @@ TEST_CASE("maps of users, and what is wrong with them") {
   const NameMap mine = map("- {to: 'new.{n}.w', from: 'old.block{n}.w'}\n- {to: 'b.{n}', from: 'a.{n}.x'}\n");
   const Pairing pairing = pair_up(checkpoint({"a.7.x", "c"}), checkpoint({"b.7", "c"}), mine);
   CHECK(pair_names(pairing) == Names{"b.7", "c"});
-  CHECK(complaint("{}").find("a name map is a list of rules") != std::string::npos);
+  CHECK(complaint("{}").find("a name map must be a list of rules") != std::string::npos);
   CHECK(complaint("- {to: a}").find("line 1: a rule needs 'to' and 'from'") != std::string::npos);
   CHECK(complaint("- {to: a, from: [b, c]}").find("need a 'join'") != std::string::npos);
   CHECK(complaint("- {to: a, from: [b, c], join: query_groups}").find("takes queries, keys and values") !=

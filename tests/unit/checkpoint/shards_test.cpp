@@ -51,13 +51,13 @@ TEST_CASE("a part that comes twice is a copy of the first") {
 }
 
 TEST_CASE("what does not make a whole is told") {
-  CHECK(joined_of({shard({1}, {1}, {1})}).problem == "1 of its 2 elements are in none of the files");
+  CHECK(joined_of({shard({1}, {1}, {1})}).problem == "none of the files has 1 of its 2 elements");
   CHECK(joined_of({shard({0}, {1}, {1}, Shape{3}), shard({1}, {1}, {1}, Shape{4})}).problem ==
-        "file and file speak of different shapes");
+        "file and file give different shapes");
   CHECK(joined_of({shard({0}, {1}, {1}), shard({0, 0}, {1, 1}, {1})}).problem ==
-        "file: its part has another number of dimensions");
+        "file: its part has a different number of dimensions");
   CHECK(joined_of({shard({std::numeric_limits<std::int64_t>::max()}, {1}, {1})}).problem ==
-        "file: a part of it lies outside of it");
+        "file: one of its parts lies outside it");
   Shard other{in_memory(DType::int32, {1}, std::vector<std::int32_t>{1}), {1}, {}, "file", ""};
   CHECK(joined_of({shard({0}, {1}, {1}), other}).problem == "its parts have the types float32 and int32");
 }

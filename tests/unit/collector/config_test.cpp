@@ -77,8 +77,8 @@ TEST_CASE("config: steps and ranks") {
   CHECK(parsed(with(R"("rank": ["0-2"])")).ranks == Numbers{0, 1, 2});
   CHECK(parsed(with(R"("step": [1000000])")).steps == Numbers{1'000'000});
   CHECK(parsed(with(R"("step": null, "rank": [])")).steps.empty());
-  CHECK(complaint(with(R"("step": [1000001])")) == "c.json: step: must be within 0 and 1000000");
-  CHECK(complaint(with(R"("step": [-1])")) == "c.json: step: must be within 0 and 1000000");
+  CHECK(complaint(with(R"("step": [1000001])")) == "c.json: step: must be from 0 to 1000000");
+  CHECK(complaint(with(R"("step": [-1])")) == "c.json: step: must be from 0 to 1000000");
   CHECK(complaint(with(R"("step": [true])")) == "c.json: step: must be an integer");
   CHECK(complaint(with(R"("step": [1.5])")) == "c.json: step: must be an integer");
   CHECK(complaint(with(R"("rank": 3)")) ==
@@ -86,22 +86,23 @@ TEST_CASE("config: steps and ranks") {
   CHECK(complaint(with(R"("step": ["4-2"])")) == "c.json: step: the range \"4-2\" runs backwards");
   for (const char* wrong : {"", "-", "1-", "-1", "1-2-3", "a", " 1", "99999999999"}) {
     CAPTURE(wrong);
-    CHECK(complaint(with(R"("step": [")" + std::string(wrong) + "\"]")).find("is neither a number") !=
-          std::string::npos);
+    CHECK(complaint(with(R"("step": [")" + std::string(wrong) + "\"]"))
+              .find("must be a number from 0 to 1000000") != std::string::npos);
   }
   CHECK(complaint(with(R"("step": ["0-1000000"])")) == "c.json: step: has too many elements");
 }
 
 TEST_CASE("config: unknown words") {
-  CHECK(complaint(with(R"("task": "stat")")) ==
-        "c.json: task: \"stat\" is not one of statistics, tensor, structure, overflow_check, free_benchmark, "
-        "grad_probe");
-  CHECK(complaint(with(R"("level": "l1")")) == "c.json: level: \"l1\" is not one of L0, L1, mix, debug");
+  CHECK(
+      complaint(with(R"("task": "stat")")) ==
+      "c.json: task: \"stat\" must be one of statistics, tensor, structure, overflow_check, free_benchmark, "
+      "grad_probe");
+  CHECK(complaint(with(R"("level": "l1")")) == "c.json: level: \"l1\" must be one of L0, L1, mix, debug");
   CHECK(complaint(with(R"("level": 1)")) == "c.json: level: must be one of L0, L1, mix, debug");
-  CHECK(complaint(with(R"("precision": "mid")")) == "c.json: precision: \"mid\" is not one of low, high");
+  CHECK(complaint(with(R"("precision": "mid")")) == "c.json: precision: \"mid\" must be one of low, high");
   CHECK(complaint(with(R"("precision": null)")) == "c.json: precision: must be one of low, high");
   CHECK(complaint(with(R"("risk_level": "LOW")")) ==
-        "c.json: risk_level: \"LOW\" is not one of ALL, CORE, FOCUS");
+        "c.json: risk_level: \"LOW\" must be one of ALL, CORE, FOCUS");
   CHECK(parsed(with(R"("risk_level": null)")).risk_level == RiskLevel::all);
   CHECK(complaint(with(R"("extra_info": 1)")) == "c.json: extra_info: must be true or false");
   CHECK_FALSE(parsed(with(R"("hard_links": false)")).hard_links);
@@ -115,7 +116,7 @@ TEST_CASE("config: unknown words") {
         "c.json: write_buffer_mb: must be a whole number from 0 to 1000000");
   CHECK(complaint(with(R"("dump_enable": "yes")")) == "c.json: dump_enable: must be true or false");
   CHECK(complaint(with(R"("statistics": {"summary_mode": "sha"})")) ==
-        "c.json: statistics: summary_mode: \"sha\" is not one of statistics, md5, xor");
+        "c.json: statistics: summary_mode: \"sha\" must be one of statistics, md5, xor");
   CHECK(complaint(with(R"("statistics": null)")) == "c.json: statistics: must be an object");
 }
 
@@ -192,7 +193,7 @@ TEST_CASE("config: keys that exclude each other") {
         std::string::npos);
   CHECK(complaint(with(R"("async_dump": true, "task": "tensor", "tensor": {"list": ["a"]})")) == "accepted");
   CHECK(complaint(with(R"("async_dump": true, "statistics": {"summary_mode": "md5"})")) ==
-        "c.json: async_dump: cannot be had with summary_mode md5: set summary_mode to statistics, or "
+        "c.json: async_dump: cannot be combined with summary_mode md5: set summary_mode to statistics, or "
         "async_dump to "
         "false");
   CHECK(complaint(with(R"("task": "tensor", "tensor": {"bench_path": "b"})")) ==
@@ -217,12 +218,14 @@ TEST_CASE("config: keys without effect are told, with the nearest one that has s
         Lines{"c.json: statistics: \"sumary_mode\" is not a key and has no effect: did you mean "
               "\"summary_mode\"?",
               "c.json: statistics: \"zzzz\" is not a key and has no effect"});
-  CHECK(told(R"("statistics": {"device": "host", "level": "L0", "overflow_nums": 3})") ==
-        Lines{"c.json: statistics: \"device\" has no effect: statistics are computed where a tensor lies",
-              "c.json: statistics: \"level\" has no effect here: it stands beside the section, not in it",
-              "c.json: statistics: \"overflow_nums\" has no effect: it is for task overflow_check"});
+  CHECK(
+      told(R"("statistics": {"device": "host", "level": "L0", "overflow_nums": 3})") ==
+      Lines{
+          "c.json: statistics: \"device\" has no effect: statistics are computed on the device of the tensor",
+          "c.json: statistics: \"level\" has no effect here: it belongs beside the section, not in it",
+          "c.json: statistics: \"overflow_nums\" has no effect: it is for task overflow_check"});
   CHECK(told(R"("task": "tensor", "scope": [], "tensor": {"file_format": "npy", "diff_nums": 2})") ==
-        Lines{"c.json: \"scope\" has no effect here: it belongs into the section \"tensor\"",
+        Lines{"c.json: \"scope\" has no effect here: it belongs in the section \"tensor\"",
               "c.json: tensor: \"file_format\" has no effect: tensors are saved as .pt by PyTorch's front "
               "end and as "
               ".npy by MindSpore's",
@@ -237,10 +240,10 @@ TEST_CASE("config: keys without effect are told, with the nearest one that has s
 TEST_CASE("config: hostile files") {
   CHECK(complaint("").starts_with("c.json: not valid JSON: line 1, column 1: "));
   CHECK(complaint("[]") == "c.json: must hold an object");
-  CHECK(complaint("{}") == "c.json: dump_path: is missing: where shall the dump go?");
+  CHECK(complaint("{}") == "c.json: dump_path: is missing: it names the folder of the dump");
   CHECK(complaint(R"({"dump_path": 3})") == "c.json: dump_path: must be a string");
   CHECK(complaint(with(R"("x": )" + std::string(100'000, '[') + std::string(100'000, ']'))) ==
-        "c.json: nested deeper than any configuration");
+        "c.json: nested too deeply");
   CHECK(complaint(with(R"("step": [18446744073709551615])")) == "c.json: step: is too large");
   CHECK_THROWS_WITH_AS(read_config("config.yaml", {}),
                        "config.yaml: the configuration's name must end in .json", IoError);
@@ -271,15 +274,16 @@ TEST_CASE("config: task free_benchmark") {
   CHECK(odd.warnings[1] == "task free_benchmark calls operations again: level L1 is used instead of mix");
 
   const auto wrong = [&](const std::string& members) { return complaint(section(members)); };
-  CHECK(wrong(R"("pert_mode": "bogus")") ==
-        "c.json: free_benchmark: pert_mode: \"bogus\" is not one of improve_precision, add_noise, bit_noise, "
-        "change_value, no_change, to_cpu");
+  CHECK(
+      wrong(R"("pert_mode": "bogus")") ==
+      "c.json: free_benchmark: pert_mode: \"bogus\" must be one of improve_precision, add_noise, bit_noise, "
+      "change_value, no_change, to_cpu");
   CHECK(wrong(R"("pert_mode": 3)").find("pert_mode: must be one of improve_precision, add_noise") !=
         std::string::npos);
   CHECK(wrong(R"("pert_mode": "to_cpu")").find("fuzz_device: must be \"cpu\"") != std::string::npos);
   CHECK(wrong(R"("fuzz_device": "cpu")").find("fuzz_device: \"cpu\" is for") != std::string::npos);
   CHECK(wrong(R"("fuzz_level": "L2")").find("fuzz_level") != std::string::npos);
-  CHECK(wrong(R"("fuzz_stage": "both")").ends_with("\"both\" is not one of forward, backward"));
+  CHECK(wrong(R"("fuzz_stage": "both")").ends_with("\"both\" must be one of forward, backward"));
   CHECK(wrong(R"("if_preheat": 1)").ends_with("if_preheat: must be true or false"));
   for (const char* value : {"0", "-1", "1.5", "true", "\"3\"", "1000001", "18446744073709551615"})
     CHECK(wrong("\"preheat_step\": " + std::string(value)).ends_with("from 1 to 1000000"));

@@ -35,7 +35,7 @@ TEST_CASE("the first block of arguments of a slime log") {
 }
 
 TEST_CASE("slime logs without arguments") {
-  CHECK_THROWS_WITH_AS(read("x\n"), doctest::Contains("s.log: no block of arguments was found"), FormatError);
+  CHECK_THROWS_WITH_AS(read("x\n"), doctest::Contains("s.log: found no block of arguments"), FormatError);
   CHECK_THROWS_WITH_AS(read(kBegin + "  lr ... 1\n"), doctest::Contains("has no end"), FormatError);
   CHECK_THROWS_WITH_AS(read(kBegin + kEnd), doctest::Contains("is empty"), FormatError);
 }

@@ -58,13 +58,13 @@ TEST_CASE("a file adds to the tables, or empties them before") {
 TEST_CASE("mistakes in a file are named") {
   CHECK(refused("") == "accepted");
   CHECK(refused("[]") == "the tables must be a mapping of names");
-  CHECK(refused("pakages: [x]") == "there is no table 'pakages'");
+  CHECK(refused("pakages: [x]") == "unknown table 'pakages'");
   CHECK(refused("packages: x") == "packages must be a list of names");
   CHECK(refused("packages: [1]") == "packages must be a name");
   CHECK(refused("environment: {X: {}}") == "X names no variable");
-  CHECK(refused("environment: {X: {gpu_default: 1}}") == "X has a default for no variable");
+  CHECK(refused("environment: {X: {gpu_default: 1}}") == "X has a default without a variable");
   CHECK(refused("environment: {X: {gpux: Y}}") == "X has an unknown key 'gpux'");
-  CHECK(refused("environment: {X: {gpu: Y, gpu_default: [1]}}") == "X: a default is one value");
+  CHECK(refused("environment: {X: {gpu: Y, gpu_default: [1]}}") == "X: a default must be a single value");
   CHECK(refused("environment: 1") == "environment must be a mapping of names");
   CHECK(refused("a: [").starts_with("line "));
 }

@@ -45,7 +45,7 @@ TEST_CASE("the last configuration counts") {
   const VerlConfig config = find_verl_config("{'actor_rollout_ref': 1}\n{'actor_rollout_ref': 2}\n", "t.log");
   CHECK(pack::python_repr(config.value) == "{'actor_rollout_ref': 2}");
   REQUIRE(config.warnings.size() == 1);
-  CHECK(config.warnings[0] == "t.log: 2 configurations in the log, the last is taken");
+  CHECK(config.warnings[0] == "t.log: the log has 2 configurations; the last one is used");
 }
 
 TEST_CASE("logs without one, and with the beginning of one") {

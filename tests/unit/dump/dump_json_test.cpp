@@ -108,7 +108,7 @@ TEST_CASE("dump.json: broken files are one clear message with file and place") {
   CHECK(failure(R"({"data": {"a": [1, 2)") == "dump.json: the JSON ends too early (truncated?) (byte 20)");
   CHECK(failure(R"({"data": {"a": tru}})").find("not a JSON value") != std::string::npos);
   CHECK(failure("{\"data\": {\"a\xff\": 1}}").find("text that is not UTF-8") != std::string::npos);
-  CHECK(failure(R"({} x)").find("something stands behind the end") != std::string::npos);
+  CHECK(failure(R"({} x)").find("unexpected text after the end") != std::string::npos);
 }
 
 TEST_CASE("dump.json: nesting is limited, not the machine's stack") {
@@ -117,9 +117,9 @@ TEST_CASE("dump.json: nesting is limited, not the machine's stack") {
            std::string(static_cast<std::size_t>(levels), ']') + "}}";
   };
   CHECK(failure(nested(400)) == "accepted");
-  CHECK(failure(nested(500)).find("nested too deep (byte ") != std::string::npos);
-  CHECK(failure(nested(3'000'000)).find("nested too deep (byte ") != std::string::npos);
-  CHECK(failure("{\"other\": " + std::string(1'000'000, '[')).find("nested too deep (byte ") !=
+  CHECK(failure(nested(500)).find("nested too deeply (byte ") != std::string::npos);
+  CHECK(failure(nested(3'000'000)).find("nested too deeply (byte ") != std::string::npos);
+  CHECK(failure("{\"other\": " + std::string(1'000'000, '[')).find("nested too deeply (byte ") !=
         std::string::npos);
 }
 

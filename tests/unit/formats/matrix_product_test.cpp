@@ -100,7 +100,7 @@ TEST_CASE("what is no product of matrices is refused with both shapes") {
   };
   refused({2, 3}, {2, 3}, "[2, 3] times [2, 3]: the shapes do not fit");
   refused({2, 2, 2}, {3, 2, 2}, "[2, 2, 2] times [3, 2, 2]: the shapes do not fit");
-  refused({}, {2, 2}, "[] times [2, 2]: a number is no matrix");
+  refused({}, {2, 2}, "[] times [2, 2]: a scalar is not a matrix");
   refused({70000, 1}, {1, 70000}, "the product is too large");
   Elements nothing{.shape = {0, 3}, .values = {}};
   CHECK(multiply(nothing, counting({3, 2})).shape == Shape{0, 2});

@@ -100,11 +100,11 @@ TEST_CASE("shapes that overflow, or promise other data than there is, are refuse
   CHECK_REFUSED(with_shape("(0,)", "a"), "says 0 bytes of data, but it has 1");
   CHECK_REFUSED(with_shape("(-1,)"), "negative size");
   CHECK_REFUSED(with_shape("(113000000000,)"), "says 226000000000 bytes");
-  CHECK_REFUSED(with_shape("(4611686018427387904,)"), "more elements than any memory");
-  CHECK_REFUSED(with_shape("(9223372036854775807, 9223372036854775807)"), "more elements than any memory");
-  CHECK_REFUSED(with_shape("(4294967296, 4294967296)"), "more elements than any memory");
-  CHECK_REFUSED(with_shape("(0, 4294967296, 4294967296)"), "more elements than any memory");
-  CHECK_REFUSED(with_shape("(99999999999999999999,)"), "more elements than any memory");
+  CHECK_REFUSED(with_shape("(4611686018427387904,)"), "more elements than memory");
+  CHECK_REFUSED(with_shape("(9223372036854775807, 9223372036854775807)"), "more elements than memory");
+  CHECK_REFUSED(with_shape("(4294967296, 4294967296)"), "more elements than memory");
+  CHECK_REFUSED(with_shape("(0, 4294967296, 4294967296)"), "more elements than memory");
+  CHECK_REFUSED(with_shape("(99999999999999999999,)"), "more elements than memory");
   std::string ones = "(";
   for (int i = 0; i < 64; ++i) ones += "1,";
   CHECK(complaint(with_shape(ones + ")", "ab")).empty());
@@ -112,8 +112,8 @@ TEST_CASE("shapes that overflow, or promise other data than there is, are refuse
 }
 
 TEST_CASE("a header length is checked before it is believed") {
-  CHECK_REFUSED("\x93NUMPY\x02\x00\xff\xff\xff\xff{"s, "a header of 4294967295 bytes refused");
-  CHECK_REFUSED("\x93NUMPY\x03\x00\x01\x00\x01\x00{"s, "a header of 65537 bytes refused");
+  CHECK_REFUSED("\x93NUMPY\x02\x00\xff\xff\xff\xff{"s, "refused: a header of 4294967295 bytes");
+  CHECK_REFUSED("\x93NUMPY\x03\x00\x01\x00\x01\x00{"s, "refused: a header of 65537 bytes");
   CHECK_REFUSED("\x93NUMPY\x01\x00\xff\xff{"s, "truncated");
   CHECK_REFUSED("\x93NUMPY\x04\x00\x01\x00{"s, "version 4.0");
   CHECK_REFUSED("\x93NUMPY\x01\x01\x01\x00{"s, "version 1.1");

@@ -50,7 +50,7 @@ TEST_CASE("members are opened one by one") {
 TEST_CASE("two members of one name") {
   const std::string good = npy("(3,)", "abc");
   CHECK_THROWS_WITH_AS(open({{.name = "a.npy", .payload = good}, {.name = "a", .payload = good}}),
-                       doctest::Contains("two arrays are called a"), FormatError);
+                       doctest::Contains("two arrays are named a"), FormatError);
 }
 
 TEST_CASE("a bomb costs nothing until it is opened, and then little") {

@@ -193,8 +193,8 @@ TEST_CASE("container types are evaluated") {
   CHECK(size.items(size.root()).size() == 2);
   const Pickle set = load("c__builtin__\nset\n](K\x01K\x02\x65\x85R."s);
   CHECK(set.kind(set.root()) == PickleKind::set);
-  CHECK_REFUSED("ccollections\nOrderedDict\n](K\x01\x65\x85R."s, "an integer where a sequence belongs");
-  CHECK_REFUSED("ccollections\nOrderedDict\n]()\x65\x85R."s, "something else than pairs");
+  CHECK_REFUSED("ccollections\nOrderedDict\n](K\x01\x65\x85R."s, "an integer instead of a sequence");
+  CHECK_REFUSED("ccollections\nOrderedDict\n]()\x65\x85R."s, "something other than pairs");
 }
 
 TEST_CASE("type confusion is refused") {
@@ -216,7 +216,7 @@ TEST_CASE("type confusion is refused") {
   CHECK_REFUSED("(K\x01\x64."s, "a key without a value");
   const Pickle list = load("].");
   CHECK_THROWS_WITH_AS((void)list.integer(list.root()),
-                       "some.pkl: the pickle has a list where an integer belongs", FormatError);
+                       "some.pkl: the pickle has a list instead of an integer", FormatError);
   CHECK_THROWS_AS((void)list.pairs(list.root()), FormatError);
   CHECK_THROWS_AS((void)list.text(list.root()), FormatError);
   CHECK_THROWS_AS((void)list.raw(list.root()), FormatError);
@@ -317,7 +317,7 @@ TEST_CASE("limits on size, steps and stack hold") {
   CHECK(complaint(nones).empty());
   CHECK(complaint(nones, {.max_opcodes = 1999}).find("more than 1999 steps") != std::string::npos);
   CHECK(complaint(nones, {.max_stack = 999}).find("more than 999") != std::string::npos);
-  CHECK(complaint(nones, {.max_bytes = 1999}).find("more than 1999 bytes refused") != std::string::npos);
+  CHECK(complaint(nones, {.max_bytes = 1999}).find("refused: more than 1999 bytes") != std::string::npos);
 }
 
 TEST_CASE("what a pickle takes is bound to its size") {
@@ -330,7 +330,7 @@ TEST_CASE("what a pickle takes is bound to its size") {
   // Each byte or two would be a container.
   for (const std::string& unit : {"]"s, "}"s, "\x8f"s, "(l"s}) {
     CAPTURE(unit);
-    CHECK_REFUSED(many(unit), "refused: its values take too much memory");
+    CHECK_REFUSED(many(unit), "refused: its values need too much memory");
   }
   for (const std::string& unit : {"]"s, "(l"s, "h\0)R"s, "h\0)RNa"s, "P\n"s, "N\x85"s, "U\0"s, "F1\n"s}) {
     CAPTURE(unit);
@@ -355,7 +355,7 @@ TEST_CASE("what a pickle takes is bound to its size") {
 TEST_CASE("names are kept up to a number that no data needs") {
   std::string bytes;
   for (int i = 0; i < 100'001; ++i) bytes += "cm\n" + std::to_string(i) + "\n0";
-  CHECK_REFUSED(bytes + "N.", "more than 100000 names refused");
+  CHECK_REFUSED(bytes + "N.", "refused: more than 100000 names");
 }
 
 TEST_CASE("deep nesting, cycles and shared values cost no more than their opcodes") {
@@ -384,7 +384,7 @@ TEST_CASE("copying one list over and over runs into the step limit") {
   for (int i = 0; i < 1000; ++i) bytes += "h\x01h\x00\x85R"s;
   bytes += "l.";
   CHECK(complaint(bytes).empty());
-  CHECK(complaint(bytes, {.max_opcodes = 100'000}).find("steps refused") != std::string::npos);
+  CHECK(complaint(bytes, {.max_opcodes = 100'000}).find("refused: more than") != std::string::npos);
 }
 
 }  // namespace msprobe::formats::pickle_test

@@ -69,7 +69,7 @@ TEST_CASE("shared and cyclic values are entered once") {
 TEST_CASE("values that nest too deep are refused, not followed") {
   std::string deep = tensor();
   for (int i = 0; i < TorchTensors::kMaxDepth + 1; ++i) deep += "\x85";
-  CHECK_THROWS_WITH_AS(open(deep), doctest::Contains("nest too deep"), FormatError);
+  CHECK_THROWS_WITH_AS(open(deep), doctest::Contains("nested too deeply"), FormatError);
   std::string just = tensor();
   for (int i = 0; i < TorchTensors::kMaxDepth; ++i) just += "\x85";
   CHECK(names(just).size() == 1);
@@ -80,7 +80,7 @@ TEST_CASE("names that multiply are refused") {
   std::string inner = "(";
   for (int i = 0; i < 1000; ++i) inner += "K" + std::string(1, static_cast<char>(i % 100)) + "]";
   const std::string long_key = pickled(std::string(100'000, 'x'));
-  CHECK_THROWS_WITH_AS(open("}(" + long_key + "}" + inner + "uu"), doctest::Contains("names of its tensors"),
+  CHECK_THROWS_WITH_AS(open("}(" + long_key + "}" + inner + "uu"), doctest::Contains("its tensor names"),
                        FormatError);
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("merge: sizes that do not go together") {
   CHECK(refusal_of({.rank_size = 65536, .tp = 65536, .pp = 65536}, 65536) ==
         "target: --rank_size 65536 cannot be divided by --tp 65536 times --pp 65536");
   CHECK(refusal_of({.rank_size = 2, .tp = 2, .pp = 1, .vpp = 1, .order = "tp--pp"}, 2) ==
-        "target: --order:  is none of tp, cp, ep, dp and pp, or there twice");
+        "target: --order:  must be one of tp, cp, ep, dp and pp, and only once");
 }
 
 TEST_CASE("merge: numbers of layers in names") {

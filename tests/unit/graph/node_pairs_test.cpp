@@ -107,7 +107,7 @@ TEST_CASE("calls pair in their order, without numbers of calls and ranks") {
                                     {"Torch.relu_rank4.7.forward", "Torch.relu.6.forward"}});
   REQUIRE(pairs.warnings.size() == 1);
   CHECK(pairs.warnings[0] ==
-        "Torch.relu.forward below Module.m: 3 calls here, 2 in the reference; they pair in their order");
+        "Torch.relu.forward below Module.m: 3 calls in the target, 2 in the golden dump; they pair by order");
   CHECK(pair_calls(trees.pair(), false).warnings.empty());
 }
 

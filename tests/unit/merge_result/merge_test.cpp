@@ -115,8 +115,8 @@ TEST_CASE("configurations") {
   CHECK_REFUSED("api: Torch.a", "line 1: The config format of 'api' is incorrect, please check");
   CHECK_REFUSED("api: [x]\ncompare_index: {a: b}", "The config format of 'compare_index' is incorrect");
   CHECK_REFUSED("api: [[x]]", "The config format of 'api' is incorrect");
-  CHECK_REFUSED("api: [x]\napi: [y]", "'api' stands there twice");
-  CHECK_REFUSED("api: [x]\nstep: 1", "there is no key 'step'");
+  CHECK_REFUSED("api: [x]\napi: [y]", "'api' is there twice");
+  CHECK_REFUSED("api: [x]\nstep: 1", "unknown key 'step'");
   CHECK_REFUSED("- api", "'api' and 'compare_index' are needed");
   CHECK_REFUSED("api: [x", "config.yaml: ");
   CHECK_REFUSED("a: &a [x, x]\nb: &b [*a, *a, *a]\napi: [*b, *b]", "config.yaml: ");
@@ -219,11 +219,11 @@ TEST_CASE("a rank that cannot be merged is left out alone, with the reason") {
   CHECK(result.report.ranks == std::vector<std::int64_t>{1, 4});
   CHECK(result.rows() == "Torch.a.0 1 4");
   CHECK(result.report.any_unreadable);
-  CHECK(warned(result.report, "rank0 is left out: it is of checksums"));
-  CHECK(warned(result.report, "rank2 is left out: its columns are not"));
+  CHECK(warned(result.report, "rank0 is left out: it compares checksums"));
+  CHECK(warned(result.report, "rank2 is left out: it does not have the columns"));
   CHECK(warned(result.report, "a quote is not closed"));
   CHECK(warned(result.report, "rank5 is left out: it is empty"));
-  CHECK(warned(result.report, "rank6 is left out: its indices are not those"));
+  CHECK(warned(result.report, "rank6 is left out: it has other indices"));
   CHECK(warned(result.report, "a row has more cells than the header"));
   CHECK_THROWS_AS(merged(folder, "api: [Torch.a]\ncompare_index: [Result]"), FormatError);
 }
@@ -245,8 +245,9 @@ TEST_CASE("files: parts in the order of their numbers, the newest result, other 
   const Result result = merged(folder, "api: [Torch.a]\ncompare_index: [Max diff]");
   CHECK(result.rows() == "Torch.a.1 1 new; Torch.a.2 1 -; Torch.a.10 1 -");
   CHECK(warned(result.report, "rank1 has several results"));
-  CHECK(warned(result.report, "compare_result_rank2-rank3_20260101000000.csv is no result of a single rank"));
-  CHECK(warned(result.report, "compare_result_rank99999999999999999999_20260101000000.csv is no result"));
+  CHECK(warned(result.report,
+               "compare_result_rank2-rank3_20260101000000.csv is not a result of a single rank"));
+  CHECK(warned(result.report, "compare_result_rank99999999999999999999_20260101000000.csv is not a result"));
   CHECK_FALSE(warned(result.report, "notes"));
   const Folder one;
   one.rank(0, "");

@@ -133,7 +133,7 @@ TEST_CASE("scripts with too many ways or nested too deep are refused") {
   std::string many = "case $1 in ";
   for (int i = 0; i < 70; ++i) many += "a" + std::to_string(i) + ") L=1;; ";
   CHECK(refused(many + "esac\ntorchrun t.py") ==
-        "run.sh: refused: too many branches that only a shell can choose between");
+        "run.sh: refused: too many branches that only a shell could decide");
   std::string deep;
   for (int i = 0; i < 1001; ++i) deep += "if a; then ";
   CHECK(refused(deep) == "run.sh: refused: it is nested more than 1000 deep");

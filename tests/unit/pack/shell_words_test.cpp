@@ -98,13 +98,13 @@ TEST_CASE("arguments that a script builds up line by line take time and text in 
 TEST_CASE("variables cannot make text without end") {
   std::string doubling = "A=xxxxxxxxxxxxxxxx\n";
   for (int i = 0; i < 40; ++i) doubling += "A=\"$A$A\"\n";
-  CHECK(refused(doubling) == "run.sh: refused: its variables stand for too much text");
+  CHECK(refused(doubling) == "run.sh: refused: its variables expand to too much text");
   std::string unknown = "A=$U$U\n";
   for (int i = 0; i < 40; ++i) unknown += "A=$A$A\n";
-  CHECK(refused(unknown) == "run.sh: refused: its variables stand for too much text");
+  CHECK(refused(unknown) == "run.sh: refused: its variables expand to too much text");
   std::string array = "A=(x x)\n";
   for (int i = 0; i < 40; ++i) array += "A=(${A[@]} ${A[@]})\n";
-  CHECK(refused(array) == "run.sh: refused: its variables stand for too much text");
+  CHECK(refused(array) == "run.sh: refused: its variables expand to too much text");
   CHECK(launched("A=$B\nB=$A\ntorchrun t.py $A") == Words{"torchrun", "t.py", "$B"});
   CHECK(launched("A=$A\nA=$A\ntorchrun t.py $A") == Words{"torchrun", "t.py", "$A"});
   std::string deep = "torchrun t.py ";

@@ -56,14 +56,14 @@ TEST_CASE("a key that comes twice keeps its place and takes the last value") {
 }
 
 TEST_CASE("JSON that is none is refused with its name and place") {
-  CHECK(refused("") == "test.json: there is no JSON in it (byte 0)");
-  CHECK(refused("  ") == "test.json: there is no JSON in it (byte 2)");
+  CHECK(refused("") == "test.json: it contains no JSON (byte 0)");
+  CHECK(refused("  ") == "test.json: it contains no JSON (byte 2)");
   CHECK(refused("{\"a\": ") == "test.json: the JSON ends too early (truncated?) (byte 6)");
   CHECK(refused("[1, 2") == "test.json: the JSON ends too early (truncated?) (byte 5)");
   CHECK(refused("\"abc") == "test.json: the JSON ends too early (truncated?) (byte 4)");
-  CHECK(refused("{} x") == "test.json: something stands behind the end of the JSON (byte 3)");
+  CHECK(refused("{} x") == "test.json: unexpected text after the end of the JSON (byte 3)");
   CHECK(refused("{'a': 1}").find("byte 1") != std::string::npos);
-  CHECK(refused(std::string("{}\0", 3)).find("behind the end") != std::string::npos);
+  CHECK(refused(std::string("{}\0", 3)).find("after the end") != std::string::npos);
   CHECK(refused(std::string(300, '[') + std::string(300, ']')) == "test.json: nested too deeply");
   CHECK(refused(std::string(100'000, '[')).find("nested too deep") != std::string::npos);
   CHECK(python_repr(parsed(" 12 ")) == "12");

@@ -87,10 +87,10 @@ TEST_CASE("names that are no text become text") {
 
 TEST_CASE("what cannot be read is refused with its line") {
   CHECK(refused("a: [1, 2\nb: 3\n").starts_with("test.yaml: line 2: "));
-  CHECK(refused("a: 1\n---\nb: 2\n") == "test.yaml: line 2: a second document, only one is expected");
-  CHECK(refused("a: *x\n") == "test.yaml: line 1: an alias of nothing");
-  CHECK(refused("a: &x [1, *x]\n") == "test.yaml: line 1: an alias inside what it stands for");
-  CHECK(refused("- &x 1\n- &x 2\n") == "test.yaml: line 2: a second anchor of one name");
+  CHECK(refused("a: 1\n---\nb: 2\n") == "test.yaml: line 2: a second document, but only one is expected");
+  CHECK(refused("a: *x\n") == "test.yaml: line 1: an alias without an anchor");
+  CHECK(refused("a: &x [1, *x]\n") == "test.yaml: line 1: an alias inside its own anchor");
+  CHECK(refused("- &x 1\n- &x 2\n") == "test.yaml: line 2: a second anchor with the same name");
   CHECK(refused("a: !!python/object/apply:os.system [x]\n").find("is not supported") != std::string::npos);
   CHECK(refused("a: !!int x\n").find("is not supported") != std::string::npos);
   CHECK(refused("a: \"\\xff\xff\"\n").starts_with("test.yaml: line "));
@@ -108,13 +108,13 @@ TEST_CASE("nesting, size and expansion have limits") {
     for (int i = 0; i < 9; ++i) laughs += "," + before;
     laughs += "]\n";
   }
-  CHECK(refused(laughs).find("aliases stand for too many values") != std::string::npos);
+  CHECK(refused(laughs).find("aliases expand to too many values") != std::string::npos);
   std::string merges = "a: &a {x: 1}\n";
   for (char c = 'b'; c < 'z'; ++c) {
     const std::string before = std::string("*") + static_cast<char>(c - 1);
     merges += std::string(1, c) + ": &" + c + " {<<: [" + before + "," + before + "]}\n";
   }
-  CHECK(refused(merges).find("aliases stand for too many values") != std::string::npos);
+  CHECK(refused(merges).find("aliases expand to too many values") != std::string::npos);
   // An alias makes what it stands for deeper than it is written.
   std::string deep = "a0: &a0 [1]\n";
   for (int i = 1; i < 60; ++i)

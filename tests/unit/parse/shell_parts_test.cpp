@@ -129,7 +129,7 @@ TEST_CASE("cn: NaN and infinities as NumPy judges them") {
   CHECK(std::isnan(compare_elements(floats({0}), floats({0}), {}, 20).cosine));
 }
 
-TEST_CASE("cn: the shorter side is filled up with zeros") {
+TEST_CASE("cn: the shorter side is padded with zeros") {
   std::vector<float> many(40'000, 1.0F);
   many[39'999] = 0.0F;
   const ElementComparison found = compare_elements(floats({1, 1}), floats(many), {}, 3);

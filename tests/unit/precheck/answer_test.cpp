@@ -74,7 +74,7 @@ TEST_CASE("an answer with the tag of an argument, or with one that there is not,
   for (const std::string_view tag : tags) {
     CAPTURE(tag);
     CHECK_THROWS_WITH_AS(answer_of(fmt::format(R"({{"{}": true}})", tag)),
-                         "gave an answer that is none: an output is of an unknown kind", RunnerLost);
+                         "sent a malformed answer: an output has an unknown kind", RunnerLost);
   }
 }
 

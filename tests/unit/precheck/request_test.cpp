@@ -229,16 +229,16 @@ TEST_CASE("what cannot be made again is told, with its place") {
   };
   CHECK(reason("add", "[{}]") == "argument 0 was not recorded");
   CHECK(reason("add", R"([{"type": "torch.Generator"}])") ==
-        "argument 0 is a torch.Generator, which cannot be made again");
+        "argument 0 is a torch.Generator, which cannot be recreated");
   CHECK(reason("add", "[" + tensor_entry("float32", "[100000, 100000, 100000]", "0.0", "1.0") + "]") ==
         "argument 0 makes the arguments larger than 17.2 GB");
   CHECK(reason("add",
                "[" + tensor_entry("float32", "[9223372036854775807, 9223372036854775807]", "0.0", "1.0") +
                    "]") == "argument 0 makes the arguments larger than 17.2 GB");
   CHECK(reason("add", "[" + tensor_entry("float32", "[-1]", "0.0", "1.0") + "]") ==
-        "argument 0 has a shape that is none");
+        "argument 0 has a malformed shape");
   CHECK(reason("add", "[]", R"({"dtype": {"type": "torch.dtype", "value": "os.system"}})") ==
-        "argument 'dtype' is the element type 'os.system', which is none");
+        "argument 'dtype' is 'os.system', which is not an element type");
   const std::string x = tensor_entry("float32", "[2]", "0.0", "1.0");
   CHECK(reason("dropout", "[" + x + "]") == "its result is random");
   CHECK(reason("dropout", "[" + x + "]", R"({"p": {"type": "float", "value": 0.5}})") ==

@@ -82,8 +82,7 @@ TEST_CASE("a value may look like a command, an option or nothing special") {
   CHECK(Parsed({"compare", "-tp=-gp"}).command->target == "-gp");
   CHECK(Parsed({"compare", "--rules", "-1"}).command->rules == "-1");
   CHECK(Parsed({"compare", "-tp=a=b"}).command->target == "a=b");
-  CHECK(failure({"compare", "-tp", "-gp", "b"}) ==
-        "option -tp needs a value, but -gp follows, which is an option");
+  CHECK(failure({"compare", "-tp", "-gp", "b"}) == "option -tp needs a value, but the option -gp follows");
   CHECK(failure({"compare", "-tp"}) == "option -tp needs a value");
   CHECK(failure({"compare", "--target_path="}) == "option --target_path has an empty value");
   CHECK(failure({"compare", "--xlsx=yes"}) == "option --xlsx takes no value");
@@ -140,7 +139,7 @@ TEST_CASE("-f after the command is fuzzy match unless a framework follows") {
   CHECK(fuzzy.request.globals.framework == Framework::pytorch);
   CHECK(Parsed({"compare", "-f"}, true).command->fuzzy);
   CHECK_FALSE(Parsed({"compare", "-f", "mindspore"}, true).command->fuzzy);
-  CHECK(failure({"compare", "-f"}).find("--fuzzy_match, for which -f stands then, is not available") !=
+  CHECK(failure({"compare", "-f"}).find("--fuzzy_match, which -f means otherwise, is not available") !=
         std::string::npos);
 }
 

@@ -99,9 +99,8 @@ TEST_CASE("a place that cannot take a file is named with the reason") {
   const ScratchDirectory scratch;
   put_file(scratch / "file", "");
   std::filesystem::create_directory(scratch / "folder");
-  CHECK(message_of(scratch / "missing/result.csv") == scratch / "missing/result.csv" +
-                                                          ": cannot be created: there is no directory " +
-                                                          (scratch / "missing"));
+  CHECK(message_of(scratch / "missing/result.csv") ==
+        scratch / "missing/result.csv" + ": cannot be created: no directory " + (scratch / "missing"));
   CHECK(message_of(scratch / "file/result.csv") ==
         scratch / "file/result.csv" + ": cannot be created: Not a directory");
   CHECK(message_of(scratch / "folder") == scratch / "folder" + ": is a directory, not a file to write");

@@ -86,7 +86,7 @@ TEST_CASE("records of anomaly.json that are none are told, broken files refused"
   CHECK(alerts[0].group_mates == std::vector<std::int64_t>{0, 1});
   CHECK(alerts[1].step == 2);
   CHECK(warnings.size() == 2);
-  CHECK(warnings[0] == "anomaly.json: 'b' is no object, and is left out");
+  CHECK(warnings[0] == "anomaly.json: 'b' is not an object, and was skipped");
   CHECK(read(text, true, warnings).size() == 1);
   for (const std::string& broken :
        {text.substr(0, text.size() / 2), std::string("[]"), std::string("{\"a\": {}} x")}) {

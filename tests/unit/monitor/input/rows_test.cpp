@@ -119,16 +119,16 @@ TEST_CASE("rows that do not fit are left out, and told") {
       "grad_reduced");
   CHECK(read_back.rows == Lines{"grad_reduced|0|a|1|-|norm=1.000000;min=2.000000;",
                                 "grad_reduced|0|a|3|-|norm=4.000000;min=nan;"});
-  CHECK(read_back.left_out == "file.csv: 4 rows are left out, first line 2: fewer fields than the head");
+  CHECK(read_back.left_out == "file.csv: 4 rows were skipped, first line 2: fewer fields than the header");
 }
 
 TEST_CASE("what is no table of a monitor is refused") {
   const auto refusal = [](const std::string& text) {
     return test::complaint_about("file.csv", [&] { read(text, "actv"); });
   };
-  CHECK(refusal("") == "file.csv: is empty: a monitor's table has a head");
+  CHECK(refusal("") == "file.csv: is empty: a monitor's table has a header");
   CHECK(refusal("a,b,c\n1,2,3\n") ==
-        "file.csv: is no table of a training monitor: no columns vpp_stage, name and step");
+        "file.csv: is not a table of a training monitor: it lacks the columns vpp_stage, name and step");
   CHECK(refusal("vpp_stage,name,step,norm,norm\n") == "file.csv: has two columns norm");
   CHECK(refusal("vpp_stage,name,step,norm\n0,\"a,0,1\n") == "file.csv: line 2: a quote is not closed");
 }

@@ -63,7 +63,7 @@ TEST_CASE("ranks of both layouts are found, the newest folder of a rank is taken
   CHECK(find_tree(tree.ranks[2].path).ranks.size() == 1);
   CHECK(test::complaint_about(trees.path() + "/not_a_rank", [&] {
           find_tree(trees.path() + "/not_a_rank");
-        }).find("holds no output") != std::string::npos);
+        }).find("has no output") != std::string::npos);
   CHECK_THROWS_AS(find_tree(trees.path(), {"2024-01-01", ""}), UsageError);
   CHECK_THROWS_AS(find_tree(trees.path(), {"Jan02_00-00-00", "Jan01_00-00-00"}), UsageError);
 }
@@ -100,9 +100,9 @@ TEST_CASE("tracks join files, order steps, and keep the last of what came twice"
   CHECK(a.values[2][1] == 9);
   CHECK(tracks.tracks[2].values[2] == std::vector<double>{0.5});
   REQUIRE(tracks.warnings.size() == 1);
-  CHECK(tracks.warnings[0] == "1 row has a step that came before: the last one counts");
+  CHECK(tracks.warnings[0] == "1 row has a repeated step: the last one is used");
   REQUIRE(tracks.problems.size() == 1);
-  CHECK(tracks.problems[0].find("is no table of a training monitor") != std::string::npos);
+  CHECK(tracks.problems[0].find("is not a table of a training monitor") != std::string::npos);
 
   const Tracks norms =
       read_tracks(tree.ranks.at(0), "grad_reduced", [](std::string_view name) { return name == "norm"; });
