@@ -240,7 +240,7 @@ def make_tests(msprobe, program, data, generate):
         for _ in range(5):  # also where all that the first process sees is done before the other one asks
             status, _, said = on_two_machines(scratch, *words, "-o", str(scratch / "out"))
             harness.check_equal(f"without --local: status, {said}", status, 2)
-            harness.check("process 1 on " in said and "sees other files than process 0" in said, said)
+            harness.check("process 1 on " in said and "sees different files than process 0" in said, said)
 
     @test("--local: what nobody sees, and what lies on two machines")
     def _(scratch):
@@ -294,7 +294,7 @@ def make_tests(msprobe, program, data, generate):
         shutil.copytree(scratch / "all" / "target" / "step0", scratch / "1" / "target")
         status, _, said = on_two_machines(scratch, "compare", "-tp", "target", "-gp", "golden", "-o", str(scratch / "out"), "--local")
         harness.check_equal(f"status, {said}", status, 2)
-        harness.check("target: is not the same kind of dump on all machines" in said, said)
+        harness.check("target: must be the same kind of dump on all machines" in said, said)
         harness.check_equal("files", (scratch / "out").exists(), False)
 
     @test("--local: nan_analyze")
