@@ -108,8 +108,8 @@ EntryKeys::EntryKeys(const Side& side, const Rename& rename, bool renumber) : si
 }
 
 const std::string& EntryKeys::changed(std::uint32_t api) const {
-  static const std::string kNone;
-  return changed_.empty() ? kNone : changed_[api];
+  static const std::string kUnchanged;
+  return changed_.empty() ? kUnchanged : changed_[api];
 }
 
 std::string_view EntryKeys::of(const Item& item, std::string& buffer) const {

@@ -237,8 +237,6 @@ class PlaceTree {
     }
   }
 
-  static constexpr std::uint32_t kNone = kUnmatched;
-
   const std::string& type(std::uint32_t node) const { return nodes_[node].type; }
   std::uint32_t child(std::uint32_t node, std::string_view name) const {
     const auto found = children_.find(child_key(node, name));
@@ -304,14 +302,14 @@ std::uint32_t find_partner(const PlaceTree& target, const PlaceTree& golden, con
   const Parts parts = dump::split(place.scope);
   std::uint32_t from = 0;
   std::uint32_t to = 0;
-  for (std::size_t i = 1; i < parts.size() && to != PlaceTree::kNone;) {
+  for (std::size_t i = 1; i < parts.size() && to != kNone;) {
     const auto [length, instead] = find_rule(mapping, target.type(from), parts, i);
     for (const std::string_view part : instead == nullptr ? Parts{parts[i]} : dump::split(*instead)) {
-      if (to != PlaceTree::kNone) to = golden.child(to, part);
+      if (to != kNone) to = golden.child(to, part);
     }
     for (const std::size_t end = i + length; i < end; ++i) from = target.child(from, parts[i]);
   }
-  return to == PlaceTree::kNone ? kUnmatched : golden.entry(to, place.state, target.order_of(api));
+  return to == kNone ? kUnmatched : golden.entry(to, place.state, target.order_of(api));
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ namespace {
 
 using formats::StoredTensor;
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr std::size_t kSavedAtOnce = 16 * 1024;
 
 /// The part that both have: cut along every axis, or along the flat array if the numbers of axes differ.
