@@ -228,7 +228,7 @@ def sizes_of_heads_are_asked_for_where_they_matter(msprobe, scratch):
     unknown = {name: row["Note"] for name, row in rows.items() if row["Status"] != "equal"}
     harness.check_equal("unknown", sorted(unknown), [
         f"decoder.layers.{layer}.self_attention.linear_qkv.weight" for layer in range(LAYERS)])
-    harness.check(all("how many attention heads and query groups" in note for note in unknown.values()), unknown)
+    harness.check(all("the numbers of attention heads and query groups are unknown" in note for note in unknown.values()), unknown)
 
 
 def models_of_transformers(msprobe, scratch, wild):
