@@ -52,11 +52,11 @@ std::optional<double> plain_number(const Value& value, const TextPool& pool) {
   if (value.kind == ValueKind::integer) return static_cast<double>(value.integer);
   if (value.kind == ValueKind::real) return value.real;
   if (value.kind != ValueKind::text) return std::nullopt;
-  constexpr std::size_t kMostDigits = 18;
+  constexpr std::size_t kDigitsOfInteger = 18;
   std::string_view digits = pool.at(value.text);
   const std::string_view text = digits;
   if (digits.starts_with('-')) digits.remove_prefix(1);
-  if (digits.size() <= kMostDigits || !dump::is_digits(digits)) return std::nullopt;
+  if (digits.size() <= kDigitsOfInteger || !dump::is_digits(digits)) return std::nullopt;
   return parse_number(text);
 }
 
