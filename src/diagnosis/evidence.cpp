@@ -397,8 +397,8 @@ std::optional<double> RankJudge::gradient_error(std::uint64_t key) const {
   const std::uint32_t index = parameter_items_.find(key);
   if (index == ContentMap::kUnknown) return std::nullopt;
   const auto parsed = dump::parse_entry_name(target_name(item_of(index).api));
-  const auto found = history_.gradient_errors.find(gradient_key(parsed->base, target_.name(item_of(index))));
-  return found == history_.gradient_errors.end() ? std::nullopt : std::optional<double>(found->second);
+  const auto found = history_.gradient_traces.find(gradient_key(parsed->base, target_.name(item_of(index))));
+  return found == history_.gradient_traces.end() ? std::nullopt : std::optional<double>(found->second.error);
 }
 
 /// A parameter is judged where it is used first.

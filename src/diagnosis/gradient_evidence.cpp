@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <string>
 
 #include "diagnosis/limits.hpp"
 #include "diagnosis/rank_judge.hpp"
@@ -19,6 +21,10 @@ using dump::Item;
 using dump::State;
 
 }  // namespace
+
+std::uint64_t gradient_key(std::string_view module, std::string_view item_name) {
+  return std::hash<std::string>{}(fmt::format("{}.{}", module, dump::split_last(item_name).second));
+}
 
 /// Of a parameter's gradient: what an error counts where the sum that makes it cancels.
 double RankJudge::gradient_scale(const Entry& entry, std::uint32_t index) {
@@ -238,10 +244,9 @@ void RankJudge::gradients_pair(Entry& entry) {
     if (!item_of(i).is_tensor || std::isnan(errors_.e[i]) || errors_.golden_item[i] == kNone) continue;
     gradient_items_.put(target_keys_.of(i), i);
     gradients_ = std::max(gradients_, std::min(e_of(i), kMostGradientError));
-    const std::uint64_t key = gradient_key(entry.name.base, target_.name(item_of(i)));
-    history_.gradient_errors[key] = errors_.e[i];
-    history_.gradient_means[key] = {number_of(target_, item_of(i), dump::kMean),
-                                    number_of(golden_, golden_.items[errors_.golden_item[i]], dump::kMean)};
+    history_.gradient_traces[gradient_key(entry.name.base, target_.name(item_of(i)))] = {
+        errors_.e[i], number_of(target_, item_of(i), dump::kMean),
+        number_of(golden_, golden_.items[errors_.golden_item[i]], dump::kMean)};
     if (is_explained(entry, i)) continue;
     const double scale = gradient_scale(entry, i);
     backward_ = std::max(backward_, std::min(scale * e_of(i), 1.0));

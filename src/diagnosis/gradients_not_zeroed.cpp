@@ -17,113 +17,101 @@
 namespace msprobe::diagnosis {
 namespace {
 
-class GradientsNotZeroed final : public StepRule {
- public:
-  std::optional<StepExplanation> examine(const StepView& step) const override {
-    if (step.history.gradient_means.empty()) return std::nullopt;
-    Account target;
-    Account golden;
-    std::vector<std::uint32_t> unclear;  // they differ, by means too small to show by what
-    const dump::Side& side = step.target;
-    for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-      const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-      if (!name || name->direction != dump::Direction::parameters_grad) continue;
-      for (std::uint32_t i = side.apis[api].first; i < side.apis[api].first + side.apis[api].count; ++i) {
-        const std::optional<Difference> found = difference(step, name->base, i);
-        if (!found) continue;
-        if (!found->is_clear()) {
-          if (step.errors.by_statistics_of(i, step.errors.golden_item[i]).e > 0) unclear.push_back(i);
-          continue;
-        }
-        for (Account* each : {&target, &golden})
-          (found->equals(each == &target ? found->target_before : -found->golden_before) ? each->like
-                                                                                         : each->unlike)
-              .push_back(i);
-      }
-    }
-    for (Account* each : {&target, &golden}) {
-      const std::size_t clear = each->like.size() + each->unlike.size();
-      if (each->like.size() < kFewestAgreeing ||
-          static_cast<double>(each->like.size()) < kAgreeingPart * static_cast<double>(clear))
-        continue;
-      return explanation(step, std::move(each->like), unclear, each == &target);
-    }
-    return std::nullopt;
-  }
-
- private:
-  /// Gradients whose means differ clearly: by those of the side's step before, or otherwise.
-  struct Account {
-    std::vector<std::uint32_t> like;
-    std::vector<std::uint32_t> unlike;
-  };
-  /// Of two means.
-  struct Difference {
-    double value = 0;
-    double error = 0;
-    double target_before = 0;
-    double golden_before = 0;
-    /// NaN compares as false.
-    bool is_clear() const { return std::abs(value) > kClearMean * error; }
-    bool equals(double other) const {
-      return std::abs(other) > kClearMean * error &&
-             std::abs(value - other) <= kAgreementOfMeans * std::abs(other) + error;
-    }
-  };
-
-  static std::optional<Difference> difference(const StepView& step, std::string_view module,
-                                              std::uint32_t index) {
-    const std::uint32_t partner = step.errors.golden_item[index];
-    const dump::Item& item = step.target.items[index];
-    if (partner == kNone || !item.is_tensor) return std::nullopt;
-    const auto before = step.history.gradient_means.find(gradient_key(module, step.target.name(item)));
-    if (before == step.history.gradient_means.end()) return std::nullopt;
-    const dump::Item& other = step.golden.items[partner];
-    const double ours = number_of(step.target, item, dump::kMean);
-    const double theirs = number_of(step.golden, other, dump::kMean);
-    const double norm = number_of(step.golden, other, dump::kNorm);
-    const auto elements = static_cast<double>(elements_of(step.golden.text(other.shape)));
-    const Tolerance tolerance = step.errors.tolerance_of(index, partner);
-    const double rounded =
-        std::max({tolerance.mean_sum, kSingleRoundoff, unit_roundoff(step.target.text(item.dtype))});
-    return Difference{.value = ours - theirs,
-                      .error = rounded * norm / std::sqrt(elements) + tolerance.mean * std::abs(theirs),
-                      .target_before = before->second.target,
-                      .golden_before = before->second.golden};
-  }
-
-  static StepExplanation explanation(const StepView& step, std::vector<std::uint32_t> like,
-                                     const std::vector<std::uint32_t>& unclear, bool of_target) {
-    StepExplanation out;
-    Finding& finding = out.finding;
-    finding.kind = Kind::gradient;
-    finding.rule = Rule::source;
-    finding.confidence = Confidence::certain;
-    finding.excess = kInfinite;
-    finding.concerned = like.size();
-    finding.text = fmt::format(
-        "the gradients of {} parameters contain those of the step before, {} they do not: their means "
-        "differ by exactly these",
-        like.size(), of_target ? "in golden" : "in this run");
-    if (!unclear.empty())
-      finding.text += fmt::format("; {} more differ by means too small to show it", unclear.size());
-    const char* const whose = of_target ? "this run" : "golden";
-    finding.side = fmt::format("{} adds up gradients over steps", whose);
-    finding.next = fmt::format(
-        "look for optimizer.zero_grad() in {}: it is missing, or is not called in every step", whose);
-    out.items = std::move(like);
-    out.items.insert(out.items.end(), unclear.begin(), unclear.end());
-    std::sort(out.items.begin(), out.items.end());
-    finding.item = out.items.front();
-    finding.target_api = step.target.items[finding.item].api;
-    return out;
+/// Gradients whose means differ clearly: by those of the side's step before, or otherwise.
+struct Account {
+  std::vector<std::uint32_t> like;
+  std::vector<std::uint32_t> unlike;
+};
+/// Of two means.
+struct Difference {
+  double value = 0;
+  double error = 0;
+  double target_before = 0;
+  double golden_before = 0;
+  /// NaN compares as false.
+  bool is_clear() const { return std::abs(value) > kClearMean * error; }
+  bool equals(double other) const {
+    return std::abs(other) > kClearMean * error &&
+           std::abs(value - other) <= kAgreementOfMeans * std::abs(other) + error;
   }
 };
 
+std::optional<Difference> difference(const StepView& step, std::string_view module, std::uint32_t index) {
+  const std::uint32_t partner = step.errors.golden_item[index];
+  const dump::Item& item = step.target.items[index];
+  if (partner == kNone || !item.is_tensor) return std::nullopt;
+  const auto before = step.history.gradient_traces.find(gradient_key(module, step.target.name(item)));
+  if (before == step.history.gradient_traces.end()) return std::nullopt;
+  const dump::Item& other = step.golden.items[partner];
+  const double ours = number_of(step.target, item, dump::kMean);
+  const double theirs = number_of(step.golden, other, dump::kMean);
+  const double norm = number_of(step.golden, other, dump::kNorm);
+  const auto elements = static_cast<double>(elements_of(step.golden.text(other.shape)));
+  const Tolerance tolerance = step.errors.tolerance_of(index, partner);
+  const double rounded =
+      std::max({tolerance.mean_sum, kSingleRoundoff, unit_roundoff(step.target.text(item.dtype))});
+  return Difference{.value = ours - theirs,
+                    .error = rounded * norm / std::sqrt(elements) + tolerance.mean * std::abs(theirs),
+                    .target_before = before->second.target_mean,
+                    .golden_before = before->second.golden_mean};
+}
+
+StepExplanation explanation(std::vector<std::uint32_t> like, const std::vector<std::uint32_t>& unclear,
+                            bool of_target) {
+  StepExplanation out;
+  Finding& finding = out.finding;
+  finding.kind = Kind::gradient;
+  finding.rule = Rule::source;
+  finding.confidence = Confidence::certain;
+  finding.excess = kInfinite;
+  finding.concerned = like.size();
+  finding.text = fmt::format(
+      "the gradients of {} parameters contain those of the step before, {} they do not: their means "
+      "differ by these",
+      like.size(), of_target ? "in golden" : "in this run");
+  if (!unclear.empty())
+    finding.text += fmt::format("; {} more differ by means too small to show it", unclear.size());
+  const char* const whose = of_target ? "this run" : "golden";
+  finding.side = fmt::format("{} adds up gradients over steps", whose);
+  finding.next = fmt::format(
+      "look for optimizer.zero_grad() in {}: it is missing, or is not called in every step", whose);
+  out.items = std::move(like);
+  out.items.insert(out.items.end(), unclear.begin(), unclear.end());
+  return out;
+}
+
 }  // namespace
 
-std::unique_ptr<StepRule> gradients_not_zeroed() {
-  return std::make_unique<GradientsNotZeroed>();
+std::optional<StepExplanation> gradients_not_zeroed(const StepView& step) {
+  if (step.history.gradient_traces.empty()) return std::nullopt;
+  Account target;
+  Account golden;
+  std::vector<std::uint32_t> unclear;  // they differ, by means too small to show by what
+  const dump::Side& side = step.target;
+  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
+    if (!name || name->direction != dump::Direction::parameters_grad) continue;
+    for (std::uint32_t i = side.apis[api].first; i < side.apis[api].first + side.apis[api].count; ++i) {
+      const std::optional<Difference> found = difference(step, name->base, i);
+      if (!found) continue;
+      if (!found->is_clear()) {
+        if (step.errors.by_statistics_of(i, step.errors.golden_item[i]).e > 0) unclear.push_back(i);
+        continue;
+      }
+      for (Account* each : {&target, &golden})
+        (found->equals(each == &target ? found->target_before : -found->golden_before) ? each->like
+                                                                                       : each->unlike)
+            .push_back(i);
+    }
+  }
+  for (Account* each : {&target, &golden}) {
+    const std::size_t clear = each->like.size() + each->unlike.size();
+    if (each->like.size() < kFewestAgreeing ||
+        static_cast<double>(each->like.size()) < kAgreeingPart * static_cast<double>(clear))
+      continue;
+    return explanation(std::move(each->like), unclear, each == &target);
+  }
+  return std::nullopt;
 }
 
 }  // namespace msprobe::diagnosis

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -36,11 +38,14 @@ struct ParameterTrace {
   std::array<double, 4> golden;
 };
 
-/// Of a parameter's gradient; NaN where one is not recorded.
-struct GradientMeans {
-  double target = 0;
-  double golden = 0;
+/// Of a parameter's gradient; means are NaN where they are not recorded.
+struct GradientTrace {
+  float error = 0;
+  double target_mean = NAN;
+  double golden_mean = NAN;
 };
+/// Its key: the module and the parameter, as every step calls them.
+std::uint64_t gradient_key(std::string_view module, std::string_view item_name);
 
 /// Of a rank, through its steps in order.
 struct History {
@@ -56,9 +61,8 @@ struct History {
   std::shared_ptr<const StatisticsPrecision> precision;  // as the first step showed it
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
   // Of the step before, by name:
-  std::unordered_map<std::uint64_t, ParameterTrace> parameters;     // entry and place
-  std::unordered_map<std::uint64_t, float> gradient_errors;         // see gradient_key()
-  std::unordered_map<std::uint64_t, GradientMeans> gradient_means;  // the same
+  std::unordered_map<std::uint64_t, ParameterTrace> parameters;      // entry and place
+  std::unordered_map<std::uint64_t, GradientTrace> gradient_traces;  // by gradient_key()
 };
 
 /// A call of communication, and how much worse it left what it took.

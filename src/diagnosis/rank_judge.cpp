@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "diagnosis/limits.hpp"
 #include "diagnosis/sentences.hpp"
@@ -157,12 +158,12 @@ void RankJudge::defer_gradients() {
 
 void RankJudge::ask_step_rules() {
   const StepView step{target_, golden_, errors_, history_};
-  for (const auto& rule : step_rules()) {
-    std::optional<StepExplanation> found = rule->examine(step);
+  for (const StepRule rule : kStepRules) {
+    std::optional<StepExplanation> found = rule(step);
     if (!found || options_.without.contains(found->finding.rule)) continue;
     for (const std::uint32_t item : found->items)
-      explained_.try_emplace(item, static_cast<std::uint32_t>(explanations_.size()));
-    explanations_.push_back(std::move(*found));
+      explained_.try_emplace(item, static_cast<std::uint32_t>(step_findings_.size()));
+    step_findings_.emplace_back(std::move(found->finding));
   }
 }
 
@@ -170,11 +171,12 @@ void RankJudge::ask_step_rules() {
 bool RankJudge::is_explained(Entry& entry, std::uint32_t item) {
   const auto found = explained_.find(item);
   if (found == explained_.end()) return false;
-  StepExplanation& explanation = explanations_[found->second];
-  if (explanation.finding.target_api == entry.target && explanation.finding.item == item) {
-    explanation.finding.order = order_of(entry.target);
-    explanation.finding.downstream = entry.touched || history_.evidence;
-    offer(entry, explanation.finding);
+  if (std::optional<Finding> finding = std::exchange(step_findings_[found->second], std::nullopt)) {
+    finding->item = item;
+    finding->target_api = entry.target;
+    finding->order = order_of(entry.target);
+    finding->downstream = entry.touched || history_.evidence;
+    offer(entry, std::move(*finding));
   }
   entry.touched = true;
   return true;

@@ -224,7 +224,7 @@ class RankJudge {
   std::unordered_map<std::uint32_t, double> alone_golden_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_target_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_golden_;
-  std::vector<StepExplanation> explanations_;
+  std::vector<std::optional<Finding>> step_findings_;           // not reported yet
   std::unordered_map<std::uint32_t, std::uint32_t> explained_;  // items: which of these
   std::vector<Finding> quiet_calls_;  // with another argument, and without effect on the output
   std::unordered_map<std::uint32_t, std::uint32_t> quiet_at_;  // they, and what gave them their inputs

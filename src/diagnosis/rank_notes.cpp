@@ -48,7 +48,8 @@ void RankJudge::foresee_gradients() {
       if (!item_of(i).is_tensor || errors_.golden_item[i] == kNone) continue;
       const double e = foreseen(i, errors_.golden_item[i]);
       if (!std::isfinite(e)) continue;
-      history_.gradient_errors[gradient_key(parsed->base, target_.name(item_of(i)))] = static_cast<float>(e);
+      history_.gradient_traces[gradient_key(parsed->base, target_.name(item_of(i)))].error =
+          static_cast<float>(e);
       errors.push_back(e);
     }
   }

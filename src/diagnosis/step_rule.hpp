@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of evidence that look at a whole step at once: each is an object in a file of its own, and a line in
-// step_rules.cpp. They run before the entries are judged one by one; what they explain is judged by no other
-// rule.
+// Rules of evidence that look at a whole step at once, each in a file of its own. They run before the entries
+// are judged one by one; what they explain is judged by no other rule.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "diagnosis/finding.hpp"
@@ -26,26 +24,19 @@ struct StepView {
   const History& history;    // of the steps before
 };
 
-/// One cause for many errors. The finding has its kind, its confidence, its words, and the entry under test
-/// where it is reported.
+/// One cause for many errors. The finding has its kind, its confidence and its words; it is reported at the
+/// first of the items that the walk comes to.
 struct StepExplanation {
   Finding finding;
-  std::vector<std::uint32_t> items;  // under test, ascending
+  std::vector<std::uint32_t> items;  // under test
 };
 
-class StepRule {
- public:
-  virtual ~StepRule() = default;
-  /// Nothing if the step is not like that.
-  virtual std::optional<StepExplanation> examine(const StepView& step) const = 0;
-};
+/// Nothing if the step is not like that.
+using StepRule = std::optional<StepExplanation> (*)(const StepView& step);
 
-std::unique_ptr<StepRule> gradients_not_zeroed();
+std::optional<StepExplanation> gradients_not_zeroed(const StepView& step);
 
-/// All of them, in the order in which they are asked: the first that explains an item counts.
-const std::vector<std::unique_ptr<StepRule>>& step_rules();
-
-/// The key of a gradient in History: its module and parameter, as every step calls them.
-std::uint64_t gradient_key(std::string_view module, std::string_view item_name);
+/// In the order in which they are asked: the first that explains an item counts.
+inline constexpr std::array<StepRule, 1> kStepRules = {gradients_not_zeroed};
 
 }  // namespace msprobe::diagnosis

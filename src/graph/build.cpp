@@ -8,7 +8,6 @@
 #include "graph/rank_graph.hpp"
 #include "graph/rank_source.hpp"
 #include "support/error.hpp"
-#include "support/output_file.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
@@ -38,7 +37,6 @@ GraphResult build_graph(const GraphOptions& options, const GraphProgress& progre
   GraphJob job(options, plan.graphs.size(), !plan.one_folder, progress);
   job.result.warnings = plan.warnings;
   job.result.problems = plan.problems;
-  create_directories(options.output);
   for (const GraphPlace& place : plan.graphs) {
     job.output().begin(place);
     try {

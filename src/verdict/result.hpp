@@ -9,15 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "diagnosis/rank_diagnosis.hpp"
 #include "measuring/measured_rank.hpp"
 #include "pairing/rules.hpp"
 #include "verdict/finding.hpp"
 #include "verdict/imports.hpp"
 #include "verdict/traits.hpp"
-
-namespace msprobe::diagnosis {
-struct RankDiagnosis;
-}
 
 namespace msprobe::verdict {
 

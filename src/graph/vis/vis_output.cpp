@@ -27,6 +27,7 @@ VisOutput::VisOutput(const GraphOptions& options)
 
 void VisOutput::begin(const GraphPlace& place) {
   if (scratch_ && place.step != place_.step) finish_step();
+  create_directories(options_.output);
   place_ = place;
   draft_ = {path_of(place), 0, 0, {}};
   if (!scratch_) scratch_.emplace(draft_.path);
