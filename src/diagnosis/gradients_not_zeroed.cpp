@@ -21,19 +21,24 @@ namespace {
 struct Account {
   std::vector<std::uint32_t> like;
   std::vector<std::uint32_t> unlike;
+  double by_chance = 1;  // how probable it is that all of `like` are so by chance
 };
 /// Of two means.
 struct Difference {
   double value = 0;
   double error = 0;
+  double target = 0;
+  double golden = 0;
   double target_before = 0;
   double golden_before = 0;
-  /// NaN compares as false.
-  bool is_clear() const { return std::abs(value) > kClearMean * error; }
-  bool equals(double other) const {
-    return std::abs(other) > kClearMean * error &&
-           std::abs(value - other) <= kAgreementOfMeans * std::abs(other) + error;
+  double allowance(double other) const { return kAgreementOfMeans * std::abs(other) + error; }
+  // NaN compares as false.
+  bool equals(double other) const { return std::abs(value - other) <= allowance(other); }
+  /// A gradient that is doubled looks the same where gradients change little from step to step.
+  bool is_clear() const {
+    return std::abs(value) > kClearMean * error && !equals(golden) && !equals(-target);
   }
+  bool is_before(double before) const { return std::abs(before) > kClearMean * error && equals(before); }
 };
 
 std::optional<Difference> difference(const StepView& step, std::string_view module, std::uint32_t index) {
@@ -52,30 +57,30 @@ std::optional<Difference> difference(const StepView& step, std::string_view modu
       std::max({tolerance.mean_sum, kSingleRoundoff, unit_roundoff(step.target.text(item.dtype))});
   return Difference{.value = ours - theirs,
                     .error = rounded * norm / std::sqrt(elements) + tolerance.mean * std::abs(theirs),
+                    .target = ours,
+                    .golden = theirs,
                     .target_before = before->second.target_mean,
                     .golden_before = before->second.golden_mean};
 }
 
-StepExplanation explanation(std::vector<std::uint32_t> like, const std::vector<std::uint32_t>& unclear,
-                            bool of_target) {
+StepExplanation explanation(Account&& account, const std::vector<std::uint32_t>& unclear, bool of_target) {
   StepExplanation out;
   Finding& finding = out.finding;
   finding.kind = Kind::gradient;
   finding.rule = Rule::source;
-  finding.confidence = Confidence::certain;
+  finding.confidence = account.by_chance <= kChanceOfCertain ? Confidence::certain : Confidence::likely;
   finding.excess = kInfinite;
-  finding.concerned = like.size();
-  finding.text = fmt::format(
-      "the gradients of {} parameters contain those of the step before, {} they do not: their means "
-      "differ by these",
-      like.size(), of_target ? "in golden" : "in this run");
-  if (!unclear.empty())
-    finding.text += fmt::format("; {} more differ by means too small to show it", unclear.size());
+  finding.concerned = account.like.size();
   const char* const whose = of_target ? "this run" : "golden";
-  finding.side = fmt::format("{} adds up gradients over steps", whose);
-  finding.next = fmt::format(
-      "look for optimizer.zero_grad() in {}: it is missing, or is not called in every step", whose);
-  out.items = std::move(like);
+  const char* const other = of_target ? "golden" : "this run";
+  finding.text = fmt::format(
+      "the gradients of {} parameters in {} include those of the previous step, in {} they do not: the means "
+      "differ by the previous step's means",
+      account.like.size(), whose, other);
+  if (!unclear.empty()) finding.text += fmt::format("; {} more differ without showing this", unclear.size());
+  finding.side = fmt::format("{} accumulates gradients over steps", whose);
+  finding.next = fmt::format("check that {} calls optimizer.zero_grad() in every step", whose);
+  out.items = std::move(account.like);
   out.items.insert(out.items.end(), unclear.begin(), unclear.end());
   return out;
 }
@@ -86,7 +91,7 @@ std::optional<StepExplanation> gradients_not_zeroed(const StepView& step) {
   if (step.history.gradient_traces.empty()) return std::nullopt;
   Account target;
   Account golden;
-  std::vector<std::uint32_t> unclear;  // they differ, by means too small to show by what
+  std::vector<std::uint32_t> unclear;  // they differ, by means that do not show by what
   const dump::Side& side = step.target;
   for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
     const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
@@ -98,10 +103,12 @@ std::optional<StepExplanation> gradients_not_zeroed(const StepView& step) {
         if (step.errors.by_statistics_of(i, step.errors.golden_item[i]).e > 0) unclear.push_back(i);
         continue;
       }
-      for (Account* each : {&target, &golden})
-        (found->equals(each == &target ? found->target_before : -found->golden_before) ? each->like
-                                                                                       : each->unlike)
-            .push_back(i);
+      for (Account* each : {&target, &golden}) {
+        const double before = each == &target ? found->target_before : -found->golden_before;
+        const bool like = found->is_before(before);
+        (like ? each->like : each->unlike).push_back(i);
+        if (like) each->by_chance *= found->allowance(before) / std::abs(before);
+      }
     }
   }
   for (Account* each : {&target, &golden}) {
@@ -109,7 +116,7 @@ std::optional<StepExplanation> gradients_not_zeroed(const StepView& step) {
     if (each->like.size() < kFewestAgreeing ||
         static_cast<double>(each->like.size()) < kAgreeingPart * static_cast<double>(clear))
       continue;
-    return explanation(std::move(each->like), unclear, each == &target);
+    return explanation(std::move(*each), unclear, each == &target);
   }
   return std::nullopt;
 }

@@ -146,16 +146,19 @@ inline constexpr double kMovedRoundings = 8;
 
 // Source: gradients that were not zeroed
 
-/// The means agree to this part of what is left over.
-/// Derived: one parameter agrees by chance once in some thousand.
+/// The means agree to this part of what is left over, and to what the recorded means are off by. Chosen, not
+/// measured.
 inline constexpr double kAgreementOfMeans = 1e-3;
 /// What is left over exceeds what the recorded means are off by so many times. Chosen, not measured.
 inline constexpr double kClearMean = 10;
-/// So many parameters agree at least. Derived: three do by chance once in 10^9.
+/// So many parameters agree at least.
+/// Derived: each does by chance with the probability of that allowance over what is left over, at most 0.1.
 inline constexpr std::size_t kFewestAgreeing = 3;
 /// And this part of the gradients whose means differ clearly; the rest may be too small to show it. Chosen,
 /// not measured.
 inline constexpr double kAgreeingPart = 0.8;
+/// Certain, if all that agree do so by chance no more often than this. Chosen, not measured.
+inline constexpr double kChanceOfCertain = 1e-6;
 
 // Introduced: the error of an output against those of the inputs
 
