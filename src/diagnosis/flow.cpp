@@ -64,7 +64,7 @@ void ContentMap::put(std::uint64_t key, std::uint32_t value) {
 
 void ContentMap::put_outputs(const ContentKeys& keys, std::uint32_t api, bool only_new) {
   const dump::Side& side = keys.side();
-  for (std::uint32_t i = side.apis[api].first; i < side.apis[api].first + side.apis[api].count; ++i) {
+  for (const std::uint32_t i : side.apis[api].items()) {
     if (side.items[i].state != dump::State::output) continue;
     const std::uint64_t key = keys.of(i);
     // What a module hands on was put out by an operation within it.
@@ -83,8 +83,7 @@ std::vector<FlowEdge> flow_edges(const dump::Side& side, const std::vector<bool>
   std::vector<FlowEdge> edges;
   std::vector<std::uint32_t> told_to(side.apis.size(), UINT32_MAX);  // by producer: its last consumer
   for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-    const dump::Api& entry = side.apis[api];
-    for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+    for (const std::uint32_t i : side.apis[api].items()) {
       if (side.items[i].state != dump::State::input) continue;
       const std::uint32_t from = flow.find(keys.of(i));
       if (from == ContentMap::kUnknown) continue;

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that flow on one side alone: tensors that are cut off (detach, no_grad, what is not trained), and
-// the backward entries that one side lacks for it.
+#include "diagnosis/gradient_paths.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
 
-using dump::Api;
 using dump::Direction;
 using dump::Item;
 using dump::Side;
@@ -59,23 +57,23 @@ std::string who_runs(const NameList& ours, const NameList& theirs) {
 
 }  // namespace
 
-std::uint32_t RankJudge::golden_named(std::string_view name) {
-  const auto text_of = [this](std::uint32_t api) { return golden_name(api); };
-  for (; golden_indexed_ < golden_.apis.size(); ++golden_indexed_)
+std::uint32_t GradientPaths::golden_named(std::string_view name) {
+  const auto text_of = [this](std::uint32_t api) { return walk_.golden_name(api); };
+  for (; golden_indexed_ < walk_.golden.apis.size(); ++golden_indexed_)
     golden_index_.add(static_cast<std::uint32_t>(golden_indexed_), text_of);
   const std::uint32_t found = golden_index_.find(name, text_of);
   return found == TextIndex::kNone ? kNone : found;
 }
 
 /// Of a pair of forward entries: whose gradients were recorded on one side alone?
-RankJudge::Alone RankJudge::backward_alone(std::uint32_t forward) {
-  if (!alignment_.has_golden(forward)) return Alone::neither;
-  const auto ours = dump::parse_entry_name(target_name(forward));
-  const auto theirs = dump::parse_entry_name(golden_name(alignment_.golden_of[forward]));
+GradientPaths::Alone GradientPaths::backward_alone(std::uint32_t forward) {
+  if (!walk_.alignment.has_golden(forward)) return Alone::neither;
+  const auto ours = dump::parse_entry_name(walk_.target_name(forward));
+  const auto theirs = dump::parse_entry_name(walk_.golden_name(walk_.alignment.golden_of[forward]));
   if (!ours || !theirs) return Alone::neither;
   Alone alone = Alone::neither;
   for (const std::string_view direction : {"backward", "parameters_grad"}) {
-    const bool here = errors_.entry_named(other_direction(*ours, direction)) != kNone;
+    const bool here = walk_.errors.entry_named(other_direction(*ours, direction)) != kNone;
     const bool there = golden_named(other_direction(*theirs, direction)) != kNone;
     if (here != there) return here ? Alone::target : Alone::golden;
     if (here) alone = Alone::both;
@@ -83,48 +81,44 @@ RankJudge::Alone RankJudge::backward_alone(std::uint32_t forward) {
   return alone;
 }
 
-bool RankJudge::is_one_sided(Alone alone) {
-  return alone == Alone::target || alone == Alone::golden;
-}
-
 /// A tensor through which gradients go on one side alone has no effect on what comes out, but on gradients.
 /// `given`: on which one, for the text.
-void RankJudge::await_gradients(const Entry& entry, Finding found, const std::string& given) {
-  const Api& api = target_.apis[entry.target];
+void GradientPaths::await(const EntryPair& entry, Finding found, const std::string& given) {
   bool handed_on = entry.touched;
   bool lacks = is_one_sided(backward_alone(entry.target));
-  if (construct_ != nullptr) {
-    const std::uint32_t around = errors_.entry_named(construct_->parent(target_name(entry.target)));
+  if (walk_.construct != nullptr) {
+    const std::uint32_t around =
+        walk_.errors.entry_named(walk_.construct->parent(walk_.target_name(entry.target)));
     lacks = lacks || (around != kNone && is_one_sided(backward_alone(around)));
   }
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    const Item& item = item_of(i);
-    if (item.state != State::input || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
-    const std::uint32_t from = target_flow_.find(target_keys_.of(i));
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    const Item& item = walk_.item_of(i);
+    if (item.state != State::input || !item.is_tensor || walk_.errors.golden_item[i] == kNone) continue;
+    const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
     if (from != ContentMap::kUnknown) {
-      const std::uint32_t maker = target_.items[from].api;
+      const std::uint32_t maker = walk_.target.items[from].api;
       handed_on = handed_on || cut_.contains(maker);
       lacks = lacks || is_one_sided(backward_alone(maker));
-    } else if (item.requires_grad != golden_.items[errors_.golden_item[i]].requires_grad) {
+    } else if (item.requires_grad != walk_.golden.items[walk_.errors.golden_item[i]].requires_grad) {
       handed_on = handed_on || !cut_.empty();
     }
   }
   cut_.insert(entry.target);
-  if (handed_on || !lacks || cuts_.size() >= kMostFindings || options_.without.contains(Rule::structure))
+  if (handed_on || !lacks || cuts_.size() >= kMostFindings || walk_.options.without.contains(Rule::structure))
     return;
   found.text = given;
-  name_places(found, entry.target, entry.golden);
-  cuts_.emplace_back(std::move(found), before_);
+  walk_.name_places(found, entry.target, entry.golden);
+  cuts_.emplace_back(std::move(found), walk_.before);
 }
 
 /// The entries up to `forward`, the nearest first, that have gradients on one side alone.
-std::string RankJudge::paths_of_one_side(std::uint32_t forward) {
+std::string GradientPaths::paths_of_one_side(std::uint32_t forward) {
   NameList ours;
   NameList theirs;
   const std::uint32_t steps = std::min(forward + 1, kMostSteps);
   for (std::uint32_t api = forward; forward - api < steps; --api) {
-    const auto name = dump::parse_entry_name(target_name(api));
-    if (name && name->direction == Direction::forward && !compound_[api]) {
+    const auto name = dump::parse_entry_name(walk_.target_name(api));
+    if (name && name->direction == Direction::forward && !walk_.compound[api]) {
       const Alone alone = backward_alone(api);
       if (alone == Alone::target) ours.add(*name);
       if (alone == Alone::golden) theirs.add(*name);
@@ -136,17 +130,17 @@ std::string RankJudge::paths_of_one_side(std::uint32_t forward) {
 }
 
 /// The gradients are there: what was cut off is evidence, ahead of all that differs for it.
-void RankJudge::show_cuts() {
+void GradientPaths::show() {
   for (auto& [found, before] : std::exchange(cuts_, {})) {
     const std::string paths = paths_of_one_side(found.target_api);
     found.text += "; " + (paths.empty() ? "gradients pass through it on one side only" : paths);
-    confirm(std::move(found), before);
+    walk_.confirm(std::move(found), before);
   }
 }
 
 /// Right ahead of a gradient that arrives with an error: backward entries of one side, whose forward entries
 /// both have.
-void RankJudge::missing_backward(Entry& entry, double error, double before) {
+void GradientPaths::missing_backward(EntryPair& entry, double error, double before) {
   NameList ours;
   NameList theirs;
   std::uint32_t first_ours = kNone;
@@ -163,28 +157,29 @@ void RankJudge::missing_backward(Entry& entry, double error, double before) {
     }
   };
   look(
-      golden_, entry.golden, [&](std::uint32_t api) { return alignment_.target_of[api] != kNone; },
+      walk_.golden, entry.golden, [&](std::uint32_t api) { return walk_.alignment.target_of[api] != kNone; },
       [&](const std::string& forward) {
         const std::uint32_t api = golden_named(forward);
-        return api != kNone && alignment_.target_of[api] != kNone;
+        return api != kNone && walk_.alignment.target_of[api] != kNone;
       },
       theirs, first_theirs);
   look(
-      target_, entry.target, [&](std::uint32_t api) { return alignment_.has_golden(api); },
+      walk_.target, entry.target, [&](std::uint32_t api) { return walk_.alignment.has_golden(api); },
       [&](const std::string& forward) {
-        const std::uint32_t api = errors_.entry_named(forward);
-        return api != kNone && alignment_.has_golden(api);
+        const std::uint32_t api = walk_.errors.entry_named(forward);
+        return api != kNone && walk_.alignment.has_golden(api);
       },
       ours, first_ours);
   if (ours.empty() && theirs.empty()) return;
-  Finding found = finding(entry, ours.empty() ? Kind::removed : Kind::added, Rule::structure, kInfinite);
+  Finding found =
+      walk_.finding(entry, ours.empty() ? Kind::removed : Kind::added, Rule::structure, kInfinite);
   found.confidence = Confidence::certain;
   found.concerned = ours.size() + theirs.size();
-  name_places(found, first_ours, first_theirs);
+  walk_.name_places(found, first_ours, first_theirs);
   found.text = fmt::format("{}; error {} at {}, {} before", who_runs(ours, theirs), error_text(error),
-                           target_name(entry.target), error_text(before));
+                           walk_.target_name(entry.target), error_text(before));
   found.side = "the code differs, not a kernel";
-  keep(std::move(found), before);
+  walk_.keep(std::move(found), before);
   entry.touched = true;
 }
 

@@ -96,7 +96,7 @@ std::optional<StepExplanation> gradients_not_zeroed(const StepView& step) {
   for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
     const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
     if (!name || name->direction != dump::Direction::parameters_grad) continue;
-    for (std::uint32_t i = side.apis[api].first; i < side.apis[api].first + side.apis[api].count; ++i) {
+    for (const std::uint32_t i : side.apis[api].items()) {
       const std::optional<Difference> found = difference(step, name->base, i);
       if (!found) continue;
       if (!found->is_clear()) {

@@ -88,7 +88,7 @@ void ItemErrors::measure_items(std::uint32_t api) {
   const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
   const bool of_call = name && !name->is_module;
   const bool backward = of_call && name->direction == Direction::backward;
-  for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
+  for (const std::uint32_t i : target.apis[api].items()) {
     const Item& item = target.items[i];
     if (!item.is_tensor) continue;
     const double roundoff = unit_roundoff(target.text(item.dtype));
@@ -115,7 +115,7 @@ void ItemErrors::measure_items(std::uint32_t api) {
   }
   if (of_call && name->direction == Direction::forward) leave_out_overwritten(api, name->operation());
   if (backward && is_activation(name->operation())) leave_out_unmasked(api);
-  for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
+  for (const std::uint32_t i : target.apis[api].items()) {
     if (std::isnan(e[i])) continue;
     raise_to(anything[api], e[i]);
     raise_to(anything_b[api], b[i]);
@@ -126,11 +126,10 @@ void ItemErrors::measure_items(std::uint32_t api) {
 /// changes some recorders see after the change: where it left the same, it had the same.
 void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view operation) {
   const Side& target = rank_.target;
-  const dump::Api& entry = target.apis[api];
   const bool adds_product = operation.starts_with("add") || operation.starts_with("baddbmm");
   bool scaled_by_zero = false;  // `beta=0`
   bool same_left = false;
-  for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+  for (const std::uint32_t i : target.apis[api].items()) {
     const Item& item = target.items[i];
     if (adds_product && !item.is_tensor && item.state == State::input &&
         target.name(item).ends_with(".input.beta"))
@@ -140,7 +139,7 @@ void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view opera
     if (!same_left) break;
   }
   const bool writes = only_writes(operation) || scaled_by_zero || (is_in_place(operation) && same_left);
-  for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+  for (const std::uint32_t i : target.apis[api].items()) {
     const Item& item = target.items[i];
     if (!item.is_tensor || item.state != State::input || std::isnan(e[i]) || e[i] == 0) continue;
     const std::string_view name = target.name(item);
@@ -153,10 +152,9 @@ void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view opera
 /// The Python tool, and this collector before it signed its dumps, record the gradient of an activation in
 /// place ahead of it: what comes out is what went in.
 void ItemErrors::leave_out_unmasked(std::uint32_t api) {
-  const dump::Api& entry = rank_.target.apis[api];
   std::uint32_t in = kNone;
   std::uint32_t out = kNone;
-  for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+  for (const std::uint32_t i : rank_.target.apis[api].items()) {
     const State state = rank_.target.items[i].state;
     if (golden_item[i] == kNone || !rank_.target.items[i].is_tensor) continue;
     if (state == State::input && in == kNone) in = i;
@@ -194,7 +192,7 @@ void ItemErrors::add_to_module(std::uint32_t api, ModuleErrors& module) {
   const bool backward = parsed->direction == Direction::backward;
   module.u = std::max(module.u, static_cast<double>(u[api]));
   module.hidden = std::max(module.hidden, static_cast<double>(anything_hidden[api]));
-  for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
+  for (const std::uint32_t i : target.apis[api].items()) {
     const Item& item = target.items[i];
     if (std::isnan(e[i]) || (backward && item.state != State::input)) continue;
     module.e = std::max(module.e, static_cast<double>(e[i]));

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries in a row that one side alone has: what they carry on, and whether they have an effect.
+#include "diagnosis/one_sided_runs.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
 
-using dump::Api;
 using dump::Direction;
 using dump::Side;
 using dump::State;
@@ -28,61 +23,84 @@ constexpr std::size_t kShownOfRun = 4;
 
 }  // namespace
 
+/// The largest output error of those who put the items out.
+double OneSidedRuns::carried(std::uint32_t target_item, std::uint32_t golden_item) const {
+  double error = 0;
+  if (target_item != kNone) {
+    const std::uint32_t api = walk_.target.items[target_item].api;
+    const auto alone = alone_target_.find(api);
+    error = alone != alone_target_.end()
+                ? alone->second
+                : std::max(static_cast<double>(walk_.errors.output[api]), walk_.e_of(target_item));
+  }
+  if (golden_item != kNone) {
+    const std::uint32_t api = walk_.golden.items[golden_item].api;
+    const auto alone = alone_golden_.find(api);
+    // Of a partner that comes later here, nothing has been seen yet: its error explains none.
+    const std::uint32_t partner = walk_.alignment.target_of[api];
+    const double other = alone != alone_golden_.end() ? alone->second
+                         : partner != kNone && partner < walk_.at
+                             ? static_cast<double>(walk_.errors.output[partner])
+                             : 0;
+    error = std::max(error, other);
+  }
+  return error;
+}
+
 /// Entries of the reference up to `end` have put out what they put out.
-void RankJudge::advance_golden(std::uint32_t end) {
-  for (; golden_next_ < end; ++golden_next_) {
-    const auto parsed = dump::parse_entry_name(golden_name(golden_next_));
+void OneSidedRuns::advance_golden(std::uint32_t end) {
+  for (; walk_.golden_next < end; ++walk_.golden_next) {
+    const auto parsed = dump::parse_entry_name(walk_.golden_name(walk_.golden_next));
     if (!parsed || parsed->direction != Direction::forward) continue;
-    if (alignment_.target_of[golden_next_] == kNone) {
+    if (walk_.alignment.target_of[walk_.golden_next] == kNone) {
       double error = 0;
-      const Api& api = golden_.apis[golden_next_];
-      for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-        if (golden_.items[i].state != State::input) continue;
-        const std::uint32_t from = golden_flow_.find(golden_keys_.of(i));
+      for (const std::uint32_t i : walk_.golden.apis[walk_.golden_next].items()) {
+        if (walk_.golden.items[i].state != State::input) continue;
+        const std::uint32_t from = walk_.golden_flow.find(walk_.golden_keys.of(i));
         if (from != ContentMap::kUnknown) error = std::max(error, carried(kNone, from));
       }
-      alone_golden_[golden_next_] = error;
-      if (!compound_golden_[golden_next_] && !golden_only_.has(golden_next_)) {
+      alone_golden_[walk_.golden_next] = error;
+      if (!walk_.compound_golden[walk_.golden_next] && !walk_.golden_only.has(walk_.golden_next)) {
         if (!run_open_) {
-          runs_.push_back({{}, {}, last_paired_ == kNone ? 0 : order_of(last_paired_) + 1, forward_, kLooks});
+          runs_.push_back({{},
+                           {},
+                           walk_.last_paired == kNone ? 0 : walk_.order_of(walk_.last_paired) + 1,
+                           walk_.largest.forward,
+                           kLooks});
           run_open_ = true;
         }
-        if (runs_.back().golden.size() < kShownOfRun) runs_.back().golden.push_back(golden_next_);
-        run_of_golden_[golden_next_] = static_cast<std::uint32_t>(runs_.size() - 1);
+        if (runs_.back().golden.size() < kShownOfRun) runs_.back().golden.push_back(walk_.golden_next);
+        run_of_golden_[walk_.golden_next] = static_cast<std::uint32_t>(runs_.size() - 1);
       }
     }
-    golden_flow_.put_outputs(golden_keys_, golden_next_, compound_golden_[golden_next_]);
+    walk_.golden_flow.put_outputs(walk_.golden_keys, walk_.golden_next,
+                                  walk_.compound_golden[walk_.golden_next]);
   }
 }
 
-void RankJudge::target_alone(std::uint32_t api_number) {
-  const Api& api = target_.apis[api_number];
+void OneSidedRuns::target_alone(std::uint32_t api_number) {
   double error = 0;
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    if (target_.items[i].state != State::input) continue;
-    const std::uint32_t from = target_flow_.find(target_keys_.of(i));
+  for (const std::uint32_t i : walk_.target.apis[api_number].items()) {
+    if (walk_.target.items[i].state != State::input) continue;
+    const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
     if (from == ContentMap::kUnknown) continue;
     error = std::max(error, carried(from, kNone));
-    if (touched_[target_.items[from].api]) touched_[api_number] = true;
+    if (walk_.touched[walk_.target.items[from].api]) walk_.touched[api_number] = true;
   }
   alone_target_[api_number] = error;
-  if (!compound_[api_number] && !target_only_.has(api_number)) {
+  if (!walk_.compound[api_number] && !walk_.target_only.has(api_number)) {
     if (!run_open_) {
-      runs_.push_back({{}, {}, order_of(api_number), forward_, kLooks});
+      runs_.push_back({{}, {}, walk_.order_of(api_number), walk_.largest.forward, kLooks});
       run_open_ = true;
     }
     if (runs_.back().target.size() < kShownOfRun) runs_.back().target.push_back(api_number);
     run_of_target_[api_number] = static_cast<std::uint32_t>(runs_.size() - 1);
   }
-  target_flow_.put_outputs(target_keys_, api_number, compound_[api_number]);
-}
-
-void RankJudge::close_run() {
-  run_open_ = false;
+  walk_.target_flow.put_outputs(walk_.target_keys, api_number, walk_.compound[api_number]);
 }
 
 /// Where nobody is seen to take what a run put out, a jump of errors right behind it shows its effect.
-void RankJudge::look_at_runs(const Entry& entry) {
+void OneSidedRuns::look(const EntryPair& entry) {
   if (entry.compound) return;
   for (std::size_t i = first_open_; i < runs_.size(); ++i) {
     Run& run = runs_[i];
@@ -93,16 +111,16 @@ void RankJudge::look_at_runs(const Entry& entry) {
     if (i + 1 == runs_.size() && run_open_) break;
     --run.looks;
     const double error = std::max(entry.worst_in, entry.e_out);
-    if (error > threshold_ * (run.error + entry.u))
-      settle_run(run, target_name(entry.target), error, run.error);
+    if (error > walk_.threshold * (run.error + entry.u))
+      settle(run, walk_.target_name(entry.target), error, run.error);
   }
 }
 
 /// A run has an effect.
-void RankJudge::settle_run(Run& run, std::string_view consumer, double error, double before) {
+void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, double before) {
   if (run.settled) return;
   run.settled = true;
-  if (other_operations_) return;
+  if (walk_.other_operations) return;
   Finding found;
   found.rule = Rule::structure;
   found.confidence = Confidence::certain;
@@ -110,7 +128,8 @@ void RankJudge::settle_run(Run& run, std::string_view consumer, double error, do
   found.order = run.order;
   const bool both = !run.target.empty() && !run.golden.empty();
   found.kind = both ? Kind::exchanged : run.target.empty() ? Kind::removed : Kind::added;
-  name_places(found, run.target.empty() ? kNone : run.target[0], run.golden.empty() ? kNone : run.golden[0]);
+  walk_.name_places(found, run.target.empty() ? kNone : run.target[0],
+                    run.golden.empty() ? kNone : run.golden[0]);
   const auto list = [](const Side& side, const std::vector<std::uint32_t>& apis) {
     std::string text;
     for (const std::uint32_t api : apis) {
@@ -123,32 +142,33 @@ void RankJudge::settle_run(Run& run, std::string_view consumer, double error, do
   // Without an effect it may be that one side does not record them.
   const std::string_view verb = consumer.empty() ? "records" : "runs";
   if (both) {
-    found.text = fmt::format("{} {} where golden {} {}", verb, list(target_, run.target), verb,
-                             list(golden_, run.golden));
+    found.text = fmt::format("{} {} where golden {} {}", verb, list(walk_.target, run.target), verb,
+                             list(walk_.golden, run.golden));
   } else if (run.target.empty()) {
-    found.text = fmt::format("golden {} {} here, this run does not", verb, list(golden_, run.golden));
+    found.text = fmt::format("golden {} {} here, this run does not", verb, list(walk_.golden, run.golden));
   } else {
-    found.text = fmt::format("{} {}, golden does not", verb, list(target_, run.target));
+    found.text = fmt::format("{} {}, golden does not", verb, list(walk_.target, run.target));
   }
   if (!consumer.empty())
     found.text += fmt::format("; error {} at {}, {} before", error_text(error), consumer, error_text(before));
   found.concerned = std::max<std::size_t>(run.target.size(), run.golden.size());
-  found.downstream = any_evidence_ && !run.target.empty() && touched_[run.target[0]];
+  found.downstream = walk_.any_evidence && !run.target.empty() && walk_.touched[run.target[0]];
   if (!consumer.empty()) {
     found.side = "the code differs, not a kernel";
   } else {
     found.confidence = Confidence::hint;
     if (!note_end(run, found)) found.text += "; no effect";
   }
-  keep(std::move(found), run.error);
+  walk_.keep(std::move(found), run.error);
 }
 
 /// Where one side has no call of an operation behind: its recording may have ended, whatever the code does.
-bool RankJudge::note_end(const Run& run, Finding& found) const {
+bool OneSidedRuns::note_end(const Run& run, Finding& found) const {
   const bool by_target = run.golden.empty();
   if (!by_target && !run.target.empty()) return false;
-  const Side& longer = by_target ? target_ : golden_;
-  const std::vector<std::uint32_t>& partners = by_target ? alignment_.golden_of : alignment_.target_of;
+  const Side& longer = by_target ? walk_.target : walk_.golden;
+  const std::vector<std::uint32_t>& partners =
+      by_target ? walk_.alignment.golden_of : walk_.alignment.target_of;
   const std::uint32_t first = by_target ? run.target[0] : run.golden[0];
   std::size_t more = 0;
   bool others = false;
@@ -173,6 +193,37 @@ bool RankJudge::note_end(const Run& run, Finding& found) const {
       "check whether both recordings stopped at the same place, whether one hit an exception or stopped "
       "recomputing (checkpointing), and whether the code does less there";
   return true;
+}
+
+/// A change between two entries that one side alone ran something between is that something's. False if there
+/// is none.
+bool OneSidedRuns::settle_between(std::uint32_t producer, const EntryPair& entry, double error,
+                                  double before) {
+  constexpr std::size_t kMostRuns = 64;
+  const auto end = runs_.rbegin() + static_cast<std::ptrdiff_t>(std::min(runs_.size(), kMostRuns));
+  for (auto run = runs_.rbegin(); run != end; ++run) {
+    if (run->order < walk_.order_of(producer)) return false;
+    const bool in_sight = run->settled || (!run->consumed && run->looks > 0);
+    if (run->order > walk_.order_of(entry.target) || !in_sight) continue;
+    settle(*run, walk_.target_name(entry.target), error, before);
+    return true;
+  }
+  return false;
+}
+
+OneSidedRuns::Run* OneSidedRuns::run_in(const std::unordered_map<std::uint32_t, std::uint32_t>& runs,
+                                        std::uint32_t api) {
+  const auto run = runs.find(api);
+  return run == runs.end() ? nullptr : &runs_[run->second];
+}
+
+bool OneSidedRuns::any_waits() const {
+  return std::any_of(runs_.begin() + static_cast<std::ptrdiff_t>(first_open_), runs_.end(),
+                     [](const Run& run) { return !run.settled && !run.consumed && run.looks > 0; });
+}
+
+void OneSidedRuns::finish() {
+  for (Run& run : runs_) settle(run, {}, 0, 0);
 }
 
 }  // namespace msprobe::diagnosis

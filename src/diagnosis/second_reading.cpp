@@ -133,7 +133,7 @@ std::vector<Replayed> FileReading::replay(std::uint32_t target_api, std::uint32_
       if (output.status == replay::Status::broken_off) failed(rank_.target.text(api.name), output.reason);
     }
   }
-  for (std::uint32_t item = api.first; item < api.first + api.count; ++item) {
+  for (const std::uint32_t item : api.items()) {
     if (rank_.target.items[item].state != dump::State::output) continue;
     std::string_view place = place_of(rank_.target, rank_.target.items[item]).rest;
     if (place.starts_with('.')) place.remove_prefix(1);

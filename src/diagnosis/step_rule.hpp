@@ -6,13 +6,14 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "diagnosis/finding.hpp"
 #include "diagnosis/imports.hpp"
 #include "diagnosis/item_errors.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
-#include "measuring/measured_rank.hpp"
+#include "diagnosis/walk.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -38,5 +39,19 @@ std::optional<StepExplanation> gradients_not_zeroed(const StepView& step);
 
 /// In the order in which they are asked: the first that explains an item counts.
 inline constexpr std::array<StepRule, 1> kStepRules = {gradients_not_zeroed};
+
+/// What the rules explain in a step.
+class StepExplanations {
+ public:
+  /// Asks all rules.
+  explicit StepExplanations(Walk& walk);
+  /// An error that a rule explains; the rule is reported at the first of them.
+  bool explains(EntryPair& entry, std::uint32_t item);
+
+ private:
+  Walk& walk_;
+  std::vector<std::optional<Finding>> findings_;                // not reported yet
+  std::unordered_map<std::uint32_t, std::uint32_t> explained_;  // items: which of these
+};
 
 }  // namespace msprobe::diagnosis

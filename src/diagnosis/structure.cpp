@@ -66,7 +66,7 @@ class CallComparison {
 
   CalledOtherwise run(const dump::Api& ours, const dump::Api& theirs) {
     std::uint32_t paired = 0;
-    for (std::uint32_t i = ours.first; i < ours.first + ours.count; ++i) {
+    for (const std::uint32_t i : ours.items()) {
       const Item& item = target_.items[i];
       if (golden_item_[i] == kNone) {
         if (item.state == State::input && !other_framework_) one_sided(i, item);
@@ -113,11 +113,11 @@ class CallComparison {
 
   void golden_alone(const dump::Api& ours, const dump::Api& theirs) {
     std::vector<std::uint32_t> taken;
-    for (std::uint32_t i = ours.first; i < ours.first + ours.count; ++i) {
+    for (const std::uint32_t i : ours.items()) {
       if (golden_item_[i] != kNone) taken.push_back(golden_item_[i]);
     }
     std::sort(taken.begin(), taken.end());
-    for (std::uint32_t i = theirs.first; i < theirs.first + theirs.count; ++i) {
+    for (const std::uint32_t i : theirs.items()) {
       const Item& item = golden_.items[i];
       if (item.state != State::input || std::binary_search(taken.begin(), taken.end(), i)) continue;
       if (is_nothing(golden_, item)) continue;

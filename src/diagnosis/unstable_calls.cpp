@@ -120,7 +120,7 @@ class UnstableCalls final : public NoiseFloor {
     const Api& api = golden_.apis[found->second];
     const auto sizes = measuring::sizes_of(shape_of(cells[kCallShape]));
     bool used = false;
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    for (const std::uint32_t i : api.items()) {
       const Item& item = golden_.items[i];
       if (item.state != State::output || !item.is_tensor ||
           !measuring::same_dtype(golden_.text(item.dtype), cells[kCallType]) ||
@@ -157,7 +157,7 @@ class UnstableCalls final : public NoiseFloor {
 
   /// Of the tensor whose bits were flipped: the first of floats.
   double roundoff_of_input(const Api& api) const {
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    for (const std::uint32_t i : api.items()) {
       const Item& item = golden_.items[i];
       if (item.state != State::input || !item.is_tensor) continue;
       if (const double u = measuring::unit_roundoff(golden_.text(item.dtype)); u > 0) return u;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -59,6 +60,8 @@ struct Api {
   std::uint32_t count = 0;
   std::uint32_t size = 0;    // bytes of its value in the file
   std::uint64_t offset = 0;  // and where that stands, for read_entry_at()
+
+  auto items() const { return std::views::iota(first, first + count); }
 };
 
 struct Side {

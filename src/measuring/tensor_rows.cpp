@@ -366,7 +366,7 @@ void TensorRows::find_groups(std::uint32_t target_api) {
                                     : has(name, "npu_grouped_matmul")     ? ".group_list"
                                                                           : "";
   if (argument.empty()) return;
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+  for (const std::uint32_t i : api.items()) {
     const Item& groups = side.items[i];
     if (groups.data_name == 0 || !side.name(groups).ends_with(argument)) continue;
     try {

@@ -132,7 +132,7 @@ class Signatures {
           mixed(work, std::hash<std::string_view>{}(parsed->is_module ? parsed->operation() : parsed->base));
       std::uint64_t shapes = 0;
       const Api& entry = side.apis[api];
-      for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+      for (const std::uint32_t i : entry.items()) {
         const Item& item = side.items[i];
         if (item.is_tensor)
           shapes = mixed(mixed(shapes, static_cast<std::uint64_t>(item.state)), shape_hash(side, item));
@@ -470,7 +470,7 @@ void pair_by_role(const Side& target, const Api& ours, const Side& golden, const
   const RolePartners roles = by_role(target, ours, golden, theirs);
   if (roles.partners.empty()) return;
   auto role = roles.partners.begin();
-  for (std::uint32_t i = ours.first; i < ours.first + ours.count; ++i) {
+  for (const std::uint32_t i : ours.items()) {
     if (target.items[i].state == roles.state) partners[i] = *role++;
   }
 }

@@ -98,7 +98,7 @@ class SideJoiner {
     Api copy = api;
     copy.name = whole.pool.add(from.text(api.name));
     copy.first = static_cast<std::uint32_t>(whole.items.size());
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    for (const std::uint32_t i : api.items()) {
       const Item& item = from.items[i];
       Item& added = whole.items.emplace_back(item);
       added.api = static_cast<std::uint32_t>(whole.apis.size());

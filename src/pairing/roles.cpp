@@ -21,7 +21,7 @@ using dump::State;
 
 std::vector<std::uint32_t> items_of(const Side& side, const Api& api, State state) {
   std::vector<std::uint32_t> items;
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+  for (const std::uint32_t i : api.items()) {
     if (side.items[i].state == state) items.push_back(i);
   }
   return items;
@@ -151,7 +151,7 @@ void for_each_parameter(const Side& target, const std::vector<std::uint32_t>& go
   for (const dump::Api& api : target.apis) {
     const auto parsed = dump::parse_entry_name(target.text(api.name));
     if (!parsed || parsed->direction != dump::Direction::forward) continue;
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    for (const std::uint32_t i : api.items()) {
       const Item& item = target.items[i];
       if (!item.is_tensor || golden_item[i] == kNone || item.state == State::output) continue;
       const auto position = item.state == State::input ? position_of(target, item) : std::nullopt;

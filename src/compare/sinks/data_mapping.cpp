@@ -55,7 +55,7 @@ std::vector<LooseEntry> loose_entries(const Side& side, const std::vector<bool>&
     if (!parsed) continue;
     LooseEntry loose{i, {}, parsed->call, to_pytorch(parsed->base, no_table)};
     loose.signature = std::to_string(static_cast<int>(parsed->direction));
-    for (std::uint32_t k = api.first; k < api.first + api.count; ++k) {
+    for (const std::uint32_t k : api.items()) {
       const Item& item = side.items[k];
       loose.signature += '\n';
       loose.signature += suffix_of(side, item);

@@ -59,7 +59,7 @@ std::vector<std::pair<std::uint64_t, std::uint32_t>> items_without_row(const Ran
   const auto add = [&](std::uint32_t number, std::uint32_t after, bool own) {
     const std::uint64_t ahead = after == pairing::kNone ? 0 : std::uint64_t{after} + 1;
     const Api& api = golden.apis[number];
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    for (const std::uint32_t i : api.items()) {
       if (own || !used[i]) alone.emplace_back(ahead, i);
     }
   };

@@ -138,7 +138,7 @@ class JudgedSource final : public LinkedSource {
     const diagnosis::RankDiagnosis& found = *result_.diagnosis;
     const dump::Api& entry = result_.target.apis[api];
     std::size_t worst = 0;
-    for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+    for (const std::uint32_t i : entry.items()) {
       const Origin origin = result_.rows[i].matched() ? found.origin[i] : Origin::not_compared;
       const auto* const place = std::find(kByWeight.begin(), kByWeight.end(), origin);
       worst = std::max(worst, static_cast<std::size_t>(place - kByWeight.begin()));
@@ -180,8 +180,7 @@ class JudgedSource final : public LinkedSource {
     if (has_undefined_result(tree().name(node)))
       return traits_.empty_differs && task_ == ComparedBy::md5 ? 1 : 0;
     Verdict worst = Verdict::pass;
-    for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i)
-      worst = std::max(worst, result_.verdict(i));
+    for (const std::uint32_t i : entry.items()) worst = std::max(worst, result_.verdict(i));
     // A part of a model that is wrong shows little in the numbers of the whole.
     if (result_.target_joins && is_to_blame(entries_[node])) worst = Verdict::error;
     return static_cast<double>(worst) / 2;

@@ -29,7 +29,7 @@ using Sections = std::array<ItemNumbers, kSections>;
 template <typename Wanted>
 Sections sections_of(const Side& side, const Api& entry, Wanted&& wanted) {
   Sections sections;
-  for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+  for (const std::uint32_t i : entry.items()) {
     if (wanted(i)) sections[static_cast<std::size_t>(side.items[i].state)].push_back(i);
   }
   return sections;

@@ -110,8 +110,7 @@ class NodeJudge {
   /// Calls `each` for the items of the node, with their rows.
   template <typename Each>
   void items(const Each& each) const {
-    for (std::uint32_t i = entry_.first; i < entry_.first + entry_.count; ++i)
-      each(result_.target.items[i], result_.rows[i], i);
+    for (const std::uint32_t i : entry_.items()) each(result_.target.items[i], result_.rows[i], i);
   }
 
   bool is_result(const dump::Item& item) const {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/rank_judge.hpp"
+#include "diagnosis/rank_walk.hpp"
 #include "unit/diagnosis/dumps.hpp"
 
 namespace msprobe::diagnosis::testing {
@@ -112,7 +112,7 @@ inline RankDiagnosis diagnosed(const Two& two, History& history, const Configure
   rank.target_construct = construct;
   if (configure) configure(asked);
   history.precision = history.precision ? history.precision : rank.precision;
-  return RankJudge(rank, asked.options, {}, *asked.reading, history, asked.measure_entry).run();
+  return RankWalk(rank, asked.options, {}, *asked.reading, history, asked.measure_entry).run();
 }
 
 inline RankDiagnosis diagnosed(const Two& two, const Configure& configure = {},

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an entry put out: does it follow from what came in, by size, by its norm, or computed again?
+#include "diagnosis/output_rule.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include "diagnosis/limits.hpp"
-#include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
-#include "diagnosis/structure.hpp"
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
 
-using dump::Api;
 using dump::Item;
 using dump::State;
 
@@ -27,13 +23,12 @@ bool like_tf32(std::string_view operation, double error, double u) {
 }  // namespace
 
 /// Does it multiply a tensor by itself, as the second moment of Adam does?
-bool RankJudge::is_square(const Entry& entry) const {
+bool OutputRule::is_square(const EntryPair& entry) const {
   if (!is_elementwise(entry.name.operation()) || entry.nature != Nature::ordinary) return false;
-  const Api& api = target_.apis[entry.target];
   std::uint64_t before = 0;
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    if (item_of(i).state != State::input || !item_of(i).is_tensor) continue;
-    const std::uint64_t key = target_keys_.of(i);
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    if (walk_.item_of(i).state != State::input || !walk_.item_of(i).is_tensor) continue;
+    const std::uint64_t key = walk_.target_keys.of(i);
     if (key != 0 && key == before) return true;
     before = key;
   }
@@ -41,34 +36,34 @@ bool RankJudge::is_square(const Entry& entry) const {
 }
 
 /// How much an error of the inputs may grow by what the operation is, from the sizes of what goes in and out.
-double RankJudge::amplification(const Entry& entry) const {
+double OutputRule::amplification(const EntryPair& entry) const {
   if (is_square(entry)) return kSquareAmplification;
   if (entry.nature != Nature::sum && entry.nature != Nature::mean && entry.nature != Nature::exponential &&
       entry.nature != Nature::normalising)
     return 1;
-  const Api& api = golden_.apis[entry.golden];
   double in = 0;
   double extreme = 0;
   double out = 0;
   double elements_in = 1;
   double elements_out = 1;
   double mean = 0;
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    const Item& item = golden_.items[i];
-    if (!item.is_tensor || unit_roundoff(golden_.text(item.dtype)) == 0) continue;
-    const double norm = std::abs(number_of(golden_, item, dump::kNorm));
+  for (const std::uint32_t i : walk_.golden.apis[entry.golden].items()) {
+    const Item& item = walk_.golden.items[i];
+    if (!item.is_tensor || unit_roundoff(walk_.golden.text(item.dtype)) == 0) continue;
+    const double norm = std::abs(number_of(walk_.golden, item, dump::kNorm));
     if (!std::isfinite(norm)) continue;
-    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(golden_.text(item.shape)), 1));
+    const double n =
+        static_cast<double>(std::max<std::uint64_t>(elements_of(walk_.golden.text(item.shape)), 1));
     if (item.state == State::output && out == 0) {
       out = norm;
       elements_out = n;
     } else if (item.state == State::input && in == 0) {
       elements_in = n;
-      mean = number_of(golden_, item, dump::kMean);
+      mean = number_of(walk_.golden, item, dump::kMean);
     }
     if (item.state != State::input) continue;
     in = std::max(in, norm * std::sqrt(std::max(1.0, elements_in / n)));
-    extreme = std::max({extreme, std::abs(number_of(golden_, item, dump::kMax))});
+    extreme = std::max({extreme, std::abs(number_of(walk_.golden, item, dump::kMax))});
   }
   double factor = 1;
   switch (entry.nature) {
@@ -96,101 +91,99 @@ double RankJudge::amplification(const Entry& entry) const {
 }
 
 /// What explains an error of the output: its excess is the error over this.
-double RankJudge::received(const Entry& entry, std::uint32_t index, double sums) const {
+double OutputRule::received(const EntryPair& entry, std::uint32_t index, double sums) const {
   const Noise noise = noise_of(index);
   double in = entry.grown * (std::max(entry.e_in, entry.hidden) + (entry.grown > 1 ? kSingleRoundoff : 0));
-  if (!tensors_ && (entry.nature == Nature::division || entry.optimizer))
+  if (!walk_.tensors && (entry.nature == Nature::division || entry.optimizer))
     in = std::max(in, std::sqrt(std::min(in, 1.0)));
   if (entry.e_in > 0) in = std::max(in, noise.growth * entry.e_in);
   return in + entry.u + sums + noise.error;
 }
 
-Noise RankJudge::noise_of(std::uint32_t index) const {
-  Noise noise = reading_.noise(errors_.golden_item[index]);
+Noise OutputRule::noise_of(std::uint32_t index) const {
+  Noise noise = walk_.reading.noise(walk_.errors.golden_item[index]);
   if (!std::isfinite(noise.error)) noise.error = 0;
   if (!std::isfinite(noise.growth)) noise.growth = 0;
   return noise;
 }
 
-std::vector<Replayed> RankJudge::replayed(const Entry& entry, double excess) const {
-  if (!tensors_ || replay_mode_ == ReplayMode::never) return {};
-  if (replay_mode_ == ReplayMode::suspects && excess <= (any_certain_ ? threshold_ : kSuspect)) return {};
-  return reading_.replay(entry.target, entry.golden);
-}
-
-/// Statistics of one tensor may hide most of its error: what was seen elsewhere counts.
-double RankJudge::floor_of(double e_in) const {
-  if (tensors_) return e_in;
-  return std::max({e_in, drift_ ? drift_->quarter : 0, forward_ / kSeenElsewhere, backward_ / kSeenElsewhere,
-                   flips_ / kSeenElsewhere, updated_ / kUpdatedElsewhere, coarsest_ / kRoundedElsewhere});
+std::vector<Replayed> OutputRule::replayed(const EntryPair& entry, double excess) const {
+  if (!walk_.tensors || walk_.options.replay == ReplayMode::never ||
+      walk_.options.without.contains(Rule::replay))
+    return {};
+  if (walk_.options.replay == ReplayMode::suspects &&
+      excess <= (walk_.any_certain ? walk_.threshold : kSuspect))
+    return {};
+  return walk_.reading.replay(entry.target, entry.golden);
 }
 
 /// Rules c, d and e for what the entry put out.
-void RankJudge::outputs(Entry& entry) {
-  const Api& api = target_.apis[entry.target];
-  entry.e_in = floor_of(entry.e_in);
+void OutputRule::examine(EntryPair& entry) {
+  entry.e_in = walk_.floor_of(entry.e_in);
   // Where the extremes are a mask's, norms are blind.
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    if (item_of(i).state != State::input || !item_of(i).is_tensor) continue;
-    const double least = number_of(target_, item_of(i), dump::kMin);
-    const bool masked = unit_roundoff(target_.text(item_of(i).dtype)) > 0 && std::abs(least) >= kMask;
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    if (walk_.item_of(i).state != State::input || !walk_.item_of(i).is_tensor) continue;
+    const double least = number_of(walk_.target, walk_.item_of(i), dump::kMin);
+    const bool masked =
+        unit_roundoff(walk_.target.text(walk_.item_of(i).dtype)) > 0 && std::abs(least) >= kMask;
     // What should have been read and was not may be wrong by more than its statistics say.
-    if (masked || errors_.by_statistics[i] != 0) entry.e_in = std::max(entry.e_in, forward_error());
+    if (masked || walk_.errors.by_statistics[i] != 0)
+      entry.e_in = std::max(entry.e_in, walk_.forward_error());
   }
   entry.grown = amplification(entry);
   double largest_excess = 0;
   std::vector<std::uint32_t> judged;
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    const Item& item = item_of(i);
-    if (item.state != State::output || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
-    if (std::isnan(errors_.e[i])) {
-      if (checksums_differ(i)) checksum(entry);
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    const Item& item = walk_.item_of(i);
+    if (item.state != State::output || !item.is_tensor || walk_.errors.golden_item[i] == kNone) continue;
+    if (std::isnan(walk_.errors.e[i])) {
+      if (walk_.checksums_differ(i)) checksum(entry);
       continue;
     }
     judged.push_back(i);
-    largest_excess = std::max(largest_excess, e_of(i) / received(entry, i));
+    largest_excess = std::max(largest_excess, walk_.e_of(i) / received(entry, i));
   }
   if (judged.empty()) return;
-  const double sees = threshold_ * (entry.grown * entry.e_in + entry.u);
-  if (sees > out_.visible && !any_evidence_ && std::isfinite(sees)) {
-    out_.visible = sees;
-    out_.visible_module = module_around(entry.target, entry.golden);
+  const double sees = walk_.threshold * (entry.grown * entry.e_in + entry.u);
+  if (sees > walk_.out.visible && !walk_.any_evidence && std::isfinite(sees)) {
+    walk_.out.visible = sees;
+    walk_.out.visible_module = walk_.module_around(entry.target, entry.golden);
   }
-  if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!tensors_ && forward_ > 0))) {
+  if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!walk_.tensors && walk_.largest.forward > 0))) {
     double e = 0;
-    for (const std::uint32_t i : judged) e = std::max(e, e_of(i));
-    if (e <= threshold_ * (entry.e_in + entry.u) ||
-        entry.e_in > kInputsOfDecision * (forward_error() + entry.u))
+    for (const std::uint32_t i : judged) e = std::max(e, walk_.e_of(i));
+    if (e <= walk_.threshold * (entry.e_in + entry.u) ||
+        entry.e_in > kInputsOfDecision * (walk_.forward_error() + entry.u))
       return;
-    Finding found = finding(entry, Kind::decision, Rule::introduced, e / (entry.e_in + entry.u));
+    Finding found = walk_.finding(entry, Kind::decision, Rule::introduced, e / (entry.e_in + entry.u));
     found.confidence = Confidence::hint;
-    flip(entry, e);
+    walk_.flip(entry, e);
     found.text = fmt::format("a decision flipped: output error {}, inputs within rounding ({})",
                              error_text(e), error_text(entry.worst_in));
-    offer(entry, std::move(found));
+    walk_.offer(entry, std::move(found));
     return;
   }
   const std::vector<Replayed> replays = replayed(entry, largest_excess);
-  for (const std::uint32_t i : judged) judge_output(entry, i, e_of(i), errors_.b[i], replays);
+  for (const std::uint32_t i : judged) judge(entry, i, walk_.e_of(i), walk_.errors.b[i], replays);
 }
 
-void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double b,
-                             const std::vector<Replayed>& replays, double sums) {
-  const std::string place = place_text(target_, item_of(index));
+void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b,
+                       const std::vector<Replayed>& replays, double sums) {
+  const std::string place = place_text(walk_.target, walk_.item_of(index));
   const auto offered = [&](Kind kind, Rule rule, double excess, std::string text, std::string side,
                            std::string next = {}) {
-    Finding found = finding(entry, kind, rule, excess);
+    Finding found = walk_.finding(entry, kind, rule, excess);
     found.item = index;
     found.place = place;
     found.text = std::move(text);
     found.side = std::move(side);
     found.next = std::move(next);
-    offer(entry, std::move(found));
+    walk_.offer(entry, std::move(found));
   };
   const double explains = received(entry, index, sums);
   // `e` may be a part of what was measured, where a sum cancels.
-  const double scale = e > 0 && std::isfinite(e_of(index)) ? e_of(index) / e : 1;
-  out_.explained[index] = static_cast<float>(threshold_ * explains * scale);
+  const double scale = e > 0 && std::isfinite(walk_.e_of(index)) ? walk_.e_of(index) / e : 1;
+  walk_.out.explained[index] = static_cast<float>(walk_.threshold * explains * scale);
   std::string side;
   bool ruled_out = false;  // whatever its error: but a common factor below the rounding of one element shows
   for (const Replayed& replay : replays) {
@@ -199,13 +192,13 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     const double less = std::min(replay.target, replay.golden);
     if (more > replay.tolerance && more > kClearlyWorse * less) {
       const bool ours = replay.target > replay.golden;
-      offered(Kind::replay, Rule::replay, threshold_ * more / replay.tolerance,
+      offered(Kind::replay, Rule::replay, walk_.threshold * more / replay.tolerance,
               fmt::format("its output does not follow from its inputs: recomputed in float64 from its own "
                           "inputs, {} is off "
                           "by {}, {} by {}",
                           ours ? "this run" : "golden", error_text(more), ours ? "golden" : "this run",
                           error_text(less)),
-              like_tf32(entry.name.operation(), more, errors_.u[entry.target])
+              like_tf32(entry.name.operation(), more, walk_.errors.u[entry.target])
                   ? fmt::format("{} computes with fewer bits, as TF32 does", ours ? "this run" : "golden")
                   : std::string(ours ? "this run's kernel is wrong" : "golden's kernel is wrong"));
       return;
@@ -221,13 +214,14 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
   if (!ruled_out) {
     const bool random = entry.nature == Nature::random;
     std::string words;
-    if (is_shown(excess)) {
-      words = fmt::format(
-          "{}output error {} from inputs {}{}", random ? "draws different random numbers: " : "",
-          error_text(e), error_text(entry.worst_in),
-          like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > kGrownByTf32 * entry.worst_in
-              ? "; products in TF32 have errors of this size"
-              : "");
+    if (walk_.is_shown(excess)) {
+      words =
+          fmt::format("{}output error {} from inputs {}{}", random ? "draws different random numbers: " : "",
+                      error_text(e), error_text(entry.worst_in),
+                      like_tf32(entry.name.operation(), e, walk_.errors.u[entry.target]) &&
+                              e > kGrownByTf32 * entry.worst_in
+                          ? "; products in TF32 have errors of this size"
+                          : "");
       if (const std::string integers = integers_without_sums(entry); !integers.empty())
         words += fmt::format("; only the largest and smallest integers of {} are recorded: others may differ",
                              integers);
@@ -238,7 +232,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
                      : "; rounding changes single elements by up to " + error_text(most) + " there";
       }
     }
-    const Unseen unseen = is_shown(excess) && !random ? unseen_input(entry) : Unseen();
+    const Unseen unseen = walk_.is_shown(excess) && !random ? unseen_input(entry) : Unseen();
     std::string next;
     if (!unseen.text.empty()) {
       words = fmt::format("output error {}; {}", error_text(e), unseen.text);
@@ -249,17 +243,17 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     offered(random ? Kind::random : Kind::introduced, Rule::introduced, excess, std::move(words), side,
             std::move(next));
   }
-  const double n = static_cast<double>(elements_of(target_.text(item_of(index).shape)));
+  const double n = static_cast<double>(elements_of(walk_.target.text(walk_.item_of(index).shape)));
   if (n < kFewestForGain || !std::isfinite(e) || !std::isfinite(b)) return;
   // Errors of elements that are repeated do not cancel each other.
   const double share = share_of_few(index, n);
   const double scattered = std::max(entry.e_in * share, entry.spread);
   const double expected = entry.grown * (entry.b_in + kChance * scattered) +
                           kChance * (e + entry.u + sums) * share + kCommonRounding * entry.u +
-                          (drift_ ? drift_->quarter : 0) + kNormRounding;
-  const double gain = threshold_ / kGain * b / expected;
+                          (walk_.drift ? walk_.drift->quarter : 0) + kNormRounding;
+  const double gain = walk_.threshold / kGain * b / expected;
   std::string words;
-  if (is_shown(gain)) {
+  if (walk_.is_shown(gain)) {
     words = fmt::format("its norm differs by {}, more than errors of {} cause by chance", error_text(b),
                         error_text(e));
   }
@@ -267,80 +261,84 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
 }
 
 /// An input that may differ inside, though its extremes do not; empty if there is none.
-std::string RankJudge::integers_without_sums(const Entry& entry) const {
-  const Api& api = target_.apis[entry.target];
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    const Item& item = item_of(i);
-    if (item.state != State::input || !item.is_tensor || errors_.golden_item[i] == kNone || item.has_checksum)
+std::string OutputRule::integers_without_sums(const EntryPair& entry) const {
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    const Item& item = walk_.item_of(i);
+    if (item.state != State::input || !item.is_tensor || walk_.errors.golden_item[i] == kNone ||
+        item.has_checksum)
       continue;
-    if (!is_integer(target_.text(item.dtype))) continue;
-    const Item& partner = golden_.items[errors_.golden_item[i]];
+    if (!is_integer(walk_.target.text(item.dtype))) continue;
+    const Item& partner = walk_.golden.items[walk_.errors.golden_item[i]];
     const bool summed =
         dump::is_recorded(item.statistics[dump::kNorm]) && dump::is_recorded(partner.statistics[dump::kNorm]);
-    if (!summed && !tensors_) return place_text(target_, item);
+    if (!summed && !walk_.tensors) return place_text(walk_.target, item);
   }
   return {};
 }
 
 /// What is left of errors of single elements, which are independent, in the norm: the root of one over their
 /// number, and more where few elements make up the norm, as in squares of gradients.
-double RankJudge::share_of_few(std::uint32_t index, double n) const {
-  const Item& golden = golden_.items[errors_.golden_item[index]];
-  const double largest = std::max(std::abs(number_of(golden_, golden, dump::kMax)),
-                                  std::abs(number_of(golden_, golden, dump::kMin)));
-  const double share = largest / number_of(golden_, golden, dump::kNorm) / kLargestOfNormal;
+double OutputRule::share_of_few(std::uint32_t index, double n) const {
+  const Item& golden = walk_.golden.items[walk_.errors.golden_item[index]];
+  const double largest = std::max(std::abs(number_of(walk_.golden, golden, dump::kMax)),
+                                  std::abs(number_of(walk_.golden, golden, dump::kMin)));
+  const double share = largest / number_of(walk_.golden, golden, dump::kNorm) / kLargestOfNormal;
   return std::max(1 / std::sqrt(n), std::isfinite(share) ? std::min(share, 1.0) : 0);
 }
 
+/// What of an entry's inputs statistics do not show, and who made it; empty if there is nothing of the kind.
+OutputRule::Unseen OutputRule::unseen_input(const EntryPair& entry) const {
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    const Item& item = walk_.item_of(i);
+    if (item.state != State::input || walk_.errors.blind[i] == 0) continue;
+    const double least = number_of(walk_.target, item, dump::kMin);
+    const double largest = number_of(walk_.target, item, dump::kMax);
+    Unseen unseen;
+    unseen.text = fmt::format("{} contains {}, which hides other differences from statistics",
+                              place_text(walk_.target, item),
+                              std::isinf(least)     ? "-inf"
+                              : std::isinf(largest) ? "inf"
+                                                    : "NaN or numbers too large for a norm");
+    const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
+    if (from != ContentMap::kUnknown) unseen.maker = walk_.target_name(walk_.target.items[from].api);
+    return unseen;
+  }
+  return {};
+}
+
 /// A module hands on what is within; what it adds without a record is its own.
-void RankJudge::compound_outputs(Entry& entry) {
-  const Api& api = target_.apis[entry.target];
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    const Item& item = item_of(i);
-    if (item.state != State::output || errors_.golden_item[i] == kNone || std::isnan(errors_.e[i])) continue;
-    const std::uint64_t key = target_keys_.of(i);
-    if (key == 0 || target_flow_.find(key) != ContentMap::kUnknown) continue;
-    const double ahead = std::max(entry.e_in, forward_error());
-    out_.explained[i] = static_cast<float>(threshold_ * (ahead + kUnrecordedRoundings * entry.u));
-    Finding found = finding(entry, Kind::introduced, Rule::introduced,
-                            e_of(i) / (ahead + kUnrecordedRoundings * entry.u));
+void OutputRule::examine_module(EntryPair& entry) {
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    const Item& item = walk_.item_of(i);
+    if (item.state != State::output || walk_.errors.golden_item[i] == kNone || std::isnan(walk_.errors.e[i]))
+      continue;
+    const std::uint64_t key = walk_.target_keys.of(i);
+    if (key == 0 || walk_.target_flow.find(key) != ContentMap::kUnknown) continue;
+    const double ahead = std::max(entry.e_in, walk_.forward_error());
+    walk_.out.explained[i] = static_cast<float>(walk_.threshold * (ahead + kUnrecordedRoundings * entry.u));
+    Finding found = walk_.finding(entry, Kind::introduced, Rule::introduced,
+                                  walk_.e_of(i) / (ahead + kUnrecordedRoundings * entry.u));
     found.item = i;
-    found.place = place_text(target_, item);
+    found.place = place_text(walk_.target, item);
     found.text = fmt::format(
         "what it computes outside its recorded operations has error {}, everything recorded in it at most {}",
-        error_text(e_of(i)), error_text(ahead));
-    offer(entry, std::move(found));
+        error_text(walk_.e_of(i)), error_text(ahead));
+    walk_.offer(entry, std::move(found));
   }
-}
-
-bool RankJudge::checksums_differ(std::uint32_t index) const {
-  const std::uint32_t partner = errors_.golden_item[index];
-  if (partner == kNone || !std::isnan(errors_.e[index])) return false;
-  const Item& other = golden_.items[partner];
-  return item_of(index).has_checksum && other.has_checksum &&
-         target_.text(item_of(index).checksum) != golden_.text(other.checksum);
-}
-
-bool RankJudge::input_checksums_differ(const Entry& entry) const {
-  const Api& api = target_.apis[entry.target];
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    if (item_of(i).state != State::output && item_of(i).is_tensor && checksums_differ(i)) return true;
-  }
-  return false;
 }
 
 /// Checksums show only where the first difference is.
-void RankJudge::checksum(Entry& entry) {
+void OutputRule::checksum(EntryPair& entry) {
   if (any_checksum_) return;
   any_checksum_ = true;
-  Finding found = finding(entry, Kind::checksum, Rule::introduced, 0);
+  Finding found = walk_.finding(entry, Kind::checksum, Rule::introduced, 0);
   found.confidence = Confidence::hint;
   found.text =
-      !input_checksums_differ(entry)
+      !walk_.input_checksums_differ(entry)
           ? "the first entry whose checksums differ, with equal inputs; checksums do not show whether "
             "by rounding or by a fault"
           : "the first entry whose checksums differ; its inputs already differ";
-  offer(entry, std::move(found));
+  walk_.offer(entry, std::move(found));
 }
 
 }  // namespace msprobe::diagnosis

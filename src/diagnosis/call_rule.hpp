@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Structure: what two calls were given otherwise, and whether it has an effect.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "diagnosis/gradient_paths.hpp"
+#include "diagnosis/walk.hpp"
+
+namespace msprobe::diagnosis {
+
+class CallRule {
+ public:
+  CallRule(Walk& walk, GradientPaths& paths) : walk_(walk), paths_(paths) {}
+
+  /// Numbers that differ by so little that it may be rounding count as an error of the inputs.
+  void examine(EntryPair& entry);
+  void show_effect(EntryPair& entry, std::uint32_t forward, double error, double before);
+  /// Adds to a finding how many more calls were given the same.
+  void count_repeated(Finding& found) const;
+
+ private:
+  /// An argument of the first entry that was called so, and how often others were.
+  struct Repeated {
+    std::uint32_t first = 0;
+    std::uint64_t times = 0;
+  };
+  double judge(EntryPair& entry);
+  void await_effect(const EntryPair& entry, Finding found);
+
+  Walk& walk_;
+  GradientPaths& paths_;
+  std::vector<Finding> quiet_calls_;  // with another argument, and without effect on the output
+  std::unordered_map<std::uint32_t, std::uint32_t> quiet_at_;  // they, and what gave them their inputs
+  std::unordered_map<std::string, Repeated> repeated_;         // by the call and its argument
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients that flow on one side alone: tensors that are cut off (detach, no_grad, what is not trained), and
+// the backward entries that one side lacks for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "diagnosis/walk.hpp"
+#include "support/text_pool.hpp"
+
+namespace msprobe::diagnosis {
+
+class GradientPaths {
+ public:
+  explicit GradientPaths(Walk& walk) : walk_(walk) {}
+
+  void await(const EntryPair& entry, Finding found, const std::string& given);
+  void show();
+  void missing_backward(EntryPair& entry, double error, double before);
+
+ private:
+  enum class Alone : std::uint8_t { neither, target, golden, both };
+  static bool is_one_sided(Alone alone) { return alone == Alone::target || alone == Alone::golden; }
+  std::uint32_t golden_named(std::string_view name);
+  Alone backward_alone(std::uint32_t forward);
+  std::string paths_of_one_side(std::uint32_t forward);
+
+  Walk& walk_;
+  std::vector<std::pair<Finding, double>> cuts_;  // gradients flow on one side alone; errors before
+  std::unordered_set<std::uint32_t> cut_;         // entries where they do
+  TextIndex golden_index_;
+  std::size_t golden_indexed_ = 0;  // entries of the reference in it
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/gradient_rule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "diagnosis/sentences.hpp"
+#include "pairing/operations.hpp"
+#include "pairing/roles.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Api;
+using dump::Item;
+using dump::State;
+
+}  // namespace
+
+std::uint64_t gradient_key(std::string_view module, std::string_view item_name) {
+  return std::hash<std::string>{}(fmt::format("{}.{}", module, dump::split_last(item_name).second));
+}
+
+/// Of a parameter's gradient: what an error counts where the sum that makes it cancels.
+double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index) {
+  const Item& partner = walk_.golden.items[walk_.errors.golden_item[index]];
+  const double norm = std::abs(number_of(walk_.golden, partner, dump::kNorm));
+  const std::vector<std::uint64_t> sizes = sizes_of(walk_.golden.text(partner.shape));
+  double gradient = 0;
+  double elements = 0;
+  double input = 0;
+  if (entry.name.direction == dump::Direction::parameters_grad) {
+    const ModuleErrors* module = walk_.errors.module(entry.name.base);
+    if (module == nullptr || !module->has_gradient) return 1;
+    gradient = module->gradient_norm;
+    elements = static_cast<double>(module->gradient_elements);
+    input = module->input_norm;
+  } else {
+    const std::uint32_t forward = walk_.errors.forward_of(entry.target);
+    const bool saved = forward != kNone && walk_.alignment.has_golden(forward);
+    if (saved) {
+      if (const auto spread_out = broadcast_scale(entry, walk_.alignment.golden_of[forward], partner))
+        return *spread_out;
+    }
+    // Where the call was not recorded, a vector can only be that of a bias or of a norm's parameters.
+    const bool is_parameter =
+        saved ? has_parameter_like(entry, walk_.alignment.golden_of[forward], partner, input)
+              : sizes.size() == 1 && takes_parameters(entry.name.operation());
+    if (!is_parameter) return 1;
+    for (const std::uint32_t i : walk_.golden.apis[entry.golden].items()) {
+      const Item& item = walk_.golden.items[i];
+      if (item.state != State::input || !item.is_tensor) continue;
+      gradient = std::hypot(gradient, number_of(walk_.golden, item, dump::kNorm));
+      elements += static_cast<double>(elements_of(walk_.golden.text(item.shape)));
+    }
+  }
+  // Partial sums grow as they are added up one by one.
+  double scale = sizes.size() == 1 && sizes[0] > 0
+                     ? gradient * std::sqrt(std::max(1.0, elements / static_cast<double>(sizes[0])))
+                     : gradient;
+  if (sizes.size() >= 2 && input > 0 && sizes[0] > 0)
+    scale = gradient * input / std::sqrt(std::max(1.0, elements / static_cast<double>(sizes[0])));
+  if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return 1;
+  return std::min(1.0, norm / scale);
+}
+
+/// Is one of the call's parameters of this shape? `input`: the norm of the first input that is none.
+bool GradientRule::has_parameter_like(const EntryPair& entry, std::uint32_t golden_forward,
+                                      const Item& gradient, double& input) const {
+  bool found = false;
+  const Api& call = walk_.golden.apis[golden_forward];
+  for (const std::uint32_t i : call.items()) {
+    const Item& item = walk_.golden.items[i];
+    if (item.state != State::input || !item.is_tensor) continue;
+    const auto position = position_of(walk_.golden, item);
+    const bool role = position && is_parameter_position(entry.name.operation(), *position);
+    if (role && walk_.golden.text(item.shape) == walk_.golden.text(gradient.shape)) found = true;
+    if (!role && input == 0) input = std::abs(number_of(walk_.golden, item, dump::kNorm));
+  }
+  return found;
+}
+
+/// The gradient of what an operation on elements repeated is a sum, which may cancel; nothing for others.
+std::optional<double> GradientRule::broadcast_scale(const EntryPair& entry, std::uint32_t golden_forward,
+                                                    const Item& partner) const {
+  if (!is_elementwise(entry.name.operation()) || entry.nature == Nature::division) return std::nullopt;
+  const bool product = entry.nature != Nature::sum;
+  const std::uint64_t elements = elements_of(walk_.golden.text(partner.shape));
+  double gradient = 0;
+  for (const std::uint32_t i : walk_.golden.apis[entry.golden].items()) {
+    const Item& item = walk_.golden.items[i];
+    if (item.state != State::input || !item.is_tensor) continue;
+    if (elements_of(walk_.golden.text(item.shape)) <= elements) return std::nullopt;
+    gradient = std::hypot(gradient, number_of(walk_.golden, item, dump::kNorm));
+  }
+  double factor = 1;  // of a product: the size of what the gradient is multiplied by
+  if (product) {
+    factor = 0;
+    for (const std::uint32_t i : walk_.golden.apis[golden_forward].items()) {
+      const Item& item = walk_.golden.items[i];
+      if (item.state != State::input) continue;
+      const double norm = std::abs(number_of(walk_.golden, item, item.is_tensor ? dump::kNorm : dump::kMax));
+      const double n =
+          static_cast<double>(std::max<std::uint64_t>(elements_of(walk_.golden.text(item.shape)), 1));
+      if (walk_.golden.text(item.shape) != walk_.golden.text(partner.shape))
+        factor = std::max(factor, norm / std::sqrt(n));
+    }
+  }
+  const double norm = std::abs(number_of(walk_.golden, partner, dump::kNorm));
+  const double scale = gradient * factor;
+  if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return std::nullopt;
+  return std::min(1.0, norm / scale);
+}
+
+/// What a parameter's gradient collects while it is added up row by row.
+double GradientRule::accumulated(const EntryPair& entry, std::uint32_t index) {
+  const Item& partner = walk_.golden.items[walk_.errors.golden_item[index]];
+  const std::vector<std::uint64_t> sizes = sizes_of(walk_.golden.text(partner.shape));
+  if (sizes.empty() || sizes[0] == 0) return 0;
+  double elements = 0;
+  if (entry.name.direction == dump::Direction::parameters_grad) {
+    const ModuleErrors* module = walk_.errors.module(entry.name.base);
+    if (module != nullptr) elements = static_cast<double>(module->gradient_elements);
+  } else {
+    for (const std::uint32_t i : walk_.golden.apis[entry.golden].items()) {
+      if (walk_.golden.items[i].state == State::input && walk_.golden.items[i].is_tensor)
+        elements += static_cast<double>(elements_of(walk_.golden.text(walk_.golden.items[i].shape)));
+    }
+    // An output as large as what came in is no sum.
+    if (static_cast<double>(elements_of(walk_.golden.text(partner.shape))) >= elements && sizes.size() == 1)
+      return 0;
+  }
+  const double rows = elements / static_cast<double>(sizes[0]);
+  return rows > 1 ? kSingleRoundoff * std::sqrt(rows) : 0;
+}
+
+/// Nodes of autograd may give outputs in another order: the error against the best of those that have one
+/// shape.
+double GradientRule::best_match(const EntryPair& entry, std::uint32_t index, double enough) const {
+  double best = walk_.e_of(index);
+  if (best <= enough) return best;
+  const Item& item = walk_.item_of(index);
+  const Api& api = walk_.golden.apis[entry.golden];
+  constexpr std::uint32_t kMostOutputs = 16;
+  for (std::uint32_t i = api.first; i < api.first + std::min(api.count, kMostOutputs); ++i) {
+    const Item& other = walk_.golden.items[i];
+    if (other.state != State::output || !other.is_tensor || i == walk_.errors.golden_item[index]) continue;
+    if (walk_.golden.text(other.shape) != walk_.target.text(item.shape)) continue;
+    const Measure against = walk_.errors.by_statistics_of(index, i);
+    if (against.known && against.e < best) best = against.e;
+  }
+  return best;
+}
+
+void GradientRule::examine_backward(EntryPair& entry) {
+  paths_.show();
+  walk_.measure_inputs(entry);
+  const std::uint32_t forward = walk_.errors.forward_of(entry.target);
+  if (forward != kNone) walk_.errors.measure(forward);
+  if (forward != kNone && walk_.touched[forward]) entry.touched = true;
+  const double ahead = std::max({walk_.forward_error(), walk_.largest.backward, walk_.history.backward});
+  if (walk_.any_evidence && entry.e_in > walk_.threshold * (walk_.clean + entry.u)) entry.touched = true;
+  // Where half types are used, their rounding may begin anywhere between two recorded gradients.
+  const double onset = std::max(entry.u, walk_.history.coarsest);
+  const Api& api = walk_.target.apis[entry.target];
+  const Api& other = walk_.golden.apis[entry.golden];
+  if (!entry.compound) {
+    for (const std::uint32_t i : api.items()) {
+      if (walk_.item_of(i).state != State::input || std::isnan(walk_.errors.e[i])) continue;
+      if (forward != kNone && walk_.e_of(i) > kEffect * ahead + onset)
+        calls_.show_effect(entry, forward, walk_.e_of(i), ahead);
+      Finding found =
+          walk_.finding(entry, Kind::gradient, Rule::source,
+                        walk_.e_of(i) / (std::max(ahead, onset / kOnset) + entry.u + kRightKernel));
+      found.item = i;
+      found.place = place_text(walk_.target, walk_.item_of(i));
+      found.text =
+          fmt::format("the gradient of its output arrives with error {}; everything before it has at most {}",
+                      error_text(walk_.e_of(i)), error_text(ahead));
+      if (found.is_evidence() && !found.downstream) {
+        paths_.missing_backward(entry, walk_.e_of(i), ahead);
+        found.downstream = entry.touched;
+      }
+      walk_.offer(entry, std::move(found));
+    }
+    if (forward != kNone) {
+      entry.u = std::max(entry.u, static_cast<double>(walk_.errors.u[forward]));
+      entry.e_in = std::max(entry.e_in, static_cast<double>(walk_.errors.anything[forward]));
+      entry.hidden = std::max(entry.hidden, static_cast<double>(walk_.errors.anything_hidden[forward]));
+      // As many elements as lie within their error of the kink take the other side, with all of their
+      // gradient.
+      if (entry.nature == Nature::kinked)
+        entry.e_in = std::max(entry.e_in,
+                              std::sqrt(std::min(1.0, static_cast<double>(walk_.errors.anything[forward]))));
+      entry.b_in = std::max(entry.b_in, static_cast<double>(walk_.errors.anything_b[forward]));
+    }
+    entry.e_in = walk_.floor_of(entry.e_in);
+    if (!walk_.tensors) entry.e_in = std::max(entry.e_in, walk_.history.coarsest / kRoundedElsewhere);
+    if (forward == kNone) entry.e_in = std::max(entry.e_in, ahead);
+    entry.worst_in = entry.e_in;
+    std::uint32_t ours = 0;
+    std::uint32_t theirs = 0;
+    for (const std::uint32_t i : api.items()) ours += walk_.item_of(i).state == State::output ? 1 : 0;
+    for (const std::uint32_t i : other.items())
+      theirs += walk_.golden.items[i].state == State::output ? 1 : 0;
+    for (std::uint32_t i = api.first; ours == theirs && i < api.first + api.count; ++i) {
+      const Item& item = walk_.item_of(i);
+      if (item.state != State::output || !item.is_tensor || std::isnan(walk_.errors.e[i])) continue;
+      walk_.gradient_items.put(walk_.target_keys.of(i), i);
+      if (!same_dtype(walk_.target.text(item.dtype),
+                      walk_.golden.text(walk_.golden.items[walk_.errors.golden_item[i]].dtype)))
+        continue;
+      const double scale = gradient_scale(entry, i);
+      const double e = scale * best_match(entry, i, walk_.threshold * (entry.e_in + entry.u));
+      const double b = e < scale * walk_.e_of(i) ? 0 : scale * walk_.errors.b[i];
+      walk_.largest.backward = std::max(walk_.largest.backward, std::min(e, 1.0));
+      walk_.largest.gradients =
+          std::max(walk_.largest.gradients, std::min(walk_.e_of(i), kMostGradientError));
+      if (forward != kNone && e > kEffect * entry.e_in + onset)
+        calls_.show_effect(entry, forward, e, entry.e_in);
+      outputs_.judge(entry, i, e, b, {}, accumulated(entry, i));
+    }
+  }
+}
+
+void GradientRule::examine_parameters(EntryPair& entry) {
+  paths_.show();
+  walk_.measure_inputs(entry);
+  const ModuleErrors* module = walk_.errors.module(entry.name.base);
+  const double ahead = std::max({walk_.forward_error(), walk_.largest.backward, walk_.history.backward});
+  entry.e_in = module != nullptr ? module->e : 0;
+  if (module != nullptr) entry.u = std::max(entry.u, module->u);
+  entry.b_in = module != nullptr ? module->b : 0;
+  if (module != nullptr) entry.hidden = std::max(entry.hidden, module->hidden);
+  if (module == nullptr || !module->has_gradient) entry.e_in = std::max(entry.e_in, ahead);
+  entry.e_in = walk_.floor_of(entry.e_in);
+  entry.worst_in = entry.e_in;
+  if (walk_.any_evidence && entry.e_in > walk_.threshold * (walk_.clean + entry.u)) entry.touched = true;
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    if (!walk_.item_of(i).is_tensor || std::isnan(walk_.errors.e[i]) || walk_.errors.golden_item[i] == kNone)
+      continue;
+    walk_.gradient_items.put(walk_.target_keys.of(i), i);
+    walk_.largest.gradients = std::max(walk_.largest.gradients, std::min(walk_.e_of(i), kMostGradientError));
+    walk_.history.gradient_traces[gradient_key(entry.name.base, walk_.target.name(walk_.item_of(i)))] = {
+        walk_.errors.e[i], number_of(walk_.target, walk_.item_of(i), dump::kMean),
+        number_of(walk_.golden, walk_.golden.items[walk_.errors.golden_item[i]], dump::kMean)};
+    if (explanations_.explains(entry, i)) continue;
+    const double scale = gradient_scale(entry, i);
+    walk_.largest.backward = std::max(walk_.largest.backward, std::min(scale * walk_.e_of(i), 1.0));
+    outputs_.judge(entry, i, scale * walk_.e_of(i), scale * walk_.errors.b[i], {}, accumulated(entry, i));
+  }
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a backward gave, and the gradients of parameters.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "diagnosis/call_rule.hpp"
+#include "diagnosis/gradient_paths.hpp"
+#include "diagnosis/output_rule.hpp"
+#include "diagnosis/step_rule.hpp"
+#include "diagnosis/walk.hpp"
+
+namespace msprobe::diagnosis {
+
+class GradientRule {
+ public:
+  GradientRule(Walk& walk, StepExplanations& explanations, GradientPaths& paths, CallRule& calls,
+               OutputRule& outputs)
+      : walk_(walk), explanations_(explanations), paths_(paths), calls_(calls), outputs_(outputs) {}
+
+  void examine_backward(EntryPair& entry);
+  void examine_parameters(EntryPair& entry);
+
+ private:
+  double gradient_scale(const EntryPair& entry, std::uint32_t item);
+  bool has_parameter_like(const EntryPair& entry, std::uint32_t golden_forward, const dump::Item& gradient,
+                          double& input) const;
+  std::optional<double> broadcast_scale(const EntryPair& entry, std::uint32_t golden_forward,
+                                        const dump::Item& partner) const;
+  double accumulated(const EntryPair& entry, std::uint32_t item);
+  double best_match(const EntryPair& entry, std::uint32_t item, double enough) const;
+
+  Walk& walk_;
+  StepExplanations& explanations_;
+  GradientPaths& paths_;
+  CallRule& calls_;
+  OutputRule& outputs_;
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/input_rule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "diagnosis/sentences.hpp"
+#include "diagnosis/structure.hpp"
+#include "pairing/roles.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Api;
+using dump::Item;
+using dump::State;
+
+constexpr std::size_t kMostDataPlaces = 4096;
+
+}  // namespace
+
+/// What the entry takes, and from whom: is it downstream of evidence, may it be, is any of it not?
+void InputRule::follow(EntryPair& entry) {
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    const Item& item = walk_.item_of(i);
+    if (item.state != State::input) {
+      if (item.state == State::parameters && !walk_.history.evidence) walk_.untouched[i] = true;
+      continue;
+    }
+    const std::uint64_t key = walk_.target_keys.of(i);
+    const std::uint32_t from = walk_.target_flow.find(key);
+    if (from != ContentMap::kUnknown) {
+      const bool touched = walk_.touched[walk_.target.items[from].api];
+      entry.touched = entry.touched || touched;
+      walk_.untouched[i] = !touched;
+      continue;
+    }
+    if (!item.is_tensor || walk_.errors.golden_item[i] == kNone) continue;
+    if (walk_.parameter_items.find(key) != ContentMap::kUnknown) {
+      walk_.untouched[i] = !walk_.history.evidence;
+    } else {
+      entry.tainted = entry.tainted || is_tainted(entry, i);
+    }
+  }
+}
+
+void InputRule::examine(EntryPair& entry) {
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    const Item& item = walk_.item_of(i);
+    if (!item.is_tensor || walk_.errors.golden_item[i] == kNone || std::isnan(walk_.errors.e[i])) continue;
+    if (item.state == State::parameters) {
+      parameters_.judge(entry, i, walk_.target_keys.of(i));
+    } else if (item.state == State::input && !entry.compound) {
+      judge(entry, i);
+    }
+  }
+}
+
+/// An input that is wrong before the entry computes.
+void InputRule::judge(EntryPair& entry, std::uint32_t index) {
+  const Item& item = walk_.item_of(index);
+  const std::uint32_t partner = walk_.errors.golden_item[index];
+  const std::uint64_t key = walk_.target_keys.of(index);
+  const std::uint32_t from = walk_.target_flow.find(key);
+  const std::uint32_t golden_from = walk_.golden_flow.find(walk_.golden_keys.of(partner));
+  bool known = from != ContentMap::kUnknown;
+  bool golden_known = golden_from != ContentMap::kUnknown;
+  // Two states of an optimizer that happen to be equal on one side: none of them comes from the other.
+  const bool updates =
+      entry.optimizer || (walk_.largest.gradients > 0 && is_in_place(entry.name.operation()));
+  if (updates && known != golden_known) {
+    const bool paired = known ? walk_.alignment.has_golden(walk_.target.items[from].api)
+                              : walk_.alignment.target_of[walk_.golden.items[golden_from].api] != kNone;
+    if (paired) known = golden_known = false;
+  }
+  const double e = walk_.e_of(index);
+  if (!known && !golden_known) {
+    const auto position = position_of(walk_.target, item);
+    if (walk_.parameter_items.find(key) != ContentMap::kUnknown ||
+        (position && is_parameter_position(entry.name.operation(), *position))) {
+      parameters_.judge(entry, index, key);
+      return;
+    }
+    if (is_judged_gradient(index, partner)) return;
+    // A view of a parameter has drifted as parameters have.
+    const bool trained = item.requires_grad == dump::RequiresGrad::yes;
+    if (walk_.drift && trained && !walk_.drift->stands_out(walk_.e_of(index), false, std::nullopt, entry.u))
+      return;
+  }
+  if (!known && !golden_known && !walk_.trained &&
+      walk_.e_of(index) < kUnrecordedRoundings * walk_.threshold * kSingleRoundoff)
+    know_data(entry, index);
+  if (e == 0 || (walk_.flipped && std::isinf(e))) return;
+  const double u = entry.u;
+  Finding found;
+  if (!known && !golden_known) {
+    // What comes first has no noise of half types yet. What is computed from data by something unrecorded is
+    // distinguished from data by whether anything came before, or by what came in at the same place before.
+    const std::optional<double> data = data_error(entry, index);
+    // Rounding and drift leave integers as they are, but for what a decision made of it.
+    const bool settled = is_integer(walk_.target.text(item.dtype));
+    const bool derived = (walk_.largest.forward > 0 || walk_.largest.rounded > 0) && !data && !settled;
+    // The second moment is made of squares of gradients, whatever noise these are.
+    const double gradients = std::max(walk_.largest.gradients, walk_.history.gradients);
+    const double ahead =
+        data      ? *data
+        : settled ? std::max(walk_.largest.flips, walk_.history.flipped ? walk_.forward_error() : 0)
+        : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients, walk_.largest.rounded})
+                  : std::max(walk_.forward_error(), derived ? walk_.largest.rounded : 0);
+    // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
+    const double own = derived ? kUnrecordedRoundings * u
+                               : std::max(unit_roundoff(walk_.target.text(item.dtype)),
+                                          kUnrecordedRoundings * kSingleRoundoff);
+    found = walk_.finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
+    if (walk_.is_shown(found.excess)) {
+      const bool made = derived || !may_be_data(entry, index);
+      found.kind = made ? Kind::unrecorded : Kind::data;
+      found.text = fmt::format("{} comes from {} and differs by {}", place_text(walk_.target, item),
+                               made ? "unrecorded code" : "outside the recorded code", error_text(e));
+      if (settled && !data && (walk_.largest.forward > 0 || walk_.largest.rounded > 0)) {
+        found.text += "; integers do not differ by rounding";
+        // A decision that nobody recorded may have made them.
+        found.confidence = std::min(found.confidence, Confidence::likely);
+      } else {
+        found.text += fmt::format("; {} by at most {}", data ? "earlier data there" : "everything before it",
+                                  error_text(ahead));
+      }
+      if (made) {
+        const std::string module = walk_.module_around(entry.target, entry.golden);
+        const bool trained = item.requires_grad == dump::RequiresGrad::yes && !entry.optimizer;
+        found.next = made_unrecorded(module, trained);
+      }
+      // Data may be wrong beside any other fault, but all of it comes from one loader.
+      found.joined = made ? is_tainted(entry, index) : data_differs_;
+      data_differs_ = data_differs_ || (!made && found.is_evidence());
+      if (made && found.is_evidence() && runs_.settle_between(0, entry, e, ahead))
+        found.downstream = entry.touched = true;
+    }
+  } else {
+    const bool partners =
+        known && golden_known &&
+        walk_.alignment.golden_of[walk_.target.items[from].api] == walk_.golden.items[golden_from].api;
+    if (partners && !walk_.tensors) return;  // then its error is the output's
+    // Errors of two kinds cannot be held against each other.
+    if (partners && walk_.errors.by_statistics[index] != walk_.errors.by_statistics[from]) return;
+    const double q = runs_.carried(known ? from : kNone, golden_known ? golden_from : kNone);
+    // What the maker's statistics do not show, as those of a half type that are rounded to it, may be there.
+    double unseen = std::max(
+        known ? walk_.hidden_of(walk_.target.items[from].api) : 0,
+        golden_known ? walk_.hidden_of(walk_.alignment.target_of[walk_.golden.items[golden_from].api]) : 0);
+    // Nor is anything known of how calls that one recorder leaves out carry it on.
+    if ((known && walk_.target_only.has(walk_.target.items[from].api)) ||
+        (golden_known && walk_.golden_only.has(walk_.golden.items[golden_from].api)))
+      unseen = std::max(unseen, walk_.largest.rounded);
+    const double ratio = e / (kHandedOn * std::max(q, unseen) + kHandedOn * u);
+    // Entries of one side alone answer for what comes from them.
+    const auto answers = [&](OneSidedRuns::Run* run) {
+      if (run == nullptr) return false;
+      run->consumed = true;
+      if (ratio > 1) runs_.settle(*run, walk_.target_name(entry.target), e, q);
+      return true;
+    };
+    const bool alone =
+        !walk_.other_operations && known && answers(runs_.run_of_target(walk_.target.items[from].api));
+    const bool golden_alone = !walk_.other_operations && golden_known &&
+                              answers(runs_.run_of_golden(walk_.golden.items[golden_from].api));
+    if (alone || golden_alone) {
+      if (ratio > 1) entry.touched = true;
+      return;
+    }
+    const bool certainly = !partners && ratio > 1 && !walk_.other_operations;
+    const bool fed = known && golden_known && !partners && !walk_.other_operations;
+    found = walk_.finding(entry, fed ? Kind::feed : Kind::unrecorded, Rule::source,
+                          certainly ? walk_.threshold * ratio : ratio);
+    const std::string_view producer = known ? walk_.target_name(walk_.target.items[from].api)
+                                            : walk_.golden_name(walk_.golden.items[golden_from].api);
+    if (walk_.is_shown(found.excess)) {
+      const std::string place = place_text(walk_.target, item);
+      if (found.kind == Kind::feed) {
+        found.text = fmt::format("{} comes from {}, in golden from {}; it differs by {}", place, producer,
+                                 walk_.golden_name(walk_.golden.items[golden_from].api), error_text(e));
+      } else if (walk_.other_operations) {
+        found.text = fmt::format(
+            "{} differs by {}, everything compared before it by at most {}; it was produced by {}, "
+            "which has no partner",
+            place, error_text(e), error_text(q), producer);
+      } else {
+        found.text =
+            fmt::format("unrecorded code between {} and this entry changed {}: error {} there, {} here",
+                        producer, place, error_text(q), error_text(e));
+      }
+    }
+    // What that producer made of evidence is downstream; the change itself is not, unless it is known who
+    // made it.
+    found.downstream = walk_.history.evidence;
+    const std::uint32_t maker =
+        known ? walk_.target.items[from].api : walk_.alignment.target_of[walk_.golden.items[golden_from].api];
+    if (maker != kNone && found.is_evidence() && runs_.settle_between(maker, entry, e, q))
+      found.downstream = entry.touched = true;
+  }
+  found.item = index;
+  found.place = place_text(walk_.target, item);
+  walk_.offer(entry, std::move(found));
+}
+
+/// Where a tensor comes in that no recorded parameter has a part in: the module, the operation, the argument.
+std::uint64_t InputRule::data_place(const EntryPair& entry, std::uint32_t index) const {
+  if (walk_.construct == nullptr || walk_.item_of(index).requires_grad != dump::RequiresGrad::no) return 0;
+  const std::string_view path = module_path(walk_.construct->parent(walk_.target_name(entry.target)));
+  if (path.empty()) return 0;
+  return std::hash<std::string>{}(fmt::format("{}\n{}\n{}", path, entry.name.operation(),
+                                              place_text(walk_.target, walk_.item_of(index))));
+}
+
+void InputRule::know_data(const EntryPair& entry, std::uint32_t index) {
+  const std::uint64_t place = data_place(entry, index);
+  if (place != 0 && walk_.history.data_errors.size() < kMostDataPlaces)
+    walk_.history.data_errors.try_emplace(place, static_cast<float>(walk_.e_of(index)));
+}
+
+/// What came in at the same place before, if that was data.
+std::optional<double> InputRule::data_error(const EntryPair& entry, std::uint32_t index) const {
+  const auto known = walk_.history.data_errors.find(data_place(entry, index));
+  return known == walk_.history.data_errors.end() ? std::nullopt : std::optional<double>(known->second);
+}
+
+/// What a backward gave on both sides, as an optimizer takes it: its error was judged there.
+bool InputRule::is_judged_gradient(std::uint32_t index, std::uint32_t partner) const {
+  const std::uint32_t from = walk_.gradient_items.find(walk_.target_keys.of(index));
+  return from != ContentMap::kUnknown &&
+         walk_.golden_keys.of(walk_.errors.golden_item[from]) == walk_.golden_keys.of(partner);
+}
+
+/// Is it handed to all modules around the entry that takes it, or a part of what is? What is trained, and
+/// what an optimizer takes, is no data.
+bool InputRule::may_be_data(const EntryPair& entry, std::uint32_t index) {
+  if (walk_.item_of(index).requires_grad == dump::RequiresGrad::yes) return false;
+  if (walk_.construct == nullptr) return true;
+  constexpr int kMostLevels = 64;
+  constexpr std::uint32_t kMostInputs = 256;
+  std::uint64_t key = walk_.target_keys.of(index);
+  std::string_view around = walk_.construct->parent(walk_.target_name(entry.target));
+  for (int level = 0; level < kMostLevels && !around.empty();
+       ++level, around = walk_.construct->parent(around)) {
+    const std::uint32_t module = walk_.errors.entry_named(around);
+    if (module == kNone) {
+      if (module_path(around).empty()) return false;  // `optimizer`
+      continue;
+    }
+    walk_.errors.measure(module);
+    const Api& api = walk_.target.apis[module];
+    std::uint32_t handed = kNone;
+    for (std::uint32_t i = api.first; i < api.first + std::min(api.count, kMostInputs); ++i) {
+      const Item& item = walk_.item_of(i);
+      if (!item.is_tensor || item.state != State::input) continue;
+      const std::uint64_t own = walk_.target_keys.of(i);
+      if (key != 0 && own == key) {
+        handed = i;
+        break;
+      }
+      const bool from_outside = item.requires_grad != dump::RequiresGrad::yes && walk_.e_of(i) > 0 &&
+                                walk_.target_flow.find(own) == ContentMap::kUnknown;
+      if (from_outside && handed == kNone) handed = i;
+    }
+    if (handed == kNone) return false;
+    key = walk_.target_keys.of(handed);
+  }
+  return true;
+}
+
+/// May an input of unknown origin have got its error from evidence?
+bool InputRule::is_tainted(const EntryPair& entry, std::uint32_t index) const {
+  if (!walk_.any_evidence && parameters_.first() == nullptr) return false;
+  const double clean = walk_.any_evidence ? walk_.clean : parameters_.before_first();
+  return walk_.e_of(index) > walk_.threshold * (clean + entry.u);
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source: inputs that are wrong before an entry computes, and where they come from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "diagnosis/one_sided_runs.hpp"
+#include "diagnosis/parameter_rule.hpp"
+#include "diagnosis/walk.hpp"
+
+namespace msprobe::diagnosis {
+
+class InputRule {
+ public:
+  InputRule(Walk& walk, OneSidedRuns& runs, ParameterRule& parameters)
+      : walk_(walk), runs_(runs), parameters_(parameters) {}
+
+  void follow(EntryPair& entry);
+  void examine(EntryPair& entry);
+
+ private:
+  void judge(EntryPair& entry, std::uint32_t item);
+  std::uint64_t data_place(const EntryPair& entry, std::uint32_t item) const;
+  void know_data(const EntryPair& entry, std::uint32_t item);
+  std::optional<double> data_error(const EntryPair& entry, std::uint32_t item) const;
+  bool is_judged_gradient(std::uint32_t index, std::uint32_t partner) const;
+  bool may_be_data(const EntryPair& entry, std::uint32_t item);
+  bool is_tainted(const EntryPair& entry, std::uint32_t item) const;
+
+  Walk& walk_;
+  OneSidedRuns& runs_;
+  ParameterRule& parameters_;
+  bool data_differs_ = false;  // and is evidence
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entries in a row that one side alone has: what they carry on, and whether they have an effect.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "diagnosis/walk.hpp"
+
+namespace msprobe::diagnosis {
+
+class OneSidedRuns {
+ public:
+  struct Run {
+    std::vector<std::uint32_t> target;  // the first of them
+    std::vector<std::uint32_t> golden;
+    std::uint64_t order = 0;
+    double error = 0;    // largest before it
+    unsigned looks = 0;  // entries behind it that may still show its effect
+    bool consumed = false;
+    bool settled = false;
+  };
+
+  explicit OneSidedRuns(Walk& walk) : walk_(walk) {}
+
+  void advance_golden(std::uint32_t end);
+  void target_alone(std::uint32_t api);
+  void close_run() { run_open_ = false; }
+  void look(const EntryPair& entry);
+  double carried(std::uint32_t target_item, std::uint32_t golden_item) const;
+
+  /// The run that an entry of one side alone is in; null if it is in none.
+  Run* run_of_target(std::uint32_t api) { return run_in(run_of_target_, api); }
+  Run* run_of_golden(std::uint32_t api) { return run_in(run_of_golden_, api); }
+  void settle(Run& run, std::string_view consumer, double error, double before);
+  bool settle_between(std::uint32_t producer, const EntryPair& entry, double error, double before);
+  /// Is there one whose effect may still show?
+  bool any_waits() const;
+  /// No effect was seen of those that are left.
+  void finish();
+
+ private:
+  Run* run_in(const std::unordered_map<std::uint32_t, std::uint32_t>& runs, std::uint32_t api);
+  bool note_end(const Run& run, Finding& found) const;
+
+  Walk& walk_;
+  std::unordered_map<std::uint32_t, double> alone_target_;  // carried errors of entries without a partner
+  std::unordered_map<std::uint32_t, double> alone_golden_;
+  std::unordered_map<std::uint32_t, std::uint32_t> run_of_target_;
+  std::unordered_map<std::uint32_t, std::uint32_t> run_of_golden_;
+  std::vector<Run> runs_;
+  std::size_t first_open_ = 0;  // runs before it are settled or out of sight
+  bool run_open_ = false;
+};
+
+}  // namespace msprobe::diagnosis

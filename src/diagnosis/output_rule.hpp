@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an entry put out: does it follow from what came in, by size, by its norm, or computed again?
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnosis/second_reading.hpp"
+#include "diagnosis/walk.hpp"
+
+namespace msprobe::diagnosis {
+
+class OutputRule {
+ public:
+  explicit OutputRule(Walk& walk) : walk_(walk) {}
+
+  void examine(EntryPair& entry);
+  void examine_module(EntryPair& entry);
+  /// `e` and `b`: its errors, or the part of them that counts; `sums`: what a sum collects while it is added
+  /// up.
+  void judge(EntryPair& entry, std::uint32_t item, double e, double b, const std::vector<Replayed>& replays,
+             double sums = 0);
+
+ private:
+  /// What of an input is not seen, and the entry that made it.
+  struct Unseen {
+    std::string text;
+    std::string_view maker;
+  };
+  bool is_square(const EntryPair& entry) const;
+  double amplification(const EntryPair& entry) const;
+  double received(const EntryPair& entry, std::uint32_t item, double sums = 0) const;
+  Noise noise_of(std::uint32_t item) const;
+  std::vector<Replayed> replayed(const EntryPair& entry, double excess) const;
+  std::string integers_without_sums(const EntryPair& entry) const;
+  double share_of_few(std::uint32_t item, double n) const;
+  Unseen unseen_input(const EntryPair& entry) const;
+  void checksum(EntryPair& entry);
+
+  Walk& walk_;
+  bool any_checksum_ = false;
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source: parameters that are wrong before they are used, and updates of an optimizer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "diagnosis/updates.hpp"
+#include "diagnosis/walk.hpp"
+
+namespace msprobe::diagnosis {
+
+class ParameterRule {
+ public:
+  explicit ParameterRule(Walk& walk) : walk_(walk) {}
+
+  void judge(EntryPair& entry, std::uint32_t item, std::uint64_t key);
+  void finish();
+
+  /// The first that differs; null if none does yet.
+  const Finding* first() const { return first_ ? &*first_ : nullptr; }
+  double before_first() const { return before_first_; }
+
+ private:
+  ParameterStep last_step(std::uint32_t item);
+  std::optional<double> gradient_error(std::uint64_t key) const;
+
+  Walk& walk_;
+  ContentMap judged_contents_;
+  UpdateStatistics updates_;
+  StepRatios steps_;
+  std::optional<Finding> first_updated_;  // place of the first parameter whose update is known
+  std::optional<Finding> first_;
+  std::uint64_t wrong_ = 0;
+  std::uint64_t judged_ = 0;
+  double largest_ = 0;
+  double before_first_ = 0;  // largest error ahead of the first
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/rank_walk.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "diagnosis/communication_rule.hpp"
+#include "diagnosis/drift.hpp"
+#include "diagnosis/rank_notes.hpp"
+#include "diagnosis/rank_origins.hpp"
+#include "diagnosis/sentences.hpp"
+#include "pairing/roles.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Direction;
+using dump::State;
+
+/// What takes the gradients of all parameters, as the Python tool calls it in construct.json.
+bool is_of_optimizer(std::string_view parent) {
+  return parent == "optimizer" || parent == "clip_grad";
+}
+
+}  // namespace
+
+RankWalk::RankWalk(const measuring::MeasuredRank& rank, const DiagnosisOptions& options,
+                   const std::vector<std::string>& framework_frames, SecondReading& reading, History& history,
+                   const MeasureEntry& measure_entry)
+    : walk_(rank, options, framework_frames, reading, history, measure_entry) {
+  defer_gradients();
+}
+
+RankDiagnosis RankWalk::run() {
+  const auto entries = static_cast<std::uint32_t>(walk_.target.apis.size());
+  for (std::uint32_t api = 0; api < entries && !walk_.out.stopped; ++api) {
+    walk_.out.looked_at = api + 1;
+    walk_.errors.measure(api);
+    if (walk_.deferred.contains(api)) continue;
+    judge(api);
+    if (const auto found = gradients_behind_.find(api); found != gradients_behind_.end()) {
+      for (const std::uint32_t gradients : found->second) judge(gradients);
+    }
+  }
+  if (walk_.out.stopped) {
+    walk_.out.left_out = entries - walk_.out.looked_at;
+    note_communication_left_out(walk_, walk_.out.looked_at);
+  } else {
+    runs_.advance_golden(static_cast<std::uint32_t>(walk_.golden.apis.size()));
+    runs_.close_run();
+  }
+  finish();
+  return std::move(walk_.out);
+}
+
+void RankWalk::judge(std::uint32_t api) {
+  const auto parsed = dump::parse_entry_name(walk_.target_name(api));
+  if (!parsed) return;
+  const bool forward = parsed->direction == Direction::forward;
+  walk_.at = api;
+  if (!walk_.alignment.has_golden(api)) {
+    if (forward) runs_.target_alone(api);
+    return;
+  }
+  walk_.before = std::max(walk_.largest.forward, walk_.largest.backward);
+  EntryPair entry;
+  entry.target = api;
+  entry.golden = walk_.alignment.golden_of[api];
+  entry.name = *parsed;
+  entry.nature = nature_of(parsed->operation());
+  entry.compound = walk_.compound[api];
+  entry.communication = walk_.target.calls.contains(walk_.target_name(api));
+  if (walk_.construct != nullptr)
+    entry.optimizer = is_of_optimizer(walk_.construct->parent(walk_.target_name(api)));
+  if (forward) {
+    forward_pair(entry);
+  } else if (parsed->direction == Direction::backward) {
+    gradients_.examine_backward(entry);
+  } else if (parsed->direction == Direction::parameters_grad) {
+    gradients_.examine_parameters(entry);
+  } else {
+    return;
+  }
+  finish_entry(entry);
+  walk_.out.stopped = walk_.options.first && may_stop(entry);
+}
+
+/// Releases before 26 of the Python tool write the gradients of a module's parameters where its forward
+/// stands: they were there behind its last backward.
+void RankWalk::defer_gradients() {
+  std::unordered_map<std::string_view, std::vector<std::uint32_t>> waiting;
+  std::unordered_map<std::string_view, std::uint32_t> last;
+  for (std::uint32_t api = 0; api < walk_.target.apis.size(); ++api) {
+    const auto parsed = dump::parse_entry_name(walk_.target_name(api));
+    if (!parsed || !parsed->is_module) continue;
+    const bool backward = parsed->direction == Direction::backward;
+    if (backward) last[parsed->base] = api;
+    if (parsed->direction == Direction::parameters_grad && !last.contains(parsed->base))
+      waiting[parsed->base].push_back(api);
+  }
+  for (auto& [module, gradients] : waiting) {
+    const auto place = last.find(module);
+    if (place == last.end()) continue;
+    for (const std::uint32_t api : gradients) walk_.deferred[api] = place->second;
+    gradients_behind_[place->second] = std::move(gradients);
+  }
+}
+
+void RankWalk::forward_pair(EntryPair& entry) {
+  runs_.advance_golden(entry.golden);
+  if (!entry.compound) runs_.close_run();
+  walk_.measure_inputs(entry);
+  inputs_.follow(entry);
+  if (!entry.compound) calls_.examine(entry);
+  inputs_.examine(entry);
+  if (entry.communication) {
+    note_communication(walk_, entry);
+  } else if (entry.compound) {
+    outputs_.examine_module(entry);
+  } else {
+    outputs_.examine(entry);
+  }
+  runs_.look(entry);
+  walk_.target_flow.put_outputs(walk_.target_keys, entry.target, entry.compound);
+  if (walk_.golden_next == entry.golden) {
+    walk_.golden_flow.put_outputs(walk_.golden_keys, entry.golden, entry.compound);
+    ++walk_.golden_next;
+  }
+  walk_.last_paired = entry.target;
+  walk_.largest.forward = std::max(walk_.largest.forward, std::min(entry.e_out, 1.0));
+  const double hidden = walk_.hidden_of(entry.target);
+  const bool rounded = entry.u > kSingleRoundoff && hidden >= entry.u;
+  if (rounded) walk_.largest.rounded = std::max(walk_.largest.rounded, hidden);
+  if (entry.e_out > 0 || rounded) walk_.largest.coarsest = std::max(walk_.largest.coarsest, entry.u);
+  walk_.history.coarsest = std::max(walk_.history.coarsest, entry.u);
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items())
+    walk_.trained = walk_.trained || (walk_.item_of(i).state == State::output &&
+                                      walk_.item_of(i).requires_grad == dump::RequiresGrad::yes);
+}
+
+void RankWalk::finish_entry(EntryPair& entry) {
+  if (entry.best) {
+    walk_.name_places(*entry.best, entry.target, entry.golden);
+    entry.touched = entry.touched || entry.best->is_evidence();
+    walk_.keep(std::move(*entry.best), walk_.before);
+  }
+  walk_.touched[entry.target] = entry.touched;
+}
+
+bool RankWalk::may_stop(const EntryPair& entry) const {
+  const bool forward = entry.name.direction == Direction::forward;
+  if (forward && runs_.any_waits()) return false;
+  if (walk_.any_certain) return true;
+  const Finding* const parameter = parameters_.first();
+  if (parameter == nullptr || parameter->confidence != Confidence::certain) return false;
+  // Behind a step the optimizer may have done it, which all parameters show together, where they are used.
+  return walk_.history.steps == 0 || !forward;
+}
+
+void RankWalk::finish() {
+  // What comes behind a stop may show an effect.
+  if (!walk_.out.stopped) runs_.finish();
+  parameters_.finish();
+  note_drift(walk_);
+  std::stable_sort(walk_.out.findings.begin(), walk_.out.findings.end(),
+                   [](const Finding& a, const Finding& b) {
+                     return std::make_tuple(!a.is_evidence(), a.order, a.rule) <
+                            std::make_tuple(!b.is_evidence(), b.order, b.rule);
+                   });
+  for (Finding& found : walk_.out.findings) {
+    if (found.next.empty()) found.next = advice(found, walk_.out.tensors);
+    calls_.count_repeated(found);
+  }
+  for (const auto& [order, excess] : walk_.records) {
+    if (order < walk_.fault_order) walk_.out.largest_before = excess;
+  }
+  if (walk_.out.findings.size() > kMostFindings) walk_.out.findings.resize(kMostFindings);
+  take_notes(walk_);
+  find_origins(walk_);
+  walk_.out.golden_item = std::move(walk_.errors.golden_item);
+  walk_.out.error = std::move(walk_.errors.e);
+  if (walk_.out.stopped && walk_.out.left_out > 0) {
+    // What was measured ahead of its turn was not judged.
+    const std::uint32_t end = walk_.target.apis[walk_.out.looked_at].first;
+    std::fill(walk_.out.error.begin() + static_cast<std::ptrdiff_t>(end), walk_.out.error.end(), NAN);
+  }
+  walk_.history.forward = std::max(walk_.history.forward, walk_.largest.forward);
+  walk_.history.backward = std::max(walk_.history.backward, walk_.largest.backward);
+  walk_.history.gradients = std::max(walk_.history.gradients, walk_.largest.gradients);
+  walk_.history.evidence = walk_.history.evidence || walk_.fault_order != UINT64_MAX;
+  walk_.history.certain = walk_.history.certain || walk_.any_certain;
+  walk_.history.clean = walk_.clean;
+  walk_.history.flipped = walk_.history.flipped || walk_.flipped;
+  ++walk_.history.steps;
+}
+
+const Finding* RankFindings::finding_of(std::uint32_t target_api) const {
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [&](const Finding& each) { return each.target_api == target_api; });
+  return found == findings.end() ? nullptr : &*found;
+}
+
+RankDiagnosis diagnose(const measuring::MeasuredRank& rank, const DiagnosisOptions& options,
+                       const std::vector<std::string>& framework_frames, RankHistory& past,
+                       const diagnosis::NoiseFloor* noise, const MeasureEntry& measure_entry) {
+  FileReading reading(rank, past.before.get(), noise, framework_frames);
+  if (!past.history.precision) past.history.precision = rank.precision;
+  RankDiagnosis found = RankWalk(rank, options, framework_frames, reading, past.history, measure_entry).run();
+  found.broken_off = reading.unread();
+  found.first_broken_off = reading.first_unread();
+  found.unread = static_cast<std::uint64_t>(
+      std::count_if(rank.metrics.begin(), rank.metrics.end(), [](const measuring::TensorMetrics& metrics) {
+        return metrics.failed && metrics.status == measuring::MetricStatus::unsupported;
+      }));
+  return found;
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over the entries of a rank, in the order of execution, and the rules that it asks at each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "diagnosis/call_rule.hpp"
+#include "diagnosis/gradient_paths.hpp"
+#include "diagnosis/gradient_rule.hpp"
+#include "diagnosis/input_rule.hpp"
+#include "diagnosis/one_sided_runs.hpp"
+#include "diagnosis/output_rule.hpp"
+#include "diagnosis/parameter_rule.hpp"
+#include "diagnosis/step_rule.hpp"
+#include "diagnosis/walk.hpp"
+
+namespace msprobe::diagnosis {
+
+class RankWalk {
+ public:
+  /// `history` has its precision.
+  RankWalk(const measuring::MeasuredRank& rank, const DiagnosisOptions& options,
+           const std::vector<std::string>& framework_frames, SecondReading& reading, History& history,
+           const MeasureEntry& measure_entry);
+  RankDiagnosis run();
+
+ private:
+  void defer_gradients();
+  void judge(std::uint32_t api);
+  void forward_pair(EntryPair& entry);
+  void finish_entry(EntryPair& entry);
+  /// Is there certain evidence, and nothing open that could be earlier or make something else of it?
+  bool may_stop(const EntryPair& entry) const;
+  void finish();
+
+  Walk walk_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>>
+      gradients_behind_;  // by backward: what Walk::deferred has
+  StepExplanations explanations_{walk_};
+  OneSidedRuns runs_{walk_};
+  GradientPaths paths_{walk_};
+  CallRule calls_{walk_, paths_};
+  ParameterRule parameters_{walk_};
+  InputRule inputs_{walk_, runs_, parameters_};
+  OutputRule outputs_{walk_};
+  GradientRule gradients_{walk_, explanations_, paths_, calls_, outputs_};
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/walk.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+
+#include "diagnosis/compounds.hpp"
+#include "diagnosis/drift.hpp"
+#include "dump/tree.hpp"
+#include "pairing/roles.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Direction;
+using dump::Item;
+using dump::State;
+
+/// The number in the folder of its step; nothing if there is no such folder.
+std::optional<std::int64_t> step_of(const std::string& json) {
+  for (const std::filesystem::path& part : std::filesystem::path(json)) {
+    if (const auto number = dump::number_after(part.string(), "step")) return number;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& asked,
+           const std::vector<std::string>& frames, SecondReading& second, History& past,
+           const MeasureEntry& measure_entry)
+    : rank(measured),
+      options(asked),
+      framework_frames(frames),
+      reading(second),
+      construct(rank.target_construct ? &rank.target_construct->table() : nullptr),
+      step(step_of(rank.target.json)),
+      golden_step(step_of(rank.golden.json)),
+      target(rank.target),
+      golden(rank.golden),
+      alignment(*rank.alignment),
+      history(past),
+      errors(rank, *history.precision, options.first, measure_entry),
+      target_only(target, golden),
+      golden_only(golden, target),
+      target_keys(target, !options.first),
+      golden_keys(golden, !options.first),
+      threshold(rank.mode == measuring::Mode::tensor ? kThresholdTensors : kThresholdStatistics),
+      other_operations(of_other_operations(target, golden)),
+      tensors(rank.mode == measuring::Mode::tensor),
+      touched(target.apis.size()),
+      untouched(target.items.size()) {
+  out.step = rank.step;
+  out.rank = rank.rank;
+  out.number = rank.number;
+  out.tensors = tensors;
+  out.threshold = threshold;
+  out.explained.resize(target.items.size(), NAN);
+  if (history.evidence) {
+    fault_order = 0;
+    clean = history.clean;
+  }
+  mark_compounds(*this);
+  for (std::uint32_t i = 0; i < target.items.size(); ++i) {
+    if (item_of(i).state == State::parameters) parameter_items.put(target_keys.of(i), i);
+  }
+  // Not the first step of the runs: something was trained before it.
+  if (history.steps == 0 && step.value_or(0) != 0 && golden_step.value_or(0) != 0) assess_drift(*this);
+}
+
+std::uint64_t Walk::order_of(std::uint32_t api) const {
+  const auto behind = deferred.find(api);
+  return 2 * std::uint64_t{behind == deferred.end() ? api : behind->second} + 1;
+}
+
+double Walk::forward_error() const {
+  return std::max({largest.forward, largest.parameters, history.forward, largest.flips});
+}
+
+/// Statistics of one tensor may hide most of its error: what was seen elsewhere counts.
+double Walk::floor_of(double e_in) const {
+  if (tensors) return e_in;
+  return std::max({e_in, drift ? drift->quarter : 0, largest.forward / kSeenElsewhere,
+                   largest.backward / kSeenElsewhere, largest.flips / kSeenElsewhere,
+                   largest.updated / kUpdatedElsewhere, largest.coarsest / kRoundedElsewhere});
+}
+
+/// What the statistics of an entry's outputs do not show.
+double Walk::hidden_of(std::uint32_t target_api) const {
+  double hidden = 0;
+  if (target_api == kNone || target_api > at) return hidden;
+  for (const std::uint32_t i : target.apis[target_api].items()) {
+    if (item_of(i).state == State::output) hidden = std::max(hidden, static_cast<double>(errors.hidden[i]));
+  }
+  return hidden;
+}
+
+bool Walk::checksums_differ(std::uint32_t index) const {
+  const std::uint32_t partner = errors.golden_item[index];
+  if (partner == kNone || !std::isnan(errors.e[index])) return false;
+  const Item& other = golden.items[partner];
+  return item_of(index).has_checksum && other.has_checksum &&
+         target.text(item_of(index).checksum) != golden.text(other.checksum);
+}
+
+bool Walk::input_checksums_differ(const EntryPair& entry) const {
+  for (const std::uint32_t i : target.apis[entry.target].items()) {
+    if (item_of(i).state != State::output && item_of(i).is_tensor && checksums_differ(i)) return true;
+  }
+  return false;
+}
+
+void Walk::measure_inputs(EntryPair& entry) const {
+  for (const std::uint32_t i : target.apis[entry.target].items()) {
+    const Item& item = item_of(i);
+    if (!item.is_tensor || errors.golden_item[i] == kNone || item.state == State::output) continue;
+    entry.e_in = std::max(entry.e_in, e_of(i));
+    entry.b_in = std::max(entry.b_in, static_cast<double>(errors.b[i]));
+    if (!is_elementwise(entry.name.operation())) continue;
+    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(target.text(item.shape)), 1));
+    entry.spread = std::max(entry.spread, std::min(e_of(i), 1.0) / std::sqrt(n));
+  }
+  entry.u = errors.u[entry.target] > 0 ? errors.u[entry.target] : kSingleRoundoff;
+  if (is_recurrent(entry.name.operation())) entry.u *= kRecurrentRoundings;
+  entry.worst_in = entry.e_in;
+  entry.hidden = errors.anything_hidden[entry.target];
+  entry.e_out = errors.output[entry.target];
+}
+
+std::string Walk::module_around(std::uint32_t target_api, std::uint32_t golden_api) const {
+  const std::string_view name = target_api != kNone ? target_name(target_api) : golden_name(golden_api);
+  std::string_view around = name;
+  if (!name.starts_with("Module.") && !name.starts_with("Cell.")) {
+    around = {};
+    if (target_api == kNone && rank.golden_construct) around = rank.golden_construct->table().parent(name);
+    if (target_api != kNone && construct != nullptr) around = construct->parent(name);
+  }
+  const std::string_view path = module_path(around);
+  return std::string(path.empty() && around != name ? around : path);
+}
+
+void Walk::name_places(Finding& found, std::uint32_t target_api, std::uint32_t golden_api) const {
+  found.step = out.step;
+  found.rank = out.rank;
+  found.target_api = target_api;
+  if (golden_api != kNone) found.golden_entry = golden_name(golden_api);
+  found.entry = target_api != kNone ? target_name(target_api) : golden_name(golden_api);
+  found.module = module_around(target_api, golden_api);
+  if (target_api == kNone) {
+    const std::string frame = reading.golden_line(found.entry);
+    found.where = frame.empty() ? frame : "in golden: " + frame;
+  } else if (target.stacks) {
+    if (const auto* frames = target.stacks->find(found.entry))
+      found.where = dump::user_frame(*frames, framework_frames);
+  }
+}
+
+Finding Walk::finding(const EntryPair& entry, Kind kind, Rule rule, double excess) const {
+  Finding found;
+  found.kind = kind;
+  found.rule = rule;
+  // Infinite errors from infinite inputs say nothing.
+  if (std::isnan(excess)) excess = 0;
+  found.excess = excess;
+  found.u = entry.u;
+  found.order = order_of(entry.target);
+  found.target_api = entry.target;  // names follow if it is kept
+  const bool by_values = rule == Rule::introduced || rule == Rule::gain || kind == Kind::dtype ||
+                         kind == Kind::shape || kind == Kind::requires_grad;
+  found.downstream = entry.touched || history.evidence;
+  found.joined = by_values && entry.tainted;
+  const bool sure = kind == Kind::replay || (rule == Rule::source && excess >= kCertain * threshold);
+  const bool by_size = rule == Rule::introduced || rule == Rule::gain || kind == Kind::gradient ||
+                       kind == Kind::unrecorded || kind == Kind::feed;
+  // Parameters that have drifted apart are no independent errors: what adds them up may show more of them. So
+  // may what is behind an update by the signs of gradients, or rounded to half types: single elements are
+  // off.
+  const bool behind_update =
+      !tensors && history.steps > 0 &&
+      (entry.name.direction != Direction::forward || entry.optimizer || rule == Rule::introduced);
+  const bool drifted = (drift && drift->median > 0) || behind_update;
+  const double least = drifted && by_values ? kTogether * threshold : threshold;
+  const bool weak = excess < least || (drift && by_size && before >= kLost);
+  found.confidence = weak ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
+  // Behind a decision that noise flipped, everything is different, and nothing is evidence.
+  if (flipped && entry.touched && !any_evidence) found.confidence = Confidence::hint;
+  return found;
+}
+
+/// One line an entry: evidence before hints, then by rule.
+void Walk::offer(EntryPair& entry, Finding found) {
+  if (options.without.contains(found.rule)) return;
+  if (found.rule != Rule::structure && !found.is_evidence()) {
+    if (found.excess > out.largest_excess && found.excess < threshold) {
+      records.emplace_back(order_of(entry.target), found.excess);
+      out.largest_excess = found.excess;
+      out.largest_entry = target_name(entry.target);
+    }
+    if (found.excess < kHint && found.kind != Kind::decision && found.kind != Kind::checksum) return;
+  }
+  const auto key = [](const Finding& each) { return std::make_pair(!each.is_evidence(), each.rule); };
+  if (!entry.best || key(found) < key(*entry.best)) entry.best = std::move(found);
+}
+
+/// `ahead`: the largest error before it.
+void Walk::keep(Finding found, double ahead) {
+  if (options.without.contains(found.rule)) return;
+  if (found.is_evidence()) {
+    ++out.evidence;
+    if (fault_order == UINT64_MAX) clean = ahead;
+    fault_order = std::min(fault_order, found.order);
+    any_evidence = true;
+    any_certain = any_certain || found.confidence == Confidence::certain;
+  }
+  const auto weak = [](const Finding& each) { return !each.is_evidence() || each.downstream || each.joined; };
+  // Evidence that is downstream of other evidence, and hints, are only kept while there is room.
+  if (out.findings.size() < kMostFindings || !weak(found)) out.findings.push_back(std::move(found));
+  if (out.findings.size() < 2 * kMostFindings) return;
+  const auto last = std::find_if(out.findings.rbegin(), out.findings.rend(), weak);
+  full = last == out.findings.rend();
+  out.findings.erase(full ? out.findings.end() - 1 : last.base() - 1);
+}
+
+/// What was a hint until its effect was seen.
+void Walk::confirm(Finding found, double ahead) {
+  touched[found.target_api] = true;
+  std::erase_if(out.findings, [&](const Finding& other) {
+    return other.target_api == found.target_api && other.kind == found.kind;
+  });
+  found.confidence = Confidence::certain;
+  keep(std::move(found), ahead);
+}
+
+/// What follows from it is different, by no fault.
+void Walk::flip(EntryPair& entry, double error) {
+  flipped = true;
+  entry.touched = true;
+  largest.flips = std::max(largest.flips, std::min(error, 1.0));
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rules of a step share while its entries are judged in the order of execution: the two sides, what
+// was seen so far, and the evidence that was found.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "diagnosis/flow.hpp"
+#include "diagnosis/imports.hpp"
+#include "diagnosis/item_errors.hpp"
+#include "diagnosis/limits.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
+#include "diagnosis/recorders.hpp"
+#include "diagnosis/second_reading.hpp"
+#include "diagnosis/updates.hpp"
+#include "dump/names.hpp"
+#include "pairing/operations.hpp"
+
+namespace msprobe::diagnosis {
+
+/// An entry under test and its partner, while they are judged.
+struct EntryPair {
+  std::uint32_t target = 0;
+  std::uint32_t golden = 0;
+  dump::EntryName name;
+  Nature nature = Nature::ordinary;
+  bool compound = false;  // a module whose operations are recorded
+  bool communication = false;
+  bool optimizer = false;
+  double u = 0;  // unit roundoff
+  double e_in = 0;
+  double b_in = 0;
+  double spread = 0;  // by how much the errors of its inputs, few as their elements may be, change a norm
+  double e_out = 0;
+  double hidden = 0;     // what statistics do not show of what went in
+  double worst_in = 0;   // as measured, for the texts
+  double grown = 1;      // by how much an error of the inputs may grow
+  bool touched = false;  // takes something from evidence
+  bool tainted = false;  // takes what nobody recorded, with an error that evidence may have made
+  std::optional<Finding> best;
+};
+
+/// The largest errors of the step so far.
+struct LargestErrors {
+  double forward = 0;
+  double backward = 0;
+  double parameters = 0;
+  double updated = 0;    // that an update may have made without the statistics of parameters showing it
+  double gradients = 0;  // however small the gradient
+  double rounded = 0;    // what statistics of half types that are rounded to them do not show
+  double coarsest = 0;   // largest unit roundoff of what differs
+  double flips = 0;      // of decisions
+};
+
+struct Walk {
+  /// `past` has its precision.
+  Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& asked,
+       const std::vector<std::string>& frames, SecondReading& second, History& past,
+       const MeasureEntry& measure_entry);
+
+  const measuring::MeasuredRank& rank;
+  const DiagnosisOptions& options;
+  const std::vector<std::string>& framework_frames;  // see dump::user_frame()
+  SecondReading& reading;
+  const dump::ConstructTable* construct;  // may be null
+  std::optional<std::int64_t> step;       // as the folders number them
+  std::optional<std::int64_t> golden_step;
+  const dump::Side& target;
+  const dump::Side& golden;
+  const Alignment& alignment;
+  History& history;
+  ItemErrors errors;
+  OneRecorder target_only;
+  OneRecorder golden_only;
+  ContentKeys target_keys;
+  ContentKeys golden_keys;
+  double threshold;
+  bool other_operations;  // the sides run other operations, as two frameworks do
+  bool tensors;
+  std::vector<bool> compound;  // by entry: see EntryPair
+  std::vector<bool> compound_golden;
+  std::unordered_map<std::uint32_t, std::uint32_t>
+      deferred;                // gradients of parameters: the backward that they are judged behind
+  ContentMap parameter_items;  // contents of modules' parameters: their items
+
+  std::uint32_t at = 0;    // entry under test at hand
+  double before = 0;       // largest error ahead of it
+  ContentMap target_flow;  // contents that were put out: by which item
+  ContentMap golden_flow;
+  std::uint32_t golden_next = 0;  // the first entry of golden that golden_flow does not have
+  std::uint32_t last_paired = kNone;
+  ContentMap gradient_items;    // contents of gradients that backwards gave: their items
+  std::vector<bool> touched;    // by entry under test: evidence, or takes something from it
+  std::vector<bool> untouched;  // by item under test: it comes from none of those
+  LargestErrors largest;
+  bool trained = false;  // parameters had a part in something of this step
+  bool flipped = false;  // a discrete decision, so that shapes may follow it
+  std::optional<Drift> drift;
+
+  RankDiagnosis out;
+  std::uint64_t fault_order = UINT64_MAX;  // behind it errors may be propagated
+  double clean = 0;                        // largest error ahead of the first evidence
+  bool any_evidence = false;
+  bool any_certain = false;
+  bool full = false;                                      // of findings: none is kept any more
+  std::vector<std::pair<std::uint64_t, double>> records;  // excesses below evidence, with their orders
+
+  const dump::Item& item_of(std::uint32_t index) const { return target.items[index]; }
+  std::string_view target_name(std::uint32_t api) const { return target.text(target.apis[api].name); }
+  std::string_view golden_name(std::uint32_t api) const { return golden.text(golden.apis[api].name); }
+  double e_of(std::uint32_t item) const { return std::isnan(errors.e[item]) ? 0 : errors.e[item]; }
+  /// Of the entry under test, as a Finding has it.
+  std::uint64_t order_of(std::uint32_t api) const;
+  double forward_error() const;
+  double floor_of(double e_in) const;
+  double hidden_of(std::uint32_t target_api) const;
+  bool checksums_differ(std::uint32_t item) const;
+  bool input_checksums_differ(const EntryPair& entry) const;
+  void measure_inputs(EntryPair& entry) const;
+
+  /// Of an entry that one side alone has, the other number is kNone.
+  std::string module_around(std::uint32_t target_api, std::uint32_t golden_api) const;
+  void name_places(Finding& finding, std::uint32_t target_api, std::uint32_t golden_api) const;
+
+  /// Will anyone read the words of a finding with this excess? Most entries have none, and there is room for
+  /// few.
+  bool is_shown(double excess) const { return excess >= kHint && !full; }
+  Finding finding(const EntryPair& entry, Kind kind, Rule rule, double excess) const;
+  void offer(EntryPair& entry, Finding finding);
+  void keep(Finding finding, double before);
+  void confirm(Finding finding, double before);
+  void flip(EntryPair& entry, double error);
+};
+
+}  // namespace msprobe::diagnosis
