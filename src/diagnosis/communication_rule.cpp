@@ -15,12 +15,6 @@ using dump::Direction;
 
 void note_communication(Walk& walk, EntryPair& entry) {
   CommPlace place;
-  Finding names;
-  walk.name_places(names, entry.target, entry.golden);
-  place.entry = std::move(names.entry);
-  place.golden_entry = std::move(names.golden_entry);
-  place.module = std::move(names.module);
-  place.where = std::move(names.where);
   place.api = entry.target;
   place.e_in = entry.e_in;
   place.e_out = entry.e_out;
@@ -29,6 +23,12 @@ void note_communication(Walk& walk, EntryPair& entry) {
   place.call.operation = entry.name.operation();
   place.call.call = walk.target.calls.find(walk.target_name(entry.target))->second;
   if (place.arrived) {
+    Finding names;
+    walk.name_places(names, entry.target, entry.golden);
+    place.entry = std::move(names.entry);
+    place.golden_entry = std::move(names.golden_entry);
+    place.module = std::move(names.module);
+    place.where = std::move(names.where);
     const std::uint64_t order = walk.order_of(entry.target);
     if (walk.fault_order == UINT64_MAX) walk.clean = walk.before;
     walk.fault_order = std::min(walk.fault_order, order);

@@ -173,9 +173,9 @@ void GradientRule::examine_backward(EntryPair& entry) {
       if (walk_.item_of(i).state != State::input || std::isnan(walk_.errors.e[i])) continue;
       if (forward != kNone && walk_.e_of(i) > kEffect * ahead + onset)
         calls_.show_effect(entry, forward, walk_.e_of(i), ahead);
-      Finding found =
-          walk_.finding(entry, Kind::gradient, Rule::source,
-                        walk_.e_of(i) / (std::max(ahead, onset / kOnset) + entry.u + kRightKernel));
+      const double excess = walk_.e_of(i) / (std::max(ahead, onset / kOnset) + entry.u + kRightKernel);
+      if (walk_.is_too_small(entry, Rule::source, excess)) continue;
+      Finding found = walk_.finding(entry, Kind::gradient, Rule::source, excess);
       found.item = i;
       found.place = place_text(walk_.target, walk_.item_of(i));
       found.text =

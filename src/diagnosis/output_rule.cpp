@@ -169,12 +169,12 @@ void OutputRule::examine(EntryPair& entry) {
 
 void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b,
                        const std::vector<Replayed>& replays, double sums) {
-  const std::string place = place_text(walk_.target, walk_.item_of(index));
   const auto offered = [&](Kind kind, Rule rule, double excess, std::string text, std::string side,
                            std::string next = {}) {
+    if (walk_.is_too_small(entry, rule, excess)) return;
     Finding found = walk_.finding(entry, kind, rule, excess);
     found.item = index;
-    found.place = place;
+    found.place = place_text(walk_.target, walk_.item_of(index));
     found.text = std::move(text);
     found.side = std::move(side);
     found.next = std::move(next);
@@ -316,8 +316,9 @@ void OutputRule::examine_module(EntryPair& entry) {
     if (key == 0 || walk_.target_flow.find(key) != ContentMap::kUnknown) continue;
     const double ahead = std::max(entry.e_in, walk_.forward_error());
     walk_.out.explained[i] = static_cast<float>(walk_.threshold * (ahead + kUnrecordedRoundings * entry.u));
-    Finding found = walk_.finding(entry, Kind::introduced, Rule::introduced,
-                                  walk_.e_of(i) / (ahead + kUnrecordedRoundings * entry.u));
+    const double excess = walk_.e_of(i) / (ahead + kUnrecordedRoundings * entry.u);
+    if (walk_.is_too_small(entry, Rule::introduced, excess)) continue;
+    Finding found = walk_.finding(entry, Kind::introduced, Rule::introduced, excess);
     found.item = i;
     found.place = place_text(walk_.target, item);
     found.text = fmt::format(

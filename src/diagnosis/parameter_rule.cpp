@@ -20,6 +20,7 @@ using dump::Item;
 
 /// The last step of a parameter on both sides, as far as its statistics show.
 ParameterStep ParameterRule::last_step(std::uint32_t index) {
+  if (walk_.history.ends && walk_.history.steps == 0) return {};
   const Item& item = walk_.item_of(index);
   const ParameterTrace now{
       parameter_statistics(walk_.target, item),
@@ -67,6 +68,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   ++judged_;
   const double e = walk_.e_of(index);
   walk_.largest.parameters = std::max(walk_.largest.parameters, std::min(e, 1.0));
+  if (e == 0 && walk_.errors.b[index] == 0 && walk_.history.steps == 0) return;
   const double u = std::max(unit_roundoff(walk_.target.text(item.dtype)), kSingleRoundoff);
   // Where gradients are nothing but noise, so are updates.
   const bool noisy = gradient.value_or(0) > kNoisyGradient;

@@ -54,6 +54,7 @@ struct History {
   double gradients = 0;  // however small the gradient
   double coarsest = 0;   // largest unit roundoff of a forward entry
   std::uint32_t steps = 0;
+  bool ends = false;  // no step follows: what only the next one needs is not kept
   bool evidence = false;                                 // or something bad that came in by communication
   bool certain = false;                                  // some of the evidence
   double clean = 0;                                      // the largest error ahead of it
@@ -68,6 +69,7 @@ struct History {
 /// A call of communication, and how much worse it left what it took.
 struct CommPlace {
   dump::Communication call;
+  // Where it is, if it left it worse:
   std::string entry;
   std::string golden_entry;
   std::string module;

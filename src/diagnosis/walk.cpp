@@ -188,15 +188,24 @@ Finding Walk::finding(const EntryPair& entry, Kind kind, Rule rule, double exces
   return found;
 }
 
+void Walk::remember(std::uint32_t api, double excess) {
+  if (!(excess > out.largest_excess) || excess >= threshold) return;
+  records.emplace_back(order_of(api), excess);
+  out.largest_excess = excess;
+  out.largest_entry = target_name(api);
+}
+
+bool Walk::is_too_small(const EntryPair& entry, Rule rule, double excess) {
+  if (excess >= kHint) return false;
+  if (!options.without.contains(rule)) remember(entry.target, excess);
+  return true;
+}
+
 /// One line an entry: evidence before hints, then by rule.
 void Walk::offer(EntryPair& entry, Finding found) {
   if (options.without.contains(found.rule)) return;
   if (found.rule != Rule::structure && !found.is_evidence()) {
-    if (found.excess > out.largest_excess && found.excess < threshold) {
-      records.emplace_back(order_of(entry.target), found.excess);
-      out.largest_excess = found.excess;
-      out.largest_entry = target_name(entry.target);
-    }
+    remember(entry.target, found.excess);
     if (found.excess < kHint && found.kind != Kind::decision && found.kind != Kind::checksum) return;
   }
   const auto key = [](const Finding& each) { return std::make_pair(!each.is_evidence(), each.rule); };

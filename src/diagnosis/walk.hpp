@@ -132,11 +132,16 @@ struct Walk {
   /// Will anyone read the words of a finding with this excess? Most entries have none, and there is room for
   /// few.
   bool is_shown(double excess) const { return excess >= kHint && !full; }
+  /// Too small even for a hint: nothing but the largest of them is remembered.
+  bool is_too_small(const EntryPair& entry, Rule rule, double excess);
   Finding finding(const EntryPair& entry, Kind kind, Rule rule, double excess) const;
   void offer(EntryPair& entry, Finding finding);
   void keep(Finding finding, double before);
   void confirm(Finding finding, double before);
   void flip(EntryPair& entry, double error);
+
+ private:
+  void remember(std::uint32_t api, double excess);
 };
 
 }  // namespace msprobe::diagnosis

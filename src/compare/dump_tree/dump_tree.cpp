@@ -424,6 +424,7 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
       // Nobody needs it behind the last step: it goes, whatever other ranks do.
       const std::shared_ptr<diagnosis::RankHistory> past = std::move(history);
       if (past && options.diagnosis.first && past->history.certain) return nullptr;
+      if (past) past->history.ends = past.use_count() == 1;
       const auto result = std::make_shared<const RankResult>(
           compare_ranks(*shared, options, traits, rules, *bytes, past.get(), std::move(*measured)));
       if (past && result->mode == Mode::tensor) past->before = result;
