@@ -58,7 +58,7 @@ def _calls(dump, where):
 def _modules(dump, path, way):
     for name in dump.names:
         match = _MODULE.match(name)
-        if match and match["path"] == path and match["way"] == way:
+        if match and path in (None, match["path"]) and match["way"] == way:
             yield name
 
 
@@ -112,12 +112,12 @@ def _names(places, side, folder, rank, steps):
     return list(dict.fromkeys(names))
 
 
-def expectation(fault, sides, steps):
+def expectation(fault, sides, steps, ranks):
     """{"steps": ..., "ranks": ..., "target": names, "golden": names}; sides: {"target": folder of a task, ...}; steps:
-    those recorded."""
+    those recorded; ranks: how many there are."""
     rank = fault.rank or 0
     planted = sorted({_recorded(steps, where)[0] for where in fault.expect if where.step is not None})
-    expected = {"steps": planted or list(steps), "ranks": [rank]}
+    expected = {"steps": planted or list(steps), "ranks": list(range(ranks)) if fault.rank is None else [rank]}
     for side, folder in sides.items():
         expected[side] = _names(fault.expect, side, folder, rank, steps)
     if not expected["target"] and not expected["golden"]:

@@ -18,6 +18,7 @@ class Bench:
     turns; `held_out`: kept out while the tool is tuned."""
 
     name = ""
+    set_name = "planted"
     dtype = "float32"
     held_out = False
     risk_level = "FOCUS"

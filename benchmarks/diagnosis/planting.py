@@ -40,6 +40,7 @@ class Fault:
     expect: tuple
     rank: int | None = None  # where it is planted; None: on all
     since: int = 0  # the step from which on it is there
+    source: str = ""  # where it was reported
 
 
 @dataclass

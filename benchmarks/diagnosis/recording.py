@@ -57,8 +57,8 @@ class Recorder:
         return name
 
     def write_case(self, name, bench, sides, **more):
-        case = {"name": name, "model": bench.name, "dtype": bench.dtype, "held_out": bench.held_out, **more,
-                "runs": {side: f"runs/{run}" for side, run in sides.items()}}
+        case = {"name": name, "set": bench.set_name, "model": bench.name, "dtype": bench.dtype,
+                "held_out": bench.held_out, **more, "runs": {side: f"runs/{run}" for side, run in sides.items()}}
         place = self.folder / "cases" / f"{name}.json"
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(json.dumps(case, indent=1) + "\n", encoding="utf-8")
@@ -73,9 +73,10 @@ class Recorder:
         if third:
             sides["noise_floor"] = self.run(bench, seed, third)
         folders = {side: self.folder / "runs" / sides[side] / self.tasks[-1] for side in ("target", "golden")}
-        self.write_case(f"{fault.bench}-{fault.name}", bench, sides, benign=False, fault=fault.kind, size=fault.size,
-                        kernels=[kernel for kernel in (target, golden, third) if kernel], seed=seed,
-                        expect=expectation(fault, folders, bench.recorded_steps))
+        self.write_case(f"{fault.bench}-{fault.name}", bench, sides, benign=False, fault=fault.kind,
+                        size=fault.size or fault.source, seed=seed,
+                        kernels=[kernel for kernel in (target, golden, third) if kernel],
+                        expect=expectation(fault, folders, bench.recorded_steps, bench.ranks))
 
     def benign(self, bench, seed, golden, target, third):
         sides = {"target": self.run(bench, seed, target), "golden": self.run(bench, seed, golden)}

@@ -107,6 +107,12 @@ def without_modules(ranks):
             rank.files["construct.json"] = {}  # as level L1 has it
 
 
+def only_modules(ranks):
+    for rank in ranks:
+        rank.files["dump.json"]["level"] = "L0"
+        rank.rename(lambda name: name if name.startswith("Module.") else None)
+
+
 def missing_5_percent(ranks):
     for rank in ranks:
         rank.rename(lambda name: None if zlib.crc32(name.encode()) % 20 == 0 else name)
@@ -176,6 +182,7 @@ def _uniform(text):
 RETELLINGS = {
     "exchange": ((), None),
     "without-modules": (("target", "golden"), without_modules),
+    "only-modules": (("target", "golden"), only_modules),
     "missing-5-percent": (("target", "golden"), missing_5_percent),
     "shift-calls": (("target",), shift_calls),
     "cut-70": (("target",), cut_70),
