@@ -67,8 +67,8 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   const std::uint64_t key = walk_.target_keys.of(index);
   const std::uint32_t from = walk_.target_flow.find(key);
   const std::uint32_t golden_from = walk_.golden_flow.find(walk_.golden_keys.of(partner));
-  bool known = from != ContentMap::kUnknown;
-  bool golden_known = golden_from != ContentMap::kUnknown;
+  bool known = from != kNone;
+  bool golden_known = golden_from != kNone;
   // Two states of an optimizer that happen to be equal on one side: none of them comes from the other.
   const bool updates =
       entry.optimizer || (walk_.largest.gradients > 0 && is_in_place(entry.name.operation()));
@@ -95,115 +95,152 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
       walk_.e_of(index) < kUnrecordedRoundings * walk_.threshold * kSingleRoundoff)
     know_data(entry, index);
   if (e == 0 || (walk_.flipped && std::isinf(e))) return;
-  const double u = entry.u;
-  Finding found;
-  if (!known && !golden_known) {
-    // What comes first has no noise of half types yet. What is computed from data by something unrecorded is
-    // distinguished from data by whether anything came before, or by what came in at the same place before.
-    const std::optional<double> data = data_error(entry, index);
-    // Rounding and drift leave integers as they are, but for what a decision made of it.
-    const bool settled = is_integer(walk_.target.text(item.dtype));
-    const bool derived = (walk_.largest.forward > 0 || walk_.largest.rounded > 0) && !data && !settled;
-    // The second moment is made of squares of gradients, whatever noise these are.
-    const double gradients = std::max(walk_.largest.gradients, walk_.history.gradients);
-    const double ahead =
-        data      ? *data
-        : settled ? std::max(walk_.largest.flips, walk_.history.flipped ? walk_.forward_error() : 0)
-        : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients, walk_.largest.rounded})
-                  : std::max(walk_.forward_error(), derived ? walk_.largest.rounded : 0);
-    // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
-    const double own = derived ? kUnrecordedRoundings * u
-                               : std::max(unit_roundoff(walk_.target.text(item.dtype)),
-                                          kUnrecordedRoundings * kSingleRoundoff);
-    found = walk_.finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
-    if (walk_.is_shown(found.excess)) {
-      const bool made = derived || !may_be_data(entry, index);
-      found.kind = made ? Kind::unrecorded : Kind::data;
-      found.text = fmt::format("{} comes from {} and differs by {}", place_text(walk_.target, item),
-                               made ? "unrecorded code" : "outside the recorded code", error_text(e));
-      if (settled && !data && (walk_.largest.forward > 0 || walk_.largest.rounded > 0)) {
-        found.text += "; integers do not differ by rounding";
-        // A decision that nobody recorded may have made them.
-        found.confidence = std::min(found.confidence, Confidence::likely);
-      } else {
-        found.text += fmt::format("; {} by at most {}", data ? "earlier data there" : "everything before it",
-                                  error_text(ahead));
-      }
-      if (made) {
-        const std::string module = walk_.module_around(entry.target, entry.golden);
-        const bool trained = item.requires_grad == dump::RequiresGrad::yes && !entry.optimizer;
-        found.next = made_unrecorded(module, trained);
-      }
-      // Data may be wrong beside any other fault, but all of it comes from one loader.
-      found.joined = made ? is_tainted(entry, index) : data_differs_;
-      data_differs_ = data_differs_ || (!made && found.is_evidence());
-      if (made && found.is_evidence() && runs_.settle_between(0, entry, e, ahead))
-        found.downstream = entry.touched = true;
-    }
+  if (known || golden_known) {
+    judge_passed_on(entry, index, known ? from : kNone, golden_known ? golden_from : kNone);
   } else {
-    const bool partners =
-        known && golden_known &&
-        walk_.alignment.golden_of[walk_.target.items[from].api] == walk_.golden.items[golden_from].api;
-    if (partners && !walk_.tensors) return;  // then its error is the output's
-    // Errors of two kinds cannot be held against each other.
-    if (partners && walk_.errors.by_statistics[index] != walk_.errors.by_statistics[from]) return;
-    const double q = runs_.carried(known ? from : kNone, golden_known ? golden_from : kNone);
-    // What the maker's statistics do not show, as those of a half type that are rounded to it, may be there.
-    double unseen = std::max(
-        known ? walk_.hidden_of(walk_.target.items[from].api) : 0,
-        golden_known ? walk_.hidden_of(walk_.alignment.target_of[walk_.golden.items[golden_from].api]) : 0);
-    // Nor is anything known of how calls that one recorder leaves out carry it on.
-    if ((known && walk_.target_only.has(walk_.target.items[from].api)) ||
-        (golden_known && walk_.golden_only.has(walk_.golden.items[golden_from].api)))
-      unseen = std::max(unseen, walk_.largest.rounded);
-    const double ratio = e / (kHandedOn * std::max(q, unseen) + kHandedOn * u);
-    // Entries of one side alone answer for what comes from them.
-    const auto answers = [&](OneSidedRuns::Run* run) {
-      if (run == nullptr) return false;
-      run->consumed = true;
-      if (ratio > 1) runs_.settle(*run, walk_.target_name(entry.target), e, q);
-      return true;
-    };
-    const bool alone =
-        !walk_.other_operations && known && answers(runs_.run_of_target(walk_.target.items[from].api));
-    const bool golden_alone = !walk_.other_operations && golden_known &&
-                              answers(runs_.run_of_golden(walk_.golden.items[golden_from].api));
-    if (alone || golden_alone) {
-      if (ratio > 1) entry.touched = true;
-      return;
+    judge_unknown(entry, index, updates);
+  }
+}
+
+/// An input that no recorded entry put out.
+void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool updates) {
+  const Item& item = walk_.item_of(index);
+  const double e = walk_.e_of(index);
+  const double u = entry.u;
+  // What comes first has no noise of half types yet. What is computed from data by something unrecorded is
+  // distinguished from data by whether anything came before, or by what came in at the same place before.
+  const std::optional<double> data = data_error(entry, index);
+  // Rounding and drift leave integers as they are, but for what a decision made of it.
+  const bool settled = is_integer(walk_.target.text(item.dtype));
+  const bool derived = (walk_.largest.forward > 0 || walk_.largest.rounded > 0) && !data && !settled;
+  // The second moment is made of squares of gradients, whatever noise these are.
+  const double gradients = std::max(walk_.largest.gradients, walk_.history.gradients);
+  const double ahead =
+      data      ? *data
+      : settled ? std::max(walk_.largest.flips, walk_.history.flipped ? walk_.forward_error() : 0)
+      : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients, walk_.largest.rounded})
+                : std::max(walk_.forward_error(), derived ? walk_.largest.rounded : 0);
+  // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
+  const double own = derived ? kUnrecordedRoundings * u
+                             : std::max(unit_roundoff(walk_.target.text(item.dtype)),
+                                        kUnrecordedRoundings * kSingleRoundoff);
+  Finding found =
+      walk_.finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
+  if (walk_.is_shown(found.excess)) {
+    const bool made = derived || !may_be_data(entry, index);
+    found.kind = made ? Kind::unrecorded : Kind::data;
+    found.text = fmt::format("{} comes from {} and differs by {}", place_text(walk_.target, item),
+                             made ? "unrecorded code" : "outside the recorded code", error_text(e));
+    if (settled && !data && (walk_.largest.forward > 0 || walk_.largest.rounded > 0)) {
+      found.text += "; integers do not differ by rounding";
+      // A decision that nobody recorded may have made them.
+      found.confidence = std::min(found.confidence, Confidence::likely);
+    } else {
+      found.text += fmt::format("; {} by at most {}", data ? "earlier data there" : "everything before it",
+                                error_text(ahead));
     }
-    const bool certainly = !partners && ratio > 1 && !walk_.other_operations;
-    const bool fed = known && golden_known && !partners && !walk_.other_operations;
-    found = walk_.finding(entry, fed ? Kind::feed : Kind::unrecorded, Rule::source,
-                          certainly ? walk_.threshold * ratio : ratio);
-    const std::string_view producer = known ? walk_.target_name(walk_.target.items[from].api)
-                                            : walk_.golden_name(walk_.golden.items[golden_from].api);
-    if (walk_.is_shown(found.excess)) {
-      const std::string place = place_text(walk_.target, item);
-      if (found.kind == Kind::feed) {
-        found.text = fmt::format("{} comes from {}, in golden from {}; it differs by {}", place, producer,
-                                 walk_.golden_name(walk_.golden.items[golden_from].api), error_text(e));
-      } else if (walk_.other_operations) {
-        found.text = fmt::format(
-            "{} differs by {}, everything compared before it by at most {}; it was produced by {}, "
-            "which has no partner",
-            place, error_text(e), error_text(q), producer);
-      } else {
-        found.text =
-            fmt::format("unrecorded code between {} and this entry changed {}: error {} there, {} here",
-                        producer, place, error_text(q), error_text(e));
-      }
+    if (made) {
+      const std::string module = walk_.module_around(entry.target, entry.golden);
+      const bool trained = item.requires_grad == dump::RequiresGrad::yes && !entry.optimizer;
+      found.next = made_unrecorded(module, trained);
     }
-    // What that producer made of evidence is downstream; the change itself is not, unless it is known who
-    // made it.
-    found.downstream = walk_.history.evidence;
-    const std::uint32_t maker =
-        known ? walk_.target.items[from].api : walk_.alignment.target_of[walk_.golden.items[golden_from].api];
-    if (maker != kNone && found.is_evidence() && runs_.settle_between(maker, entry, e, q))
+    // Data may be wrong beside any other fault, but all of it comes from one loader.
+    found.joined = made ? is_tainted(entry, index) : data_differs_;
+    data_differs_ = data_differs_ || (!made && found.is_evidence());
+    if (made && found.is_evidence() && runs_.settle_between(0, entry, e, ahead))
       found.downstream = entry.touched = true;
   }
+  offer(entry, index, std::move(found));
+}
+
+/// What a module put out is what entries within it did; what is not is judged as its own (OutputRule).
+void InputRule::examine_module_outputs(EntryPair& entry) {
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    if (walk_.item_of(i).state != State::output || walk_.errors.golden_item[i] == kNone) continue;
+    const double e = walk_.e_of(i);
+    if (e == 0 || (walk_.flipped && std::isinf(e))) continue;
+    const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
+    const std::uint32_t golden_from =
+        walk_.golden_flow.find(walk_.golden_keys.of(walk_.errors.golden_item[i]));
+    if (from != kNone || golden_from != kNone) judge_passed_on(entry, i, from, golden_from);
+  }
+}
+
+/// An input, or the output of a module, that `from` of the target and `golden_from` of golden are; kNone:
+/// that side has no such item.
+void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint32_t from,
+                                std::uint32_t golden_from) {
+  const Item& item = walk_.item_of(index);
+  const double e = walk_.e_of(index);
+  const double u = entry.u;
+  const bool known = from != kNone;
+  const bool golden_known = golden_from != kNone;
+  const bool partners =
+      known && golden_known &&
+      walk_.alignment.golden_of[walk_.target.items[from].api] == walk_.golden.items[golden_from].api;
+  if (partners && !walk_.tensors) return;  // then its error is the output's
+  // Errors of two kinds cannot be held against each other.
+  if (partners && walk_.errors.by_statistics[index] != walk_.errors.by_statistics[from]) return;
+  const double q = runs_.carried(from, golden_from);
+  // What the maker's statistics do not show, as those of a half type that are rounded to it, may be there.
+  double unseen = std::max(
+      known ? walk_.hidden_of(walk_.target.items[from].api) : 0,
+      golden_known ? walk_.hidden_of(walk_.alignment.target_of[walk_.golden.items[golden_from].api]) : 0);
+  // Nor is anything known of how calls that one recorder leaves out carry it on.
+  if ((known && walk_.target_only.has(walk_.target.items[from].api)) ||
+      (golden_known && walk_.golden_only.has(walk_.golden.items[golden_from].api)))
+    unseen = std::max(unseen, walk_.largest.rounded);
+  const double ratio = e / (kHandedOn * std::max(q, unseen) + kHandedOn * u);
+  // Entries of one side alone answer for what comes from them.
+  const auto answers = [&](OneSidedRuns::Run* run) {
+    if (run == nullptr) return false;
+    run->consumed = true;
+    if (ratio > 1) runs_.settle(*run, walk_.target_name(entry.target), e, q);
+    return true;
+  };
+  const bool alone =
+      !walk_.other_operations && known && answers(runs_.run_of_target(walk_.target.items[from].api));
+  const bool golden_alone = !walk_.other_operations && golden_known &&
+                            answers(runs_.run_of_golden(walk_.golden.items[golden_from].api));
+  if (alone || golden_alone) {
+    if (ratio > 1) entry.touched = true;
+    return;
+  }
+  const bool certainly = !partners && ratio > 1 && !walk_.other_operations;
+  const bool fed = known && golden_known && !partners && !walk_.other_operations;
+  Finding found = walk_.finding(entry, fed ? Kind::feed : Kind::unrecorded, Rule::source,
+                                certainly ? walk_.threshold * ratio : ratio);
+  const std::string_view producer = known ? walk_.target_name(walk_.target.items[from].api)
+                                          : walk_.golden_name(walk_.golden.items[golden_from].api);
+  if (walk_.is_shown(found.excess)) {
+    const std::string place = place_text(walk_.target, item);
+    if (found.kind == Kind::feed) {
+      found.text = fmt::format("{} comes from {}, in golden from {}; it differs by {}", place, producer,
+                               walk_.golden_name(walk_.golden.items[golden_from].api), error_text(e));
+    } else if (walk_.other_operations) {
+      found.text = fmt::format(
+          "{} differs by {}, everything compared before it by at most {}; it was produced by {}, "
+          "which has no partner",
+          place, error_text(e), error_text(q), producer);
+    } else {
+      found.text =
+          fmt::format("unrecorded code between {} and this entry changed {}: error {} there, {} here",
+                      producer, place, error_text(q), error_text(e));
+    }
+  }
+  // What that producer made of evidence is downstream; the change itself is not, unless it is known who
+  // made it.
+  found.downstream = walk_.history.evidence;
+  const std::uint32_t maker =
+      known ? walk_.target.items[from].api : walk_.alignment.target_of[walk_.golden.items[golden_from].api];
+  if (maker != kNone && found.is_evidence() && runs_.settle_between(maker, entry, e, q))
+    found.downstream = entry.touched = true;
+  offer(entry, index, std::move(found));
+}
+
+void InputRule::offer(EntryPair& entry, std::uint32_t index, Finding found) {
   found.item = index;
-  found.place = place_text(walk_.target, item);
+  found.place = place_text(walk_.target, walk_.item_of(index));
   walk_.offer(entry, std::move(found));
 }
 

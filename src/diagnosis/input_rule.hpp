@@ -18,9 +18,13 @@ class InputRule {
 
   void follow(EntryPair& entry);
   void examine(EntryPair& entry);
+  void examine_module_outputs(EntryPair& entry);
 
  private:
   void judge(EntryPair& entry, std::uint32_t item);
+  void judge_unknown(EntryPair& entry, std::uint32_t item, bool updates);
+  void judge_passed_on(EntryPair& entry, std::uint32_t item, std::uint32_t from, std::uint32_t golden_from);
+  void offer(EntryPair& entry, std::uint32_t item, Finding found);
   std::uint64_t data_place(const EntryPair& entry, std::uint32_t item) const;
   void know_data(const EntryPair& entry, std::uint32_t item);
   std::optional<double> data_error(const EntryPair& entry, std::uint32_t item) const;

@@ -313,7 +313,9 @@ void OutputRule::examine_module(EntryPair& entry) {
     if (item.state != State::output || walk_.errors.golden_item[i] == kNone || std::isnan(walk_.errors.e[i]))
       continue;
     const std::uint64_t key = walk_.target_keys.of(i);
-    if (key == 0 || walk_.target_flow.find(key) != ContentMap::kUnknown) continue;
+    if (key == 0 || walk_.target_flow.find(key) != kNone ||
+        walk_.golden_flow.find(walk_.golden_keys.of(walk_.errors.golden_item[i])) != kNone)
+      continue;
     const double ahead = std::max(entry.e_in, walk_.forward_error());
     walk_.out.explained[i] = static_cast<float>(walk_.threshold * (ahead + kUnrecordedRoundings * entry.u));
     const double excess = walk_.e_of(i) / (ahead + kUnrecordedRoundings * entry.u);

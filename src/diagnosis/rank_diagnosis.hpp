@@ -54,11 +54,11 @@ struct History {
   double gradients = 0;  // however small the gradient
   double coarsest = 0;   // largest unit roundoff of a forward entry
   std::uint32_t steps = 0;
-  bool ends = false;  // no step follows: what only the next one needs is not kept
-  bool evidence = false;                                 // or something bad that came in by communication
-  bool certain = false;                                  // some of the evidence
-  double clean = 0;                                      // the largest error ahead of it
-  bool flipped = false;                                  // a discrete decision, by rounding
+  bool ends = false;      // no step follows: what only the next one needs is not kept
+  bool evidence = false;  // or something bad that came in by communication
+  bool certain = false;   // some of the evidence
+  double clean = 0;       // the largest error ahead of it
+  bool flipped = false;   // a discrete decision, by rounding
   std::shared_ptr<const StatisticsPrecision> precision;  // as the first step showed it
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
   // Of the step before, by name:

@@ -118,6 +118,7 @@ void RankWalk::forward_pair(EntryPair& entry) {
   if (entry.communication) {
     note_communication(walk_, entry);
   } else if (entry.compound) {
+    inputs_.examine_module_outputs(entry);
     outputs_.examine_module(entry);
   } else {
     outputs_.examine(entry);
