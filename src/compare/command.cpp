@@ -369,7 +369,8 @@ class CompareCommand final : public Command {
   static bool found_culprit(const CompareReport& report) {
     if (!report.diagnosis || !report.one_sided.empty() || report.diagnosis->unread > 0) return true;
     if (report.diagnosis->broken_off > 0 || report.diagnosis->apart) return true;
-    return report.diagnosis->has_culprit() || report.diagnosis->measured == 0;
+    return report.diagnosis->has_culprit() || !report.diagnosis->is_clear() ||
+           report.diagnosis->measured == 0;
   }
 
   Outcome judge_outcome(const CompareReport& report) const {

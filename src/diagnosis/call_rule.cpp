@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
-#include "diagnosis/structure.hpp"
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
@@ -30,8 +29,9 @@ double CallRule::judge(EntryPair& entry) {
       kMostScalarRounding,
       walk_.threshold * (std::max({walk_.forward_error(), walk_.largest.backward, walk_.history.backward}) +
                          kUnrecordedRoundings * kSingleRoundoff));
-  const CalledOtherwise called = called_otherwise(walk_.target, entry.target, walk_.golden, entry.golden,
-                                                  walk_.errors.golden_item, rounding);
+  const CalledOtherwise called =
+      called_otherwise(walk_.target, entry.target, walk_.golden, entry.golden, walk_.errors.golden_item,
+                       rounding, walk_.dtype_setting ? &*walk_.dtype_setting : nullptr);
   const auto call_of = [&](const StructuralDifference& difference) {
     return fmt::format("{}\n{}\n{}\n{}", entry.name.operation(), difference.place, difference.target,
                        difference.golden);
@@ -57,28 +57,32 @@ double CallRule::judge(EntryPair& entry) {
       other_outputs =
           fmt::format("{} is {}, golden {}", place_text(walk_.target, walk_.item_of(i)), dtype, golden_dtype);
   }
-  const bool effect = e_out > kEffect * entry.e_in + entry.u || !other_outputs.empty();
+  const bool effect = has_effect(entry, difference, e_out) || !other_outputs.empty();
   // Rounding, or how far the runs have drifted apart, may hide what another setting does.
   // So may statistics that are rounded to half types; truths are about how rather than what, as `inplace` is.
   const double shown_from = walk_.hidden_of(entry.target);
   const bool truth = difference.target == "True" || difference.target == "False";
+  const bool casts = difference.kind == Kind::dtype && unit_roundoff(difference.target) > 0 &&
+                     unit_roundoff(difference.golden) > 0;
   const bool below = e_out == 0 && !truth && entry.u > kSingleRoundoff && shown_from >= entry.u;
-  const bool hidden = !effect && difference.kind == Kind::argument && difference.setting &&
-                      (e_out > 0 || below) && !walk_.flipped && entry.nature != Nature::random;
+  const bool hides =
+      (casts || (difference.kind == Kind::argument && difference.setting)) && (e_out > 0 || below);
+  const bool hidden = !effect && hides && !walk_.flipped && entry.nature != Nature::random;
   const bool input_grad = difference.kind == Kind::requires_grad && difference.item != kNone &&
                           walk_.item_of(difference.item).state != State::output;
   // A shape or dtype that was handed on is no news.
   const bool by_decision =
       difference.kind == Kind::shape && (walk_.flipped || entry.nature == Nature::discrete);
-  const bool handed_on = (entry.touched && difference.kind != Kind::argument) || by_decision;
+  const bool rearranged = difference.kind == Kind::shape && rearranged_ahead(entry) != nullptr;
+  const bool handed_on = (entry.touched && difference.kind != Kind::argument) || by_decision || rearranged;
   Finding found = walk_.finding(entry, difference.kind, Rule::structure, kInfinite);
   found.item = difference.item;
   found.place = difference.place;
-  if (effect || difference.kind == Kind::dtype || difference.kind == Kind::shape) {
+  if (by_decision) walk_.flip(entry, 1);
+  if (effect) {
     found.confidence = handed_on ? Confidence::hint : Confidence::certain;
-    if (by_decision) walk_.flip(entry, 1);
   } else if (hidden) {
-    found.confidence = Confidence::likely;
+    found.confidence = handed_on ? Confidence::hint : Confidence::likely;
   } else {
     found.confidence = input_grad && !entry.touched && walk_.target_name(entry.target).starts_with("Module.")
                            ? Confidence::likely
@@ -93,6 +97,9 @@ double CallRule::judge(EntryPair& entry) {
     const std::string errors =
         fmt::format("output {}, inputs {}", error_text(e_out), error_text(entry.worst_in));
     if (!other_outputs.empty()) return other_outputs;
+    if (effect && e_out <= kEffect * entry.e_in + entry.u)
+      return fmt::format("the errors there are output {}, inputs {}, those before it at most {}",
+                         error_text(e_out), error_text(entry.worst_in), error_text(walk_.forward_error()));
     if (effect)
       return fmt::format("output error {} from inputs {}", error_text(e_out), error_text(entry.worst_in));
     if (hidden && below)
@@ -103,7 +110,7 @@ double CallRule::judge(EntryPair& entry) {
   };
   found.text = given + "; " + shown();
   found.side = "the code differs, not a kernel";
-  if (!effect && !hidden && difference.kind == Kind::argument) await_effect(entry, found);
+  if (!effect && !hidden && difference.kind != Kind::requires_grad) await_effect(entry, found);
   if (difference.kind == Kind::requires_grad && !found.is_evidence()) paths_.await(entry, found, given);
   if (difference.kind == Kind::argument && found.is_evidence()) {
     if (again != repeated_.end()) {
@@ -117,11 +124,24 @@ double CallRule::judge(EntryPair& entry) {
   return called.scalar_error;
 }
 
+/// Does more come out than what went in explains? A cast shows in what it made: by the roundoff of the finer
+/// type, and of an input against what came before it.
+bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& difference,
+                          double e_out) const {
+  if (e_out > kEffect * entry.e_in + entry.u) return true;
+  if (difference.kind != Kind::dtype || difference.item == kNone) return false;
+  const double u = std::min(unit_roundoff(difference.target), unit_roundoff(difference.golden));
+  if (u == 0) return false;
+  if (walk_.item_of(difference.item).state == State::output) return e_out > kEffect * entry.e_in + u;
+  return walk_.e_of(difference.item) > kEffect * walk_.forward_error() + u;
+}
+
 /// The output of a call with another argument may hide its effect, which its gradients show.
 void CallRule::await_effect(const EntryPair& entry, Finding found) {
   if (quiet_calls_.size() >= kMostFindings || walk_.options.without.contains(Rule::structure)) return;
   walk_.name_places(found, entry.target, entry.golden);
   const auto number = static_cast<std::uint32_t>(quiet_calls_.size());
+  if (found.kind == Kind::shape) rearranged_[entry.target] = {number, 0};
   quiet_calls_.push_back(std::move(found));
   quiet_at_.emplace(entry.target, number);
   for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
@@ -131,15 +151,48 @@ void CallRule::await_effect(const EntryPair& entry, Finding found) {
   }
 }
 
-/// A gradient that is wrong at or next to such a call is its effect.
-void CallRule::show_effect(EntryPair& entry, std::uint32_t forward, double error, double before) {
+/// A gradient that is wrong at or next to such a call is its effect. `onset`: how much the rounding of half
+/// types may make of gradients there; a cast has no more than that of float32, where its other side has none.
+void CallRule::show_effect(EntryPair& entry, std::uint32_t forward, double error, double before,
+                           double onset) {
   const auto at = quiet_at_.find(forward);
-  if (at == quiet_at_.end() || quiet_calls_[at->second].entry.empty()) return;
-  Finding& found = quiet_calls_[at->second];
+  if (at == quiet_at_.end()) return;
+  const bool cast = quiet_calls_[at->second].kind == Kind::dtype;
+  if (error > kEffect * before + (cast ? kSingleRoundoff : onset))
+    confirm(entry, at->second, "its gradients differ", error, before);
+}
+
+void CallRule::confirm(EntryPair& entry, std::uint32_t number, std::string_view effect, double error,
+                       double before) {
+  Finding& found = quiet_calls_[number];
+  if (found.entry.empty()) return;
   entry.touched = true;
-  found.text += fmt::format(", but its gradients differ: error {} at {}, {} before", error_text(error),
+  found.text += fmt::format(", but {}: error {} at {}, {} before", effect, error_text(error),
                             walk_.target_name(entry.target), error_text(before));
   walk_.confirm(std::exchange(found, {}), before);
+}
+
+/// The first of the calls with another shape that it takes from; null if there is none.
+const CallRule::Rearranged* CallRule::rearranged_ahead(const EntryPair& entry) const {
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    if (walk_.item_of(i).state != State::input) continue;
+    const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
+    const auto maker = from == kNone ? rearranged_.end() : rearranged_.find(walk_.target.items[from].api);
+    if (maker != rearranged_.end() && maker->second.behind < kMostBehindRearranged) return &maker->second;
+  }
+  return nullptr;
+}
+
+/// Elements in another arrangement have the same statistics: what combines them with others shows it.
+void CallRule::show_rearranged(EntryPair& entry) {
+  const Rearranged* const ahead = rearranged_.empty() ? nullptr : rearranged_ahead(entry);
+  if (ahead == nullptr) return;
+  const std::uint32_t call = ahead->call;
+  rearranged_[entry.target] = {call, ahead->behind + 1};
+  if (!entry.best || !entry.best->is_evidence() || entry.best->rule != Rule::introduced) return;
+  if (entry.best->downstream) return;
+  entry.best->downstream = true;
+  confirm(entry, call, "what follows differs", entry.e_out, entry.worst_in);
 }
 
 void CallRule::count_repeated(Finding& found) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "diagnosis/gradient_paths.hpp"
+#include "diagnosis/structure.hpp"
 #include "diagnosis/walk.hpp"
 
 namespace msprobe::diagnosis {
@@ -18,7 +19,9 @@ class CallRule {
 
   /// Numbers that differ by so little that it may be rounding count as an error of the inputs.
   void examine(EntryPair& entry);
-  void show_effect(EntryPair& entry, std::uint32_t forward, double error, double before);
+  void show_effect(EntryPair& entry, std::uint32_t forward, double error, double before, double onset);
+  /// Once the entry is judged: may what was found be the effect of another shape ahead of it?
+  void show_rearranged(EntryPair& entry);
   /// Adds to a finding how many more calls were given the same.
   void count_repeated(Finding& found) const;
 
@@ -28,13 +31,22 @@ class CallRule {
     std::uint32_t first = 0;
     std::uint64_t times = 0;
   };
+  /// A call with another shape, without effect so far, and how many calls are between.
+  struct Rearranged {
+    std::uint32_t call = 0;  // of quiet_calls_
+    unsigned behind = 0;
+  };
   double judge(EntryPair& entry);
+  const Rearranged* rearranged_ahead(const EntryPair& entry) const;
+  bool has_effect(const EntryPair& entry, const StructuralDifference& difference, double e_out) const;
   void await_effect(const EntryPair& entry, Finding found);
+  void confirm(EntryPair& entry, std::uint32_t number, std::string_view effect, double error, double before);
 
   Walk& walk_;
   GradientPaths& paths_;
   std::vector<Finding> quiet_calls_;  // with another argument, and without effect on the output
   std::unordered_map<std::uint32_t, std::uint32_t> quiet_at_;  // they, and what gave them their inputs
+  std::unordered_map<std::uint32_t, Rearranged> rearranged_;   // it, and what takes what it put out
   std::unordered_map<std::string, Repeated> repeated_;         // by the call and its argument
 };
 

@@ -145,8 +145,9 @@ class Conclusion {
   Diagnosis run() {
     collect();
     std::stable_sort(placed_.begin(), placed_.end(), [](const Placed& a, const Placed& b) {
-      return std::make_tuple(!a.finding.is_evidence(), a.moment, a.finding.rule) <
-             std::make_tuple(!b.finding.is_evidence(), b.moment, b.finding.rule);
+      return std::make_tuple(!a.finding.is_evidence(), !a.finding.is_unexplained(), a.moment,
+                             a.finding.rule) <
+             std::make_tuple(!b.finding.is_evidence(), !b.finding.is_unexplained(), b.moment, b.finding.rule);
     });
     std::vector<Finding> later;
     for (Placed& placed : placed_) {

@@ -40,6 +40,8 @@ struct Diagnosis {
   std::string doubt;               // about the matching of communication; may be empty
 
   bool has_culprit() const { return independent > 0; }
+  /// Does rounding explain all that differs ahead of the culprit?
+  bool is_clear() const { return count(Origin::unexplained) == 0; }
   const Finding& culprit() const { return findings.front(); }
   /// The second independent fault, or null.
   const Finding* second() const { return independent > 1 ? &findings[1] : nullptr; }

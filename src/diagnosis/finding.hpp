@@ -37,15 +37,23 @@ enum class Kind : std::uint8_t {
   decision,       // a discrete choice flipped by noise
   communication,  // the same, by what other ranks sent or by the exchange itself
   checksum,       // the first that differs; by how much is unknown
+  unexplained,    // the first that differs by more than rounding, and that no rule judged
 };
 std::string_view name_of(Kind kind);
 
 enum class Confidence : std::uint8_t { hint, likely, certain };
 std::string_view name_of(Confidence confidence);
 
-/// Where the error of a tensor comes from.
-enum class Origin : std::uint8_t { equal, rounding, introduced, propagated, not_compared };
-inline constexpr std::size_t kOrigins = 5;
+/// Where the error of a tensor comes from; of several, the last says most.
+enum class Origin : std::uint8_t {
+  equal,
+  rounding,
+  not_compared,
+  unexplained,  // by rounding; and no rule judged it
+  propagated,
+  introduced
+};
+inline constexpr std::size_t kOrigins = 6;
 std::string_view name_of(Origin origin);
 
 struct Finding {
@@ -79,6 +87,7 @@ struct Finding {
   std::string propagated_entry;
 
   bool is_evidence() const { return confidence != Confidence::hint; }
+  bool is_unexplained() const { return kind == Kind::unexplained; }
 };
 
 }  // namespace msprobe::diagnosis

@@ -171,8 +171,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
   if (!entry.compound) {
     for (const std::uint32_t i : api.items()) {
       if (walk_.item_of(i).state != State::input || std::isnan(walk_.errors.e[i])) continue;
-      if (forward != kNone && walk_.e_of(i) > kEffect * ahead + onset)
-        calls_.show_effect(entry, forward, walk_.e_of(i), ahead);
+      if (forward != kNone) calls_.show_effect(entry, forward, walk_.e_of(i), ahead, onset);
       const double excess = walk_.e_of(i) / (std::max(ahead, onset / kOnset) + entry.u + kRightKernel);
       if (walk_.is_too_small(entry, Rule::source, excess)) continue;
       Finding found = walk_.finding(entry, Kind::gradient, Rule::source, excess);
@@ -207,9 +206,13 @@ void GradientRule::examine_backward(EntryPair& entry) {
     for (const std::uint32_t i : api.items()) ours += walk_.item_of(i).state == State::output ? 1 : 0;
     for (const std::uint32_t i : other.items())
       theirs += walk_.golden.items[i].state == State::output ? 1 : 0;
-    for (std::uint32_t i = api.first; ours == theirs && i < api.first + api.count; ++i) {
+    for (const std::uint32_t i : api.items()) {
       const Item& item = walk_.item_of(i);
       if (item.state != State::output || !item.is_tensor || std::isnan(walk_.errors.e[i])) continue;
+      if (ours != theirs) {  // kernels with other graphs: which output is which is not known
+        walk_.errors.e[i] = NAN;
+        continue;
+      }
       walk_.gradient_items.put(walk_.target_keys.of(i), i);
       if (!same_dtype(walk_.target.text(item.dtype),
                       walk_.golden.text(walk_.golden.items[walk_.errors.golden_item[i]].dtype)))
@@ -220,8 +223,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
       walk_.largest.backward = std::max(walk_.largest.backward, std::min(e, 1.0));
       walk_.largest.gradients =
           std::max(walk_.largest.gradients, std::min(walk_.e_of(i), kMostGradientError));
-      if (forward != kNone && e > kEffect * entry.e_in + onset)
-        calls_.show_effect(entry, forward, e, entry.e_in);
+      if (forward != kNone) calls_.show_effect(entry, forward, e, entry.e_in, onset);
       outputs_.judge(entry, i, e, b, {}, accumulated(entry, i));
     }
   }

@@ -190,7 +190,11 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   if ((known && walk_.target_only.has(walk_.target.items[from].api)) ||
       (golden_known && walk_.golden_only.has(walk_.golden.items[golden_from].api)))
     unseen = std::max(unseen, walk_.largest.rounded);
-  const double ratio = e / (kHandedOn * std::max(q, unseen) + kHandedOn * u);
+  // A module may compute unrecorded what it puts out: then its roundings are its own, and only a clear change
+  // says more.
+  const bool puts_out = item.state == State::output;
+  const double ratio = e / (kHandedOn * std::max(q, unseen) +
+                            (puts_out ? walk_.threshold * kUnrecordedRoundings : kHandedOn) * u);
   // Entries of one side alone answer for what comes from them.
   const auto answers = [&](OneSidedRuns::Run* run) {
     if (run == nullptr) return false;
@@ -224,8 +228,8 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
           place, error_text(e), error_text(q), producer);
     } else {
       found.text =
-          fmt::format("unrecorded code between {} and this entry changed {}: error {} there, {} here",
-                      producer, place, error_text(q), error_text(e));
+          fmt::format("unrecorded code between {} and {} changed {}: error {} there, {} here", producer,
+                      puts_out ? "its end" : "this entry", place, error_text(q), error_text(e));
     }
   }
   // What that producer made of evidence is downstream; the change itself is not, unless it is known who

@@ -109,8 +109,11 @@ void ItemErrors::measure_items(std::uint32_t api) {
     if (roundoff <= kSingleRoundoff) raise_to(anything_hidden[api], hidden[i]);
     if (found->blind && !other_shape) blind[i] = 1;
     if (!found->known || blind[i] != 0 || (other_shape && backward)) continue;
-    e[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->e);
-    b[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->b);
+    // Elements in another arrangement have the same statistics.
+    const bool other_size =
+        other_shape && elements_of(target.text(item.shape)) != elements_of(golden.text(partner.shape));
+    e[i] = other_size ? std::numeric_limits<float>::infinity() : static_cast<float>(found->e);
+    b[i] = other_size ? std::numeric_limits<float>::infinity() : static_cast<float>(found->b);
     if (item.state == State::output && roundoff > 0) raise_to(output[api], e[i]);
   }
   if (of_call && name->direction == Direction::forward) leave_out_overwritten(api, name->operation());

@@ -153,7 +153,7 @@ void OutputRule::examine(EntryPair& entry) {
     double e = 0;
     for (const std::uint32_t i : judged) e = std::max(e, walk_.e_of(i));
     if (e <= walk_.threshold * (entry.e_in + entry.u) ||
-        entry.e_in > kInputsOfDecision * (walk_.forward_error() + entry.u))
+        entry.worst_in > kInputsOfDecision * (walk_.forward_error() + entry.u))
       return;
     Finding found = walk_.finding(entry, Kind::decision, Rule::introduced, e / (entry.e_in + entry.u));
     found.confidence = Confidence::hint;

@@ -32,6 +32,13 @@ void take_notes(Walk& walk) {
     walk.out.notes.push_back(
         fmt::format("this run was recorded at step {}, golden at step {}", *walk.step, *walk.golden_step));
   }
+  if (const auto& setting = walk.dtype_setting) {
+    walk.out.notes.push_back(fmt::format(
+        "this run computes in {}, golden in {} ({} of {} pairs of floating tensors): differences are judged "
+        "by the "
+        "rounding of the coarser type",
+        setting->target, setting->golden, human_count(setting->tensors), human_count(setting->floating)));
+  }
   if (!walk.tensors) {
     for (std::string& limit : walk.history.precision->limits()) walk.out.notes.push_back(std::move(limit));
   }

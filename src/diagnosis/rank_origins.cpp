@@ -37,7 +37,8 @@ Origin origin_of(const Walk& walk, std::uint32_t index, const std::vector<const 
   if (behind && ((walk.touched[item.api] && !own && !walk.untouched[index]) || !measured ||
                  e > walk.threshold * (walk.clean + u)))
     return Origin::propagated;
-  return measured ? Origin::rounding : Origin::not_compared;
+  if (!measured) return Origin::not_compared;
+  return walk.unexplained[index] ? Origin::unexplained : Origin::rounding;
 }
 
 }  // namespace

@@ -67,6 +67,12 @@ std::string unread(const Diagnosis& diagnosis) {
                      number_of_rows(diagnosis.unread));
 }
 
+std::string not_clear(const Diagnosis& diagnosis) {
+  const std::uint64_t rows = diagnosis.count(Origin::unexplained);
+  return fmt::format("not clear: {} {} by more than rounding explains, and no rule could judge {}",
+                     number_of_rows(rows), rows == 1 ? "differs" : "differ", rows == 1 ? "it" : "them");
+}
+
 std::string no_culprit(const Diagnosis& diagnosis) {
   const std::uint64_t rounding = diagnosis.count(Origin::rounding);
   const std::uint64_t equal = diagnosis.count(Origin::equal);
@@ -108,10 +114,10 @@ std::string no_culprit(const Diagnosis& diagnosis) {
 }  // namespace
 
 std::string_view name_of(Kind kind) {
-  static constexpr std::array<std::string_view, 20> kNames = {
+  static constexpr std::array<std::string_view, 21> kNames = {
       "added",      "removed",   "exchanged", "argument",   "dtype",         "shape",    "requires_grad",
       "parameter",  "optimizer", "data",      "unrecorded", "feed",          "gradient", "replay",
-      "introduced", "gain",      "random",    "decision",   "communication", "checksum"};
+      "introduced", "gain",      "random",    "decision",   "communication", "checksum", "unexplained"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -121,8 +127,8 @@ std::string_view name_of(Confidence confidence) {
 }
 
 std::string_view name_of(Origin origin) {
-  static constexpr std::array<std::string_view, kOrigins> kNames = {"equal", "rounding", "introduced",
-                                                                    "propagated", "not compared"};
+  static constexpr std::array<std::string_view, kOrigins> kNames = {
+      "equal", "rounding", "not compared", "unexplained", "propagated", "introduced"};
   return kNames[static_cast<std::size_t>(origin)];
 }
 
@@ -170,6 +176,9 @@ std::string advice(const Finding& finding, bool tensors) {
       return "check how close the candidates are; a flip within rounding is not a fault";
     case Kind::checksum:
       return "dump again with statistics or tensors";
+    case Kind::unexplained:
+      return fmt::format("record {} with risk_level ALL or \"list\", and compare its code on both sides",
+                         finding.module.empty() ? "it" : finding.module);
     case Kind::gradient:
     case Kind::introduced:
     case Kind::gain:
@@ -199,8 +208,9 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
     for (const std::string& note : diagnosis.notes) out.push_back({true, "note", note});
   };
   if (!diagnosis.has_culprit()) {
-    out.push_back({true, "", no_culprit(diagnosis)});
-    if (!diagnosis.findings.empty()) add_finding(out, "hint", diagnosis.findings.front());
+    out.push_back({true, "", diagnosis.is_clear() ? no_culprit(diagnosis) : not_clear(diagnosis)});
+    if (!diagnosis.findings.empty())
+      add_finding(out, diagnosis.is_clear() ? "hint" : "first", diagnosis.findings.front());
     add_notes();
     return out;
   }
@@ -292,8 +302,8 @@ std::vector<std::string> to_json(const Diagnosis& diagnosis) {
   if (!diagnosis.has_culprit()) {
     JsonWriter json;
     json.open_object();
-    json.member("kind", "no_culprit");
-    json.member("text", no_culprit(diagnosis));
+    json.member("kind", diagnosis.is_clear() ? "no_culprit" : "not_clear");
+    json.member("text", diagnosis.is_clear() ? no_culprit(diagnosis) : not_clear(diagnosis));
     json.member("entry", diagnosis.largest_entry);
     json.member("excess", diagnosis.largest_excess);
     json.member("threshold", diagnosis.threshold);

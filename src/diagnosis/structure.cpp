@@ -57,11 +57,12 @@ bool is_written(double value) {
 class CallComparison {
  public:
   CallComparison(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
-                 double rounding)
+                 double rounding, const DtypeSetting* setting)
       : target_(target),
         golden_(golden),
         golden_item_(golden_item),
         rounding_(rounding),
+        setting_(setting),
         other_framework_(of_other_frameworks(target, golden)) {}
 
   CalledOtherwise run(const dump::Api& ours, const dump::Api& theirs) {
@@ -83,6 +84,9 @@ class CallComparison {
   void note(Kind kind, std::uint32_t item, std::string place, std::string target, std::string golden) {
     if (out_.first && rank(out_.first->kind) <= rank(kind)) return;
     out_.first = StructuralDifference{kind, item, std::move(place), std::move(target), std::move(golden)};
+  }
+  bool is_setting(std::string_view target, std::string_view golden) const {
+    return setting_ != nullptr && setting_->target == target && setting_->golden == golden;
   }
   /// What says more about the cause comes first.
   static int rank(Kind kind) {
@@ -133,7 +137,7 @@ class CallComparison {
     const std::string_view dtype = target_.text(item.dtype);
     const std::string_view golden_dtype = golden_.text(partner.dtype);
     const bool floating = unit_roundoff(dtype) > 0 && unit_roundoff(golden_dtype) > 0;
-    if (floating && !same_dtype(dtype, golden_dtype))
+    if (floating && !same_dtype(dtype, golden_dtype) && !is_setting(dtype, golden_dtype))
       note(Kind::dtype, index, place_text(target_, item), std::string(dtype), std::string(golden_dtype));
     const std::string_view shape = target_.text(item.shape);
     const std::string_view golden_shape = golden_.text(partner.shape);
@@ -158,7 +162,7 @@ class CallComparison {
     }
     const std::string_view dtype = target_.text(item.dtype);
     const std::string_view golden_dtype = golden_.text(partner.dtype);
-    if (!same_dtype(dtype, golden_dtype))
+    if (!same_dtype(dtype, golden_dtype) && !is_setting(dtype, golden_dtype))
       note(Kind::dtype, index, place_text(target_, item), std::string(dtype), std::string(golden_dtype));
     const std::string_view shape = target_.text(item.shape);
     const std::string_view golden_shape = golden_.text(partner.shape);
@@ -211,6 +215,7 @@ class CallComparison {
   const Side& golden_;
   const std::vector<std::uint32_t>& golden_item_;
   double rounding_;
+  const DtypeSetting* setting_;
   bool other_framework_;
   CalledOtherwise out_;
 };
@@ -219,8 +224,8 @@ class CallComparison {
 
 CalledOtherwise called_otherwise(const Side& target, std::uint32_t target_api, const Side& golden,
                                  std::uint32_t golden_api, const std::vector<std::uint32_t>& golden_item,
-                                 double rounding) {
-  return CallComparison(target, golden, golden_item, rounding)
+                                 double rounding, const DtypeSetting* setting) {
+  return CallComparison(target, golden, golden_item, rounding, setting)
       .run(target.apis[target_api], golden.apis[golden_api]);
 }
 

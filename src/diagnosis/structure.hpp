@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "diagnosis/dtype_setting.hpp"
 #include "diagnosis/finding.hpp"
 #include "diagnosis/imports.hpp"
 #include "dump/side.hpp"
@@ -30,8 +31,9 @@ struct CalledOtherwise {
 
 /// Looks at all items of two paired forward entries. Numbers that differ by less than `rounding`, relatively,
 /// are no difference but an error of the input.
+/// Types that differ as `setting`, if there is one, are none either.
 CalledOtherwise called_otherwise(const dump::Side& target, std::uint32_t target_api, const dump::Side& golden,
                                  std::uint32_t golden_api, const std::vector<std::uint32_t>& golden_item,
-                                 double rounding);
+                                 double rounding, const DtypeSetting* setting);
 
 }  // namespace msprobe::diagnosis

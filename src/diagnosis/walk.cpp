@@ -50,7 +50,8 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
       other_operations(of_other_operations(target, golden)),
       tensors(rank.mode == measuring::Mode::tensor),
       touched(target.apis.size()),
-      untouched(target.items.size()) {
+      untouched(target.items.size()),
+      unexplained(target.items.size()) {
   out.step = rank.step;
   out.rank = rank.rank;
   out.number = rank.number;
@@ -62,6 +63,7 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
     clean = history.clean;
   }
   mark_compounds(*this);
+  dtype_setting = diagnosis::dtype_setting(target, golden, errors.golden_item);
   for (std::uint32_t i = 0; i < target.items.size(); ++i) {
     if (item_of(i).state == State::parameters) parameter_items.put(target_keys.of(i), i);
   }
@@ -76,6 +78,11 @@ std::uint64_t Walk::order_of(std::uint32_t api) const {
 
 double Walk::forward_error() const {
   return std::max({largest.forward, largest.parameters, history.forward, largest.flips});
+}
+
+double Walk::any_error() const {
+  return std::max({forward_error(), largest.backward, history.backward, largest.gradients, history.gradients,
+                   largest.updated, largest.rounded, drift ? drift->largest : 0});
 }
 
 /// Statistics of one tensor may hide most of its error: what was seen elsewhere counts.

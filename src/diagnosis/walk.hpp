@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnosis/dtype_setting.hpp"
 #include "diagnosis/flow.hpp"
 #include "diagnosis/imports.hpp"
 #include "diagnosis/item_errors.hpp"
@@ -96,13 +97,15 @@ struct Walk {
   ContentMap golden_flow;
   std::uint32_t golden_next = 0;  // the first entry of golden that golden_flow does not have
   std::uint32_t last_paired = kNone;
-  ContentMap gradient_items;    // contents of gradients that backwards gave: their items
-  std::vector<bool> touched;    // by entry under test: evidence, or takes something from it
-  std::vector<bool> untouched;  // by item under test: it comes from none of those
+  ContentMap gradient_items;      // contents of gradients that backwards gave: their items
+  std::vector<bool> touched;      // by entry under test: evidence, or takes something from it
+  std::vector<bool> untouched;    // by item under test: it comes from none of those
+  std::vector<bool> unexplained;  // by item under test
   LargestErrors largest;
   bool trained = false;  // parameters had a part in something of this step
   bool flipped = false;  // a discrete decision, so that shapes may follow it
   std::optional<Drift> drift;
+  std::optional<DtypeSetting> dtype_setting;
 
   RankDiagnosis out;
   std::uint64_t fault_order = UINT64_MAX;  // behind it errors may be propagated
@@ -119,6 +122,8 @@ struct Walk {
   /// Of the entry under test, as a Finding has it.
   std::uint64_t order_of(std::uint32_t api) const;
   double forward_error() const;
+  /// The largest of all that was seen, and explained.
+  double any_error() const;
   double floor_of(double e_in) const;
   double hidden_of(std::uint32_t target_api) const;
   bool checksums_differ(std::uint32_t item) const;

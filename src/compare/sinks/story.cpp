@@ -127,6 +127,7 @@ class Story {
   std::string origin(Origin which) const {
     const report::Color color = which == Origin::introduced     ? report::Color::red
                                 : which == Origin::propagated   ? report::Color::yellow
+                                : which == Origin::unexplained  ? report::Color::yellow
                                 : which == Origin::not_compared ? report::Color::dim
                                                                 : report::Color::green;
     return report::paint(diagnosis::name_of(which), color, color_);
@@ -243,19 +244,16 @@ class Story {
 
   /// Where the entry's error comes from, and the largest, as columns.
   std::string origin_of(const Group& group) const {
-    static constexpr std::array<Origin, diagnosis::kOrigins> kByWeight = {
-        Origin::equal, Origin::rounding, Origin::not_compared, Origin::propagated, Origin::introduced};
-    std::size_t worst = 0;
+    Origin worst = Origin::equal;
     float largest = std::numeric_limits<float>::quiet_NaN();
     for (std::size_t k = group.first; k < group.last; ++k) {
       const OriginError found = origin_of(result_.rows[k]);
-      const auto* place = std::find(kByWeight.begin(), kByWeight.end(), found.origin);
-      worst = std::max(worst, static_cast<std::size_t>(place - kByWeight.begin()));
+      worst = std::max(worst, found.origin);
       largest = std::fmax(largest, found.error);  // which passes over NaN
     }
-    const std::string_view name = diagnosis::name_of(kByWeight[worst]);
+    const std::string_view name = diagnosis::name_of(worst);
     const std::string error = std::isnan(largest) ? std::string() : diagnosis::error_text(largest);
-    return origin(kByWeight[worst]) + std::string(sizeof("not compared") - name.size(), ' ') +
+    return origin(worst) + std::string(sizeof("not compared") - name.size(), ' ') +
            fmt::format("{:<8}", error);
   }
 

@@ -76,10 +76,14 @@ std::string origins(const diagnosis::Diagnosis& diagnosis) {
   std::string line = fmt::format("{} rows: ", human_count(rows));
   const std::pair<Origin, const char*> parts[] = {{Origin::equal, " equal, "},
                                                   {Origin::rounding, " rounding, "},
+                                                  {Origin::unexplained, " unexplained, "},
                                                   {Origin::introduced, " introduced, "},
                                                   {Origin::propagated, " propagated, "},
                                                   {Origin::not_compared, " not compared\n"}};
-  for (const auto& [origin, words] : parts) line += human_count(diagnosis.count(origin)) + words;
+  for (const auto& [origin, words] : parts) {
+    if (origin != Origin::unexplained || !diagnosis.is_clear())
+      line += human_count(diagnosis.count(origin)) + words;
+  }
   return line;
 }
 

@@ -133,18 +133,14 @@ class JudgedSource final : public LinkedSource {
   /// The worst of its items, and the evidence that the node is to blame.
   void tell_origin(std::uint32_t api, NodeData& data) const {
     using diagnosis::Origin;
-    static constexpr std::array<Origin, diagnosis::kOrigins> kByWeight = {
-        Origin::equal, Origin::rounding, Origin::not_compared, Origin::propagated, Origin::introduced};
     const diagnosis::RankDiagnosis& found = *result_.diagnosis;
     const dump::Api& entry = result_.target.apis[api];
-    std::size_t worst = 0;
+    Origin worst = Origin::equal;
     for (const std::uint32_t i : entry.items()) {
-      const Origin origin = result_.rows[i].matched() ? found.origin[i] : Origin::not_compared;
-      const auto* const place = std::find(kByWeight.begin(), kByWeight.end(), origin);
-      worst = std::max(worst, static_cast<std::size_t>(place - kByWeight.begin()));
+      worst = std::max(worst, result_.rows[i].matched() ? found.origin[i] : Origin::not_compared);
       if (!std::isnan(found.error[i])) data.error = std::max<double>(data.error.value_or(0), found.error[i]);
     }
-    data.origin = diagnosis::name_of(kByWeight[worst]);
+    data.origin = diagnosis::name_of(worst);
     if (is_to_blame(api)) data.finding = found.finding_of(api)->text;
   }
 

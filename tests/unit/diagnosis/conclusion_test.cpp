@@ -290,6 +290,24 @@ TEST_CASE("no culprit") {
         "everywhere (smaller ones, too, outside decoder)\n");
 }
 
+TEST_CASE("not clear") {
+  Finding found = found_at("Module.gate.Gate.forward.0", 3);
+  found.kind = Kind::unexplained;
+  found.confidence = Confidence::hint;
+  found.text = "output.0 has error 2.2e+00, all that was judged before it at most 1.0e-07";
+  Finding hint = found_at("Functional.linear.0.forward", 1);
+  hint.confidence = Confidence::hint;
+  RankFindings rank = rank_of(0, {hint, found});
+  rank.measured = 9;
+  rank.counts[static_cast<std::size_t>(Origin::rounding)] = 7;
+  rank.counts[static_cast<std::size_t>(Origin::unexplained)] = 2;
+  const std::string text = block(conclude({rank}));
+  CHECK(text.starts_with(
+      "not clear: 2 rows differ by more than rounding explains, and no rule could judge them\n"
+      "first     Module.gate.Gate.forward.0"));
+  CHECK(to_json(conclude({rank})).front().starts_with(R"({"kind": "not_clear")"));
+}
+
 TEST_CASE("hostile names stay on their line") {
   const std::string text = block(conclude({rank_of(0, {found_at("Torch.\x1b[31m\nx.0.forward", 1)})}));
   CHECK(text.find('\x1b') == std::string::npos);

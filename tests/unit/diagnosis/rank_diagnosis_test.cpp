@@ -147,15 +147,54 @@ TEST_CASE("numbers that rounding explains are no other argument") {
   CHECK(no_evidence(diagnosed(chain.text())));
 }
 
-TEST_CASE("a dtype counts by itself") {
-  Two two;
-  two.forward("Torch.exp.0.forward", {tensor(1)}, {tensor(1, "[4, 64]", "torch.bfloat16")}, {tensor(1)},
-              {tensor(1)});
-  const Finding found = first(diagnosed(two));
+TEST_CASE("a dtype counts by its effect") {
+  const auto cast = [](double error) {
+    Two two;
+    two.forward("Torch.exp.0.forward", {tensor(1)}, {rough(1, error, "[4, 64]", "torch.bfloat16")},
+                {tensor(1)}, {tensor(1)});
+    for (int i = 1; i < 4; ++i)
+      two.forward("Torch.exp." + std::to_string(i) + ".forward", {tensor(i)}, {tensor(2 * i)}, {tensor(i)},
+                  {tensor(2 * i)});
+    return first(diagnosed(two));
+  };
+  const Finding found = cast(2e-3);  // within the roundoff of bfloat16
   CHECK(found.kind == Kind::dtype);
   CHECK(found.confidence == Confidence::certain);
   CHECK(found.place == "output.0");
   CHECK(found.text.find("torch.bfloat16, golden torch.float32") != std::string::npos);
+  CHECK(cast(0).confidence == Confidence::hint);
+}
+
+TEST_CASE("a run in another type has a setting, and is judged by its rounding") {
+  const auto half = [](double size, double error) { return rough(size, error, "[4, 64]", "torch.float16"); };
+  const auto run = [&](double error) {
+    Two two;
+    two.forward("Torch.exp.0.forward", {half(1, 2e-4)}, {half(2, 3e-4)}, {tensor(1)}, {tensor(2)});
+    two.forward("Torch.exp.1.forward", {half(2, 3e-4)}, {half(3, error)}, {tensor(2)}, {tensor(3)});
+    return diagnosed(two);
+  };
+  const RankDiagnosis right = run(6e-4);
+  CHECK(no_evidence(right));
+  CHECK(std::any_of(right.notes.begin(), right.notes.end(), [](const std::string& note) {
+    return note.starts_with("this run computes in torch.float16, golden in torch.float32 (4 of 4 ");
+  }));
+  CHECK(first(run(0.3)).entry == "Torch.exp.1.forward");
+  CHECK(first(run(0.3)).kind == Kind::introduced);
+}
+
+TEST_CASE("a shape without effect is a hint, until its effect shows") {
+  const auto reshaped = [](double error) {
+    Two two;
+    two.forward("Tensor.reshape.0.forward", {tensor(1)}, {tensor(1, "[64, 4]")}, {tensor(1)}, {tensor(1)});
+    two.forward("Torch.add.0.forward", {tensor(1, "[64, 4]"), tensor(4, "[1]")}, {rough(2, error, "[64, 4]")},
+                {tensor(1), tensor(4, "[1]")}, {tensor(2)});
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(reshaped(1e-7)));
+  const Finding found = first(reshaped(0.3));
+  CHECK(found.entry == "Tensor.reshape.0.forward");
+  CHECK(found.kind == Kind::shape);
+  CHECK(found.confidence == Confidence::certain);
 }
 
 TEST_CASE("a parameter that differs before it is used") {

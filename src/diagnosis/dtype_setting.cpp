@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/dtype_setting.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "diagnosis/limits.hpp"
+#include "measuring/measures.hpp"
+#include "pairing/alignment.hpp"
+
+namespace msprobe::diagnosis {
+
+std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::Side& golden,
+                                          const std::vector<std::uint32_t>& golden_item) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> pairs;  // of texts
+  std::uint64_t floating = 0;
+  const auto is_floating = [](const dump::Side& side, const dump::Item& item) {
+    return item.is_tensor && unit_roundoff(side.text(item.dtype)) > 0;
+  };
+  for (std::uint32_t i = 0; i < target.items.size(); ++i) {
+    if (golden_item[i] == kNone || !is_floating(target, target.items[i])) continue;
+    const dump::Item& partner = golden.items[golden_item[i]];
+    if (!is_floating(golden, partner)) continue;
+    ++floating;
+    ++pairs[{target.items[i].dtype, partner.dtype}];
+  }
+  if (pairs.empty()) return std::nullopt;
+  const auto most = std::max_element(pairs.begin(), pairs.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const DtypeSetting found{target.text(most->first.first), golden.text(most->first.second), most->second,
+                           floating};
+  const bool enough = static_cast<double>(found.tensors) >= kMostInOtherDtype * static_cast<double>(floating);
+  if (!enough || same_dtype(found.target, found.golden)) return std::nullopt;
+  return found;
+}
+
+}  // namespace msprobe::diagnosis
