@@ -241,7 +241,6 @@ double python_scalar_abs(DType dtype, double n, double b) {
       return wrap(std::int32_t{});
     case DType::float64:
     case DType::boolean:
-      return std::fabs(n - b);
     case DType::int64:
     case DType::uint64:
       return std::fabs(n - b);

@@ -101,9 +101,6 @@ class ScriptReader {
     } else if (c == '|') {
       lexer_.advance();
       end_command(Join::pipe);
-    } else if (c == ')') {
-      lexer_.advance();
-      end_command(Join::sequence);
     } else if (c == '(') {
       if (words_.empty() && lexer_.peek(1) == '(') {
         lexer_.parenthesized();
@@ -111,7 +108,7 @@ class ScriptReader {
         lexer_.advance();
       }
       end_command(Join::sequence);
-    } else if (c == '&' && lexer_.peek(1) != '>') {
+    } else if (c == ')' || (c == '&' && lexer_.peek(1) != '>')) {
       lexer_.advance();
       end_command(Join::sequence);
     } else if (c == '&' || ((c == '<' || c == '>') && lexer_.peek(1) != '(')) {

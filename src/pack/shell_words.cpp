@@ -470,9 +470,7 @@ std::vector<ShellWord> ShellVariables::split(const ShellWord& word) {
   for (const ShellPart& part : word) {
     if (part.kind == ShellPart::Kind::separator) {
       open = false;
-    } else if (part.kind == ShellPart::Kind::reference) {
-      field().push_back(part);
-    } else if (part.verbatim) {
+    } else if (part.kind == ShellPart::Kind::reference || part.verbatim) {
       field().push_back(part);
     } else if (part.quoted) {
       add_text(field(), part.text, true);

@@ -281,9 +281,10 @@ class ArgumentWriter {
     const auto& [kind, type, content] = argument;
     if (type == "torch.memory_format" && !traits_.python) {
       tagged(json, Tag::memory_format, entry.string(node, "format"));
-    } else if (content == Entry::kNone) {
-      refuse_type(type);
-    } else if (type.starts_with("numpy.")) {
+      return;
+    }
+    if (content == Entry::kNone) refuse_type(type);
+    if (type.starts_with("numpy.")) {
       numpy(json, entry, content, type);
     } else if (type == "torch.Size") {
       tagged(json, Tag::size, entry, content);
