@@ -118,7 +118,7 @@ Measured measure_small_integer(const TensorView& view, std::uint32_t* crc) {
                                          for (std::size_t i = 0; i < n; ++i) {
                                            T value;
                                            std::memcpy(&value, from + i * sizeof value, sizeof value);
-                                           out[i] = value;
+                                           out[i] = std::int64_t{value};
                                          }
                                        });
 }

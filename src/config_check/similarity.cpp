@@ -138,12 +138,12 @@ double similarity_bound(std::string_view a, std::string_view b) {
   std::array<std::int32_t, 128> left{};
   for (const char c : a) {
     if ((c & 0x80) != 0) return 1;
-    ++left[static_cast<std::size_t>(c)];
+    ++left[static_cast<unsigned char>(c)];
   }
   std::size_t shared = 0;
   for (const char c : b) {
     if ((c & 0x80) != 0) return 1;
-    if (left[static_cast<std::size_t>(c)]-- > 0) ++shared;
+    if (left[static_cast<unsigned char>(c)]-- > 0) ++shared;
   }
   // Between two blocks at least one character of a or b is in none, so m characters lie in a + b - 2 m + 1
   // blocks at most, and have m less that many pairs of neighbours in common: m <= (pairs + a + b + 1) / 3.

@@ -18,9 +18,9 @@ constexpr std::array<std::uint8_t, 256> make_traits() {
     if (c < 0x20 || c == 0x7F) traits[c] = TextTraits::kXml;
     if (c >= 0x80) traits[c] = TextTraits::kHigh;
   }
-  for (const char c : {'&', '<', '>'}) traits[static_cast<std::size_t>(c)] |= TextTraits::kXml;
+  for (const char c : {'&', '<', '>'}) traits[static_cast<unsigned char>(c)] |= TextTraits::kXml;
   // Some spreadsheets part fields at tabs, too, unless these are quoted.
-  for (const char c : {',', '"', '\n', '\r', '\t'}) traits[static_cast<std::size_t>(c)] |= TextTraits::kCsv;
+  for (const char c : {',', '"', '\n', '\r', '\t'}) traits[static_cast<unsigned char>(c)] |= TextTraits::kCsv;
   traits[';'] |= TextTraits::kSemicolon;
   traits['_'] |= TextTraits::kUnderscore;
   return traits;
