@@ -84,8 +84,8 @@ void check_piece(std::span<const T> wide, std::span<const T> narrow, DType dtype
   const auto by = [&](auto round) {
     count_misfits(wide, narrow, seen, result, [&](T value, T other) {
       // Without branches, so that the compiler makes vectors of it. Rounding may make anything of NaN.
-      const bool equal = static_cast<bool>((round(value) == other) & (value == value));
-      return static_cast<bool>(equal | ((value != value) & (other != other)));
+      const bool equal = static_cast<bool>((round(value) == other) & !std::isnan(value));
+      return static_cast<bool>(equal | (std::isnan(value) & std::isnan(other)));
     });
   };
   if constexpr (std::is_same_v<T, float>) {

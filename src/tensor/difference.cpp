@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/difference.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <type_traits>
@@ -78,7 +79,7 @@ class DifferencePass {
 
   void find_first_unequal(const T* target, const T* golden, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
-      const bool both_nan = target[i] != target[i] && golden[i] != golden[i];
+      const bool both_nan = std::isnan(target[i]) && std::isnan(golden[i]);
       if (target[i] != golden[i] && !both_nan) {
         first_unequal_ = static_cast<std::int64_t>(processed_ + i);
         return;

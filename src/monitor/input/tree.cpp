@@ -50,8 +50,7 @@ std::optional<FolderName> parse_folder_name(std::string_view name) {
     return FolderName{*rank, {}};
   }
   constexpr std::string_view kBetween = "-rank";
-  for (std::size_t at = name.find(kBetween); at != std::string_view::npos && at <= kMostTimeLetters;
-       at = name.find(kBetween, at + 1)) {
+  for (std::size_t at = name.find(kBetween); at <= kMostTimeLetters; at = name.find(kBetween, at + 1)) {
     const std::string_view time = name.substr(0, at);
     const std::string_view digits = digits_at(name, at + kBetween.size());
     const std::size_t behind = at + kBetween.size() + digits.size();

@@ -419,15 +419,16 @@ class FloatPass {
     for (std::size_t i = 0; i < n; ++i) {
       const T b = b_[i];
       const T d = d_[i];
+      const bool both_nan = std::isnan(b) && std::isnan(d);
       if (!finite(rounded_[i]) || !finite(d)) {
         const T r = rounded_[i];
         const T cut_b = r > largest ? largest : r < -largest ? -largest : r;
         const T cut_d = d > largest ? largest : d < -largest ? -largest : d;
         const bool near = std::fabs(in_type(cut_d - cut_b)) / (std::fabs(b) + epsilon_) <=
                           static_cast<T>(request_.relative_tolerance);
-        figures_.nonfinite_errors += !(near || (b != b && d != d));
+        figures_.nonfinite_errors += !(near || both_nan);
       }
-      const bool alike = b == d || d == rounded_[i] || (b != b && d != d);
+      const bool alike = b == d || d == rounded_[i] || both_nan;
       if (alike || (finite(b) && finite(d))) continue;
       if (figures_.nonfinite_unequal++ != 0) continue;
       figures_.nonfinite_unequal_at = at + i;
