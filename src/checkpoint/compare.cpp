@@ -94,7 +94,7 @@ Shape place_of(std::int64_t index, const Shape& shape) {
 /// The same in the shape that is shown. Grouped experts are read one by one, (experts, rows, columns), and
 /// stand side by side or one below the other.
 Shape shown_place(std::int64_t index, const Parameter& parameter) {
-  const Shape place = place_of(index, parameter.shape);
+  Shape place = place_of(index, parameter.shape);
   if (parameter.reported_shape.size() != 2 || place.size() != 3) return place;
   const bool side_by_side = merge_kind(parameter.name) == MergeKind::experts_in;
   return side_by_side ? Shape{place[1], place[0] * parameter.shape[2] + place[2]}

@@ -75,7 +75,7 @@ struct Coordinates {
 
 std::string rank_file(const std::string& folder) {
   for (const char* name : {"model_optim_rng.pt", "model_rng.pt"}) {
-    const std::string path = in_folder(folder, name);
+    std::string path = in_folder(folder, name);
     std::error_code ignored;
     if (fs::exists(path, ignored)) return path;
   }

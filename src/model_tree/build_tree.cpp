@@ -96,7 +96,7 @@ class TreeBuilder {
         part_count(parent) >= 4 && without_last(name, 4) != without_last(parent, 3)) {
       // A layer that works in place confuses the hooks; its forward call is to be believed.
       if (const std::uint32_t twin = construct.number_of(turned(name, "backward", "forward"))) {
-        const std::string backward = turned(construct.parent(twin), "forward", "backward");
+        std::string backward = turned(construct.parent(twin), "forward", "backward");
         if (backward.empty() || construct.has(backward)) return backward;
       }
     }

@@ -223,7 +223,7 @@ std::string batch_compare(const std::string& mine, const std::string& golden, co
     throw UsageError(fmt::format("{} and {} are the same folder", display(mine), display(golden)));
   }
   create_directories(output);
-  const std::string path = fmt::format("{}/batch_compare_{}.csv", output, std::time(nullptr));
+  std::string path = fmt::format("{}/batch_compare_{}.csv", output, std::time(nullptr));
   OutputFile file(path);
   BatchComparison(file).run(mine, golden);
   file.commit();

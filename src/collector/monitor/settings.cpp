@@ -74,9 +74,9 @@ class V1Reader {
   }
 
  private:
-  Json get(const char* key, Json fallback) const {
+  Json get(const char* key, const Json& fallback) const {
     const auto found = configuration_.find(key);
-    return found == configuration_.end() ? std::move(fallback) : *found;
+    return found == configuration_.end() ? fallback : *found;
   }
 
   void warn(std::string text) { settings_.warnings.push_back(std::move(text)); }

@@ -53,9 +53,9 @@ class V2Reader {
   }
 
  private:
-  Json get(const char* key, Json fallback) const {
+  Json get(const char* key, const Json& fallback) const {
     const auto found = configuration_.find(key);
-    return found == configuration_.end() ? std::move(fallback) : *found;
+    return found == configuration_.end() ? fallback : *found;
   }
   void warn(const std::string& text) { settings_.warnings.push_back("[monitor_v2] " + text); }
 
@@ -190,7 +190,7 @@ class V2Reader {
   }
 
   std::vector<Statistic> part_statistics(const Json& options) {
-    const std::vector<Statistic> all(kAllParts.begin(), kAllParts.end());
+    std::vector<Statistic> all(kAllParts.begin(), kAllParts.end());
     const auto given = options.find("ops");
     if (given == options.end()) return all;
     const Json list = given->is_string() ? Json::array({*given}) : *given;

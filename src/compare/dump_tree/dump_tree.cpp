@@ -337,12 +337,12 @@ struct Chain {
   /// Nobody sees this step and those before: it begins anew.
   void add(const std::vector<std::uint32_t>& seeing) {
     if (seeing.empty()) return;
-    std::vector<std::uint32_t> all = processes_in_both(processes, seeing);
+    const std::vector<std::uint32_t> all = processes_in_both(processes, seeing);
     if (!processes.empty() && all.empty()) {
       history = std::make_shared<diagnosis::RankHistory>();
       ++number;
     }
-    processes = all.empty() ? seeing : std::move(all);
+    processes = all.empty() ? seeing : all;
   }
 };
 

@@ -45,7 +45,7 @@ class CaseConfig {
   }
 
   std::string choice(std::string_view key, std::array<std::string_view, 2> choices) const {
-    const std::string value = text(key);
+    std::string value = text(key);
     if (!value.empty() && std::find(choices.begin(), choices.end(), value) == choices.end())
       fail(key, fmt::format("'{}' must be {} or {}", display(value), choices[0], choices[1]));
     return value;
