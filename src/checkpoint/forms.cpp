@@ -76,7 +76,7 @@ Parameter one_of(const Parameter& all, std::int64_t expert, bool across) {
   return across ? transposed(one) : one;
 }
 
-std::vector<Loose> take_apart(std::vector<Loose> all, StackBudget& budget) {
+std::vector<Loose> take_apart(const std::vector<Loose>& all, StackBudget& budget) {
   const ByName index = index_of(all);
   std::vector<Loose> apart;
   for (const Loose& loose : all) {
@@ -218,8 +218,8 @@ FormPairs pair_forms(std::vector<Loose> first, std::vector<Loose> second, const 
   second = fused_like(std::move(second), first);
   pair_by_key(first, second, found);
   StackBudget budget;
-  first = take_apart(std::move(first), budget);
-  second = take_apart(std::move(second), budget);
+  first = take_apart(first, budget);
+  second = take_apart(second, budget);
   if (!options.first_is_megatron) first = mapped(std::move(first), *options.map, options.architecture);
   if (!options.second_is_megatron) second = mapped(std::move(second), *options.map, options.architecture);
   pair_by_key(first, second, found);

@@ -38,7 +38,7 @@ std::string counts(const SheetTable& table) {
 }
 
 /// The last line of a stack says where it was.
-std::string last_line(std::string text) {
+std::string last_line(const std::string& text) {
   const std::size_t line = text.rfind('\n');
   return line == std::string::npos ? text : "... " + text.substr(line + 1);
 }

@@ -148,7 +148,7 @@ Header read_header(const ByteSource& file) {
 
 }  // namespace
 
-StoredTensor open_atb_bin(std::shared_ptr<const ByteSource> file, const OpenBeside& open_beside) {
+StoredTensor open_atb_bin(const std::shared_ptr<const ByteSource>& file, const OpenBeside& open_beside) {
   const Header header = read_header(*file);
   const auto dtype = dtype_of_code(header.dtype);
   if (!dtype) fail(*file, fmt::format("element type {} is not supported", header.dtype));

@@ -17,6 +17,6 @@ using OpenBeside = std::function<std::shared_ptr<const ByteSource>(const std::st
 /// Finds the tensor in the file, or in the file that its `data` line names. FormatError for a malformed
 /// header, a type that is not known, a payload that does not fit the shape, an empty tensor, and for a link
 /// where `open_beside` is empty.
-StoredTensor open_atb_bin(std::shared_ptr<const ByteSource> file, const OpenBeside& open_beside = {});
+StoredTensor open_atb_bin(const std::shared_ptr<const ByteSource>& file, const OpenBeside& open_beside = {});
 
 }  // namespace msprobe::formats

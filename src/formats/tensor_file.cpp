@@ -55,7 +55,7 @@ StoredTensor open_tensor(std::shared_ptr<const ByteSource> file) {
   // The length of its header comes first, which may look like a pickle.
   if (looks_like_safetensors(*file)) return only_tensor(SafetensorsFile(file), *file);
   // The legacy form is a pickle of protocol 2 or later: PROTO, then the version.
-  if (start == "PK\x03\x04" || start.front() == '\x80') return open_torch_tensor(std::move(file));
+  if (start == "PK\x03\x04" || start.front() == '\x80') return open_torch_tensor(file);
   throw FormatError(display(file->name()), "not a .npy, .npz, .safetensors or .pt file, by its first bytes");
 }
 

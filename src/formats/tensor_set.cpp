@@ -87,7 +87,7 @@ Container zip_kind(const std::shared_ptr<const ByteSource>& file) {
 }
 
 // An empty tensor takes fifty bytes of the header, and much more wherever it is listed or compared.
-std::unique_ptr<TensorSet> open_safetensors(std::shared_ptr<const ByteSource> file) {
+std::unique_ptr<TensorSet> open_safetensors(const std::shared_ptr<const ByteSource>& file) {
   auto set = std::make_unique<SafetensorsFile>(file);
   Allowance allowance(file->size());
   for (std::size_t i = 0; i < set->size(); ++i) {
@@ -155,14 +155,14 @@ std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) 
     case Container::npz:
       return std::make_unique<NpzFile>(std::move(file));
     case Container::safetensors:
-      return open_safetensors(std::move(file));
+      return open_safetensors(file);
     case Container::torch_zip:
     case Container::torch_legacy:
-      return std::make_unique<TorchTensors>(std::move(file));
+      return std::make_unique<TorchTensors>(file);
     case Container::atb_bin: {
       const std::string name = file->name();
       return std::make_unique<OneTensor>(
-          open_atb_bin(std::move(file), [&](const std::string& other) { return open_beside(name, other); }));
+          open_atb_bin(file, [&](const std::string& other) { return open_beside(name, other); }));
     }
     case Container::adump:
       return std::make_unique<AdumpTensors>(std::move(file));

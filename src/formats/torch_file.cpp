@@ -263,7 +263,7 @@ void TorchFile::check(const StoredTensor& tensor) const {
   }
 }
 
-StoredTensor open_torch_tensor(std::shared_ptr<const ByteSource> file) {
+StoredTensor open_torch_tensor(const std::shared_ptr<const ByteSource>& file) {
   const TorchFile torch(file, kOneTensor);
   const Pickle& pickle = torch.pickle();
   for (const PickleGlobal& global : pickle.globals()) {

@@ -52,6 +52,6 @@ class TorchFile {
 
 /// The tensor of a file that holds exactly one. FormatError if its pickle calls anything that tensors do not
 /// need.
-StoredTensor open_torch_tensor(std::shared_ptr<const ByteSource> file);
+StoredTensor open_torch_tensor(const std::shared_ptr<const ByteSource>& file);
 
 }  // namespace msprobe::formats

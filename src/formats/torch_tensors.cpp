@@ -82,7 +82,8 @@ StoredTensor TorchTensors::tensor(std::size_t index) const {
   return file_.tensor(tensors_.at(index).second);
 }
 
-TorchTensors::TorchTensors(std::shared_ptr<const ByteSource> file) : file_name_(file->name()), file_(file) {
+TorchTensors::TorchTensors(const std::shared_ptr<const ByteSource>& file)
+    : file_name_(file->name()), file_(file) {
   walk(file->size());
 }
 

@@ -20,7 +20,7 @@ class TorchTensors final : public TensorSet {
   static constexpr std::size_t kMaxNames = std::size_t{64} << 20;  // bytes of all names on the ways
 
   /// FormatError for a broken file and for one whose values nest deeper, or whose names take more, than that.
-  explicit TorchTensors(std::shared_ptr<const ByteSource> file);
+  explicit TorchTensors(const std::shared_ptr<const ByteSource>& file);
 
   /// In the order of the file. A tensor that is reached in two ways stands under both names; one that is
   /// inside a value that two others share only under the first.
