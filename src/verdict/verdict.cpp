@@ -462,7 +462,7 @@ Judgement marks_of(const MeasuredRank& rank, const JudgeTraits& traits) {
 
 Judgement judge(const MeasuredRank& rank, const JudgeTraits& traits, const Rules& rules) {
   Judgement judgement = marks_of(rank, traits);
-  judgement.thresholds = rules;
+  judgement.thresholds = static_cast<const Thresholds&>(rules);
   judgement.by_xor =
       rank.mode == Mode::md5 && !traits.xors_as_written && are_xor(rank.target).value_or(false);
   Judge(rank, traits, rules, judgement).run();
