@@ -184,7 +184,8 @@ void note_other_section(const nlohmann::ordered_json& section, std::string_view 
   constexpr std::string_view kChoosing[] = {"scope", "list", "tensor_list", "request_id", "bench_path"};
   for (const std::string_view key : kChoosing) {
     const auto found = section.find(std::string(key));
-    if (found == section.end() || found->is_null() || found->empty() || *found == "") continue;
+    if (found == section.end() || found->empty()) continue;  // null, too
+    if (found->is_string() && found->get_ref<const std::string&>().empty()) continue;
     const std::string its(task);
     notes.add(its_task, key, "has no effect: the task is " + its + ", whose section is \"" + its + "\"");
   }

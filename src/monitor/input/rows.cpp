@@ -165,7 +165,7 @@ void MonitorRows::number_call(Row& row) {
   std::string key(row.quantity);
   key += row.name;
   // Only names of the step under way are kept.
-  if (calls_.size() > 0 && calls_.begin()->second.step != row.step) calls_.clear();
+  if (!calls_.empty() && calls_.begin()->second.step != row.step) calls_.clear();
   Calls& calls = calls_.try_emplace(std::move(key), Calls{row.step, 0}).first->second;
   row.micro_step = calls.count++;
 }

@@ -25,8 +25,6 @@
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 
-extern char** environ;
-
 namespace msprobe::precheck {
 namespace {
 
