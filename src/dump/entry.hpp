@@ -45,8 +45,8 @@ class Entry {
 
   /// The name of a member, with a number that nearly always tells it from others at a glance.
   struct Key {
-    constexpr Key(std::string_view name) : text(name), tag(tag_of(name)) {}
-    constexpr Key(const char* name) : Key(std::string_view(name)) {}
+    constexpr Key(std::string_view name) : text(name), tag(tag_of(name)) {}  // NOLINT: any name is a key
+    constexpr Key(const char* name) : Key(std::string_view(name)) {}         // NOLINT: any name is a key
     std::string_view text;
     std::uint32_t tag;
   };

@@ -34,7 +34,7 @@ struct Moment {
   Phase phase = Phase::before;
   std::size_t place = 0;  // in the order of first appearance
 
-  auto operator<=>(const Moment&) const = default;
+  auto operator<=>(const Moment&) const = default;  // NOLINT: clang-tidy takes its 0 for a null pointer
 };
 
 Moment moment_of(std::int64_t step, const Track& track, std::size_t place, bool first_layout);
