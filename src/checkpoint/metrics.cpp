@@ -27,7 +27,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Elements a step: both sides' raw and converted pieces stay in the second-level cache.
-constexpr std::size_t kPiece = 16 * 1024;
+constexpr std::size_t kPiece = std::size_t{16} << 10;
 
 // Sums of squares below this may have lost terms to underflow.
 constexpr double kSmallSquares = 1e-280;

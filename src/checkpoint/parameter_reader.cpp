@@ -18,8 +18,8 @@ using formats::StoredTensor;
 const char kNoTiling[] = "its parts leave a gap or overlap";
 
 // Runs of at least this many bytes are read straight into the caller's memory.
-constexpr std::size_t kDirect = 16 * 1024;
-constexpr std::size_t kLargestBuffer = 256 * 1024;
+constexpr std::size_t kDirect = std::size_t{16} << 10;
+constexpr std::size_t kLargestBuffer = std::size_t{256} << 10;
 // What a stored tensor may need beyond what was announced for it.
 constexpr std::uint64_t kUnannounced = std::uint64_t{1} << 20;
 

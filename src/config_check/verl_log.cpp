@@ -18,7 +18,7 @@ namespace {
 using pack::Value;
 
 constexpr std::string_view kKey = "actor_rollout_ref";
-constexpr std::uint64_t kContext = 64 * 1024;                   // kept before a start
+constexpr std::uint64_t kContext = std::uint64_t{64} << 10;     // kept before a start
 constexpr std::uint64_t kMostConfig = std::uint64_t{64} << 20;  // read behind it
 constexpr std::size_t kMostPrefix = 4096;                       // of a line
 constexpr std::size_t kBlock = std::size_t{4} << 20;

@@ -22,7 +22,7 @@ using tensor::DType;
 using tensor::Kind;
 
 // Raw and converted pieces stay in the second-level cache.
-constexpr std::size_t kPiece = 16 * 1024;
+constexpr std::size_t kPiece = std::size_t{16} << 10;
 
 /// What tells a number of a narrow type from its neighbours.
 struct Precision {

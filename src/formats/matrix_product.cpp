@@ -20,7 +20,7 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-constexpr std::size_t kReadAtOnce = 64 * 1024;
+constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 
 /// As NumPy has it of floating-point types; integers are exact up to 2^53.
 tensor::DType type_of_product(tensor::DType a, tensor::DType b) {

@@ -13,7 +13,7 @@
 namespace msprobe::formats {
 namespace {
 
-constexpr std::uint64_t kMaxName = 64 * 1024;
+constexpr std::uint64_t kMaxName = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMaxType = 64;
 
 // A checksum that may follow the message: these letters and ten bytes.

@@ -106,7 +106,7 @@ formats::StoredTensor open_signs(const std::string& folder, const std::string& p
 }
 
 Share compare_elements(const formats::StoredTensor& first, const formats::StoredTensor& second) {
-  constexpr std::size_t kAtOnce = 64 * 1024;
+  constexpr std::size_t kAtOnce = std::size_t{64} << 10;
   std::vector<std::byte> a(kAtOnce);
   std::vector<std::byte> b(kAtOnce);
   formats::ElementReader from_first(first);

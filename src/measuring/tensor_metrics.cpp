@@ -31,7 +31,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kTiny = std::numeric_limits<double>::epsilon();
 
 /// Elements a step: both sides' raw and converted pieces stay in the second-level cache.
-constexpr std::size_t kElementsAtOnce = 16 * 1024;
+constexpr std::size_t kElementsAtOnce = std::size_t{16} << 10;
 
 const char kEmptyMessage[] = "This is empty data, can not compare.";
 const char kShapeMessage[] = "Shape of NPU and bench tensor do not match. Skipped.";

@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostHead = 64 * 1024;   // of a metadata file; what we look for stands first
-constexpr std::size_t kMostEntries = 200'000;  // of a folder
+constexpr std::size_t kMostHead = std::size_t{64} << 10;  // of a metadata file; what we look for stands first
+constexpr std::size_t kMostEntries = 200'000;             // of a folder
 
 bool is_executable(const fs::path& path) {
   std::error_code error;

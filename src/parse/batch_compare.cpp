@@ -31,7 +31,7 @@ using tensor::DType;
 using tensor::Kind;
 
 constexpr int kDepth = 5;
-constexpr std::size_t kPiece = 16 * 1024;
+constexpr std::size_t kPiece = std::size_t{16} << 10;
 constexpr std::array<std::string_view, 4> kSuffixes = {".npy", ".npz", ".pt", ".safetensors"};
 
 bool is_tensor_name(const std::string& name) {

@@ -16,7 +16,7 @@ namespace {
 using tensor::DType;
 using tensor::Kind;
 
-constexpr std::size_t kCopyPiece = 32 * 1024;  // elements at a time
+constexpr std::size_t kCopyPiece = std::size_t{32} << 10;  // elements at a time
 
 /// Statistics of raw elements of any type.
 class Measure {

@@ -26,7 +26,7 @@ using formats::StoredTensor;
 using formats::ValueReader;
 using tensor::Kind;
 
-constexpr std::size_t kElementsAtOnce = 16 * 1024;
+constexpr std::size_t kElementsAtOnce = std::size_t{16} << 10;
 constexpr std::size_t kShownRows = 16;
 constexpr std::size_t kShownColumns = 8;
 // Nothing is cut: who reads elements wants them whole.

@@ -26,7 +26,7 @@ struct RowRange {
 };
 
 inline constexpr std::size_t kBlocksAtOnce = 32;
-inline constexpr std::size_t kBlockBytes = 256 * 1024;  // aimed at
+inline constexpr std::size_t kBlockBytes = std::size_t{256} << 10;  // aimed at
 inline constexpr std::size_t kMostRowsInBlock = 256;
 
 /// `make(rows, block)` fills a recycled Block from any thread and returns how many bytes of text the rows

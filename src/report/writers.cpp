@@ -115,7 +115,7 @@ bool write_stdout(const Table& table, Format format, const WriteOptions& options
         }
         OutputFile file = OutputFile::unnamed();  // a zip archive is not written from front to back
         write_xlsx(table, file, options);
-        std::vector<char> buffer(256 * 1024);
+        std::vector<char> buffer(std::size_t{256} << 10);
         for (std::uint64_t at = 0; at < file.size();) {
           const std::size_t size = std::min<std::uint64_t>(buffer.size(), file.size() - at);
           file.read_at(at, {buffer.data(), size});

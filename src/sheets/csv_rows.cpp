@@ -10,7 +10,7 @@
 namespace msprobe::sheets {
 namespace {
 
-constexpr std::uint64_t kPiece = 256 * 1024;
+constexpr std::uint64_t kPiece = std::uint64_t{256} << 10;
 
 constexpr std::array<bool, 256> kMeaning = [] {
   std::array<bool, 256> table{};

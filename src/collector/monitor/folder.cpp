@@ -17,7 +17,7 @@ namespace msprobe::collector::monitor {
 namespace {
 
 constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
-constexpr std::time_t kEightHours = 8 * 3600;
+constexpr std::time_t kEightHours = std::time_t{8} * 3600;
 constexpr std::size_t kTimeSize = 14;  // Jan01_00-00-00
 
 std::string time_tag() {

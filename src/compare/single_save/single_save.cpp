@@ -20,7 +20,7 @@ namespace {
 
 using formats::StoredTensor;
 
-constexpr std::size_t kSavedAtOnce = 16 * 1024;
+constexpr std::size_t kSavedAtOnce = std::size_t{16} << 10;
 
 /// The part that both have: cut along every axis, or along the flat array if the numbers of axes differ.
 struct CommonPart {

@@ -332,7 +332,7 @@ ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, const
 
   const Messages messages = statistics_obstacles(row, target, golden, traits);
   if (!messages.empty()) {
-    add_obstacles(row, messages, 2 * kStatistics, traits);
+    add_obstacles(row, messages, std::size_t{2} * kStatistics, traits);
   } else {
     std::array<StatisticDifference, kStatistics> differences;
     bool one_sided_nan = false;

@@ -40,7 +40,7 @@ std::int64_t written_at(const std::string& path) {
 
 /// As a monitor names its folders: the time eight hours east.
 std::string folder_name_now() {
-  constexpr std::time_t kEast = 8 * 3600;
+  constexpr std::time_t kEast = std::time_t{8} * 3600;
   const std::time_t now = std::time(nullptr) + kEast;
   std::tm parts{};
   ::gmtime_r(&now, &parts);
