@@ -107,9 +107,8 @@ Section check_environment(const Packs& packs, const Tables& tables) {
                 Severity::warning);
     }
   }
-  Section section{.name = "env", .status = rows->status(), .table = std::move(rows)};
-  section.shown = {0, 1, 2, 3};
-  return section;
+  const Status status = rows->status();
+  return {.name = "env", .status = status, .table = std::move(rows), .shown = {0, 1, 2, 3}};
 }
 
 Section check_packages(const Packs& packs, const Tables& tables, bool all) {
@@ -141,9 +140,8 @@ Section check_packages(const Packs& packs, const Tables& tables, bool all) {
       if (!listed.contains(name)) compare(name, name, Severity::warning);
     }
   }
-  Section section{.name = "pip", .status = rows->status(), .table = std::move(rows)};
-  section.shown = {0, 1, 2};
-  return section;
+  const Status status = rows->status();
+  return {.name = "pip", .status = status, .table = std::move(rows), .shown = {0, 1, 2}};
 }
 
 }  // namespace msprobe::config_check

@@ -90,8 +90,9 @@ class TreeFinder {
       const auto number = number_after(name, "step");
       if (!number || (has_zeros(name, "step") && names_ == RankNames::exact)) continue;
       Listing step;
-      if (!list(path + "/" + name, step) || !find_ranks(path + "/" + name, step, ranks)) return false;
-      if (!ranks.empty()) tree.steps.push_back({name, number, std::move(ranks)});
+      std::vector<RankDump> of_step;
+      if (!list(path + "/" + name, step) || !find_ranks(path + "/" + name, step, of_step)) return false;
+      if (!of_step.empty()) tree.steps.push_back({name, number, std::move(of_step)});
     }
     if (tree.steps.empty()) {
       search_.refuse(path, "no dump here: found neither dump.json nor rank, proc or step folders", false);
@@ -103,7 +104,6 @@ class TreeFinder {
   }
 
   bool find_ranks(const std::string& step, const Listing& listing, std::vector<RankDump>& ranks) {
-    ranks.clear();
     std::vector<RankDump> procs;
     for (const std::string& name : listing.folders) {
       if (rank_number(name, names_)) {
