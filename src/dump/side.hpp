@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -54,6 +53,20 @@ struct P2PNames {
   std::uint32_t peer = 0;
 };
 
+/// Items that follow one another, by their numbers, for a loop: clang 14 cannot compile std::views::iota.
+struct ItemNumbers {
+  struct Iterator {
+    std::uint32_t number = 0;
+    std::uint32_t operator*() const { return number; }
+    void operator++() { ++number; }
+    bool operator==(const Iterator&) const = default;
+  };
+  Iterator first;
+  Iterator last;  // not one of them
+  Iterator begin() const { return first; }
+  Iterator end() const { return last; }
+};
+
 struct Api {
   std::uint32_t name = 0;
   std::uint32_t first = 0;  // index of its first item
@@ -61,7 +74,7 @@ struct Api {
   std::uint32_t size = 0;    // bytes of its value in the file
   std::uint64_t offset = 0;  // and where that stands, for read_entry_at()
 
-  auto items() const { return std::views::iota(first, first + count); }
+  ItemNumbers items() const { return {{first}, {first + count}}; }
 };
 
 struct Side {
