@@ -27,7 +27,7 @@ std::optional<Update> update_between(const StepTensors& target, const StepTensor
   double dot = 0;
   double squares_target = 0;
   double squares_golden = 0;
-  constexpr std::int64_t kPiece = 16 * 1024;
+  constexpr std::int64_t kPiece = std::int64_t{16} << 10;
   while (golden_after.remaining() > 0) {
     check_interrupt();
     const auto count = static_cast<std::size_t>(std::min(golden_after.remaining(), kPiece));

@@ -14,7 +14,7 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::size_t kLoadPiece = 16 * 1024;
+constexpr std::size_t kLoadPiece = std::size_t{16} << 10;
 // Integers beyond it are not exact in a double.
 constexpr double kExactIntegers = 0x1p53;
 

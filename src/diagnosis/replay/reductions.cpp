@@ -16,7 +16,7 @@ struct Groups {
   Offsets starts;   // of the groups, in order of the result
   Offsets members;  // of the elements of a group, from its start
 
-  Groups(const Array& array, Shape axes, bool is_all, bool keeps) {
+  Groups(const Array& array, const Shape& axes, bool is_all, bool keeps) {
     std::vector<bool> goes(array.shape.size(), is_all);
     for (const std::int64_t axis : axes) {
       const std::size_t place = axis_of(axis, array.rank());
@@ -92,8 +92,9 @@ Results run_prod(Arguments& arguments) {
       result.values[i] *= all.input.values[static_cast<std::size_t>(all.groups.starts[i] + member)];
     }
   }
-  return only(std::move(result),
-              0.5 * std::sqrt(static_cast<double>(all.groups.members.size())) * norm_of(result.values));
+  const double sizes =
+      0.5 * std::sqrt(static_cast<double>(all.groups.members.size())) * norm_of(result.values);
+  return only(std::move(result), sizes);
 }
 
 Results run_logsumexp(Arguments& arguments) {
