@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "anomaly/details.hpp"
 
-#include <algorithm>
 #include <optional>
 
 #include "dump/construct_json.hpp"

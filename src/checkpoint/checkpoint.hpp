@@ -3,15 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "checkpoint/parameter.hpp"
 #include "formats/pickle.hpp"
-#include "formats/tensor_set.hpp"
 
 namespace msprobe::checkpoint {
 

@@ -2,7 +2,6 @@
 // Which parameters of two checkpoints are the same ones, whatever their projects call them.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

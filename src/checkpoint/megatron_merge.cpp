@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "checkpoint/names.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/metrics.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,7 +8,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
 #include "tensor/difference.hpp"

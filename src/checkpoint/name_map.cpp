@@ -2,7 +2,6 @@
 #include "checkpoint/name_map.hpp"
 
 #include <fmt/format.h>
-#include <algorithm>
 #include <unordered_map>
 #include <utility>
 

@@ -2,7 +2,6 @@
 #include "ckpt_compare/command.hpp"
 
 #include "checkpoint/compare.hpp"
-#include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/team.hpp"

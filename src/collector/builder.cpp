@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/builder.hpp"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "collector/c_tensor.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C interface: checks arguments, and lets no exception out.
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 

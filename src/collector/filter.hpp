@@ -3,7 +3,6 @@
 // one session; the caller keeps calls from different threads apart.
 #pragma once
 
-#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>

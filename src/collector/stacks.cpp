@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/stacks.hpp"
 
-#include <string_view>
 #include <utility>
 
 #include "collector/value_writer.hpp"

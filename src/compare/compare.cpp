@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/compare.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -19,7 +17,6 @@
 #include "compare/static_graph/graph_compare.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
-#include "support/interrupt.hpp"
 #include "support/progress.hpp"
 #include "support/result_name.hpp"
 #include "support/team.hpp"

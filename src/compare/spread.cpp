@@ -10,7 +10,6 @@
 
 #include "compare/sinks/packets.hpp"
 #include "support/error.hpp"
-#include "support/interrupt.hpp"
 #include "support/stage.hpp"
 #include "support/text.hpp"
 #include "support/units.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of random functions with their stacks.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
-
 #include "config_check/checks.hpp"
 #include "config_check/extract.hpp"
 #include "pack/pack_reader.hpp"

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "support/text.hpp"

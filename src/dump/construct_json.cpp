@@ -7,7 +7,6 @@
 
 #include "dump/member_stream.hpp"
 #include "support/error.hpp"
-#include "support/interrupt.hpp"
 
 namespace msprobe::dump {
 

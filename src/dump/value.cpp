@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dump/value.hpp"
 
-#include <algorithm>
 #include <bit>
-#include <cctype>
 #include <cmath>
 
 #include "support/ascii.hpp"

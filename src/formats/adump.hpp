@@ -44,8 +44,6 @@ StoredTensor adump_tensor(const AdumpFile& dump, const AdumpItem& item);
 
 /// "float32", "uint1", …; "type 13" for a code that has no name.
 std::string adump_type_name(std::int64_t code);
-/// "ND", "FRACTAL_NZ", …; the number for a code that has no name.
-std::string adump_format_name(std::int64_t code);
 
 /// Does the file's name begin as that of an overflow debug record does?
 bool is_op_debug_name(std::string_view name);

@@ -7,7 +7,6 @@
 #include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 
 #include "formats/limits.hpp"

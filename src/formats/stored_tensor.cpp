@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -15,7 +14,6 @@
 namespace msprobe::formats {
 namespace {
 
-using tensor::DType;
 using tensor::Kind;
 
 // A view whose elements lie in rising order is read through a window of this many bytes.

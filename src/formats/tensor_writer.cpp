@@ -19,7 +19,6 @@ namespace msprobe::formats {
 namespace {
 
 using tensor::DType;
-using tensor::Kind;
 
 constexpr std::size_t kMaxZipName = 60'000;  // a zip archive has 16 bits for the length
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <utility>
 
 #include "dump/member_stream.hpp"
 #include "dump/stack_json.hpp"

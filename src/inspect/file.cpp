@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "formats/element_values.hpp"
 #include "formats/npz.hpp"
 #include "formats/safetensors.hpp"

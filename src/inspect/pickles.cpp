@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <span>
 #include <tuple>
 #include <vector>
 

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 
 #include "inspect/facts.hpp"
 #include "report/terminal.hpp"

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <map>
 #include <optional>
-#include <tuple>
 
 #include "support/error.hpp"
 #include "support/folder.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merge_result/merge.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <system_error>

@@ -2,7 +2,6 @@
 #include "model_tree/build_tree.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "dump/names.hpp"
 #include "model_tree/build_tree.hpp"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/packages.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <set>
 #include <span>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/value.hpp"
 
-#include <cmath>
-
 #include "support/error.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"

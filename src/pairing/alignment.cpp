@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pairing/alignment.hpp"
 
-#include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>

@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "dump/names.hpp"
 #include "dump/stack_json.hpp"

@@ -23,7 +23,6 @@
 #include "parse/parse.hpp"
 #include "parse/words.hpp"
 #include "support/error.hpp"
-#include "support/interrupt.hpp"
 #include "support/log.hpp"
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"

@@ -2,7 +2,6 @@
 // What a subcommand is: options bound to a plain struct, and one run. program.cpp holds the list of them.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -2,7 +2,6 @@
 // The instruction sets the kernels are built for, and the choice among them at run time.
 #pragma once
 
-#include <cstddef>
 #include <string_view>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #include "collector/monitor/settings.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "collector/monitor/checks.hpp"
 #include "series/python_value.hpp"
@@ -14,7 +13,6 @@ namespace msprobe::collector::monitor {
 using series::python_repr_of;
 using series::python_str_of;
 using series::python_truth_of;
-using series::python_type_of;
 using series::SettingError;
 
 namespace {
@@ -62,7 +60,6 @@ class V1Reader {
       known[key] = python_truth_of(get(key, false));
     }
     if (known["xy_distribution"] == true && known["targets"].empty()) known["all_xy"] = true;
-    settings_.dynamic_on = known["dynamic_on"].get<bool>();
     read_micro_batches();
     read_communication();
     read_axis_order();

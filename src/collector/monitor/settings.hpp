@@ -54,9 +54,8 @@ struct Settings {
   std::vector<series::AlertRule> rules;
   bool dump_alerts = false;
   std::optional<std::pair<std::string, std::string>> append_output;  // of time tags
-  bool dynamic_on = false;
-  std::string output_dir = "./";  // of layout 2
-  std::vector<Part> parts;        // of layout 2: those that are enabled
+  std::string output_dir = "./";                                     // of layout 2
+  std::vector<Part> parts;                                           // of layout 2: those that are enabled
 
   Json effective;  // key -> value after defaults and checks
   std::vector<std::string> warnings;

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <optional>
 
 #include "formats/element_values.hpp"
 #include "formats/npy.hpp"

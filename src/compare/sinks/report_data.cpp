@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <filesystem>
-#include <memory>
 #include <set>
 #include <unordered_map>
 #include <utility>

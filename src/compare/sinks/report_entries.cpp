@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/sinks/report_entries.hpp"
 
-#include <algorithm>
 #include <string>
 #include <unordered_set>
 

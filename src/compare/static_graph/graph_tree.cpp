@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "dump/tree.hpp"
 #include "support/error.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/merge/layer_names.hpp"
 
-#include <algorithm>
-
 namespace msprobe::graph {
 namespace {
 

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "support/ascii.hpp"

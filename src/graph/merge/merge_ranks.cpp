@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/merge/merge_ranks.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <set>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/pair/graph_pair.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +32,6 @@ using model_tree::ModelTree;
 using model_tree::NodeIndex;
 using model_tree::NodeType;
 using pairing::kUnmatched;
-using pairing::Pair;
 using verdict::RankResult;
 using verdict::Verdict;
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <string_view>
 
 #include "dump/names.hpp"
 #include "pairing/alignment.hpp"

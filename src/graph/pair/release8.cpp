@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <system_error>
 
 #include "dump/names.hpp"
 #include "graph/data/item_texts.hpp"

@@ -10,7 +10,6 @@
 
 #include "support/error.hpp"
 #include "support/parallel.hpp"
-#include "support/text.hpp"
 
 namespace msprobe::monitor {
 namespace {

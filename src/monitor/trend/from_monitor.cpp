@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -7,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <unordered_map>
 
 #include "monitor/input/tracks.hpp"
@@ -19,7 +17,6 @@
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
-#include "support/text.hpp"
 
 namespace msprobe::monitor {
 namespace {

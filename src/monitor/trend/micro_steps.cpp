@@ -13,7 +13,6 @@ namespace msprobe::monitor {
 namespace {
 
 using dump::Direction;
-using dump::EntryName;
 
 bool is_optimizer(std::string_view entry) {
   return entry.starts_with("optimizer");

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <system_error>
 
 #include "dump/entry.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precheck/acc_check/narrow.hpp"
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

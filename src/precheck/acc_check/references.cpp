@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <string_view>
 
 #include "support/byte_source.hpp"
-#include "support/error.hpp"
 #include "support/json_writer.hpp"
 #include "support/rule_file.hpp"
 #include "support/text.hpp"

@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 

@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "precheck/op_generate/case.hpp"
 #include "precheck/op_generate/config.hpp"

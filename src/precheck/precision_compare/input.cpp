@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precheck/precision_compare/input.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace msprobe::precheck {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
