@@ -270,8 +270,7 @@ class Scanner {
         // Which name that is, only the program knows that registered it.
         return push(add_global("copyreg", fmt::format("_inverted_registry[{}]", operation.number)));
       default:
-        if (lost_) return;
-        if (!move(operation) && !call(operation.op)) make(operation);
+        if (!lost_) move(operation);
     }
   }
 
@@ -279,42 +278,33 @@ class Scanner {
     if (!lost_) stack_.push(ref);
   }
 
-  bool move(const Operation& operation) {
+  void move(const Operation& operation) {
     switch (operation.op) {
       case Op::proto:
       case Op::frame:
-        return true;
+        return;
       case Op::mark:
-        stack_.mark();
-        return true;
+        return stack_.mark();
       case Op::pop:
-        stack_.pop_value_or_mark();
-        return true;
+        return stack_.pop_value_or_mark();
       case Op::pop_mark:
-        stack_.drop_to_mark();
-        return true;
+        return stack_.drop_to_mark();
       case Op::dup:
-        stack_.push(stack_.top());
-        return true;
+        return stack_.push(stack_.top());
       case Op::put:
-        memo_.put(key_of(operation), stack_.top());
-        return true;
+        return memo_.put(key_of(operation), stack_.top());
       case Op::binput:
       case Op::long_binput:
-        memo_.put(operation.number, stack_.top());
-        return true;
+        return memo_.put(operation.number, stack_.top());
       case Op::memoize:
-        memo_.append(stack_.top());
-        return true;
+        return memo_.append(stack_.top());
       case Op::get:
-        stack_.push(memo_.get(key_of(operation)));
-        return true;
+        return stack_.push(memo_.get(key_of(operation)));
       case Op::binget:
       case Op::long_binget:
-        stack_.push(memo_.get(operation.number));
-        return true;
+        return stack_.push(memo_.get(operation.number));
       default:
-        return false;
+        return call(operation);
     }
   }
 
@@ -324,31 +314,26 @@ class Scanner {
     return *key;
   }
 
-  bool call(Op op) {
-    switch (op) {
+  void call(const Operation& operation) {
+    switch (operation.op) {
       case Op::reduce:
       case Op::newobj:
         mark_called(stack_.last(2)[0], false);
-        replace_last(2);
-        return true;
+        return replace_last(2);
       case Op::newobj_ex:
         mark_called(stack_.last(3)[0], true);
-        replace_last(3);
-        return true;
+        return replace_last(3);
       case Op::obj:
         if (stack_.since_mark().empty()) stream_.fail("stack underflow");
         mark_called(stack_.since_mark()[0], false);
-        replace_since_mark();
-        return true;
+        return replace_since_mark();
       case Op::build:
         stack_.last(2);
-        stack_.drop(1);
-        return true;
+        return stack_.drop(1);
       case Op::binpersid:
-        replace_last(1);
-        return true;
+        return replace_last(1);
       default:
-        return false;
+        return make(operation);
     }
   }
 

@@ -39,7 +39,7 @@ class Unpickler {
       builder_.charge(1);
       const auto op = static_cast<Op>(stream_.u8());
       if (op == Op::stop) break;
-      if (!push_scalar(op) && !push_text(op) && !move_stack(op) && !fill_container(op)) call_or_refuse(op);
+      apply(op);
       charge_stores();
     }
     stream_.end_of_pickle();
@@ -96,50 +96,39 @@ class Unpickler {
     push_number_line(line);
   }
 
-  bool push_scalar(Op op) {
+  void apply(Op op) {
     switch (op) {
       case Op::none:
-        stack_.push(builder_.none());
-        return true;
+        return stack_.push(builder_.none());
       case Op::newtrue:
       case Op::newfalse:
-        stack_.push(builder_.boolean(op == Op::newtrue));
-        return true;
+        return stack_.push(builder_.boolean(op == Op::newtrue));
       case Op::binint:
-        stack_.push(builder_.integer(static_cast<std::int32_t>(stream_.little<std::uint32_t>())));
-        return true;
+        return stack_.push(builder_.integer(static_cast<std::int32_t>(stream_.little<std::uint32_t>())));
       case Op::binint1:
-        stack_.push(builder_.integer(stream_.u8()));
-        return true;
+        return stack_.push(builder_.integer(stream_.u8()));
       case Op::binint2:
-        stack_.push(builder_.integer(stream_.little<std::uint16_t>()));
-        return true;
+        return stack_.push(builder_.integer(stream_.little<std::uint16_t>()));
       case Op::long1:
-        push_long(stream_.characters(stream_.u8()));
-        return true;
+        return push_long(stream_.characters(stream_.u8()));
       case Op::long4: {
         const auto length = stream_.little<std::uint32_t>();
         if (length > 0x7fffffff) fail("a negative length");
-        push_long(stream_.characters(length));
-        return true;
+        return push_long(stream_.characters(length));
       }
       case Op::int_line:
-        push_int_line();
-        return true;
+        return push_int_line();
       case Op::long_line:
-        push_long_line();
-        return true;
+        return push_long_line();
       case Op::real_line: {
         const auto value = parse_number(stream_.line());
         if (!value) fail("a number is malformed");
-        stack_.push(builder_.real(std::bit_cast<std::uint64_t>(*value)));
-        return true;
+        return stack_.push(builder_.real(std::bit_cast<std::uint64_t>(*value)));
       }
       case Op::binfloat:
-        stack_.push(builder_.real(__builtin_bswap64(stream_.little<std::uint64_t>())));
-        return true;
+        return stack_.push(builder_.real(__builtin_bswap64(stream_.little<std::uint64_t>())));
       default:
-        return false;
+        return push_text(op);
     }
   }
 
@@ -152,91 +141,70 @@ class Unpickler {
     stack_.push(builder_.characters(PickleKind::text, *text));
   }
 
-  bool push_text(Op op) {
+  void push_text(Op op) {
     switch (op) {
       case Op::binunicode:
-        push_characters(PickleKind::text, stream_.little<std::uint32_t>());
-        return true;
+        return push_characters(PickleKind::text, stream_.little<std::uint32_t>());
       case Op::short_binunicode:
       case Op::short_binstring:
-        push_characters(PickleKind::text, stream_.u8());
-        return true;
+        return push_characters(PickleKind::text, stream_.u8());
       case Op::binunicode8:
-        push_characters(PickleKind::text, stream_.little<std::uint64_t>());
-        return true;
+        return push_characters(PickleKind::text, stream_.little<std::uint64_t>());
       case Op::binstring: {
         const auto length = stream_.little<std::uint32_t>();
         if (length > 0x7fffffff) fail("a negative length");
-        push_characters(PickleKind::text, length);
-        return true;
+        return push_characters(PickleKind::text, length);
       }
       case Op::binbytes:
-        push_characters(PickleKind::bytes, stream_.little<std::uint32_t>());
-        return true;
+        return push_characters(PickleKind::bytes, stream_.little<std::uint32_t>());
       case Op::short_binbytes:
-        push_characters(PickleKind::bytes, stream_.u8());
-        return true;
+        return push_characters(PickleKind::bytes, stream_.u8());
       case Op::binbytes8:
       case Op::bytearray8:
-        push_characters(PickleKind::bytes, stream_.little<std::uint64_t>());
-        return true;
+        return push_characters(PickleKind::bytes, stream_.little<std::uint64_t>());
       case Op::string_line:
-        push_decoded(decode_quoted(stream_.line()));
-        return true;
+        return push_decoded(decode_quoted(stream_.line()));
       case Op::unicode_line:
-        push_decoded(decode_raw_unicode(stream_.line()));
-        return true;
+        return push_decoded(decode_raw_unicode(stream_.line()));
       default:
-        return false;
+        return move_stack(op);
     }
   }
 
-  bool move_stack(Op op) {
+  void move_stack(Op op) {
     switch (op) {
       case Op::mark:
         builder_.charge(1);  // a mark takes memory that max_stack does not see
-        stack_.mark();
-        return true;
+        return stack_.mark();
       case Op::pop:
-        stack_.pop_value_or_mark();
-        return true;
+        return stack_.pop_value_or_mark();
       case Op::pop_mark:
-        stack_.drop_to_mark();
-        return true;
+        return stack_.drop_to_mark();
       case Op::dup:
-        stack_.push(stack_.top());
-        return true;
+        return stack_.push(stack_.top());
       case Op::put:
-        memo_.put(key_line(), stack_.top());
-        return true;
+        return memo_.put(key_line(), stack_.top());
       case Op::binput:
-        memo_.put(stream_.u8(), stack_.top());
-        return true;
+        return memo_.put(stream_.u8(), stack_.top());
       case Op::long_binput:
-        memo_.put(stream_.little<std::uint32_t>(), stack_.top());
-        return true;
+        return memo_.put(stream_.little<std::uint32_t>(), stack_.top());
       case Op::memoize:
-        memo_.append(stack_.top());
-        return true;
+        return memo_.append(stack_.top());
       case Op::get:
-        stack_.push(memo_.get(key_line()));
-        return true;
+        return stack_.push(memo_.get(key_line()));
       case Op::binget:
-        stack_.push(memo_.get(stream_.u8()));
-        return true;
+        return stack_.push(memo_.get(stream_.u8()));
       case Op::long_binget:
-        stack_.push(memo_.get(stream_.little<std::uint32_t>()));
-        return true;
+        return stack_.push(memo_.get(stream_.little<std::uint32_t>()));
       case Op::proto: {
         const std::uint8_t version = stream_.u8();
         if (version > kNewestProtocol) fail(fmt::format("unknown protocol {}", version));
-        return true;
+        return;
       }
       case Op::frame:
-        stream_.begin_frame(stream_.little<std::uint64_t>());
-        return true;
+        return stream_.begin_frame(stream_.little<std::uint64_t>());
       default:
-        return false;
+        return fill_container(op);
     }
   }
 
@@ -251,66 +219,51 @@ class Unpickler {
     stack_.push(made);
   }
 
-  bool fill_container(Op op) {
+  void fill_container(Op op) {
     switch (op) {
       case Op::empty_tuple:
-        stack_.push(builder_.tuple({}));
-        return true;
+        return stack_.push(builder_.tuple({}));
       case Op::empty_list:
-        stack_.push(builder_.container(PickleKind::list));
-        return true;
+        return stack_.push(builder_.container(PickleKind::list));
       case Op::empty_dict:
-        stack_.push(builder_.container(PickleKind::dict));
-        return true;
+        return stack_.push(builder_.container(PickleKind::dict));
       case Op::empty_set:
-        stack_.push(builder_.container(PickleKind::set));
-        return true;
+        return stack_.push(builder_.container(PickleKind::set));
       case Op::tuple1:
-        replace_last(1);
-        return true;
+        return replace_last(1);
       case Op::tuple2:
-        replace_last(2);
-        return true;
+        return replace_last(2);
       case Op::tuple3:
-        replace_last(3);
-        return true;
+        return replace_last(3);
       case Op::tuple:
-        replace_since_mark(builder_.tuple(stack_.since_mark()));
-        return true;
+        return replace_since_mark(builder_.tuple(stack_.since_mark()));
       case Op::list:
-        replace_since_mark(builder_.container(PickleKind::list, stack_.since_mark()));
-        return true;
+        return replace_since_mark(builder_.container(PickleKind::list, stack_.since_mark()));
       case Op::frozenset:
-        replace_since_mark(builder_.container(PickleKind::set, stack_.since_mark()));
-        return true;
+        return replace_since_mark(builder_.container(PickleKind::set, stack_.since_mark()));
       case Op::dict:
         if (stack_.since_mark().size() % 2 != 0) fail("a key without a value");
-        replace_since_mark(builder_.container(PickleKind::dict, stack_.since_mark()));
-        return true;
+        return replace_since_mark(builder_.container(PickleKind::dict, stack_.since_mark()));
       case Op::append: {
         const PickleRef item = stack_.pop();
-        builder_.append_to(stack_.top(), std::span(&item, 1), PickleKind::list);
-        return true;
+        return builder_.append_to(stack_.top(), std::span(&item, 1), PickleKind::list);
       }
       case Op::appends:
       case Op::additems:
         builder_.append_to(stack_.below_mark(), stack_.since_mark(),
                            op == Op::appends ? PickleKind::list : PickleKind::set);
-        stack_.drop_to_mark();
-        return true;
+        return stack_.drop_to_mark();
       case Op::setitem: {
         const auto pair = stack_.last(2);
         const std::array both = {pair[0], pair[1]};
         stack_.drop(2);
-        builder_.set_in(stack_.top(), both);
-        return true;
+        return builder_.set_in(stack_.top(), both);
       }
       case Op::setitems:
         builder_.set_in(stack_.below_mark(), stack_.since_mark());
-        stack_.drop_to_mark();
-        return true;
+        return stack_.drop_to_mark();
       default:
-        return false;
+        return call_or_refuse(op);
     }
   }
 
