@@ -104,19 +104,8 @@ void line_head(JsonWriter& json, const Analysis& analysis, std::size_t rank) {
 }  // namespace
 
 std::string_view kind_name(RootKind kind) {
-  switch (kind) {
-    case RootKind::produced:
-      return "produced";
-    case RootKind::communication:
-      return "communication";
-    case RootKind::external:
-      return "external";
-    case RootKind::raised:
-      return "raised";
-    case RootKind::inf_to_nan:
-      break;
-  }
-  return "inf_to_nan";
+  constexpr std::string_view kNames[] = {"produced", "communication", "external", "inf_to_nan", "raised"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string roots_json(const Analysis& analysis) {

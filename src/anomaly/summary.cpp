@@ -94,17 +94,9 @@ std::string verdict(const Root& root, const Traits& traits) {
 }
 
 std::string phase_text(Phase phase) {
-  switch (phase) {
-    case Phase::before:
-      return "before communication";
-    case Phase::during:
-      return "during communication";
-    case Phase::after:
-      return "outside of communication";
-    case Phase::otherwise:
-      break;
-  }
-  return {};
+  constexpr std::string_view kNames[] = {"before communication", "during communication",
+                                         "outside of communication", ""};
+  return std::string(kNames[static_cast<std::size_t>(phase)]);
 }
 
 std::string join_numbers(const std::vector<std::int64_t>& numbers) {

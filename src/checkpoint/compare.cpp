@@ -279,29 +279,17 @@ CompareReport::Side side_of(const Checkpoint& checkpoint) {
 }  // namespace
 
 std::string_view status_name(Status status) {
-  switch (status) {
-    case Status::equal:
-      return "equal";
-    case Status::same_values:
-      return "same values";
-    case Status::rounded:
-      return "equal after rounding";
-    case Status::close:
-      return "close";
-    case Status::different:
-      return "different";
-    case Status::shapes_differ:
-      return "shapes differ";
-    case Status::copies_differ:
-      return "copies differ";
-    case Status::unreadable:
-      return "not comparable";
-    case Status::only_first:
-      return "only in the first";
-    case Status::only_second:
-      return "only in the second";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"equal",
+                                         "same values",
+                                         "equal after rounding",
+                                         "close",
+                                         "different",
+                                         "shapes differ",
+                                         "copies differ",
+                                         "not comparable",
+                                         "only in the first",
+                                         "only in the second"};
+  return kNames[static_cast<std::size_t>(status)];
 }
 
 report::Severity severity_of(Status status) {

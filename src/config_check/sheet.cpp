@@ -28,19 +28,8 @@ struct ToText {
 }  // namespace
 
 std::string_view name_of(Status status) {
-  switch (status) {
-    case Status::pass:
-      return "pass";
-    case Status::warning:
-      return "warning";
-    case Status::error:
-      return "error";
-    case Status::missing:
-      return "missing";
-    case Status::unreadable:
-      break;
-  }
-  return "unreadable";
+  constexpr std::string_view kNames[] = {"pass", "warning", "error", "missing", "unreadable"};
+  return kNames[static_cast<std::size_t>(status)];
 }
 
 report::Severity severity_of(Status status) {

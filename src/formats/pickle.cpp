@@ -11,37 +11,11 @@
 namespace msprobe::formats {
 
 std::string_view kind_name(PickleKind kind) {
-  switch (kind) {
-    case PickleKind::none:
-      return "None";
-    case PickleKind::boolean:
-      return "a bool";
-    case PickleKind::integer:
-      return "an integer";
-    case PickleKind::big_integer:
-      return "an integer beyond 64 bits";
-    case PickleKind::real:
-      return "a float";
-    case PickleKind::text:
-      return "a string";
-    case PickleKind::bytes:
-      return "bytes";
-    case PickleKind::tuple:
-      return "a tuple";
-    case PickleKind::list:
-      return "a list";
-    case PickleKind::set:
-      return "a set";
-    case PickleKind::dict:
-      return "a dict";
-    case PickleKind::global:
-      return "a global name";
-    case PickleKind::object:
-      return "an object";
-    case PickleKind::persistent:
-      return "a storage";
-  }
-  return "an unknown value";
+  constexpr std::string_view kNames[] = {"None",      "a bool",   "an integer", "an integer beyond 64 bits",
+                                         "a float",   "a string", "bytes",      "a tuple",
+                                         "a list",    "a set",    "a dict",     "a global name",
+                                         "an object", "a storage"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 void Pickle::wrong_kind(PickleRef ref, std::string_view wanted) const {

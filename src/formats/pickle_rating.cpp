@@ -117,15 +117,8 @@ std::string full_name(std::string_view module, std::string_view name) {
 }  // namespace
 
 std::string_view rating_name(Rating rating) {
-  switch (rating) {
-    case Rating::ok:
-      return "ok";
-    case Rating::dangerous:
-      return "dangerous";
-    case Rating::unknown:
-      break;
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"ok", "unknown", "dangerous"};
+  return kNames[static_cast<std::size_t>(rating)];
 }
 
 bool acts_by_its_module(std::string_view module, std::string_view name) {

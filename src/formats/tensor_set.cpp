@@ -100,31 +100,11 @@ std::unique_ptr<TensorSet> open_safetensors(const std::shared_ptr<const ByteSour
 }  // namespace
 
 std::string_view container_name(Container container) {
-  switch (container) {
-    case Container::npy:
-      return "NumPy npy";
-    case Container::npz:
-      return "NumPy npz";
-    case Container::safetensors:
-      return "safetensors";
-    case Container::torch_zip:
-      return "PyTorch zip";
-    case Container::torch_legacy:
-      return "PyTorch legacy";
-    case Container::mindspore:
-      return "MindSpore checkpoint";
-    case Container::torchscript:
-      return "TorchScript archive";
-    case Container::atb_bin:
-      return "ATB bin";
-    case Container::adump:
-      return "kernel dump (adump)";
-    case Container::other_zip:
-      return "zip archive";
-    case Container::unknown:
-      break;
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {
+      "NumPy npy", "NumPy npz",           "safetensors",          "PyTorch zip",         "PyTorch legacy",
+      "ATB bin",   "kernel dump (adump)", "MindSpore checkpoint", "TorchScript archive", "zip archive",
+      "unknown"};
+  return kNames[static_cast<std::size_t>(container)];
 }
 
 Container container_of(const std::shared_ptr<const ByteSource>& file) {

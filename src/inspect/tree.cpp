@@ -131,17 +131,8 @@ class RankInspector {
 };
 
 std::string_view kind_text(dump::TreeKind kind) {
-  switch (kind) {
-    case dump::TreeKind::file:
-      return "file";
-    case dump::TreeKind::rank:
-      return "rank";
-    case dump::TreeKind::step:
-      return "step";
-    case dump::TreeKind::root:
-      break;
-  }
-  return "root";
+  constexpr std::string_view kNames[] = {"file", "rank", "step", "root"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 /// Ranks that another step has, and the gaps in the numbers of all.

@@ -133,23 +133,9 @@ std::vector<std::string> record_lines(const std::vector<std::string>& row,
 }
 
 std::string_view escape_of(Color color) {
-  switch (color) {
-    case Color::red:
-      return "\x1b[31m";
-    case Color::yellow:
-      return "\x1b[33m";
-    case Color::green:
-      return "\x1b[32m";
-    case Color::cyan:
-      return "\x1b[36m";
-    case Color::bold:
-      return "\x1b[1m";
-    case Color::dim:
-      return "\x1b[2m";
-    case Color::none:
-      break;
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"",         "\x1b[31m", "\x1b[33m", "\x1b[32m",
+                                         "\x1b[36m", "\x1b[1m",  "\x1b[2m"};
+  return kNames[static_cast<std::size_t>(color)];
 }
 
 std::string paint_safe(std::string text, Color color, bool enabled) {

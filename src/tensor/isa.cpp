@@ -43,19 +43,8 @@ Isa best_isa() {
 }
 
 std::string_view isa_name(Isa isa) {
-  switch (isa) {
-    case Isa::scalar:
-      return "scalar";
-    case Isa::sse2:
-      return "sse2";
-    case Isa::avx2:
-      return "avx2";
-    case Isa::avx512:
-      return "avx512";
-    case Isa::neon:
-      return "neon";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"scalar", "sse2", "avx2", "avx512", "neon"};
+  return kNames[static_cast<std::size_t>(isa)];
 }
 
 const Kernels& kernels_for(Isa isa) {

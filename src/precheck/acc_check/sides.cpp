@@ -298,19 +298,8 @@ SidesResult lay_side_by_side(std::array<std::vector<SideOperation>, 2> operation
 }
 
 std::string_view word(WrongSide wrong) {
-  switch (wrong) {
-    case WrongSide::neither:
-      return "neither";
-    case WrongSide::open:
-      return "not judged";
-    case WrongSide::a:
-      return "A";
-    case WrongSide::b:
-      return "B";
-    case WrongSide::both:
-      break;
-  }
-  return "both";
+  constexpr std::string_view kNames[] = {"neither", "not judged", "A", "B", "both"};
+  return kNames[static_cast<std::size_t>(wrong)];
 }
 
 std::string sentence(const SidesResult& result) {

@@ -94,21 +94,9 @@ class PairJudge {
 
  private:
   static std::string_view algorithm(Criterion criterion) {
-    switch (criterion) {
-      case Criterion::benchmark:
-        return "标杆比对法";
-      case Criterion::absolute_threshold:
-        return "绝对阈值法";
-      case Criterion::binary_consistency:
-        return "二进制一致法";
-      case Criterion::ulp:
-        return "ULP误差比对法";
-      case Criterion::thousandth:
-        return "双千指标法";
-      case Criterion::accumulative_error:
-        break;
-    }
-    return "累积误差比对法";
+    constexpr std::string_view kNames[] = {"标杆比对法",    "绝对阈值法", "二进制一致法",
+                                           "ULP误差比对法", "双千指标法", "累积误差比对法"};
+    return kNames[static_cast<std::size_t>(criterion)];
   }
 
   bool filled(std::initializer_list<Figure> figures) const {

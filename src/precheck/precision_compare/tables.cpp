@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "precheck/result_files/spelling.hpp"
+
 namespace msprobe::precheck {
 namespace {
 
@@ -65,22 +67,6 @@ constexpr const char* kEnglishDetailsColumns[] = {"Small Value Errors Ratio",
                                                   "Result"};
 constexpr const char* kBlank = " ";
 
-std::string_view word(Status status) {
-  switch (status) {
-    case Status::pass:
-      return "pass";
-    case Status::warning:
-      return "warning";
-    case Status::error:
-      return "error";
-    case Status::skip:
-      return "SKIP";
-    case Status::none:
-      break;
-  }
-  return kBlank;
-}
-
 report::Severity to_severity(Status status) {
   if (status == Status::error) return report::Severity::error;
   return status == Status::skip ? report::Severity::warning : report::Severity::none;
@@ -97,7 +83,8 @@ class CellWriter {
 
   void text(std::string_view text) { cells_.emplace_back(report::Text{text}); }
   void status(Status status) {
-    text(status == Status::none && !look_.spelled ? std::string_view() : word(status));
+    text(status == Status::none && !look_.spelled ? std::string_view()
+                                                  : status_word(status, Selection::release_26));
   }
   void number(const std::optional<double>& value) {
     if (!value) {

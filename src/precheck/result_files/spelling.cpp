@@ -93,19 +93,8 @@ std::string_view status_word(Status status, Selection selection) {
 }
 
 std::string_view verdict_word(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::pass:
-      return "pass";
-    case Verdict::warning:
-      return "warning";
-    case Verdict::error:
-      return "error";
-    case Verdict::skip:
-      return "skip";
-    case Verdict::none:
-      break;
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"", "pass", "skip", "warning", "error"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 }  // namespace msprobe::precheck
