@@ -378,7 +378,7 @@ std::optional<std::string> deepspeed_folder(const std::string& folder) {
   try {
     if (has_model_states(folder)) return folder;
     constexpr std::uint64_t kMost = 4096;
-    std::string name = small_file(in_folder(folder, kLatest), kMost);
+    std::string name = read_all(*open_file(in_folder(folder, kLatest)), kMost);
     while (!name.empty() && (name.back() == '\n' || name.back() == ' ' || name.back() == '\r'))
       name.pop_back();
     if (name.empty() || name.find('/') != std::string::npos || name == "..") return {};

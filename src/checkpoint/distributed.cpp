@@ -14,6 +14,7 @@
 #include "formats/dcp.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/torch_file.hpp"
+#include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -203,7 +204,8 @@ bool is_megatron(const std::string& folder) {
   if (fs::exists(in_folder(folder, "common.pt"), ignored)) return true;
   constexpr std::uint64_t kMost = 1 << 16;
   try {
-    return small_file(in_folder(folder, "metadata.json"), kMost).find("sharded_backend") != std::string::npos;
+    const std::string text = read_all(*open_file(in_folder(folder, "metadata.json")), kMost);
+    return text.find("sharded_backend") != std::string::npos;
   } catch (const Error&) {
     return false;
   }

@@ -52,7 +52,7 @@ void allow_many_files() {
 std::string tracked_folder(const std::string& folder) {
   constexpr std::uint64_t kMost = 4096;
   const std::string tracker = in_folder(folder, kTracker);
-  std::string text = small_file(tracker, kMost);
+  std::string text = read_all(*open_file(tracker), kMost);
   const auto blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
   while (!text.empty() && blank(text.back())) text.pop_back();
   while (!text.empty() && blank(text.front())) text.erase(text.begin());
@@ -71,7 +71,7 @@ std::string tracked_folder(const std::string& folder) {
 
 void read_config(const std::string& folder, Architecture& architecture) {
   try {
-    const std::string text = small_file(in_folder(folder, "config.json"), kMostConfig);
+    const std::string text = read_all(*open_file(in_folder(folder, "config.json")), kMostConfig);
     const nlohmann::json config = nlohmann::json::parse(text, nullptr, false);
     if (!config.is_object()) return;
     const auto number = [&](const char* key) -> std::optional<std::int64_t> {
@@ -302,7 +302,7 @@ Checkpoint load_files(const std::vector<std::string>& files, const LoadOptions& 
 
 Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options) {
   const std::string path = in_folder(folder, index);
-  const nlohmann::json root = nlohmann::json::parse(small_file(path, kMostIndex), nullptr, false);
+  const nlohmann::json root = nlohmann::json::parse(read_all(*open_file(path), kMostIndex), nullptr, false);
   const auto map = root.is_object() ? root.find("weight_map") : root.end();
   if (!root.is_object() || map == root.end() || !map->is_object()) {
     throw FormatError(display(path), "an index without a weight_map");

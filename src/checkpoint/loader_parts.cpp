@@ -148,11 +148,6 @@ void note_dangers(std::vector<std::string>& warnings, const std::string& where, 
   }
 }
 
-std::string small_file(const std::string& path, std::uint64_t limit) {
-  const auto bytes = read_all(*open_file(path), limit);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 std::string in_folder(const std::string& folder, const std::string& name) {
   return folder.empty() || folder.ends_with('/') ? folder + name : folder + "/" + name;
 }

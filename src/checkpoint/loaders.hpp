@@ -56,9 +56,6 @@ class Arguments {
 void note_dangers(std::vector<std::string>& warnings, const std::string& where,
                   const formats::Pickle& pickle);
 
-/// The text of a small file; IoError or FormatError for a missing or larger one.
-std::string small_file(const std::string& path, std::uint64_t limit);
-
 std::string in_folder(const std::string& folder, const std::string& name);
 
 bool has_rank_folders(const std::string& folder);

@@ -368,8 +368,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
 
 Config read_config(const std::string& path, const ConfigOverrides& overrides) {
   if (!path.ends_with(".json")) throw IoError(path, "the configuration's name must end in .json");
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxFile);
-  return parse_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, overrides);
+  return parse_config(read_all(*open_file(path), kMaxFile), path, overrides);
 }
 
 }  // namespace msprobe::collector

@@ -13,13 +13,11 @@ namespace {
 /// `level`: where it will stand; no reader takes a value that is deeper than kMaxDepth in all.
 dump::Entry parse_foreign(std::string_view json, int level) {
   constexpr int kMost = static_cast<int>(kMaxJsonDepth);
-  dump::Entry entry;
   try {
-    dump::read_json(json, entry, "a value", static_cast<std::size_t>(std::max(kMost - level, 1)));
+    return dump::read_json(json, "a value", static_cast<std::size_t>(std::max(kMost - level, 1)));
   } catch (const FormatError&) {
     throw FormatError("a value is not JSON");
   }
-  return entry;
 }
 
 }  // namespace

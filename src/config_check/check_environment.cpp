@@ -29,8 +29,7 @@ class Side {
  public:
   Side(const pack::Pack& pack, const Tables& tables) {
     const pack::Member& member = pack.members(pack::Section::env).front();
-    dump::Entry entry;
-    read_object(pack, member, entry);
+    const dump::Entry entry = read_object(pack, member);
     entry.children(0, [&](dump::Entry::Index child) {
       std::string name(entry.key(child));
       npu_ =
@@ -80,10 +79,11 @@ std::string_view without_local(std::string_view version) {
 
 }  // namespace
 
-void read_object(const pack::Pack& pack, const pack::Member& member, dump::Entry& entry) {
+dump::Entry read_object(const pack::Pack& pack, const pack::Member& member) {
   const std::string name = pack.name() + ": " + member.name;
-  dump::read_json(pack.read(member), entry, name);
+  dump::Entry entry = dump::read_json(pack.read(member), name);
   if (!entry.is(0, dump::NodeKind::object)) throw FormatError(display(name), "not a JSON object");
+  return entry;
 }
 
 Section check_environment(const Packs& packs, const Tables& tables) {

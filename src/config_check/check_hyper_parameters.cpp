@@ -224,9 +224,7 @@ class Matching {
 };
 
 Value read_parameters(const pack::Pack& pack, const pack::Member& member) {
-  dump::Entry entry;
-  read_object(pack, member, entry);
-  return pack::from_entry(entry, 0, pack.name() + ": " + member.name);
+  return pack::from_entry(read_object(pack, member), 0, pack.name() + ": " + member.name);
 }
 
 }  // namespace

@@ -128,8 +128,7 @@ class CallList {
 };
 
 std::vector<Operation> read_calls(const pack::Pack& pack, const pack::Member& member) {
-  Entry entry;
-  read_object(pack, member, entry);
+  const Entry entry = read_object(pack, member);
   const auto fail = [&](std::string_view operation) {
     throw FormatError(display(pack.name() + ": " + member.name),
                       display(operation) + " is not a list of calls with count and stack");

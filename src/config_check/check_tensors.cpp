@@ -263,8 +263,7 @@ void one_sided(const pack::Pack& pack, const pack::Member& member, Equal equal, 
     block.add(std::string(member.file()), equal);
     return;
   }
-  Entry entry;
-  read_object(pack, member, entry);
+  const Entry entry = read_object(pack, member);
   entry.children(0, [&](Entry::Index child) { block.add(std::string(entry.key(child)), equal); });
   if (block.rows.empty()) block.add(std::string(member.file()), equal);
 }
@@ -292,10 +291,8 @@ Section check_tensors(const Packs& packs, pack::Section which) {
         } else if (pair.cmp == nullptr) {
           one_sided(packs.bench, any, Equal::only_bench, weights, block);
         } else {
-          Entry bench;
-          Entry cmp;
-          read_object(packs.bench, *pair.bench, bench);
-          read_object(packs.cmp, *pair.cmp, cmp);
+          const Entry bench = read_object(packs.bench, *pair.bench);
+          const Entry cmp = read_object(packs.cmp, *pair.cmp);
           if (weights) {
             compare_weights(bench, cmp, block);
           } else {

@@ -39,6 +39,6 @@ std::vector<std::string> hyper_parameter_columns();
 bool frames_match(std::string_view bench, std::string_view cmp);
 
 /// Reads a member that must be a JSON object. FormatError naming it.
-void read_object(const pack::Pack& pack, const pack::Member& member, dump::Entry& entry);
+dump::Entry read_object(const pack::Pack& pack, const pack::Member& member);
 
 }  // namespace msprobe::config_check

@@ -45,10 +45,7 @@ Kind kind_of(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return Kind::checkpoint;
   const auto file = open_file(path);
-  std::array<std::byte, 2> start{};
-  if (file->size() >= start.size()) file->read_at(0, start);
-  const bool zip = start[0] == std::byte{'P'} && start[1] == std::byte{'K'};
-  if (zip) return has_tensors(file) ? Kind::checkpoint : Kind::pack;
+  if (first_bytes(*file, 2) == "PK") return has_tensors(file) ? Kind::checkpoint : Kind::pack;
   return path.ends_with("zip") ? Kind::pack : Kind::checkpoint;
 }
 

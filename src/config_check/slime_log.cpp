@@ -83,9 +83,7 @@ Value find_slime_config(std::string_view log, const std::string& file) {
 }
 
 Value read_slime_log(const ByteSource& log) {
-  std::string text(static_cast<std::size_t>(std::min(log.size(), kMostRead)), '\0');
-  log.read_at(0, std::as_writable_bytes(std::span(text.data(), text.size())));
-  return find_slime_config(text, log.name());
+  return find_slime_config(first_bytes(log, kMostRead), log.name());
 }
 
 }  // namespace msprobe::config_check

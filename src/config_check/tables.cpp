@@ -142,8 +142,7 @@ Tables default_tables() {
 
 Tables load_tables(const std::string& path) {
   Tables tables = default_tables();
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMostBytes);
-  Loader(tables, path).load({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  Loader(tables, path).load(read_all(*open_file(path), kMostBytes));
   return tables;
 }
 

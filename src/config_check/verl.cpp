@@ -166,16 +166,10 @@ VerlResult verify_verl(const std::vector<std::string>& files, const Tables& tabl
     const std::string& path = files.front();
     if (!is_expectation(path))
       throw UsageError("verl-verify takes expected values from .yaml, .yml or .json, not " + display(path));
-    const std::vector<std::byte> bytes = read_all(*open_file(path), kMostExpectations);
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    Value value;
-    if (ends_with_any(path, {".json"})) {
-      dump::Entry entry;
-      dump::read_json(text, entry, path);
-      value = pack::from_entry(entry, 0, path);
-    } else {
-      value = pack::read_yaml(text, path);
-    }
+    const std::string text = read_all(*open_file(path), kMostExpectations);
+    const Value value = ends_with_any(path, {".json"})
+                            ? pack::from_entry(dump::read_json(text, path), 0, path)
+                            : pack::read_yaml(text, path);
     if (!value.is(Value::Kind::map))
       throw FormatError(display(path), "the expected values must be a mapping of names");
     expected = flatten_verl(value, path);

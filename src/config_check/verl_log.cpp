@@ -201,10 +201,8 @@ VerlConfig read_verl_log(const ByteSource& log) {
   }
   if (count == 0) return find_verl_config({}, log.name());
   const std::uint64_t from = last > kContext ? last - kContext : 0;
-  const auto size = static_cast<std::size_t>(std::min(kContext + kMostConfig, log.size() - from));
-  text.resize(size);
-  log.read_at(from, std::as_writable_bytes(std::span(text.data(), size)));
-  VerlConfig config = find_verl_config(text, log.name());
+  const std::uint64_t size = std::min(kContext + kMostConfig, log.size() - from);
+  VerlConfig config = find_verl_config(read_text(log, from, size), log.name());
   config.warnings.clear();
   if (count > 1) {
     config.warnings.push_back(

@@ -234,12 +234,14 @@ void read_padded(const std::string& padded, Entry& entry, const std::string& fil
 
 }  // namespace
 
-void read_json(std::string_view text, Entry& entry, const std::string& file, std::size_t max_depth) {
+Entry read_json(std::string_view text, const std::string& file, std::size_t max_depth) {
   if (text.size() > kMaxEntryMemory)
     throw FormatError(display(file), "one value takes more than " + human_bytes(kMaxEntryMemory));
   std::string padded(text);
   padded.append(kTextPadding, '\0');
+  Entry entry;
   read_padded(padded, entry, file, max_depth);
+  return entry;
 }
 
 void read_entry_at(const ByteSource& file, std::uint64_t offset, std::uint64_t size, Entry& entry,

@@ -92,8 +92,7 @@ class MemberStream {
 void build_entry(std::string_view text, Entry& entry, const std::string& file, std::string_view name);
 
 /// The tree of a text that is one value, which it keeps. FormatError, naming `file`, for anything else.
-void read_json(std::string_view text, Entry& entry, const std::string& file,
-               std::size_t max_depth = kMaxJsonDepth);
+Entry read_json(std::string_view text, const std::string& file, std::size_t max_depth = kMaxJsonDepth);
 
 /// Reads the value that stands at `offset` of the file, and keeps it.
 void read_entry_at(const ByteSource& file, std::uint64_t offset, std::uint64_t size, Entry& entry,

@@ -57,9 +57,7 @@ void look_at(const std::string& json, Seen& seen) {
   try {
     const auto file = open_file(json);
     seen.bytes = file->size();
-    std::string beginning(static_cast<std::size_t>(std::min<std::uint64_t>(kBeginning, seen.bytes)), '\0');
-    file->read_at(0, std::as_writable_bytes(std::span(beginning)));
-    seen.content = fingerprint(seen.bytes, beginning);
+    seen.content = fingerprint(seen.bytes, first_bytes(*file, kBeginning));
   } catch (const Error&) {
     seen.bytes = 0;
   }

@@ -141,8 +141,7 @@ AdumpFile open_adump(std::shared_ptr<const ByteSource> file) {
     fail_adump(dump, fmt::format("not a kernel dump: a header of {} bytes in a file of {}", length, size));
   }
   if (length > kMaxDumpHeader) fail_adump(dump, fmt::format("refused: a header of {} bytes", length));
-  std::string header(static_cast<std::size_t>(length), '\0');
-  dump.file->read_at(kLengthField, std::as_writable_bytes(std::span(header)));
+  const std::string header = read_text(*dump.file, kLengthField, length);
   dump.nano = header.size() >= sizeof kAdumpMagic &&
               load_le<std::uint32_t>(std::as_bytes(std::span(header)).data()) == kAdumpMagic;
   if (dump.nano) {

@@ -137,9 +137,8 @@ class JoinedSource final : public ByteSource {
 std::uint64_t message_end(const ByteSource& file) {
   const std::uint64_t size = file.size();
   if (size < kChecksumSize) return size;
-  std::array<char, kChecksumMark.size()> mark{};
-  file.read_at(size - kChecksumSize, std::as_writable_bytes(std::span(mark)));
-  return std::string_view(mark.data(), mark.size()) == kChecksumMark ? size - kChecksumSize : size;
+  const bool checked = read_text(file, size - kChecksumSize, kChecksumMark.size()) == kChecksumMark;
+  return checked ? size - kChecksumSize : size;
 }
 
 }  // namespace
@@ -168,9 +167,7 @@ class MindSporeCkpt::Parser {
 
   std::string text(const MessageFields::Field& field, std::uint64_t limit) const {
     if (field.length > limit) fail(fmt::format("refused: a name of {} bytes", field.length));
-    std::string text(static_cast<std::size_t>(field.length), '\0');
-    file_.read_at(field.offset, std::as_writable_bytes(std::span(text)));
-    return text;
+    return read_text(file_, field.offset, field.length);
   }
 
   void value(std::uint64_t begin, std::uint64_t end) {

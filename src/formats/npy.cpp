@@ -218,8 +218,7 @@ StoredTensor open_npy(std::shared_ptr<const ByteSource> file) {
   file->read_at(start.size(), std::span(raw_length).first(length_size));
   const auto length = load_le<std::uint32_t>(raw_length.data());
   if (length > kMaxNpyHeader) fail(fmt::format("refused: a header of {} bytes", length));
-  std::string text(length, '\0');
-  file->read_at(start.size() + length_size, std::as_writable_bytes(std::span(text)));
+  const std::string text = read_text(*file, start.size() + length_size, length);
   const NpyHeader header = HeaderParser(text, file->name()).parse();
 
   const ElementType type = element_type(*header.descr, file->name());

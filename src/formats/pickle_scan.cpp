@@ -236,9 +236,8 @@ class Scanner {
     try {
       operation.text = line_of(kLongestLine);
     } catch (const FormatError&) {
-      std::string rest;
-      rest.resize(static_cast<std::size_t>(std::min<std::uint64_t>(source_.size() - begin, kLongestLine)));
-      source_.read_at(begin, std::as_writable_bytes(std::span(rest)));
+      std::string rest =
+          read_text(source_, begin, std::min<std::uint64_t>(source_.size() - begin, kLongestLine));
       if (!rest.empty()) rest.pop_back();
       operation.text = rest;
       unless_it_fails([&] { apply(operation); });

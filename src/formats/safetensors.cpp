@@ -201,8 +201,7 @@ SafetensorsFile::SafetensorsFile(std::shared_ptr<const ByteSource> file) : file_
   }
   if (length > kMaxHeader) fail(fmt::format("refused: a header of {} bytes", length));
   data_begin_ = kLengthSize + length;
-  std::string header(static_cast<std::size_t>(length), '\0');
-  file_->read_at(kLengthSize, std::as_writable_bytes(std::span(header)));
+  const std::string header = read_text(*file_, kLengthSize, length);
   // What comes before the brace would be read differently by different parsers.
   if (!header.starts_with('{')) fail("not a safetensors file: its header does not begin with {");
   HeaderHandler handler(*this);

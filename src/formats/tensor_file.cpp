@@ -30,9 +30,7 @@ bool begins_with_array(const ByteSource& file) {
   file.read_at(0, header);
   const auto length = load_le<std::uint16_t>(header.data() + kNameLength);
   if (length > file.size() - kHeader) return false;
-  std::string name(length, '\0');
-  file.read_at(kHeader, std::as_writable_bytes(std::span(name)));
-  return name.ends_with(".npy");
+  return read_text(file, kHeader, length).ends_with(".npy");
 }
 
 StoredTensor only_tensor(const TensorSet& set, const ByteSource& file) {
@@ -45,11 +43,8 @@ StoredTensor only_tensor(const TensorSet& set, const ByteSource& file) {
 }  // namespace
 
 StoredTensor open_tensor(std::shared_ptr<const ByteSource> file) {
-  std::array<char, 4> bytes{};
-  const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), file->size()));
-  if (length == 0) throw FormatError(display(file->name()), "an empty file");
-  file->read_at(0, std::as_writable_bytes(std::span(bytes).first(length)));
-  const std::string_view start(bytes.data(), length);
+  const std::string start = first_bytes(*file, 4);
+  if (start.empty()) throw FormatError(display(file->name()), "an empty file");
   if (start == "\x93NUM") return open_npy(std::move(file));
   if (start == "PK\x03\x04" && begins_with_array(*file)) return only_tensor(NpzFile(file), *file);
   // The length of its header comes first, which may look like a pickle.

@@ -108,10 +108,7 @@ std::string_view container_name(Container container) {
 }
 
 Container container_of(const std::shared_ptr<const ByteSource>& file) {
-  std::array<char, 6> bytes{};
-  const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), file->size()));
-  file->read_at(0, std::as_writable_bytes(std::span(bytes).first(length)));
-  const std::string_view start(bytes.data(), length);
+  const std::string start = first_bytes(*file, 6);
   if (start == "\x93NUMPY") return Container::npy;
   if (start.starts_with("PK\x03\x04") || start.starts_with("PK\x05\x06")) return zip_kind(file);
   // The length of a header may begin like a pickle, so these two come first. No field of an adump header

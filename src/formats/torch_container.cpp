@@ -87,8 +87,7 @@ class ZipContainer final : public TorchContainer {
     if (entry == nullptr) return;  // PyTorch before 2.1: always little
     constexpr std::uint64_t kLongest = 16;
     const auto source = zip_.open(*entry, kLongest);
-    const auto bytes = read_all(*source, kLongest);
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::string text = read_all(*source, kLongest);
     if (text != "little" && text != "big") fail(file_->name(), "its byte order is neither little nor big");
     big_endian_ = text == "big";
   }

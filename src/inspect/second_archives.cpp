@@ -42,11 +42,10 @@ std::optional<std::uint64_t> tar_number(std::string_view field) {
 }  // namespace
 
 bool is_tar(const ByteSource& file) {
-  std::array<char, kTarBlock> block{};
-  if (file.size() < block.size()) return false;
-  file.read_at(0, std::as_writable_bytes(std::span(block)));
+  std::string block = first_bytes(file, kTarBlock);
+  if (block.size() < kTarBlock) return false;
   if (std::all_of(block.begin(), block.end(), [](char c) { return c == '\0'; })) return false;
-  const auto sum = tar_number(std::string_view(block.data(), block.size()).substr(kSumBegin, kSumSize));
+  const auto sum = tar_number(std::string_view(block).substr(kSumBegin, kSumSize));
   if (!sum) return false;
   std::fill_n(block.begin() + kSumBegin, kSumSize, ' ');
   std::uint64_t plain = 0;

@@ -66,8 +66,7 @@ Config parse_config(std::string_view text, const std::string& file) {
 }
 
 Config read_config(const std::string& path) {
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxFile);
-  return parse_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  return parse_config(read_all(*open_file(path), kMaxFile), path);
 }
 
 }  // namespace msprobe::merge_result

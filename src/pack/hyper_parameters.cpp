@@ -67,8 +67,7 @@ bool is_parameter_file(std::string_view path) {
 }
 
 FlatMap read_parameter_file(const std::string& path) {
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMostBytes);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string text = read_all(*open_file(path), kMostBytes);
   if (path.ends_with(".sh")) return read_shell_script(text, path);
   return flatten(read_yaml(text, path), path);
 }

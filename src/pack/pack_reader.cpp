@@ -165,8 +165,7 @@ const Member* Pack::find(Section section, std::string_view name) const {
 std::string Pack::read(const Member& member) const {
   const archive::ZipEntry* const entry = zip_.find(member.name);
   const auto bytes = zip_.open(*entry, limits_.max_member);
-  std::string text(static_cast<std::size_t>(bytes->size()), '\0');
-  bytes->read_at(0, std::as_writable_bytes(std::span(text.data(), text.size())));
+  std::string text = read_text(*bytes, 0, bytes->size());
   if (entry->method == archive::ZipMethod::stored) {
     const auto crc = ::crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
     if (static_cast<std::uint32_t>(crc) != entry->crc32)

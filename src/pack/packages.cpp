@@ -46,10 +46,7 @@ std::string head_of(const fs::path& path, std::vector<std::string>* problems = n
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return {};
   try {
-    const auto file = open_file(path.string());
-    std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(file->size(), kMostHead)), '\0');
-    file->read_at(0, std::as_writable_bytes(std::span(text)));
-    return text;
+    return first_bytes(*open_file(path.string()), kMostHead);
   } catch (const Error& failure) {
     if (problems != nullptr) problems->emplace_back(failure.what());
     return {};

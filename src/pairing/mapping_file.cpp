@@ -29,7 +29,7 @@ constexpr std::size_t kMaxRules = 500'000;
 class Reader {
  public:
   Reader(const ByteSource& file, std::uint64_t max_size, std::uint64_t max_nodes)
-      : document_(text_of(file, max_size), file.name(), {.max_depth = 8, .max_nodes = max_nodes}) {
+      : document_(read_all(file, max_size), file.name(), {.max_depth = 8, .max_nodes = max_nodes}) {
     if (document_.empty()) throw FormatError(display(file.name()), "the file is empty");
   }
 
@@ -77,11 +77,6 @@ class Reader {
   }
 
  private:
-  static std::string text_of(const ByteSource& file, std::uint64_t max_size) {
-    const std::vector<std::byte> bytes = read_all(file, max_size);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
-
   YamlDocument document_;
 };
 

@@ -13,9 +13,7 @@ namespace msprobe::pairing {
 
 Request::Request(const std::string& path) : path_(path) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMostBytes);
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  json_ = nlohmann::json::parse(text, text + bytes.size(), nullptr, false);
+  json_ = nlohmann::json::parse(read_all(*open_file(path), kMostBytes), nullptr, false);
   if (!json_.is_object()) throw FormatError(display(path), "not a JSON object");
 }
 

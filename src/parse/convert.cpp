@@ -41,13 +41,6 @@ constexpr std::uint64_t kMaxRecord = std::uint64_t{1} << 20;  // of an overflow 
 
 enum class InputKind { raw, atb, adump, tensors };
 
-bool starts_like_zip(const ByteSource& file) {
-  std::array<char, 4> start{};
-  if (file.size() < start.size()) return false;
-  file.read_at(0, std::as_writable_bytes(std::span(start)));
-  return std::string_view(start.data(), start.size()) == "PK\x03\x04";
-}
-
 /// Could the first eight bytes be the length of an adump header?
 bool could_be_adump(const ByteSource& file) {
   std::array<std::byte, 8> start{};
@@ -60,7 +53,7 @@ InputKind kind_of(const std::string& name, const std::shared_ptr<const ByteSourc
   const bool is_bin = ends_with_any_case(name, ".bin");
   if (raw && (is_bin || !has_known_ending(name))) return InputKind::raw;
   // Checkpoints of the Hugging Face hub are called .bin too.
-  if (is_bin) return starts_like_zip(*file) ? InputKind::tensors : InputKind::atb;
+  if (is_bin) return first_bytes(*file, 4) == "PK\x03\x04" ? InputKind::tensors : InputKind::atb;
   if (has_known_ending(name)) return InputKind::tensors;
   // Kernel dumps have names without an ending, and may begin with any byte. No field of their header begins
   // with the brace of a safetensors file.
@@ -309,9 +302,8 @@ class Converter::Job {
   }
 
   void write_record(const AdumpItem& item, const std::string& name, TensorResult& result) {
-    const std::vector<std::byte> bytes = read_all(*slice_source(file_, item.offset, item.size), kMaxRecord);
-    const std::string text = formats::op_debug_json(
-        std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), path_);
+    const std::string record = read_all(*slice_source(file_, item.offset, item.size), kMaxRecord);
+    const std::string text = formats::op_debug_json(record, path_);
     OutputFile file = create(name, result);
     file.write(text);
     result.shape = {static_cast<std::int64_t>(item.size)};

@@ -111,7 +111,7 @@ void append_stack(const Entry& entry, Entry::Index name, Entry::Index list, std:
 /// The list on a line; none if it is something else, or has no name.
 bool read_line(const std::string& line, const std::string& path, Entry& entry) {
   try {
-    dump::read_json(line, entry, path);
+    entry = dump::read_json(line, path);
   } catch (const FormatError&) {
     return false;
   }

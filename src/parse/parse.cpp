@@ -51,8 +51,7 @@ void write_mapping(const std::string& folder, const std::vector<RenamedResult>& 
   std::string text;
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) {
-    const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxMapping);
-    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    text = read_all(*open_file(path), kMaxMapping);
     if (!text.empty() && text.back() != '\n') text += '\n';
   }
   std::set<std::string> lines;

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -175,15 +176,23 @@ std::shared_ptr<const ByteSource> slice_source(std::shared_ptr<const ByteSource>
   return std::make_shared<SliceSource>(std::move(parent), begin, size);
 }
 
-std::vector<std::byte> read_all(const ByteSource& source, std::uint64_t limit) {
+std::string read_text(const ByteSource& source, std::uint64_t offset, std::uint64_t size) {
+  std::string text(static_cast<std::size_t>(size), '\0');
+  source.read_at(offset, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+std::string first_bytes(const ByteSource& source, std::uint64_t size) {
+  return read_text(source, 0, std::min(size, source.size()));
+}
+
+std::string read_all(const ByteSource& source, std::uint64_t limit) {
   if (source.size() > limit) {
     throw FormatError(display(source.name()), "too large: " + std::to_string(source.size()) +
                                                   " bytes, at most " + std::to_string(limit) +
                                                   " are accepted here");
   }
-  std::vector<std::byte> bytes(static_cast<std::size_t>(source.size()));
-  source.read_at(0, bytes);
-  return bytes;
+  return read_text(source, 0, source.size());
 }
 
 }  // namespace msprobe

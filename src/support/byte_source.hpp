@@ -44,7 +44,11 @@ std::shared_ptr<const ByteSource> memory_source(std::string_view bytes, std::str
 std::shared_ptr<const ByteSource> slice_source(std::shared_ptr<const ByteSource> parent, std::uint64_t begin,
                                                std::uint64_t size);
 
-/// The whole source in memory; FormatError naming the file if it is larger than `limit` bytes.
-std::vector<std::byte> read_all(const ByteSource& source, std::uint64_t limit);
+/// These bytes as text.
+std::string read_text(const ByteSource& source, std::uint64_t offset, std::uint64_t size);
+/// The first bytes, at most `size`.
+std::string first_bytes(const ByteSource& source, std::uint64_t size);
+/// The whole source; FormatError naming the file if it is larger than `limit` bytes.
+std::string read_all(const ByteSource& source, std::uint64_t limit);
 
 }  // namespace msprobe

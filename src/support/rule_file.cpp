@@ -27,8 +27,7 @@ RuleFile::RuleFile(const std::string& name, std::string_view text)
     : document_(without_anchors(name, text), name, {.max_depth = kMaxDepth}) {}
 
 RuleFile RuleFile::open(const std::string& path) {
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxRuleFile);
-  return {path, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  return {path, read_all(*open_file(path), kMaxRuleFile)};
 }
 
 const RuleFile::Node& RuleFile::root() const {

@@ -32,8 +32,7 @@ SharedFile small_file() {
 }
 
 void check_request(const CallRequest& request, const SharedFile& payload) {
-  dump::Entry line;
-  dump::read_json(request.json, line, "a request", 64);
+  dump::read_json(request.json, "a request", 64);
   if (request.json.find('\n') != std::string::npos) throw std::logic_error("a request of several lines");
   for (const RequestTensor& tensor : request.tensors) {
     if (tensor.offset > payload.size() || tensor.size > payload.size() - tensor.offset)

@@ -266,8 +266,7 @@ Json parse_configuration(std::string_view text, const std::string& name) {
 }
 
 std::string read_configuration(const std::string& path) {
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxConfiguration);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return read_all(*open_file(path), kMaxConfiguration);
 }
 
 Settings read_settings(const Json& configuration) {

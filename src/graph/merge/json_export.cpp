@@ -99,8 +99,7 @@ std::size_t export_json(const MergedSource& source, const std::string& folder,
   }
   ObjectFile stack_file(folder + "/stack.json", files);
   for (std::size_t i = 0; i < stacks.size(); ++i) {
-    dump::Entry lines;
-    dump::read_json(tree.stack(stacks[i].first), lines, folder);
+    const dump::Entry lines = dump::read_json(tree.stack(stacks[i].first), folder);
     stack_file.json.key(std::to_string(i));
     stack_file.json.open_list();
     stack_file.json.element();

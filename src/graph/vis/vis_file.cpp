@@ -86,8 +86,7 @@ class NodeMaker {
 
  private:
   void put_stack(JsonWriter& json, std::string_view node, std::string_view stack) const {
-    dump::Entry lines;
-    dump::read_json(stack, lines, std::string(node));
+    const dump::Entry lines = dump::read_json(stack, std::string(node));
     const dump::Entry::Index kept = whole_stacks_ ? dump::Entry::kNone : line_that_counts(node, lines);
     if (kept == dump::Entry::kNone) {
       dump::append_json(json, lines, 0);

@@ -15,9 +15,6 @@ using series::Json;
 constexpr std::uint64_t kMostConfiguration = std::uint64_t{10} << 20;
 
 Json parse_configuration(const std::string& path) {
-  const auto file = open_file(path);
-  const std::vector<std::byte> bytes = read_all(*file, kMostConfiguration);
-  const auto* begin = reinterpret_cast<const char*>(bytes.data());
   int depth = 0;
   constexpr int kMostDepth = 64;
   bool deep = false;
@@ -27,7 +24,7 @@ Json parse_configuration(const std::string& path) {
     if (event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end) --depth;
     return !deep;
   };
-  Json json = Json::parse(begin, begin + bytes.size(), shallow, false);
+  Json json = Json::parse(read_all(*open_file(path), kMostConfiguration), shallow, false);
   if (deep || json.is_discarded() || !json.is_object())
     throw FormatError(display(path), "is not a configuration of a monitor: not a JSON object");
   return json;

@@ -11,10 +11,7 @@ namespace msprobe::monitor {
 NameMapping read_name_mapping(const std::string& path) {
   using dump::NodeKind;
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
-  const auto file = open_file(path);
-  const std::vector<std::byte> bytes = read_all(*file, kMostBytes);
-  dump::Entry entry;
-  dump::read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, entry, file->name());
+  const dump::Entry entry = dump::read_json(read_all(*open_file(path), kMostBytes), path);
   if (!entry.is(0, NodeKind::object))
     throw FormatError(display(path), "is not an object of names and their replacements");
   NameMapping mapping;

@@ -86,9 +86,7 @@ class ConfigReader {
 }  // namespace
 
 CheckConfig read_check_config(const std::string& path, std::string_view section) {
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxConfig);
-  Entry entry;
-  dump::read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, entry, path);
+  const Entry entry = dump::read_json(read_all(*open_file(path), kMaxConfig), path);
   if (!entry.is(0, NodeKind::object)) throw FormatError(path, "it is not a JSON object");
   Node found = entry.find(0, section);
   for (const std::string_view other : kSections) {

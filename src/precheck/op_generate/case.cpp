@@ -62,15 +62,12 @@ struct CaseSource {
 
 /// Entries alone, as releases 8.x extract them, become a dump.
 std::shared_ptr<const ByteSource> extracted_dump(const std::string& path) {
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxExtract);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  Entry entry;
-  dump::read_json(text, entry, path);
+  const std::string text = read_all(*open_file(path), kMaxExtract);
+  const Entry entry = dump::read_json(text, path);
   if (!entry.is(0, dump::NodeKind::object)) throw FormatError(path, "it is not a JSON object");
   const Entry::Index data = entry.find(0, "data");
   const bool whole = entry.is(data, dump::NodeKind::object);
-  return memory_source(
-      whole ? std::string(text) : "{\"framework\": \"pytorch\", \"data\": " + std::string(text) + "}", path);
+  return memory_source(whole ? text : "{\"framework\": \"pytorch\", \"data\": " + text + "}", path);
 }
 
 CaseSource open_case_source(const CaseRequest& request) {

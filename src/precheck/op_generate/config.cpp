@@ -63,9 +63,7 @@ class CaseConfig {
 }  // namespace
 
 CaseRequest read_case_config(const std::string& path) {
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxCaseConfig);
-  Entry entry;
-  dump::read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, entry, path);
+  const Entry entry = dump::read_json(read_all(*open_file(path), kMaxCaseConfig), path);
   if (!entry.is(0, NodeKind::object)) throw FormatError(path, "it is not a JSON object");
   const CaseConfig config(path, entry);
   CaseRequest request;

@@ -28,7 +28,7 @@ constexpr std::size_t kMaxAxes = 64;
 Entry parse(std::string_view line) {
   Entry entry;
   try {
-    dump::read_json(line, entry, "an answer", kMaxDepth);
+    entry = dump::read_json(line, "an answer", kMaxDepth);
   } catch (const FormatError&) {
     refuse("it is not JSON");
   }

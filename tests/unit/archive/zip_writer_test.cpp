@@ -17,8 +17,7 @@ namespace msprobe::archive::zip_writer_test {
 namespace {
 
 std::string text_of(const ByteSource& source) {
-  const std::vector<std::byte> bytes = read_all(source, 1 << 20);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return read_all(source, 1 << 20);
 }
 
 std::uint32_t crc_of(const std::string& text) {

@@ -45,9 +45,7 @@ std::vector<std::string> rows_of(const report::Table& table) {
 
 std::vector<std::string> parameters(const std::string& bench, const std::string& cmp) {
   const auto value = [](const std::string& json) {
-    dump::Entry entry;
-    dump::read_json(json, entry, "t");
-    return pack::from_entry(entry, 0, "t");
+    return pack::from_entry(dump::read_json(json, "t"), 0, "t");
   };
   RowTable rows(hyper_parameter_columns());
   compare_hyper_parameters("f", value(bench), value(cmp), default_tables(), rows);

@@ -10,9 +10,7 @@ namespace msprobe::dump {
 
 /// The tree of one JSON value.
 inline Entry entry_of(const std::string& text) {
-  Entry entry;
-  read_json(text, entry, "memory");
-  return entry;
+  return read_json(text, "memory");
 }
 
 }  // namespace msprobe::dump

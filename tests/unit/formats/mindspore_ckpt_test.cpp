@@ -15,9 +15,8 @@ namespace {
 
 std::string fixture(const std::string& name) {
   const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  const auto bytes =
-      read_all(*open_file(std::string(root == nullptr ? "." : root) + "/tests/data/ckpt/" + name), 1 << 20);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return read_all(*open_file(std::string(root == nullptr ? "." : root) + "/tests/data/ckpt/" + name),
+                  1 << 20);
 }
 
 std::string field(int number, const std::string& bytes) {

@@ -32,8 +32,7 @@ std::string complaint(const std::string& bytes) {
 std::string read_fixture(const std::string& name) {
   const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
   const auto source = open_file(std::string(root == nullptr ? "." : root) + "/tests/data/formats/" + name);
-  const auto bytes = read_all(*source, 1 << 20);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return read_all(*source, 1 << 20);
 }
 
 }  // namespace

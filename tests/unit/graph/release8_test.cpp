@@ -31,8 +31,7 @@ constexpr const char* kAll = "all lines";
 std::string line_of(std::string_view node, const Lines& lines) {
   JsonWriter json;
   json.value(lines);
-  dump::Entry stack;
-  dump::read_json(json.take(), stack, "stack");
+  const dump::Entry stack = dump::read_json(json.take(), "stack");
   const dump::Entry::Index line = line_that_counts(node, stack);
   return line == dump::Entry::kNone ? kAll : std::string(stack.text(line));
 }

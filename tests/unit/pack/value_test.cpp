@@ -12,9 +12,7 @@ namespace msprobe::pack::value_test {
 namespace {
 
 Value parsed(const std::string& json) {
-  dump::Entry entry;
-  dump::read_json(json, entry, "test.json");
-  return from_entry(entry, 0, "test.json");
+  return from_entry(dump::read_json(json, "test.json"), 0, "test.json");
 }
 
 std::string refused(const std::string& json) {

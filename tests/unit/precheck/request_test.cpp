@@ -48,9 +48,7 @@ dump::Entry entry_of(const json& entry) {
     for (std::size_t at = text.find(quoted); at != std::string::npos; at = text.find(quoted, at))
       text.replace(at, quoted.size(), word);
   }
-  dump::Entry result;
-  dump::read_json(text, result, "entry");
-  return result;
+  return dump::read_json(text, "entry");
 }
 
 PlannedCall call_of(const std::string& api, const std::string& type = "Torch") {
@@ -163,10 +161,9 @@ std::string tensor_entry(const std::string& dtype, const std::string& shape, con
 }
 
 std::vector<float> made_floats(const std::string& name, const std::string& min, const std::string& max) {
-  dump::Entry entry;
-  dump::read_json(
+  const dump::Entry entry = dump::read_json(
       R"({"input_args": [)" + tensor_entry("float32", "[1000]", min, max) + R"(], "input_kwargs": {}})",
-      entry, "entry");
+      "entry");
   PlannedCall call = call_of("exp");
   call.name = name;
   RequestBuilder builder("", {});
@@ -196,8 +193,8 @@ TEST_CASE("random data depends on the call and on nothing before it") {
 
 TEST_CASE("the reference is raised as far as the types of the inputs ask for") {
   const auto raised = [](const std::string& arguments, bool python) {
-    dump::Entry entry;
-    dump::read_json(R"({"input_args": [)" + arguments + R"(], "input_kwargs": {}})", entry, "entry");
+    const dump::Entry entry =
+        dump::read_json(R"({"input_args": [)" + arguments + R"(], "input_kwargs": {}})", "entry");
     RequestTraits traits;
     traits.python = python;
     RequestBuilder builder("", traits);
@@ -215,9 +212,8 @@ TEST_CASE("the reference is raised as far as the types of the inputs ask for") {
 TEST_CASE("what cannot be made again is told, with its place") {
   const auto reason = [](const std::string& api, const std::string& arguments,
                          const std::string& keywords = "{}") {
-    dump::Entry entry;
-    dump::read_json(R"({"input_args": )" + arguments + R"(, "input_kwargs": )" + keywords + "}", entry,
-                    "entry");
+    const dump::Entry entry =
+        dump::read_json(R"({"input_args": )" + arguments + R"(, "input_kwargs": )" + keywords + "}", "entry");
     RequestBuilder builder("", {});
     SharedFile file;
     try {
