@@ -12,7 +12,6 @@
 
 #include "collector/config_reader.hpp"
 #include "formats/tensor_writer.hpp"
-#include "series/number_text.hpp"
 #include "support/crc32.hpp"
 #include "support/error.hpp"
 #include "support/file_name.hpp"
@@ -152,7 +151,7 @@ void GradientProbe::add(const GradientProbeConfig& config, const std::string& fo
     text_ = header_of(config);
   }
   std::string row;
-  series::append_csv_field(row, parameter);
+  append_csv_field(row, parameter);
   if (config.level == GradientLevel::l0) row += fmt::format(",{:08x}", checksum_of(gradient));
   if (config.level == GradientLevel::l2) {
     const Shares shares = shares_of(gradient, config.bounds);
@@ -166,7 +165,7 @@ void GradientProbe::add(const GradientProbeConfig& config, const std::string& fo
   const Measured measured = gradient.count == 0 ? Measured() : measure(gradient);
   row += fmt::format(",{},{},{},", python_repr(measured.max), python_repr(measured.min),
                      python_repr(measured.norm));
-  series::append_csv_field(row, shape_text(gradient));
+  append_csv_field(row, shape_text(gradient));
   row += kLineEnd;
   if (config.level != GradientLevel::l0) {
     const std::string signs = fmt::format("{}/step{}", folder, step);

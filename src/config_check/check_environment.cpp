@@ -57,10 +57,7 @@ class Side {
 std::map<std::string, std::string> read_packages(const pack::Pack& pack) {
   std::map<std::string, std::string> packages;
   const std::string text = pack.read(pack.members(pack::Section::pip).front());
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
+  for (std::string_view line : split(text, "\n")) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::size_t equals = line.find('=');
     const std::string name = pack::normalized_name(line.substr(0, equals));

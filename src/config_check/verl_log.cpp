@@ -247,15 +247,11 @@ bool equal_verl(const Value& a, const Value& b) {
 }
 
 bool is_runtime_path(std::string_view path) {
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find('/', begin), path.size());
-    const std::string_view part = path.substr(begin, end - begin);
-    const bool folder = end != path.size();
-    if (part.starts_with("ray_") || (folder && (part == "profiler" || part.ends_with("_profiler"))))
-      return true;
-    begin = end + 1;
-  }
-  return false;
+  const std::vector<std::string_view> parts = split(path, "/");
+  return std::any_of(parts.begin(), parts.end(), [&](const std::string_view& part) {
+    const bool folder = &part != &parts.back();
+    return part.starts_with("ray_") || (folder && (part == "profiler" || part.ends_with("_profiler")));
+  });
 }
 
 }  // namespace msprobe::config_check

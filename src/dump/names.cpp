@@ -14,16 +14,6 @@ std::pair<std::string_view, std::string_view> split_last(std::string_view name) 
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
-std::vector<std::string_view> split(std::string_view name, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t at = name.find(separator);
-    parts.push_back(name.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    name.remove_prefix(at + 1);
-  }
-}
-
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }

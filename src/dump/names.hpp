@@ -32,9 +32,6 @@ std::optional<EntryName> parse_entry_name(std::string_view name);
 /// Splits off the last dot-part: {"a.b", "c"} of "a.b.c"; {"", "a"} of "a".
 std::pair<std::string_view, std::string_view> split_last(std::string_view name);
 
-/// All parts, empty ones too; one at least.
-std::vector<std::string_view> split(std::string_view name, char separator = '.');
-
 /// Is it one digit or more, and nothing else?
 bool is_digits(std::string_view text);
 

@@ -128,12 +128,8 @@ std::string npy_header(DType dtype, const std::vector<std::int64_t>& shape) {
   constexpr std::size_t kAlignment = 64;
   constexpr std::size_t kGrowth = 21;  // NumPy leaves room for the first axis to grow to any 64-bit number
   std::string text =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (", tensor::info(dtype).numpy);
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (i > 0) text += ", ";
-    text += std::to_string(shape[i]);
-  }
-  text += shape.size() == 1 ? ",), }" : "), }";
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", tensor::info(dtype).numpy,
+                  fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   if (!shape.empty()) text.append(kGrowth - std::to_string(shape[0]).size(), ' ');
   text.append(kAlignment - (kStart + text.size() + 1) % kAlignment, ' ');
   text += '\n';

@@ -7,6 +7,7 @@
 
 #include "dump/names.hpp"
 #include "model_tree/build_tree.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::model_tree {
 namespace {
@@ -50,7 +51,7 @@ bool shows_recompute(const dump::StackTable::Frames& lines) {
 
 /// Deep enough in the model to be a layer that has a parent.
 bool is_nested(std::string_view name) {
-  const auto parts = dump::split(name);
+  const auto parts = split(name, ".");
   if (parts.size() == 7) return !dump::is_digits(parts[1]) || !dump::is_digits(parts[3]);
   if (parts.size() == 6) return !dump::is_digits(parts[1]);
   return parts.size() > 7;

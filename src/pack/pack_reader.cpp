@@ -19,16 +19,6 @@ namespace {
 constexpr std::size_t kMostLevels = 10;  // of folders in weights
 constexpr std::string_view kNames[] = {"env", "pip", "dataset", "weights", "hyperparameters", "random"};
 
-std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 /// Why a program that unpacks the archive could write outside its folder; empty: it could not.
 std::string_view why_it_escapes(const archive::ZipEntry& entry) {
   const std::string_view name = entry.name;

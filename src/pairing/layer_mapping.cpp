@@ -45,7 +45,7 @@ bool contains(std::string_view text, std::string_view part) {
 
 /// Part of a stack line between commas: 0 is the file, 2 the function.
 std::string_view stack_part(std::string_view line, std::size_t number) {
-  const Parts parts = dump::split(line, ',');
+  const Parts parts = split(line, ",");
   return number < parts.size() ? parts[number] : std::string_view();
 }
 
@@ -111,7 +111,7 @@ class Places {
 
   ModelPlace locate(std::string_view entry) const {
     ModelPlace place;
-    const Parts parts = dump::split(entry);
+    const Parts parts = split(entry, ".");
     const std::size_t count = parts.size();
     if (count < 4 || count > kMostParts) return place;
     place.valid = true;
@@ -134,7 +134,7 @@ class Places {
     }
     place.state = parts[count - 1];
     place.type = parts[count - 3];
-    const Parts parent = dump::split(model_.construct->parent(entry));
+    const Parts parent = split(model_.construct->parent(entry), ".");
     place.scope =
         parent.size() >= 4 && parent.size() <= kMostParts ? join(parent, 0, parent.size() - 3) : "TopLayer";
     const dump::StackTable& stacks = model_.stacks_of_side ? *side_.stacks : model_.stacks;
@@ -153,7 +153,7 @@ class Places {
   /// Backward calls have no stack of their own: they stand where the forward call does.
   void follow_forward(std::uint32_t api, const std::unordered_map<std::string_view, std::uint32_t>& by_name) {
     if (!places_[api].valid) return;
-    Parts parts = dump::split(name(api));
+    Parts parts = split(name(api), ".");
     bool backward = false;
     for (std::size_t i = parts.size() - 2; i < parts.size(); ++i) {
       if (parts[i] != "backward") continue;
@@ -261,7 +261,7 @@ class PlaceTree {
   }
 
   void insert(const ModelPlace& place, std::uint32_t api) {
-    const Parts parts = dump::split(place.scope);
+    const Parts parts = split(place.scope, ".");
     std::uint32_t node = 0;
     for (std::size_t i = 1; i < parts.size(); ++i) {
       const auto [found, is_new] =
@@ -298,12 +298,12 @@ std::pair<std::size_t, const std::string*> find_rule(const LayerMapping& mapping
 /// The golden entry at the place that the mapping makes of a target entry's.
 std::uint32_t find_partner(const PlaceTree& target, const PlaceTree& golden, const LayerMapping& mapping,
                            const ModelPlace& place, std::uint32_t api) {
-  const Parts parts = dump::split(place.scope);
+  const Parts parts = split(place.scope, ".");
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   for (std::size_t i = 1; i < parts.size() && to != kNone;) {
     const auto [length, instead] = find_rule(mapping, target.type(from), parts, i);
-    for (const std::string_view part : instead == nullptr ? Parts{parts[i]} : dump::split(*instead)) {
+    for (const std::string_view part : instead == nullptr ? Parts{parts[i]} : split(*instead, ".")) {
       if (to != kNone) to = golden.child(to, part);
     }
     for (const std::size_t end = i + length; i < end; ++i) from = target.child(from, parts[i]);

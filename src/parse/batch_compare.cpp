@@ -125,15 +125,10 @@ bool same_bytes(const StoredTensor& mine, const StoredTensor& golden) {
 
 /// A field of the csv. Names come from elsewhere: they must neither break the line nor be a formula.
 std::string field(const std::string& text) {
-  std::string out = valid_utf8(text);
-  if (report::looks_like_formula(out)) out.insert(0, 1, '\'');
-  if (out.find_first_of(",\"\r\n") == std::string::npos) return out;
-  std::string quoted = "\"";
-  for (const char c : out) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
+  const std::string shown = valid_utf8(text);
+  std::string out;
+  append_csv_field(out, (report::looks_like_formula(shown) ? "'" : "") + shown);
+  return out;
 }
 
 class BatchComparison {

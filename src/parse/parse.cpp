@@ -55,11 +55,7 @@ void write_mapping(const std::string& folder, const std::vector<RenamedResult>& 
     if (!text.empty() && text.back() != '\n') text += '\n';
   }
   std::set<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    lines.insert(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  for (const std::string_view line : split(text, "\n")) lines.emplace(line);
   for (const RenamedResult& each : renamed) {
     const std::string line = each.now + "," + display(each.wanted);
     if (lines.insert(line).second) text += line + "\n";

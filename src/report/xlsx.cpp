@@ -17,6 +17,7 @@
 #include "report/writer_parts.hpp"
 #include "report/xml_text.hpp"
 #include "support/error.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::report {
 namespace {
@@ -144,11 +145,8 @@ struct CellLines {
   static std::size_t lines_of(std::string_view text) {
     if (text.find('\n') == std::string_view::npos) return 1;
     std::size_t lines = 0;
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find('\n', begin), text.size());
-      lines += std::max<std::size_t>((end - begin + kWidest - 1) / kWidest, 1);
-      begin = end + 1;
-    }
+    for (const std::string_view line : split(text, "\n"))
+      lines += std::max<std::size_t>((line.size() + kWidest - 1) / kWidest, 1);
     return lines;
   }
 };

@@ -110,13 +110,8 @@ class SliceSource final : public ByteSource {
 
 bool leaves_directory(const std::string& relative) {
   if (relative.empty() || relative.front() == '/') return true;
-  std::size_t begin = 0;
-  while (begin <= relative.size()) {
-    const std::size_t end = std::min(relative.find('/', begin), relative.size());
-    if (std::string_view(relative).substr(begin, end - begin) == "..") return true;
-    begin = end + 1;
-  }
-  return false;
+  const std::vector<std::string_view> parts = split(relative, "/");
+  return std::find(parts.begin(), parts.end(), "..") != parts.end();
 }
 
 // O_NONBLOCK: opening a pipe must not wait for a writer; it has no effect on regular files.

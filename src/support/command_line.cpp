@@ -19,16 +19,6 @@ namespace {
 constexpr std::size_t kHelpWidth = 100;
 constexpr std::size_t kHelpColumn = 32;  // where the explanations begin
 
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 CommandInfo describe_app(const CLI::App& app, const OptionList& options) {
   CommandInfo info;
   info.summary = app.get_description();
@@ -60,7 +50,7 @@ void append_entry(std::string& out, const std::string& left, const std::string& 
   }
   line.resize(kHelpColumn, ' ');
   bool empty = true;
-  for (const std::string& word : split(text, ' ')) {
+  for (const std::string_view word : split(text, " ")) {
     if (!empty && line.size() + 1 + word.size() > kHelpWidth) {
       out += line + "\n";
       line.assign(kHelpColumn, ' ');

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace msprobe {
 
@@ -32,6 +33,12 @@ std::optional<double> parse_number(std::string_view text);
 
 /// The text without the blanks (U+0020) at its ends.
 std::string_view trimmed(std::string_view text);
+
+/// The parts between characters of `separators`, empty ones too; one at least.
+std::vector<std::string_view> split(std::string_view text, std::string_view separators);
+
+/// A csv field: in quotes if it holds a comma, a quote or the end of a line.
+void append_csv_field(std::string& out, std::string_view text);
 
 /// CRC-32 (PKZIP polynomial) of the bytes, as eight lower-case hex digits.
 std::string crc32_hex(std::string_view bytes);

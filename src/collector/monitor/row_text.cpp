@@ -3,18 +3,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "series/event_file.hpp"
-#include "series/number_text.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::collector::monitor {
 
-using series::append_csv_field;
 using series::Statistic;
 
 namespace {
@@ -23,6 +22,17 @@ using Rows = std::vector<const Row*>;
 
 /// How the numbers of a column are spelt: those that are written together have one type, as in a data frame.
 enum class ColumnType : std::uint8_t { whole, real, mixed };
+
+/// Rounded to so many decimals as NumPy does it: times 10^digits, to the nearest even whole number, and back.
+/// What would overflow on the way has no decimals.
+double round_decimals(double value, int digits) {
+  // Exact up to 10^22.
+  static constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
+                                       1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20};
+  const double power = kPowers[digits];
+  const double scaled = value * power;
+  return std::isfinite(scaled) ? std::nearbyint(scaled) / power : value;
+}
 
 void append_whole(std::string& out, std::int64_t value) {
   char digits[24];
@@ -56,7 +66,7 @@ void append_cell(std::string& out, const Cell& cell, ColumnType type, int digits
       }
       [[fallthrough]];
     case Cell::Kind::real:
-      append_python_repr(out, series::round_decimals(cell.real, digits));
+      append_python_repr(out, round_decimals(cell.real, digits));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "measuring/sum_precision.hpp"
 #include "support/ascii.hpp"
 #include "support/interrupt.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -284,7 +285,7 @@ class Finder {
     text.remove_prefix(1);
     text.remove_suffix(1);
     std::vector<std::int64_t> ranks;
-    for (const std::string_view part : dump::split(text, ',')) {
+    for (const std::string_view part : split(text, ",")) {
       if (const auto rank = to_integer(part)) ranks.push_back(*rank);
     }
     std::sort(ranks.begin(), ranks.end());

@@ -39,8 +39,8 @@ constexpr const char* kStatisticTitles[] = {"Max", "Min", "Mean", "Norm"};
 
 /// `0_3` and `Model/Linear` make `0_Model/3_Linear/`.
 std::optional<std::string> scope_of(std::string_view names, std::string_view ids) {
-  const auto name_parts = dump::split(names, '/');
-  const auto id_parts = dump::split(ids, '_');
+  const auto name_parts = split(names, "/");
+  const auto id_parts = split(ids, "_");
   if (name_parts.size() != id_parts.size()) return std::nullopt;
   std::string scope;
   for (std::size_t i = 0; i < name_parts.size(); ++i) {

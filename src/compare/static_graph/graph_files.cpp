@@ -86,7 +86,7 @@ void add_tensors(const std::string& folder, const std::vector<std::string>& name
 }  // namespace
 
 bool read_graph_name(std::string_view name, GraphItem& item) {
-  const std::vector<std::string_view> parts = dump::split(name, '.');
+  const std::vector<std::string_view> parts = split(name, ".");
   if (std::ranges::find(parts, "") != parts.end()) return false;
   constexpr std::size_t kTimeAt = 4;
   if (parts.size() < kTimeAt + 5 || parts.size() > kMostNameParts || parts.back() != "npy") return false;

@@ -9,6 +9,7 @@
 #include "dump/names.hpp"
 #include "dump/nonfinite.hpp"
 #include "support/ascii.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::graph {
 namespace {
@@ -95,7 +96,7 @@ class LevelFinder {
   }
 
   static const Undefined* undefined_of(std::string_view node) {
-    const auto parts = dump::split(node);
+    const auto parts = split(node, ".");
     if (parts.size() < 2) return nullptr;
     const std::string operation = lower_case(node.substr(0, parts[0].size() + 1 + parts[1].size()));
     const auto found = std::find_if(kUndefined.begin(), kUndefined.end(),

@@ -38,7 +38,7 @@ std::vector<Dimension> dimensions_of(const ParallelPlan& plan, const std::string
       {"dp", static_cast<std::size_t>(plan.rank_size / product)},
       {"pp", static_cast<std::size_t>(plan.pp)}};
   std::vector<Dimension> dimensions;
-  for (const std::string_view name : dump::split(plan.order, '-')) {
+  for (const std::string_view name : split(plan.order, "-")) {
     const auto found = sizes.find(name);
     if (found == sizes.end()) {
       throw UsageError(fmt::format("{}--order: {} must be one of tp, cp, ep, dp and pp, and only once", side,

@@ -23,6 +23,7 @@
 #include "pairing/alignment.hpp"
 #include "pairing/layer_mapping.hpp"
 #include "pairing/match.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::graph {
 namespace {
@@ -66,7 +67,7 @@ std::vector<std::string_view> path_to(const ModelTree& tree, NodeIndex node) {
 bool has_undefined_result(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kNames = {
       "empty", "empty_like", "empty_with_format", "new_empty_strided", "new_empty", "empty_strided"};
-  const auto parts = dump::split(name);
+  const auto parts = split(name, ".");
   return parts.size() > 1 && std::find(kNames.begin(), kNames.end(), parts[1]) != kNames.end();
 }
 
@@ -298,7 +299,7 @@ std::vector<std::uint32_t> GraphPair::layer_partners(const dump::ConstructBeside
   constexpr std::size_t kPartsOfPlace = 4;
   for (std::uint32_t api = 0; api < partners.size(); ++api) {
     const std::string_view name = result_.target.text(result_.target.apis[api].name);
-    if (partners[api] != kUnmatched || dump::split(name).size() >= kPartsOfPlace) continue;
+    if (partners[api] != kUnmatched || split(name, ".").size() >= kPartsOfPlace) continue;
     const NodeIndex node = golden_tree_.find(name);
     if (node != kNoNode) partners[api] = golden_entries_[node];
   }

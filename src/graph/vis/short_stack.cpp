@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dump/names.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::graph {
 
@@ -43,7 +44,7 @@ bool calls_wrapper(std::string_view line) {
 /// `fc1` of `Module.layers.0.fc1.Linear.forward.0`.
 std::optional<std::string_view> own_name(std::string_view module) {
   constexpr std::size_t kFromEnd = 4;
-  const std::vector<std::string_view> parts = dump::split(module);
+  const std::vector<std::string_view> parts = split(module, ".");
   if (parts.size() < kFromEnd) return std::nullopt;
   return parts[parts.size() - kFromEnd];
 }

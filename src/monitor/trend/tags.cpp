@@ -4,6 +4,7 @@
 #include <string>
 
 #include "dump/names.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::monitor {
 namespace {
@@ -28,7 +29,7 @@ bool is_layer(const Fields& fields, std::size_t at, std::size_t end) {
 
 std::vector<TrendTag> series_tags(std::string_view target) {
   std::vector<TrendTag> tags;
-  const Fields fields = dump::split(target);
+  const Fields fields = split(target, ".");
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].empty() || dump::is_digits(fields[i])) continue;
     tags.push_back({std::string(fields[i]), "module"});
@@ -39,7 +40,7 @@ std::vector<TrendTag> series_tags(std::string_view target) {
 
 std::vector<TrendTag> dump_tags(std::string_view target) {
   std::vector<TrendTag> tags;
-  const Fields fields = dump::split(target);
+  const Fields fields = split(target, ".");
   if (fields.size() < 3) return {{std::string(target), "function"}};
   const std::size_t end = fields.size() - 2;
   tags.push_back({joined(fields, end, fields.size()), "index"});

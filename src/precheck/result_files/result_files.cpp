@@ -48,18 +48,7 @@ void append_field(std::string& out, std::string_view field) {
   // digit.
   const bool formula =
       !field.empty() && std::string_view("=+@").find(field.front()) != std::string_view::npos;
-  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
-    if (formula) out += '\'';
-    out += field;
-    return;
-  }
-  out += '"';
-  if (formula) out += '\'';
-  for (const char c : field) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  out += '"';
+  append_csv_field(out, (formula ? "'" : "") + std::string(field));
 }
 
 void append_row(std::string& out, const std::vector<std::string>& fields) {
