@@ -14,6 +14,7 @@
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
 #include "tensor/convert.hpp"
+#include "tensor/float_form.hpp"
 
 namespace msprobe::formats {
 namespace {
@@ -30,30 +31,13 @@ struct Precision {
   int least_exponent = 0;  // of a normal number
 };
 
-/// Nothing for double and for what is no floating-point type.
+/// Nothing for double, for hifloat8, whose precision tapers, and for what is no floating-point type.
 std::optional<Precision> precision_of(DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-    case DType::complex64:
-      return Precision{23, -126};
-    case DType::float16:
-    case DType::complex32:
-      return Precision{10, -14};
-    case DType::bfloat16:
-      return Precision{7, -126};
-    case DType::float8_e4m3fn:
-      return Precision{3, -6};
-    case DType::float8_e5m2:
-      return Precision{2, -14};
-    case DType::float8_e4m3fnuz:
-      return Precision{3, -7};
-    case DType::float8_e5m2fnuz:
-      return Precision{2, -15};
-    case DType::float8_e8m0fnu:
-      return Precision{0, -127};
-    default:
-      return std::nullopt;
-  }
+  dtype = tensor::real_type(dtype);
+  if (dtype == DType::float8_e8m0fnu) return Precision{0, -127};
+  const auto form = tensor::float_form(dtype);
+  if (!form || dtype == DType::float64 || dtype == DType::hifloat8) return std::nullopt;
+  return Precision{form->fraction, form->least};
 }
 
 /// Would `candidate` be rounded to `value`? Exactly between two numbers counts as no.

@@ -17,10 +17,9 @@ namespace {
 
 constexpr std::size_t kAlignment = 8;
 
-class SafetensorsWriter final : public TensorWriter {
+class SafetensorsWriter final : public FlatWriter {
  public:
-  SafetensorsWriter(OutputFile& file, std::vector<TensorSpec> specs)
-      : TensorWriter(std::move(specs)), file_(file) {
+  SafetensorsWriter(OutputFile& file, std::vector<TensorSpec> specs) : FlatWriter(file, std::move(specs)) {
     check_names(specs_, file.path());
     // Widest types first: then every tensor is aligned without holes, which the format forbids.
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
@@ -28,7 +27,7 @@ class SafetensorsWriter final : public TensorWriter {
       const std::size_t size_b = tensor::info(specs_[b].dtype).size;
       return size_a != size_b ? size_a > size_b : specs_[a].name < specs_[b].name;
     });
-    header_ = "{";
+    std::string header = "{";
     std::uint64_t offset = 0;
     for (const std::size_t index : order_) {
       const TensorSpec& spec = specs_[index];
@@ -42,36 +41,19 @@ class SafetensorsWriter final : public TensorWriter {
         throw std::logic_error("safetensors has no type " + std::string(tensor::info(spec.dtype).name));
       std::string name;
       append_json_string(name, spec.name, JsonText::utf8);
-      header_ += fmt::format(R"({}{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                             header_.size() == 1 ? "" : ",", name, safetensors_name(spec.dtype),
-                             fmt::join(spec.shape, ","), offset, end);
+      header += fmt::format(R"({}{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                            header.size() == 1 ? "" : ",", name, safetensors_name(spec.dtype),
+                            fmt::join(spec.shape, ","), offset, end);
       offset = end;
     }
-    header_ += '}';
-    header_.append((kAlignment - header_.size() % kAlignment) % kAlignment, ' ');
-    if (header_.size() > SafetensorsFile::kMaxHeader)
+    header += '}';
+    header.append((kAlignment - header.size() % kAlignment) % kAlignment, ' ');
+    if (header.size() > SafetensorsFile::kMaxHeader)
       throw FormatError(display(file.path()), "the header is too large for a safetensors file");
     std::string length;
-    append_le<std::uint64_t>(length, header_.size());
-    file_.write(length + header_);
+    append_le<std::uint64_t>(length, header.size());
+    file_.write(length + header);
   }
-  void begin(std::size_t index, std::optional<std::uint32_t>) override {
-    left_ = payload_size(specs_.at(index), file_.path());
-  }
-  void write(std::span<const std::byte> bytes) override {
-    if (bytes.size() > left_) throw std::logic_error("a tensor grows beyond its size");
-    left_ -= bytes.size();
-    file_.write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  }
-  void end() override {
-    if (left_ != 0) throw std::logic_error("a tensor is incomplete");
-  }
-  void finish() override {}
-
- private:
-  OutputFile& file_;
-  std::string header_;
-  std::uint64_t left_ = 0;
 };
 
 }  // namespace

@@ -30,30 +30,6 @@ constexpr std::array<std::pair<std::string_view, OutputFormat>, 5> kNames = {{
     {"bin", OutputFormat::bin},
 }};
 
-class FlatWriter final : public TensorWriter {
- public:
-  FlatWriter(OutputFile& file, std::vector<TensorSpec> specs, std::string header)
-      : TensorWriter(std::move(specs)), file_(file), header_(std::move(header)) {
-    if (specs_.size() != 1) throw std::logic_error("a file of one tensor was given another number");
-    left_ = payload_size(specs_[0], file_.path());
-  }
-  void begin(std::size_t, std::optional<std::uint32_t>) override { file_.write(header_); }
-  void write(std::span<const std::byte> bytes) override {
-    if (bytes.size() > left_) throw std::logic_error("a tensor grows beyond its size");
-    left_ -= bytes.size();
-    file_.write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  }
-  void end() override {
-    if (left_ != 0) throw std::logic_error("a tensor is incomplete");
-  }
-  void finish() override {}
-
- private:
-  OutputFile& file_;
-  std::string header_;
-  std::uint64_t left_ = 0;
-};
-
 }  // namespace
 
 std::optional<OutputFormat> output_format_from_name(std::string_view name) {
@@ -108,19 +84,28 @@ std::unique_ptr<TensorWriter> make_tensor_writer(OutputFormat format, OutputFile
       return make_npz_writer(file, std::move(specs));
     case OutputFormat::safetensors:
       return make_safetensors_writer(file, std::move(specs));
-    case OutputFormat::npy: {
-      std::string header = specs.empty() ? std::string() : npy_header(specs[0].dtype, specs[0].shape);
-      return make_flat_writer(file, std::move(specs), std::move(header));
-    }
+    case OutputFormat::npy:
     case OutputFormat::bin:
       break;
   }
-  return make_flat_writer(file, std::move(specs), {});
+  if (specs.size() != 1) throw std::logic_error("a file of one tensor was given another number");
+  payload_size(specs[0], file.path());  // it must fit
+  if (format == OutputFormat::npy) file.write(npy_header(specs[0].dtype, specs[0].shape));
+  return std::make_unique<FlatWriter>(file, std::move(specs));
 }
 
-std::unique_ptr<TensorWriter> make_flat_writer(OutputFile& file, std::vector<TensorSpec> specs,
-                                               std::string header) {
-  return std::make_unique<FlatWriter>(file, std::move(specs), std::move(header));
+void FlatWriter::begin(std::size_t index, std::optional<std::uint32_t>) {
+  left_ = payload_size(specs_.at(index), file_.path());
+}
+
+void FlatWriter::write(std::span<const std::byte> bytes) {
+  if (bytes.size() > left_) throw std::logic_error("a tensor grows beyond its size");
+  left_ -= bytes.size();
+  file_.write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void FlatWriter::end() {
+  if (left_ != 0) throw std::logic_error("a tensor is incomplete");
 }
 
 std::string npy_header(DType dtype, const std::vector<std::int64_t>& shape) {

@@ -16,40 +16,6 @@
 namespace msprobe::formats {
 namespace {
 
-using tensor::DType;
-
-/// The class of the storage in module torch; empty for types that have none and name themselves instead.
-std::string_view storage_class(DType dtype) {
-  switch (dtype) {
-    case DType::float64:
-      return "DoubleStorage";
-    case DType::float32:
-      return "FloatStorage";
-    case DType::float16:
-      return "HalfStorage";
-    case DType::bfloat16:
-      return "BFloat16Storage";
-    case DType::int64:
-      return "LongStorage";
-    case DType::int32:
-      return "IntStorage";
-    case DType::int16:
-      return "ShortStorage";
-    case DType::int8:
-      return "CharStorage";
-    case DType::uint8:
-      return "ByteStorage";
-    case DType::boolean:
-      return "BoolStorage";
-    case DType::complex64:
-      return "ComplexFloatStorage";
-    case DType::complex128:
-      return "ComplexDoubleStorage";
-    default:
-      return {};
-  }
-}
-
 /// Pickles tensors, opcode by opcode as PyTorch's own pickles of protocol 2 have them.
 class TensorPickler {
  public:
@@ -73,7 +39,8 @@ class TensorPickler {
 
  private:
   void tensor(const TensorSpec& spec, std::uint64_t bytes) {
-    const std::string_view storage = storage_class(spec.dtype);
+    // In module torch; types that have none name themselves instead.
+    const std::string_view storage = tensor::storage_class_of(spec.dtype);
     const bool typed = !storage.empty();
     const tensor::DTypeInfo& type = tensor::info(spec.dtype);
     global("torch._utils", typed ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");

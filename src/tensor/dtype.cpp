@@ -109,6 +109,12 @@ std::optional<DType> dtype_from_storage_class(std::string_view name) {
   return lookup(kStorageClasses, without_torch(name));
 }
 
+std::string_view storage_class_of(DType dtype) {
+  const auto* const found = std::find_if(kStorageClasses.begin(), kStorageClasses.end(),
+                                         [&](const NamedType& each) { return each.second == dtype; });
+  return found == kStorageClasses.end() ? std::string_view() : found->first;
+}
+
 std::optional<DType> dtype_from_mindspore(std::string_view name) {
   constexpr std::string_view kPrefix = "mindspore.";
   if (!name.starts_with(kPrefix)) return lookup_column(&DTypeInfo::mindspore, name);
@@ -125,16 +131,26 @@ std::optional<DType> dtype_from_name(std::string_view name) {
   return torch ? torch : dtype_from_mindspore(name);
 }
 
-double unit_roundoff(DType dtype) {
+DType real_type(DType dtype) {
   switch (dtype) {
-    case DType::float64:
+    case DType::complex32:
+      return DType::float16;
+    case DType::complex64:
+      return DType::float32;
     case DType::complex128:
+      return DType::float64;
+    default:
+      return dtype;
+  }
+}
+
+double unit_roundoff(DType dtype) {
+  switch (real_type(dtype)) {
+    case DType::float64:
       return 0x1p-53;
     case DType::float32:
-    case DType::complex64:
       return 0x1p-24;
     case DType::float16:
-    case DType::complex32:
       return 0x1p-11;
     case DType::bfloat16:
       return 0x1p-8;

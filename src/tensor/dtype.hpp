@@ -58,11 +58,17 @@ std::optional<DType> dtype_from_torch(std::string_view name);
 /// "FloatStorage" (PyTorch storage classes, with or without "torch.") -> float32.
 std::optional<DType> dtype_from_storage_class(std::string_view name);
 
+/// float32 -> "FloatStorage"; empty for types without one.
+std::string_view storage_class_of(DType dtype);
+
 /// "Float32" -> float32 (MindSpore); also "mindspore.float32" (MindSpore under MSAdapter).
 std::optional<DType> dtype_from_mindspore(std::string_view name);
 
 /// The name that either of them has for it.
 std::optional<DType> dtype_from_name(std::string_view name);
+
+/// The type of the real numbers that an element is made of.
+DType real_type(DType dtype);
 
 /// Half the distance of neighbouring numbers around 1, of both parts of complex ones; 0 for what is exact.
 double unit_roundoff(DType dtype);

@@ -84,20 +84,6 @@ struct DeviceForm {
   int least = 0;  // exponent
 };
 
-/// The type of the real numbers that an element is made of.
-DType real_type(DType dtype) {
-  switch (dtype) {
-    case DType::complex32:
-      return DType::float16;
-    case DType::complex64:
-      return DType::float32;
-    case DType::complex128:
-      return DType::float64;
-    default:
-      return dtype;
-  }
-}
-
 /// `T` is what elements are read as.
 template <typename T>
 DeviceForm form_of(DType dtype) {
@@ -127,7 +113,7 @@ class Elements {
   Elements(const TensorOutput& tensor, std::uint64_t count, const JudgeKernels& kernels)
       : tensor_(tensor),
         kernels_(kernels),
-        dtype_(real_type(tensor.dtype)),
+        dtype_(tensor::real_type(tensor.dtype)),
         size_(tensor.bytes.size() / count) {
     constexpr DType kOwn = std::is_same_v<T, float> ? DType::float32 : DType::float64;
     const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes.data());
@@ -196,7 +182,7 @@ class FloatPass {
         kernels_(judge_kernels(isa)),
         pieces_(piece_kernels<T>(kernels_)),
         sums_(tensor::typed_kernels<T>(tensor::kernels_for(isa))),
-        form_(form_of<T>(real_type(device.dtype))),
+        form_(form_of<T>(tensor::real_type(device.dtype))),
         range_{static_cast<T>(request.small_value), static_cast<T>(form_.overflow)},
         epsilon_(device.dtype == DType::bfloat16 ? T{0x1p-8} : std::numeric_limits<T>::epsilon()),
         reference_(reference, count, kernels_),
@@ -485,7 +471,8 @@ FloatFigures float_figures(const TensorOutput& reference, const TensorOutput& de
   for (const std::uint64_t size : device.shape) count *= size;
   if (tensor::info(device.dtype).kind == tensor::Kind::complex) count *= 2;
   if (count == 0) return {};
-  if (real_type(reference.dtype) == DType::float64 || real_type(device.dtype) == DType::float64)
+  if (tensor::real_type(reference.dtype) == DType::float64 ||
+      tensor::real_type(device.dtype) == DType::float64)
     return std::make_unique<FloatPass<double>>(reference, device, count, request, isa)->run();
   return std::make_unique<FloatPass<float>>(reference, device, count, request, isa)->run();
 }

@@ -43,18 +43,13 @@ std::vector<std::string> with(std::vector<std::string> columns, const std::vecto
   return columns;
 }
 
-void append_field(std::string& out, std::string_view field) {
-  // What a spreadsheet would take for a formula does not get far: names begin with a type, figures with a
-  // digit.
-  const bool formula =
-      !field.empty() && std::string_view("=+@").find(field.front()) != std::string_view::npos;
-  append_csv_field(out, (formula ? "'" : "") + std::string(field));
-}
-
 void append_row(std::string& out, const std::vector<std::string>& fields) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (i != 0) out += ',';
-    append_field(out, valid_utf8(fields[i]));
+    // What a spreadsheet would take for a formula does not get far: names begin with a type, figures with a
+    // digit.
+    const bool formula = fields[i].find_first_of("=+@") == 0;
+    append_csv_field(out, (formula ? "'" : "") + valid_utf8(fields[i]));
   }
   out += "\r\n";
 }
