@@ -16,24 +16,6 @@
 #include <string_view>
 #include <vector>
 
-#include "anomaly/command.hpp"
-#include "ckpt_compare/command.hpp"
-#include "compare/command.hpp"
-#include "config_check/command.hpp"
-#include "grad_compare/command.hpp"
-#include "graph/command.hpp"
-#include "inspect/command.hpp"
-#include "merge_result/command.hpp"
-#include "monitor/alerts/command.hpp"
-#include "monitor/analyze/command.hpp"
-#include "monitor/compare/command.hpp"
-#include "monitor/csv2tb/command.hpp"
-#include "monitor/report/command.hpp"
-#include "monitor/trend/command.hpp"
-#include "parse/command.hpp"
-#include "precheck/acc_check/command.hpp"
-#include "precheck/op_generate/command.hpp"
-#include "precheck/precision_compare/command.hpp"
 #include "report/terminal.hpp"
 #include "support/command.hpp"
 #include "support/command_line.hpp"
@@ -54,11 +36,56 @@
 #include "tensor/isa.hpp"
 
 namespace msprobe {
+
+// Of the command.cpp of each folder.
+namespace anomaly {
+MadeCommand make_nan_analyze();     // as releases 8.x call it
+MadeCommand make_overflow_check();  // as releases 26.x call the same
+}  // namespace anomaly
+namespace ckpt_compare {
+MadeCommand make_command();
+}
+namespace compare {
+MadeCommand make_command();
+}
+namespace config_check {
+MadeCommand make_command();
+}
+namespace grad_compare {
+MadeCommand make_command();
+}
+namespace graph {
+MadeCommand make_graph_visualize();  // as releases 26.x call it
+MadeCommand make_graph();            // as releases 8.x call the same
+}  // namespace graph
+namespace inspect {
+MadeCommand make_command();
+}
+namespace merge_result {
+MadeCommand make_command();
+}
+namespace monitor {
+MadeCommand make_alerts();
+MadeCommand make_analyze();
+MadeCommand make_compare();
+MadeCommand make_csv2tb();
+MadeCommand make_report();
+MadeCommand make_trend(std::string_view name);
+}  // namespace monitor
+namespace parse {
+MadeCommand make_command();
+}
+namespace precheck {
+MadeCommand make_acc_check(std::string_view name);
+MadeCommand make_api_precision_compare();
+MadeCommand make_op_generate();
+}  // namespace precheck
+
 namespace {
 
 /// Every command, in the order of the help text.
-std::vector<std::unique_ptr<Command>> all_commands() {
-  std::vector<std::unique_ptr<Command>> commands;
+std::vector<MadeCommand> all_commands() {
+  std::vector<MadeCommand> commands;
   commands.push_back(compare::make_command());
   commands.push_back(merge_result::make_command());
   commands.push_back(anomaly::make_nan_analyze());

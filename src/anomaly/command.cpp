@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "anomaly/command.hpp"
-
 #include <unistd.h>
 
 #include <chrono>
@@ -9,6 +7,7 @@
 #include "anomaly/result.hpp"
 #include "anomaly/summary.hpp"
 #include "report/terminal.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

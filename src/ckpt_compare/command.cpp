@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ckpt_compare/command.hpp"
-
+#include "support/command.hpp"
 #include "checkpoint/compare.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/command.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/first_difference.hpp"
+#include "compare/imports.hpp"
 #include "compare/option_groups.hpp"
 #include "pairing/request.hpp"
 #include "report/terminal.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

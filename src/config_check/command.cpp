@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config_check/command.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include "config_check/verl.hpp"
 #include "report/format_option.hpp"
 #include "support/byte_source.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "grad_compare/command.hpp"
-
 #include <fmt/format.h>
 
 #include <vector>
@@ -10,6 +8,7 @@
 #include "grad_compare/similarity_table.hpp"
 #include "grad_compare/words.hpp"
 #include "report/writers.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/command.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include "graph/request.hpp"
 #include "pairing/mapping_file.hpp"
 #include "support/byte_source.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/json_writer.hpp"
 #include "support/log.hpp"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "merge_result/command.hpp"
-
 #include <fmt/format.h>
 
 #include "merge_result/merge.hpp"
 #include "report/format_option.hpp"
+#include "support/command.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/team.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "parse/command.hpp"
-
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -9,6 +7,7 @@
 #include "parse/shell.hpp"
 #include "parse/summary.hpp"
 #include "report/writers.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

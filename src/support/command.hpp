@@ -2,6 +2,7 @@
 // What a subcommand is: options bound to a plain struct, and one run. program.cpp holds the list of them.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,5 +45,7 @@ class Command {
   /// Does the work. Called after parsing; throws Error to stop.
   virtual Outcome run(const Context& context) = 0;
 };
+
+using MadeCommand = std::unique_ptr<Command>;
 
 }  // namespace msprobe

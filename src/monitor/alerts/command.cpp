@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitor/alerts/command.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "monitor/alerts/replay.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

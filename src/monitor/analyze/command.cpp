@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitor/analyze/command.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "monitor/analyze/analyze.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitor/compare/command.hpp"
-
 #include <unistd.h>
 
 #include <optional>
@@ -11,6 +9,7 @@
 #include "report/format_option.hpp"
 #include "report/terminal.hpp"
 #include "report/writers.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitor/csv2tb/command.hpp"
-
 #include <fmt/format.h>
 
 #include <string>
 #include <vector>
 
 #include "monitor/csv2tb/convert.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

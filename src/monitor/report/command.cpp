@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitor/report/command.hpp"
-
 #include <unistd.h>
 
 #include <filesystem>
 
 #include "monitor/analyze/analyze.hpp"
 #include "monitor/report/page.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

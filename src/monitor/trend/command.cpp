@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitor/trend/command.hpp"
-
 #include <fmt/format.h>
 
 #include <string>
@@ -8,6 +6,7 @@
 
 #include "monitor/trend/trend.hpp"
 #include "support/ascii.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "precheck/acc_check/command.hpp"
-
 #include <fmt/format.h>
 
 #include <cstddef>
@@ -19,6 +17,7 @@
 #include "precheck/result_files/result_files.hpp"
 #include "precheck/runner/runner.hpp"
 #include "support/ascii.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "precheck/op_generate/command.hpp"
-
 #include <fmt/format.h>
 
 #include <cstddef>
@@ -10,6 +8,7 @@
 
 #include "precheck/op_generate/case.hpp"
 #include "precheck/op_generate/config.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "precheck/precision_compare/command.hpp"
-
 #include <fmt/format.h>
 
 #include <string>
@@ -13,6 +11,7 @@
 #include "report/format_option.hpp"
 #include "report/terminal.hpp"
 #include "support/byte_source.hpp"
+#include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
