@@ -30,8 +30,7 @@ void root_members(JsonWriter& json, const Analysis& analysis, std::size_t index)
   const Root& root = analysis.roots[index];
   const RootDetails& details = analysis.details[index];
   json.member("op_name", root.entry.name);
-  json.key("data_info");
-  json.open_object();
+  json.open_object("data_info");
   for (const auto& [section, absent] : sections(root.entry.name, analysis.traits)) {
     json.key(section);
     const Entry::Index node = details.entry.find(0, section);
@@ -47,8 +46,7 @@ void root_members(JsonWriter& json, const Analysis& analysis, std::size_t index)
   dump::append_json(json, details.stack, details.stack_node);
   if (!analysis.with_path) return;
   json.member("kind", kind_name(root.kind));
-  json.key("spread");
-  json.open_list();
+  json.open_list("spread");
   for (const Reached& reached : root.path) {
     json.open_object();
     json.member("rank", analysis.ranks[reached.rank].number);
@@ -112,8 +110,7 @@ std::string roots_json(const Analysis& analysis) {
   JsonWriter json(kDocument);
   json.open_object();
   for (const auto& [rank, roots] : by_rank(analysis)) {
-    json.key(rank_key(analysis, rank));
-    json.open_list();
+    json.open_list(rank_key(analysis, rank));
     for (const std::size_t index : roots) {
       json.open_object();
       root_members(json, analysis, index);
@@ -141,8 +138,7 @@ std::string findings_json(const Analysis& analysis, Listing listing) {
   JsonWriter json(kDocument);
   json.open_object();
   for (std::size_t r = 0; r < analysis.findings.size(); ++r) {
-    json.key(rank_key(analysis, r));
-    json.open_list();
+    json.open_list(rank_key(analysis, r));
     for (const EntryFinding& finding : analysis.findings[r].found) {
       json.open_object();
       finding_members(json, finding, listing);

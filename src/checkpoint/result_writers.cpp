@@ -159,8 +159,7 @@ std::string similarity_json(const CompareReport& report) {
   json.open_object();
   for (const ParameterResult& result : report.results) {
     if (result.status == Status::only_first || result.status == Status::only_second) continue;
-    json.key(valid_utf8(result.name));
-    json.open_object();
+    json.open_object(valid_utf8(result.name));
     json.key("l2");
     write_l2(json, result);
     json.key("cos");

@@ -185,8 +185,7 @@ std::string difference_json(const AnalyzedStep& step) {
     const FirstDifference::Place& place = step.first.places[i];
     if (i == 0 || place.rank != step.first.places[i - 1].rank) {
       if (i != 0) json.close();
-      json.key(fmt::format("rank_{}", step.ranks[step.searched[place.rank]].differences.number));
-      json.open_list();
+      json.open_list(fmt::format("rank_{}", step.ranks[step.searched[place.rank]].differences.number));
     }
     json.raw(place.entry->info);
   }

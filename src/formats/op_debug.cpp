@@ -77,14 +77,12 @@ std::string new_form(const Record& record, const std::string& file) {
   const auto type = record.at<std::uint32_t>(12);
   if (type >= kTypes.size())
     throw FormatError(display(file), fmt::format("its overflow record has an unknown kind, {}", type));
-  out.key("acc_list");
-  out.open_object();
+  out.open_object("acc_list");
   out.member("valid", record.at<std::uint32_t>(8));
   out.member("acc_type", kTypes[type]);
   out.member("rsv", record.at<std::uint32_t>(16));
   out.member("data_len", record.at<std::uint32_t>(20));
-  out.key("data");
-  out.open_object();
+  out.open_object("data");
   if (type == 3) {
     record.words(kData, kSdma, out);
   } else if (type == 2) {
@@ -114,8 +112,7 @@ std::string old_form(const Record& record) {
   JsonWriter out(kLayout);
   const auto part = [&](std::string_view name, std::size_t common, std::size_t rest_at,
                         std::span<const std::string_view> rest) {
-    out.key(name);
-    out.open_object();
+    out.open_object(name);
     record.words(common, kCommon, out);
     record.words(rest_at, rest, out);
     out.close();

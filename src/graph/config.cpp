@@ -31,8 +31,7 @@ LevelWords words_of_levels(ComparedBy task) {
 
 void put_level(JsonWriter& json, std::string_view color, std::string_view range, std::string_view words,
                std::string_view level) {
-  json.key(color);
-  json.open_object();
+  json.open_object(color);
   json.key("value");
   json.raw(range);
   json.member("description", words);

@@ -221,8 +221,7 @@ void Edges::tell_side(const std::vector<Rank>& ranks, const Sink& sink, const Js
   const auto put_edge = [&](JsonWriter& json, std::string_view type, const auto& partners) {
     json.open_object();
     json.member("communications_type", type);
-    json.key("nodes_info");
-    json.open_object();
+    json.open_object("nodes_info");
     for (const std::size_t partner : partners) {
       json.member(std::to_string(place_of(partner)),
                   std::vector<std::string>{calls[partner]->status, calls[partner]->node});

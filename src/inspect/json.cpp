@@ -109,16 +109,14 @@ void write(Document& json, const FileFacts& file) {
   if (!file.holds.empty()) json.member("holds", file.holds);
   if (!file.values.empty()) json.member("values", without_twins(file.values));
   if (!file.metadata.empty()) json.member("metadata", file.metadata);
-  json.key("tensors");
-  json.open_list();
+  json.open_list("tensors");
   for (const TensorFacts& tensor : file.tensors) {
     write(json, tensor);
     json.hand_on();
   }
   json.close();
   if (file.has_pickle) {
-    json.key("globals");
-    json.open_list();
+    json.open_list("globals");
     for (const GlobalFacts& global : file.globals) {
       json.open_object();
       json.member("name", global.name);
@@ -158,14 +156,12 @@ void write(JsonWriter& json, const RankFacts& rank) {
 void write(JsonWriter& json, const TreeFacts& tree) {
   json.open_object();
   json.member("kind", tree.kind);
-  json.key("steps");
-  json.open_list();
+  json.open_list("steps");
   for (const StepFacts& step : tree.steps) {
     json.open_object();
     json.member("label", step.label);
     json.member("missing_ranks", step.missing_ranks);
-    json.key("ranks");
-    json.open_list();
+    json.open_list("ranks");
     for (const RankFacts& rank : step.ranks) write(json, rank);
     json.close();
     json.close();

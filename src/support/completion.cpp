@@ -153,8 +153,7 @@ std::string options_json(const ProgramInfo& info) {
     json.member("name", command.name);
     json.member("summary", command.summary);
     json.member("operands", command.operands);
-    json.key("options");
-    json.open_list();
+    json.open_list("options");
     for (const OptionInfo& option : command.options) {
       json.open_object();
       json.member("names", option.names);
@@ -174,8 +173,7 @@ std::string options_json(const ProgramInfo& info) {
   json.open_object();
   json.key("program");
   write(info.program);
-  json.key("commands");
-  json.open_list();
+  json.open_list("commands");
   for (const CommandInfo& command : info.commands) write(command);
   json.close();
   json.close();

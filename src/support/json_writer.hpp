@@ -55,6 +55,15 @@ class JsonWriter {
   void open_object() { open(true); }
   void open_list() { open(false); }
   void close();
+  /// The same as a member of an object.
+  void open_object(std::string_view name) {
+    key(name);
+    open(true);
+  }
+  void open_list(std::string_view name) {
+    key(name);
+    open(false);
+  }
 
   /// Starts the next member of an object or the next element of a list; its value must follow.
   void key(std::string_view name);
@@ -71,6 +80,13 @@ class JsonWriter {
   void member(std::string_view name, const T& what) {
     key(name);
     value(what);
+  }
+  /// A list of these, of any types.
+  template <typename... Items>
+  void list(const Items&... items) {
+    open_list();
+    (value(items), ...);
+    close();
   }
 
   /// Where an item may begin, to go back to if it comes to nothing.

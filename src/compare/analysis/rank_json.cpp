@@ -121,11 +121,9 @@ void RankJson::add_row(JsonWriter& json, std::string_view entry, std::size_t ind
 }
 
 void RankJson::add_entry(JsonWriter& json, std::string_view name, EntryRows rows, bool is_same) {
-  json.key(name);
-  json.open_object();
+  json.open_object(name);
   json.member("is_same", is_same);
-  json.key("op_items");
-  json.open_list();
+  json.open_list("op_items");
   for (std::size_t i = rows.first; i < rows.last; ++i) add_row(json, name, i);
   json.close();
   json.close();
@@ -136,11 +134,9 @@ std::string RankJson::info(std::string_view name, EntryRows rows) {
   JsonWriter json({.indent = kDifferenceIndent}, kLevel);
   json.open_object();
   json.member("op_name", name);
-  json.key("data_info");
-  json.open_object();
+  json.open_object("data_info");
   for (const State state : {State::input, State::output}) {
-    json.key(kStateNames[static_cast<std::size_t>(state)]);
-    json.open_object();
+    json.open_object(kStateNames[static_cast<std::size_t>(state)]);
     // Of rows with one name the last counts, at the place of the first.
     std::vector<const Pair*> members;
     std::unordered_map<std::string_view, std::size_t> known;
@@ -154,8 +150,7 @@ std::string RankJson::info(std::string_view name, EntryRows rows) {
     for (const Pair* row : members) {
       const Item& item = result_.target_item(*row);
       rows_.row(static_cast<std::size_t>(row - result_.rows.data()), cells_, scratch_);
-      json.key(result_.target.name(item));
-      json.open_object();
+      json.open_object(result_.target.name(item));
       for (const std::size_t column : measures_) {
         json.key(rows_.columns()[column]);
         add_cell(json, cells_[column]);

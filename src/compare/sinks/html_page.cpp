@@ -38,33 +38,24 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
   json.member("onlyOneSide", report.one_sided);
   if (report.diagnosis) {
     const diagnosis::Diagnosis& diagnosis = *report.diagnosis;
-    json.key("diagnosis");
-    json.open_object();
+    json.open_object("diagnosis");
     json.member("independent", diagnosis.independent);
     json.member("threshold", diagnosis.threshold);
-    json.key("answer");
-    json.open_list();
+    json.open_list("answer");
     for (const diagnosis::Line& line : diagnosis::answer(diagnosis)) {
-      json.open_list();
-      json.value(line.heads);
-      json.value(line.name);
-      json.value(line.text);
-      json.close();
+      json.list(line.heads, line.name, line.text);
     }
     json.close();
-    json.key("findings");
-    json.open_list();
+    json.open_list("findings");
     for (const std::string& finding : diagnosis::to_json(diagnosis)) json.raw(finding);
     json.close();
-    json.key("origins");
-    json.open_object();
+    json.open_object("origins");
     for (std::size_t i = 0; i < diagnosis::kOrigins; ++i)
       json.member(name_of(static_cast<diagnosis::Origin>(i)), diagnosis.counts[i]);
     json.close();
     json.close();
   }
-  json.key("ranks");
-  json.open_list();
+  json.open_list("ranks");
   for (std::size_t i = 0; i < report.tasks.size(); ++i) {
     const TaskSummary& summary = report.tasks[i];
     json.open_object();
@@ -84,8 +75,7 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
     json.member("leftOut", summary.rows_left_out);
     json.member("wholeLeftOut", summary.left_out);
     if (summary.first_bad && ranks[i].first_bad) {
-      json.key("first");
-      json.open_object();
+      json.open_object("first");
       json.member("row", summary.first_bad->index);
       json.member("onPage", *ranks[i].first_bad);
       json.member("measure", summary.first_bad->measure);
@@ -93,8 +83,7 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
       json.close();
     }
     json.member("notHere", ranks[i].left_out);
-    json.key("chunks");
-    json.open_list();
+    json.open_list("chunks");
     for (const PackedRank::Chunk& chunk : ranks[i].chunks) json.value(chunk.rows);
     json.close();
     json.close();

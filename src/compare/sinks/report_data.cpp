@@ -434,15 +434,13 @@ class Packer {
     json.open_object();
     entries_.add_to(json);
     json.member("explained", result_.diagnosis != nullptr);
-    json.key("columns");
-    json.open_list();
+    json.open_list("columns");
     for (const PackedColumn& column : columns_) {
       json.open_object();
       json.member("name", column.name);
       if (column.percent()) json.member("unit", "%");
       json.member("numbers", column.has_numbers);
-      json.key("texts");
-      json.open_list();
+      json.open_list("texts");
       for (std::uint32_t i = 0; i < column.text_count; ++i) json.value(column.texts.at(i));
       json.close();
       json.close();

@@ -167,8 +167,7 @@ void ReportEntries::add_to(JsonWriter& json) const {
     directions.push_back(name ? static_cast<int>(name->direction) : 0);
   }
   json.member("directions", directions);
-  json.key("goldenOnly");
-  json.open_list();
+  json.open_list("goldenOnly");
   json.value(of_rows_);
   json.value(golden_only_);
   json.close();
@@ -208,8 +207,7 @@ void ReportEntries::add_stacks(JsonWriter& json) const {
   std::vector<const dump::StackTable::Frames*> stacks;
   std::unordered_map<const void*, std::size_t> known;
   const std::size_t count = result_.target.stacks ? of_rows_ : 0;
-  json.key("stackOf");
-  json.open_list();
+  json.open_list("stackOf");
   for (std::size_t i = 0; i < count; ++i) {
     const auto* frames = result_.target.stacks->find(names_[i]);
     if (frames == nullptr) {
@@ -221,15 +219,11 @@ void ReportEntries::add_stacks(JsonWriter& json) const {
     json.value(place->second);
   }
   json.close();
-  json.key("stacks");
-  json.open_list();
+  json.open_list("stacks");
   for (const dump::StackTable::Frames* stack : stacks) {
     json.open_list();
     for (const std::string& frame : *stack) {
-      json.open_list();
-      json.value(dump::is_framework_frame(frame, result_.framework_frames) ? 0 : 1);
-      json.value(frame);
-      json.close();
+      json.list(dump::is_framework_frame(frame, result_.framework_frames) ? 0 : 1, frame);
     }
     json.close();
   }

@@ -76,8 +76,7 @@ std::size_t export_json(const MergedSource& source, const std::string& folder,
     dump.json.null();
   }
   dump.json.member("is_merged", true);
-  dump.json.key("data");
-  dump.json.open_object();
+  dump.json.open_object("data");
   for (const NodeIndex node : order) {
     const JoinedContent joined = joined_content(source.graph(), source.origin(node));
     if (!joined.content) continue;
@@ -100,8 +99,7 @@ std::size_t export_json(const MergedSource& source, const std::string& folder,
   ObjectFile stack_file(folder + "/stack.json", files);
   for (std::size_t i = 0; i < stacks.size(); ++i) {
     const dump::Entry lines = dump::read_json(tree.stack(stacks[i].first), folder);
-    stack_file.json.key(std::to_string(i));
-    stack_file.json.open_list();
+    stack_file.json.open_list(std::to_string(i));
     stack_file.json.element();
     stack_file.json.open_list();
     for (const NodeIndex node : stacks[i].second) stack_file.json.value(tree.name(node));

@@ -28,8 +28,7 @@ class EntryFile {
     json_.member("task", main.header.task);
     json_.member("level", main.header.level);
     json_.member("framework", main.header.framework);
-    json_.key("data");
-    json_.open_object();
+    json_.open_object("data");
   }
 
   void add(std::string_view name, std::string_view entry) {

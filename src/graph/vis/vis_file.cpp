@@ -58,19 +58,16 @@ class NodeMaker {
     json.key("input_data");
     put_items(json, made.data.items, false);
     json.member("upnode", node.parent == kNoNode ? "None" : tree_.name(node.parent));
-    json.key("subnodes");
-    json.open_list();
+    json.open_list("subnodes");
     for (const NodeIndex child : node.children) json.value(tree_.name(child));
     json.close();
     json.member("matched_node_link", made.data.partner);
-    json.key("suggestions");
-    json.open_object();
+    json.open_object("suggestions");
     json.close();
     json.key("stack_info");
     put_stack(json, name, tree_.stack(node.stack));
     if (is_top_[index]) json.member("micro_step_id", node.micro_step);
-    json.key("data");
-    json.open_object();
+    json.open_object("data");
     if (made.data.release8.index) {
       json.key("precision_index");
       json.raw(index_text(made.data.release8));
@@ -127,8 +124,7 @@ std::size_t VisWriter::add(const NodeSource& source, const GraphObserver& observ
   } else {
     head.null();
   }
-  head.key("node");
-  head.open_object();
+  head.open_object("node");
   // The object of a single run is that of the file, which is open.
   put(head.take().substr(compared_ ? 0 : 1));
   const NodeMaker maker(source, whole_stacks_, own_level + 1);

@@ -31,10 +31,8 @@ constexpr std::string_view kAloneWords = "比对过程中节点未匹配上";
 using Bounds = std::vector<std::string_view>;
 
 void put_range(JsonWriter& json, std::string_view color, const Bounds& bounds, std::string_view words) {
-  json.key(color);
-  json.open_object();
-  json.key("value");
-  json.open_list();
+  json.open_object(color);
+  json.open_list("value");
   for (const std::string_view bound : bounds) json.raw(bound);
   json.close();
   json.member("description", words);

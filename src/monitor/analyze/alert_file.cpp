@@ -123,8 +123,7 @@ void read_alerts(const ByteSource& file, bool strict, std::vector<Alert>& alerts
 }
 
 void write_alert(JsonWriter& json, std::string_view key, const Alert& alert) {
-  json.key(key);
-  json.open_object();
+  json.open_object(key);
   series::write_alert_members(json, alert, alert.group_mates ? &*alert.group_mates : nullptr);
   json.close();
 }

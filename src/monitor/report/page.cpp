@@ -50,16 +50,9 @@ std::string_view quantity_of_task(std::string_view task) {
 }
 
 void write_marks(JsonWriter& json, const Block& block) {
-  json.key("marks");
-  json.open_list();
+  json.open_list("marks");
   for (const RowMark& mark : block.marks) {
-    json.open_list();
-    json.value(mark.row);
-    json.value(mark.statistic);
-    json.value(mark.step);
-    json.value(mark.kind);
-    json.value(mark.run);
-    json.close();
+    json.list(mark.row, mark.statistic, mark.step, mark.kind, mark.run);
   }
   json.close();
 }
@@ -73,8 +66,7 @@ void write_block(JsonWriter& json, const Block& block) {
   json.member("microSteps", block.micro_steps);
   json.member("steps", block.steps);
   json.member("width", block.width);
-  json.key("statistics");
-  json.open_list();
+  json.open_list("statistics");
   for (const PackedStatistic& statistic : block.statistics) json.value(statistic.name);
   json.close();
   write_marks(json, block);
@@ -85,13 +77,8 @@ void write_block(JsonWriter& json, const Block& block) {
 void write_alerts(JsonWriter& json, const std::vector<Alert>& alerts) {
   json.open_list();
   for (std::size_t i = 0; i < std::min(alerts.size(), kMostAlerts); ++i) {
-    json.open_list();
-    json.value(alerts[i].rank);
-    json.value(alerts[i].step);
-    json.value(quantity_of_task(alerts[i].task()));
-    json.value(alerts[i].tag.substr(0, alerts[i].tag.find('/')));
-    json.value(alerts[i].message);
-    json.close();
+    json.list(alerts[i].rank, alerts[i].step, quantity_of_task(alerts[i].task()),
+              alerts[i].tag.substr(0, alerts[i].tag.find('/')), alerts[i].message);
   }
   json.close();
 }
@@ -107,8 +94,7 @@ std::string overview(const ReportOptions& options, const ReportData& data,
   if (!options.second.empty()) runs.push_back(options.second);
   json.member("runs", runs);
   json.member("series", data.series);
-  json.key("outbreaks");
-  json.open_list();
+  json.open_list("outbreaks");
   for (const std::optional<RunOutbreak>& one : data.outbreaks) {
     json.value(
         one ? outbreak_sentence(*one, data.outbreaks.size() == 1 ? "It" : "This run", has_several_ranks(data))
@@ -127,12 +113,10 @@ std::string overview(const ReportOptions& options, const ReportData& data,
   }
   for (const std::string& problem : data.problems) notes.push_back(problem);
   json.member("notes", notes);
-  json.key("blocks");
-  json.open_list();
+  json.open_list("blocks");
   for (const Block& block : data.blocks) write_block(json, block);
   json.close();
-  json.key("curves");
-  json.open_list();
+  json.open_list("curves");
   for (const Curve& curve : data.curves) {
     json.open_object();
     json.member("name", curve.name);
@@ -141,8 +125,7 @@ std::string overview(const ReportOptions& options, const ReportData& data,
     json.close();
   }
   json.close();
-  json.key("alerts");
-  json.open_list();
+  json.open_list("alerts");
   for (const std::vector<Alert>& one : alerts) write_alerts(json, one);
   json.close();
   json.close();

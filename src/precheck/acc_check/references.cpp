@@ -62,8 +62,7 @@ OwnReferences read_references(const std::string& path) {
   JsonWriter json;
   json.open_object();
   json.member("file", python.string());
-  json.key("functions");
-  json.open_object();
+  json.open_object("functions");
   for (const auto& [name, told] : file.members(*operators)) {
     if (!is_identifier(*name)) file.fail(*name, "an operator name is expected, without NPU.");
     json.member(name->text, forward_of(path, file, *name, *told, own).text);

@@ -333,13 +333,7 @@ class ArgumentWriter {
     for (const std::uint64_t length : shape) size *= length;
     tensors.push_back({gradients_, leaves_++, stored, shape, offset, size});
     open_tagged(json, Tag::tensor);
-    json.open_list();
-    json.value(tensor::info(stored).name);
-    json.value(shape);
-    json.value(offset);
-    json.value(tensor::info(dtype).name);
-    json.value(requires_grad);
-    json.close();
+    json.list(tensor::info(stored).name, shape, offset, tensor::info(dtype).name, requires_grad);
     json.close();
   }
 

@@ -127,11 +127,9 @@ std::string case_text(const std::string& name, const CaseRequest& wanted, const 
   json.member("iterations", wanted.iterations);
   json.member("synthetic", request.synthetic);
   json.member("input_scale", request.input_scale);
-  json.key("limits");
-  json.open_object();
+  json.open_object("limits");
   const auto limits = [&](std::string_view type, const TypeLimits& of) {
-    json.key(type);
-    json.open_list();
+    json.open_list(type);
     json.value(of.units_warning);
     json.value(of.units_error);
     json.close();
@@ -141,8 +139,7 @@ std::string case_text(const std::string& name, const CaseRequest& wanted, const 
   json.close();
   json.member("wrong_share", standards.limits().wrong_share);
   // Where a tensor begins among the bytes of the request is what it is called there.
-  json.key("tensors");
-  json.open_object();
+  json.open_object("tensors");
   for (const RequestTensor& tensor : request.tensors)
     json.member(std::to_string(tensor.offset), input_file_name(name, tensor));
   json.close();
