@@ -9,6 +9,7 @@
 #include "anomaly/input.hpp"
 #include "anomaly/packets.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/progress.hpp"
 #include "support/team.hpp"
 #include "support/text.hpp"
@@ -69,9 +70,7 @@ void require_files(const std::vector<RankInput>& ranks) {
   for (const RankInput& rank : ranks) {
     for (const char* name : {"dump.json", "construct.json", "stack.json"}) {
       const std::string path = rank.directory + "/" + name;
-      std::error_code error;
-      if (!std::filesystem::exists(path, error))
-        throw IoError(display(path), "The file path does not exist.");
+      if (!path_exists(path)) throw IoError(display(path), "The file path does not exist.");
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "checkpoint/result_writers.hpp"
 #include "report/writers.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/memory_gate.hpp"
 #include "support/output_file.hpp"
 #include "support/progress.hpp"
@@ -31,8 +32,7 @@ report::Format details_format(const std::string& path) {
 void check_result_file(const std::string& path, bool overwrite) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   if (!parent.empty()) create_directories(parent.string());
-  std::error_code ignored;
-  if (!overwrite && std::filesystem::exists(path, ignored)) {
+  if (!overwrite && path_exists(path)) {
     throw UsageError(display(path) + " already exists",
                      "choose another name with -o, or replace it with --overwrite");
   }

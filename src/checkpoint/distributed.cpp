@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -16,12 +15,11 @@
 #include "formats/torch_file.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// What taking stacked parameters apart may cost, all of them together. What would cost more stays stacked: a
 /// few bytes of metadata can claim any number of layers.
@@ -200,8 +198,7 @@ std::vector<Entry> unstack_experts(Entry entry, Budget& budget) {
 }
 
 bool is_megatron(const std::string& folder) {
-  std::error_code ignored;
-  if (fs::exists(in_folder(folder, "common.pt"), ignored)) return true;
+  if (path_exists(in_folder(folder, "common.pt"))) return true;
   constexpr std::uint64_t kMost = 1 << 16;
   try {
     const std::string text = read_all(*open_file(in_folder(folder, "metadata.json")), kMost);

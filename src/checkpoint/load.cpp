@@ -36,11 +36,6 @@ constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
 constexpr std::uint64_t kMostConfig = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostIndex = std::uint64_t{64} << 20;
 
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 /// A checkpoint of hundreds of ranks has hundreds of files open.
 void allow_many_files() {
   rlimit limit{};
@@ -65,7 +60,8 @@ std::string tracked_folder(const std::string& folder) {
     inner = fmt::format("iter_{:07}", *iteration);
   }
   std::string path = in_folder(folder, inner);
-  if (!exists(path)) throw IoError(display(path), fmt::format("not found, although {} names it", kTracker));
+  if (!path_exists(path))
+    throw IoError(display(path), fmt::format("not found, although {} names it", kTracker));
   return path;
 }
 
@@ -244,13 +240,13 @@ Checkpoint load_weight_files(const std::string& folder, const std::vector<std::s
 }
 
 Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bool may_track) {
-  if (may_track && exists(in_folder(folder, kTracker)))
+  if (may_track && path_exists(in_folder(folder, kTracker)))
     return load_folder(tracked_folder(folder), options, false);
   if (has_rank_folders(folder)) return load_megatron(folder, options);
   if (const auto deepspeed = deepspeed_folder(folder)) return load_deepspeed(*deepspeed, options);
-  if (exists(in_folder(folder, ".metadata"))) return load_distributed(folder, options);
+  if (path_exists(in_folder(folder, ".metadata"))) return load_distributed(folder, options);
   for (const char* name : {"model_optim_rng.pt", "model_rng.pt"}) {
-    if (exists(in_folder(folder, name))) return load_file(in_folder(folder, name), options);
+    if (path_exists(in_folder(folder, name))) return load_file(in_folder(folder, name), options);
   }
   const std::vector<std::string> names = names_in(folder, Named::regular_files);
   std::vector<std::string> safetensors;
@@ -380,10 +376,9 @@ Checkpoint load(const std::string& path, const LoadOptions& options) {
 
 bool looks_like_checkpoint(const std::string& path) noexcept {
   try {
-    std::error_code error;
-    if (fs::is_directory(path, error)) {
+    if (is_folder(path)) {
       for (const char* name : {kTracker, ".metadata", "model_optim_rng.pt", "model_rng.pt"}) {
-        if (exists(in_folder(path, name))) return true;
+        if (path_exists(in_folder(path, name))) return true;
       }
       if (has_rank_folders(path) || deepspeed_folder(path)) return true;
       for (const std::string& name : names_in(path, Named::regular_files)) {

@@ -76,8 +76,7 @@ struct Coordinates {
 std::string rank_file(const std::string& folder) {
   for (const char* name : {"model_optim_rng.pt", "model_rng.pt"}) {
     std::string path = in_folder(folder, name);
-    std::error_code ignored;
-    if (fs::exists(path, ignored)) return path;
+    if (path_exists(path)) return path;
   }
   return in_folder(folder, "model_optim_rng.pt");
 }

@@ -6,15 +6,11 @@
 
 #include "dump/tree_everywhere.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
-
-bool is_folder(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
-}
 
 std::vector<std::string> mixed_parts(const Inputs& inputs) {
   std::vector<std::string> parts;

@@ -17,6 +17,7 @@
 #include "support/byte_source.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_folder.hpp"
@@ -41,8 +42,7 @@ bool has_tensors(const std::shared_ptr<const ByteSource>& file) {
 
 /// What lies there, told from what is in it. IoError if nothing does.
 Kind kind_of(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return Kind::checkpoint;
+  if (is_folder(path)) return Kind::checkpoint;
   const auto file = open_file(path);
   if (first_bytes(*file, 2) == "PK") return has_tensors(file) ? Kind::checkpoint : Kind::pack;
   return path.ends_with("zip") ? Kind::pack : Kind::checkpoint;

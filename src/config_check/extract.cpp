@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/interrupt.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"

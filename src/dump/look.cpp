@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "support/folder.hpp"
 #include "support/interrupt.hpp"
 
 namespace msprobe::dump {
@@ -105,8 +106,7 @@ struct Walk {
 
 SavedSearch find_saved_arrays(const std::string& root) {
   SavedSearch search;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(root + "/data", ignored)) SavedFinder(search).run(root + "/data");
+  if (is_folder(root + "/data")) SavedFinder(search).run(root + "/data");
   return search;
 }
 

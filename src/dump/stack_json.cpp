@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dump/member_stream.hpp"
+#include "support/folder.hpp"
 
 namespace msprobe::dump {
 namespace {
@@ -98,8 +99,7 @@ StackTable read_stack_json(const ByteSource& file) {
 }
 
 std::optional<StackTable> read_stacks_if_any(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return {};
+  if (!path_exists(path)) return {};
   return read_stack_json(*open_file(path));
 }
 

@@ -8,6 +8,7 @@
 #include "dump/names.hpp"
 #include "support/ascii.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::dump {
@@ -31,8 +32,7 @@ bool is_proc(std::string_view name) {
 std::string json_in(const std::string& directory) {
   std::string dump = directory + "/" + std::string(kDumpJson);
   std::string debug = directory + "/" + std::string(kDebugJson);
-  std::error_code ignored;
-  return !fs::exists(dump, ignored) && fs::exists(debug, ignored) ? debug : dump;
+  return !path_exists(dump) && path_exists(debug) ? debug : dump;
 }
 
 class TreeFinder {

@@ -12,6 +12,7 @@
 
 #include "dump/tree.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
@@ -42,9 +43,7 @@ std::string_view words_of(TreeKind kind) {
 
 /// The folder of a rank may lack a file; then it is told which when it is read.
 bool is_rank_folder(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(fs::path(path) / "construct.json", ignored) ||
-         fs::exists(fs::path(path) / "dump.json", ignored);
+  return path_exists(path + "/construct.json") || path_exists(path + "/dump.json");
 }
 
 DumpFolders folders_of(const std::string& path, Plan& plan) {

@@ -7,6 +7,7 @@
 #include "inspect/facts.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::inspect {
@@ -56,8 +57,7 @@ PathFacts inspect_path(const std::string& path, const Options& options) {
   PathFacts facts;
   facts.path = path;
   try {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) {
+    if (is_folder(path)) {
       inspect_folder(path, facts);
     } else if (begins_like_json(path)) {
       inspect_tree(path, facts);

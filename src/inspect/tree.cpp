@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dump/tree.hpp"
 
+#include "dump/tree.hpp"
 #include <algorithm>
 #include <filesystem>
 #include <set>
 #include <system_error>
-
 #include "dump/dump_json.hpp"
 #include "dump/names.hpp"
 #include "inspect/facts.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
 
@@ -22,11 +22,6 @@ namespace fs = std::filesystem;
 constexpr const char* kTensorFolder = "dump_tensor_data";
 // A type stands before the first dot; hostile names must not fill the table.
 constexpr std::size_t kMostTypes = 200;
-
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 std::string direction_name(std::string_view name) {
   const auto parsed = dump::parse_entry_name(name);
@@ -51,7 +46,7 @@ class RankInspector {
   RankFacts run() {
     facts_.json = rank_.json;
     const std::string debug = rank_.directory + "/debug.json";
-    const bool is_debug = !exists(facts_.json) && exists(debug);
+    const bool is_debug = !path_exists(facts_.json) && path_exists(debug);
     if (is_debug) facts_.json = debug;
     try {
       const auto file = open_file(facts_.json);
@@ -66,7 +61,7 @@ class RankInspector {
     }
     if (facts_.level != "debug") {
       for (const char* name : {"stack.json", "construct.json"}) {
-        if (!exists(rank_.directory + "/" + name)) facts_.absent.emplace_back(name);
+        if (!path_exists(rank_.directory + "/" + name)) facts_.absent.emplace_back(name);
       }
     }
     compare_with_folder();
@@ -158,8 +153,7 @@ std::vector<std::string> missing_ranks(const dump::StepDump& step, const std::se
 void inspect_tree(const std::string& path, PathFacts& facts) {
   dump::Tree tree;
   const std::string debug = path + "/debug.json";
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored) && !exists(path + "/dump.json") && exists(debug)) {
+  if (is_folder(path) && !path_exists(path + "/dump.json") && path_exists(debug)) {
     tree.kind = dump::TreeKind::rank;
     tree.path = path;
     tree.steps.push_back(

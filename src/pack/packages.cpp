@@ -12,6 +12,7 @@
 
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
 
@@ -173,9 +174,8 @@ class FolderList {
 /// Where a package with this name in a folder keeps its metadata; empty: it is none.
 fs::path metadata_of(const fs::path& entry) {
   const std::string name = entry.filename().string();
-  std::error_code error;
   if (name.ends_with(".dist-info")) return entry / "METADATA";
-  if (name.ends_with(".egg-info")) return fs::is_directory(entry, error) ? entry / "PKG-INFO" : entry;
+  if (name.ends_with(".egg-info")) return is_folder(entry) ? entry / "PKG-INFO" : entry;
   if (name.ends_with(".egg")) return entry / "EGG-INFO" / "PKG-INFO";
   return {};
 }

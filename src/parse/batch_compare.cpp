@@ -47,8 +47,7 @@ struct Listing {
 Listing list(const std::string& folder) {
   Listing found;
   for (const std::string& name : names_in(folder)) {
-    std::error_code ignored;
-    (fs::is_directory(fs::path(folder) / name, ignored) ? found.folders : found.files).push_back(name);
+    (is_folder(fs::path(folder) / name) ? found.folders : found.files).push_back(name);
   }
   return found;
 }

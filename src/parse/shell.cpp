@@ -23,6 +23,7 @@
 #include "parse/parse.hpp"
 #include "parse/words.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/log.hpp"
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"
@@ -44,8 +45,7 @@ constexpr std::ptrdiff_t kLeastDots = 4;  // a kernel dump's name has five field
 using Words = std::vector<std::string>;
 
 void require_exists(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) throw IoError(display(path), "No such file or directory");
+  if (!path_exists(path)) throw IoError(display(path), "No such file or directory");
 }
 
 /// One command of the shell, made anew for every line.

@@ -11,6 +11,16 @@
 namespace msprobe {
 namespace fs = std::filesystem;
 
+bool path_exists(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
 std::vector<std::string> names_in(const std::string& folder, Named which) {
   std::vector<std::string> names;
   std::error_code error;

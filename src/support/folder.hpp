@@ -10,6 +10,10 @@
 
 namespace msprobe {
 
+/// Links count as what they lead to; what cannot be looked at is not there.
+bool path_exists(const std::string& path);
+bool is_folder(const std::string& path);
+
 enum class Named : std::uint8_t { all, folders, regular_files };  // links count as what they lead to
 
 /// Names in a folder, sorted. IoError if it cannot be read.

@@ -26,6 +26,7 @@
 
 #include "support/crc32.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
 
@@ -224,8 +225,7 @@ void OutputFile::open_named() {
   }
   const int error = errno;
   temporary_.clear();
-  std::error_code ignored;
-  if (error == ENOENT && !fs::exists(folder, ignored)) {
+  if (error == ENOENT && !path_exists(folder)) {
     throw IoError(display(path_), "cannot be created: no directory " + display(parent_of(path_)));
   }
   throw IoError(display(path_), "cannot be created: " + reason(error));

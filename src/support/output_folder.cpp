@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -13,10 +14,9 @@ namespace msprobe {
 void check_output_folder(const std::string& folder) {
   namespace fs = std::filesystem;
   fs::path path(folder);
-  std::error_code error;
-  while (!path.empty() && !fs::exists(path, error) && path != path.parent_path()) path = path.parent_path();
+  while (!path.empty() && !path_exists(path) && path != path.parent_path()) path = path.parent_path();
   if (path.empty()) path = ".";
-  if (!fs::is_directory(path, error)) throw IoError(display(path.string()), "is not a directory");
+  if (!is_folder(path)) throw IoError(display(path.string()), "is not a directory");
   try {
     check_output((path / "msprobe").string());
   } catch (const IoError& refusal) {

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "support/folder.hpp"
+
 namespace msprobe {
 
 std::string time_stamp(std::time_t when) {
@@ -15,9 +17,7 @@ std::string time_stamp(std::time_t when) {
 
 std::string unused_path(const std::string& stem, std::string_view suffix) {
   std::string path = fmt::format("{}{}", stem, suffix);
-  std::error_code ignored;
-  for (int number = 1; std::filesystem::exists(path, ignored); ++number)
-    path = fmt::format("{}_{}{}", stem, number, suffix);
+  for (int number = 1; path_exists(path); ++number) path = fmt::format("{}_{}{}", stem, number, suffix);
   return path;
 }
 

@@ -21,6 +21,7 @@
 #include "measuring/sum_precision.hpp"
 #include "pairing/join_sides.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
 #include "support/stage.hpp"
@@ -106,9 +107,8 @@ void load_merged(PairedRank& result, const RankPair& pair, const LoadOptions& ta
 
 /// The table of free_benchmark in a rank's folder that has no dump, or nothing.
 std::string unstable_calls_in(const std::string& folder) {
-  std::error_code ignored;
   const std::string csv = folder + "/" + std::string(diagnosis::kUnstableCalls);
-  return std::filesystem::exists(csv, ignored) ? csv : std::string();
+  return path_exists(csv) ? csv : std::string();
 }
 
 /// The third tree has the ranks of the golden one.
@@ -127,9 +127,8 @@ void add_noise_floor(RankPairs& ranks, const dump::Tree& golden, const std::stri
   dump::Tree third = dump::discover(path);
   for (dump::StepDump& step : third.steps) {
     for (dump::RankDump& rank : step.ranks) {
-      std::error_code ignored;
       std::string csv = unstable_calls_in(rank.directory);
-      if (!csv.empty() && !std::filesystem::exists(rank.json, ignored)) rank.json = std::move(csv);
+      if (!csv.empty() && !path_exists(rank.json)) rank.json = std::move(csv);
     }
   }
   const RankPairs noise = pair_ranks(golden, third, false);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/dump_tree/dump_tree.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +6,9 @@
 #include <filesystem>
 #include <string>
 #include <vector>
-
+#include "compare/dump_tree/dump_tree.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -76,8 +76,7 @@ void add_saved_values(RankPairs& plan) {
     pair.target.json = pair.target.directory + "/debug.json";
     pair.golden.json = pair.golden.directory + "/debug.json";
     const auto is_there = [](const RankDump& rank) {
-      std::error_code ignored;
-      return rank.seen ? rank.seen->saved_values : std::filesystem::exists(rank.json, ignored);
+      return rank.seen ? rank.seen->saved_values : path_exists(rank.json);
     };
     if (is_there(pair.target) && is_there(pair.golden)) plan.pairs.push_back(std::move(pair));
   }

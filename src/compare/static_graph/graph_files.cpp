@@ -53,8 +53,7 @@ void check_room(const GraphSide& side, const std::string& file) {
 /// Long names are replaced by hashes in the folder; mapping.csv has them.
 std::map<std::string, std::string, std::less<>> read_mapping(const std::string& path) {
   std::map<std::string, std::string, std::less<>> names;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return names;
+  if (!path_exists(path)) return names;
   const auto file = open_file(path);
   CsvRows rows(*file);
   std::vector<std::string> fields;

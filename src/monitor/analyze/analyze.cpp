@@ -22,19 +22,14 @@ std::string below(const std::string& folder, std::string_view name) {
   return folder + (folder.ends_with('/') ? "" : "/") + std::string(name);
 }
 
-bool exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
-
 /// The folders that hold alerts, or were made for them.
 std::vector<std::string> alert_folders(const std::string& input) {
   std::string folder = input;
-  if (const std::string inner = below(input, "anomaly_detected"); exists(inner)) folder = inner;
+  if (const std::string inner = below(input, "anomaly_detected"); path_exists(inner)) folder = inner;
   std::vector<std::string> found;
   for (const std::string& name : names_in(folder, Named::folders)) {
     const std::string path = below(folder, name);
-    if (name.starts_with("rank") || exists(below(path, kAlertFile))) found.push_back(path);
+    if (name.starts_with("rank") || path_exists(below(path, kAlertFile))) found.push_back(path);
   }
   if (found.empty())
     throw FormatError(
@@ -50,7 +45,7 @@ AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
   std::vector<Alert> alerts;
   for (const std::string& folder : alert_folders(options.input)) {
     const std::string path = below(folder, kAlertFile);
-    if (!exists(path)) continue;  // this rank had none
+    if (!path_exists(path)) continue;  // this rank had none
     try {
       read_alerts(*open_file(path), options.rules == RankingRules::python, alerts, ranking.warnings);
     } catch (const FormatError& error) {

@@ -7,6 +7,7 @@
 #include "monitor/report/page.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -64,8 +65,7 @@ class MonitorReportCommand final : public Command {
  private:
   /// None where the monitor kept no file of them.
   static std::vector<Alert> alerts_of(const std::string& folder, bool& failed) {
-    std::error_code none;
-    if (!std::filesystem::is_directory(folder + "/anomaly_detected", none)) return {};
+    if (!is_folder(folder + "/anomaly_detected")) return {};
     AnalyzeOptions all;
     all.input = folder + "/anomaly_detected";
     all.most = SIZE_MAX;

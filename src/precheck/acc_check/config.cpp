@@ -14,6 +14,7 @@
 #include "precheck/calls/operator_policy.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::precheck {
@@ -74,8 +75,7 @@ class ConfigReader {
   void folder(Node node, CheckConfig& config) const {
     if (!entry_.is(node, NodeKind::string)) fail("error_data_path must be text");
     config.error_data_path = entry_.text(node);
-    std::error_code error;
-    if (!std::filesystem::is_directory(config.error_data_path, error))
+    if (!is_folder(config.error_data_path))
       fail(fmt::format("error_data_path: {} does not exist", display(config.error_data_path)));
   }
 
