@@ -56,30 +56,10 @@ class DetailsTable final : public report::Table {
   explicit DetailsTable(const CompareReport& report) : report_(report) {}
 
   const std::vector<std::string>& columns() const override {
-    static const std::vector<std::string> names = {"Name",
-                                                   "Status",
-                                                   "L2",
-                                                   "Relative L2",
-                                                   "Cosine",
-                                                   "MaxAbsErr",
-                                                   "MaxUlp",
-                                                   "Bitwise Equal",
-                                                   "Unequal Elements",
-                                                   "First Unequal",
-                                                   "First Unequal At",
-                                                   "Shape 1",
-                                                   "Shape 2",
-                                                   "Dtype 1",
-                                                   "Dtype 2",
-                                                   "NaN 1",
-                                                   "NaN 2",
-                                                   "Inf 1",
-                                                   "Inf 2",
-                                                   "Zero 1",
-                                                   "Zero 2",
-                                                   "Denormal 1",
-                                                   "Denormal 2",
-                                                   "Note"};
+    static const std::vector<std::string> names = report::columns_of(
+        "Name,Status,L2,Relative L2,Cosine,MaxAbsErr,MaxUlp,Bitwise Equal,Unequal Elements,"
+        "First Unequal,First Unequal At,Shape 1,Shape 2,Dtype 1,Dtype 2,NaN 1,NaN 2,Inf 1,Inf 2,"
+        "Zero 1,Zero 2,Denormal 1,Denormal 2,Note");
     return names;
   }
   std::size_t rows() const override { return report_.results.size(); }

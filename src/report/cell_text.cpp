@@ -96,6 +96,11 @@ bool looks_like_formula(std::string_view text) {
   return formula && !numbers;
 }
 
+std::vector<std::string> columns_of(std::string_view header) {
+  const std::vector<std::string_view> names = split(header, ",");
+  return {names.begin(), names.end()};
+}
+
 std::string plain_text(const Cell& cell) {
   struct Print {
     std::string operator()(const Text& text) const { return std::string(text.value); }

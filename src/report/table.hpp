@@ -65,6 +65,9 @@ class Scratch {
   std::shared_ptr<const void> owner_;
 };
 
+/// The columns of a header: "Name,Status".
+std::vector<std::string> columns_of(std::string_view header);
+
 /// Rows of a result. Implementations are immutable while a writer reads, and safe to read from several
 /// threads.
 class Table {

@@ -199,18 +199,9 @@ void report_missing(const std::string& tag, const SavedArrays& here, const Saved
 RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, const SavedTraits& traits,
                       Progress* progress) {
   RowList list;
-  list.columns = {"step",
-                  "rank",
-                  "micro_step",
-                  "id",
-                  "shape1",
-                  "shape2",
-                  "相同元素百分比(%)",
-                  "首个不匹配元素索引",
-                  "最大绝对误差",
-                  "最大相对误差",
-                  "误差在千分之一内元素占比(%)",
-                  "误差在百分之一内元素占比(%)"};
+  list.columns = report::columns_of(
+      "step,rank,micro_step,id,shape1,shape2,相同元素百分比(%),首个不匹配元素索引,最大绝对误差,"
+      "最大相对误差,误差在千分之一内元素占比(%),误差在百分之一内元素占比(%)");
   if (traits.message_column) list.columns.emplace_back("Err_message");
   struct Files {
     const SavedKey* key;

@@ -242,20 +242,16 @@ Messages statistics_obstacles(ListedRow& row, const GraphItem* target, const Gra
 }  // namespace
 
 std::vector<std::string> graph_columns(Mode mode) {
-  std::vector<std::string> columns = {
-      "NPU Name",           "Bench Name", "NPU Dtype",  "Bench Dtype",  "NPU Tensor Shape",
-      "Bench Tensor Shape", "NPU max",    "NPU min",    "NPU mean",     "NPU l2norm",
-      "Bench max",          "Bench min",  "Bench mean", "Bench l2norm", "Accuracy Reached or Not",
-      "Err_message"};
-  if (mode == Mode::tensor) {
-    columns.insert(columns.end(), {"Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr",
-                                   "One Thousandth Err Ratio", "Five Thousandths Err Ratio"});
-  } else {
-    columns.insert(columns.end(),
-                   {"Max diff", "Min diff", "Mean diff", "L2norm diff", "MaxRelativeErr", "MinRelativeErr",
-                    "MeanRelativeErr", "NormRelativeErr", "NPU CSV File", "Bench CSV File"});
-  }
-  return columns;
+  const std::string both =
+      "NPU Name,Bench Name,NPU Dtype,Bench Dtype,NPU Tensor Shape,Bench Tensor Shape,NPU max,"
+      "NPU min,NPU mean,NPU l2norm,Bench max,Bench min,Bench mean,Bench l2norm,"
+      "Accuracy Reached or Not,Err_message,";
+  return report::columns_of(
+      both + (mode == Mode::tensor
+                  ? "Cosine,EucDist,MaxAbsErr,MaxRelativeErr,One Thousandth Err Ratio,"
+                    "Five Thousandths Err Ratio"
+                  : "Max diff,Min diff,Mean diff,L2norm diff,MaxRelativeErr,MinRelativeErr,MeanRelativeErr,"
+                    "NormRelativeErr,NPU CSV File,Bench CSV File"));
 }
 
 ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits,

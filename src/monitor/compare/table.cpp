@@ -29,26 +29,10 @@ Cell count(std::size_t number) {
 }  // namespace
 
 const std::vector<std::string>& ComparisonTable::columns() const {
-  static const std::vector<std::string> kColumns = {"Result",
-                                                    "Step",
-                                                    "Phase",
-                                                    "Rank",
-                                                    "Quantity",
-                                                    "Stage",
-                                                    "Name",
-                                                    "Micro step",
-                                                    "Statistic",
-                                                    "First run",
-                                                    "Second run",
-                                                    "Times fluctuation",
-                                                    "First unequal step",
-                                                    "Unequal steps",
-                                                    "Steps",
-                                                    "Steps of first run alone",
-                                                    "Steps of second run alone",
-                                                    "Largest relative difference",
-                                                    "Late relative difference",
-                                                    "Message"};
+  static const std::vector<std::string> kColumns = report::columns_of(
+      "Result,Step,Phase,Rank,Quantity,Stage,Name,Micro step,Statistic,First run,Second run,"
+      "Times fluctuation,First unequal step,Unequal steps,Steps,Steps of first run alone,"
+      "Steps of second run alone,Largest relative difference,Late relative difference,Message");
   return kColumns;
 }
 

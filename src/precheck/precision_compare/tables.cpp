@@ -13,58 +13,20 @@
 namespace msprobe::precheck {
 namespace {
 
-constexpr const char* kFigureColumns[] = {"小值域错误比值",
-                                          "小值域判定结果",
-                                          "均方根误差比值",
-                                          "均方根误差判定结果",
-                                          "相对误差最大值比值",
-                                          "相对误差最大值判定结果",
-                                          "相对误差平均值比值",
-                                          "相对误差平均值判定结果",
-                                          "误差均衡性比值",
-                                          "误差均衡性判定结果",
-                                          "inf/nan错误率",
-                                          "inf/nan判定结果",
-                                          "相对误差错误率",
-                                          "相对误差判定结果",
-                                          "绝对误差错误率",
-                                          "绝对误差判定结果",
-                                          "二进制一致错误率",
-                                          "二进制一致错误率判定结果",
-                                          "ULP误差平均值",
-                                          "ULP误差大于阈值占比",
-                                          "ULP误差大于阈值占比比值",
-                                          "ULP误差判定结果",
-                                          "双千指标",
-                                          "双千指标判定结果",
-                                          "比对结果",
-                                          "比对算法",
-                                          "Message"};
-constexpr const char* kEnglishDetailsColumns[] = {"Small Value Errors Ratio",
-                                                  "Small Value Errors Result",
-                                                  "RMSE Ratio",
-                                                  "RMSE Result",
-                                                  "Max Relative Error Ratio",
-                                                  "Max Relative Error Result",
-                                                  "Mean Relative Error Ratio",
-                                                  "Mean Relative Error Result",
-                                                  "Error Balance Ratio",
-                                                  "Error Balance Result",
-                                                  "Inf/NaN Error Rate",
-                                                  "Inf/NaN Result",
-                                                  "Relative Error Rate",
-                                                  "Relative Error Result",
-                                                  "Absolute Error Rate",
-                                                  "Absolute Error Result",
-                                                  "Unequal",
-                                                  "Unequal Result",
-                                                  "Mean ULP Error",
-                                                  "ULP Errors Above Limit",
-                                                  "ULP Errors Above Limit Ratio",
-                                                  "ULP Result",
-                                                  "Within 0.1 %",
-                                                  "Within 0.1 % Result",
-                                                  "Result"};
+constexpr std::string_view kPythonColumns =
+    "API Name,小值域错误比值,小值域判定结果,均方根误差比值,均方根误差判定结果,"
+    "相对误差最大值比值,相对误差最大值判定结果,相对误差平均值比值,相对误差平均值判定结果,"
+    "误差均衡性比值,误差均衡性判定结果,inf/nan错误率,inf/nan判定结果,相对误差错误率,"
+    "相对误差判定结果,绝对误差错误率,绝对误差判定结果,二进制一致错误率,"
+    "二进制一致错误率判定结果,ULP误差平均值,ULP误差大于阈值占比,ULP误差大于阈值占比比值,"
+    "ULP误差判定结果,双千指标,双千指标判定结果,比对结果,比对算法,Message";
+constexpr std::string_view kEnglishColumns =
+    "API Name,Small Value Errors Ratio,Small Value Errors Result,RMSE Ratio,RMSE Result,"
+    "Max Relative Error Ratio,Max Relative Error Result,Mean Relative Error Ratio,"
+    "Mean Relative Error Result,Error Balance Ratio,Error Balance Result,Inf/NaN Error Rate,"
+    "Inf/NaN Result,Relative Error Rate,Relative Error Result,Absolute Error Rate,"
+    "Absolute Error Result,Unequal,Unequal Result,Mean ULP Error,ULP Errors Above Limit,"
+    "ULP Errors Above Limit Ratio,ULP Result,Within 0.1 %,Within 0.1 % Result,Result";
 constexpr const char* kBlank = " ";
 
 report::Severity to_severity(Status status) {
@@ -109,12 +71,7 @@ class CellWriter {
 class PairTable final : public report::Table {
  public:
   PairTable(const PrecisionResult& result, const PrecisionLook& look) : result_(result), look_(look) {
-    columns_.emplace_back("API Name");
-    if (look.english) {
-      columns_.insert(columns_.end(), std::begin(kEnglishDetailsColumns), std::end(kEnglishDetailsColumns));
-    } else {
-      columns_.insert(columns_.end(), std::begin(kFigureColumns), std::end(kFigureColumns));
-    }
+    columns_ = report::columns_of(look.english ? kEnglishColumns : kPythonColumns);
     if (look.ours) columns_.emplace_back("Reason");
   }
 
