@@ -60,9 +60,9 @@ void read_ranks(std::vector<RankInput>& ranks, const Traits& traits, Progress* p
   team().share(work);
   if (progress != nullptr) progress->end();
   if (!team().is_root()) return;
-  const bool all_failed =
-      !ranks.empty() &&
-      std::all_of(ranks.begin(), ranks.end(), [](const RankInput& rank) { return !rank.failure.empty(); });
+  const bool all_failed = !ranks.empty() && std::ranges::all_of(ranks, [](const RankInput& rank) {
+    return !rank.failure.empty();
+  });
   if (all_failed) throw FormatError(ranks[0].failure + " (and no other rank could be read)");
 }
 
@@ -222,8 +222,8 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
 }  // namespace
 
 bool Analysis::anomaly() const {
-  return !roots.empty() || std::any_of(findings.begin(), findings.end(),
-                                       [](const RankFindings& rank) { return !rank.found.empty(); });
+  return !roots.empty() ||
+         std::ranges::any_of(findings, [](const RankFindings& rank) { return !rank.found.empty(); });
 }
 
 Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress, const Tell& tell) {

@@ -54,8 +54,7 @@ std::vector<RankInput> ranks_of_step(const std::string& step) {
 
 /// By number, which no two of them may have.
 void sort_ranks(std::vector<RankInput>& ranks) {
-  std::stable_sort(ranks.begin(), ranks.end(),
-                   [](const RankInput& a, const RankInput& b) { return a.number < b.number; });
+  std::ranges::stable_sort(ranks, [](const RankInput& a, const RankInput& b) { return a.number < b.number; });
   const auto twice =
       std::adjacent_find(ranks.begin(), ranks.end(),
                          [](const RankInput& a, const RankInput& b) { return a.number == b.number; });

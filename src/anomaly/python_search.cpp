@@ -83,9 +83,8 @@ class PythonSearch {
     tell_(Remark::progress, "Start searching anomaly node after communication.");
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const RankScan& scan = ranks_[r].scan;
-      const auto behind =
-          std::find_if(scan.suspects.begin(), scan.suspects.end(),
-                       [&](const Suspect& suspect) { return suspect.interval == scan.comms.size(); });
+      const auto behind = std::ranges::find_if(
+          scan.suspects, [&](const Suspect& suspect) { return suspect.interval == scan.comms.size(); });
       if (!scan.comms.empty() && behind != scan.suspects.end())
         roots.push_back(root_of(r, *behind, Phase::after));
     }
@@ -187,7 +186,7 @@ class PythonSearch {
     if (call.group == GroupState::without_ranks) fail(node, "TypeError: 'NoneType' object is not iterable");
     if (call.group == GroupState::ranks)
       node.partners.insert(node.partners.end(), call.group_ranks->begin(), call.group_ranks->end());
-    std::sort(node.partners.begin(), node.partners.end());
+    std::ranges::sort(node.partners);
     node.partners.erase(std::unique(node.partners.begin(), node.partners.end()), node.partners.end());
     return node.partners;
   }
@@ -303,8 +302,8 @@ class PythonSearch {
       if (!nodes_[n].pruned) queues[nodes_[n].rank].push_back(n);
     }
     for (auto& queue : queues) {
-      std::stable_sort(queue.begin(), queue.end(),
-                       [&](std::size_t a, std::size_t b) { return nodes_[a].layer < nodes_[b].layer; });
+      std::ranges::stable_sort(
+          queue, [&](std::size_t a, std::size_t b) { return nodes_[a].layer < nodes_[b].layer; });
     }
     std::set<std::size_t> seen;
     for (bool any = true; any;) {
@@ -327,7 +326,7 @@ class PythonSearch {
       }
       if (candidates.empty()) continue;
       const Candidate& first =
-          *std::min_element(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+          *std::ranges::min_element(candidates, [](const Candidate& a, const Candidate& b) {
             return std::pair(a.layer, a.sub_layer) < std::pair(b.layer, b.sub_layer);
           });
       roots.push_back(to_root(first));

@@ -58,7 +58,7 @@ class RootSearch {
     warn_of_doubts();
     roots = during_communication();
     if (!roots.empty()) {
-      roots = {*std::min_element(roots.begin(), roots.end(), earlier)};
+      roots = {*std::ranges::min_element(roots, earlier)};
       return finish(std::move(roots));
     }
     tell_(Remark::progress, "Start searching anomaly node after communication.");
@@ -73,7 +73,7 @@ class RootSearch {
     std::vector<Root> roots = before_communication();
     for (std::vector<Root> more : {during_communication(), all_suspects(), otherwise(), raised()})
       roots.insert(roots.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-    std::stable_sort(roots.begin(), roots.end(), earlier);
+    std::ranges::stable_sort(roots, earlier);
     std::vector<Root> independent;
     std::vector<std::uint32_t> bad_from(ranks_.size(), UINT32_MAX);
     std::set<std::pair<std::size_t, std::uint32_t>> seen;
@@ -218,9 +218,8 @@ class RootSearch {
   std::vector<std::int64_t> absent_ranks(const CommNode& comm) const {
     std::vector<std::int64_t> absent;
     const auto add = [&](std::int64_t number) {
-      const bool here = std::any_of(ranks_.begin(), ranks_.end(), [&](const RankInput& rank) {
-        return rank.number == number && rank.failure.empty();
-      });
+      const bool here = std::ranges::any_of(
+          ranks_, [&](const RankInput& rank) { return rank.number == number && rank.failure.empty(); });
       if (!here) absent.push_back(number);
     };
     if (comm.call.group_ranks) {
@@ -232,7 +231,7 @@ class RootSearch {
       if (!transfer.sends) add(transfer.peer);
     }
     if (const auto source = named_rank(comm.call, true)) add(*source);
-    std::sort(absent.begin(), absent.end());
+    std::ranges::sort(absent);
     absent.erase(std::unique(absent.begin(), absent.end()), absent.end());
     return absent;
   }
@@ -282,7 +281,7 @@ class RootSearch {
       if (const auto& raised = ranks_[r].scan.raised)
         roots.push_back(root_of(r, *raised, RootKind::raised, Phase::otherwise));
     }
-    std::stable_sort(roots.begin(), roots.end(), earlier);
+    std::ranges::stable_sort(roots, earlier);
     return roots;
   }
 
@@ -312,7 +311,7 @@ class RootSearch {
         const bool is_root = graph_.rank(n) == root.rank && comm.place.position == root.entry.position;
         return comm.bad.inputs != 0 || is_root;
       };
-      auto carrier = std::find_if(exchange.senders.begin(), exchange.senders.end(), carries);
+      auto carrier = std::ranges::find_if(exchange.senders, carries);
       // A receiver that is the root itself gives to nobody; a collective that is, reaches all its members.
       if (carrier == exchange.senders.end()) continue;
       for (const std::size_t n : exchange.receivers) {

@@ -121,8 +121,8 @@ void apply(Rules& rules, const Reader& reader, const YamlNode& root) {
 }
 
 bool holds_any(std::string_view text, const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const std::string& word) { return text.find(word) != std::string_view::npos; });
+  return std::ranges::any_of(
+      words, [&](const std::string& word) { return text.find(word) != std::string_view::npos; });
 }
 
 }  // namespace

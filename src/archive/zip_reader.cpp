@@ -288,7 +288,7 @@ void ZipReader::index_names(bool allow_twins) {
   by_name_.resize(entries_.size());
   std::iota(by_name_.begin(), by_name_.end(), 0U);
   // Of twins the last comes first.
-  std::sort(by_name_.begin(), by_name_.end(), [this](std::uint32_t a, std::uint32_t b) {
+  std::ranges::sort(by_name_, [this](std::uint32_t a, std::uint32_t b) {
     const int order = entries_[a].name.compare(entries_[b].name);
     return order != 0 ? order < 0 : a > b;
   });
@@ -303,8 +303,8 @@ void ZipReader::index_offsets(std::uint64_t directory_offset) {
   std::vector<const ZipEntry*> ordered;
   ordered.reserve(entries_.size());
   for (const ZipEntry& entry : entries_) ordered.push_back(&entry);
-  std::sort(ordered.begin(), ordered.end(),
-            [](const ZipEntry* a, const ZipEntry* b) { return a->header_offset < b->header_offset; });
+  std::ranges::sort(ordered,
+                    [](const ZipEntry* a, const ZipEntry* b) { return a->header_offset < b->header_offset; });
   boundaries_.reserve(ordered.size() + 1);
   for (const ZipEntry* entry : ordered) boundaries_.push_back(entry->header_offset);
   boundaries_.push_back(directory_offset);

@@ -131,8 +131,8 @@ class Comparison {
     team().share(shared);
     if (!team().is_root()) return;
     for (const Pairing::Tied& tied : pairing.tied) settle(tied, pairing, report);
-    std::sort(pairing.only_first.begin(), pairing.only_first.end(), in_model_order);
-    std::sort(pairing.only_second.begin(), pairing.only_second.end(), in_model_order);
+    std::ranges::sort(pairing.only_first, in_model_order);
+    std::ranges::sort(pairing.only_second, in_model_order);
     for (const std::string& name : pairing.only_first) add_single(report, name, Status::only_first);
     for (const std::string& name : pairing.only_second) add_single(report, name, Status::only_second);
   }
@@ -313,13 +313,12 @@ report::Severity severity_of(Status status) {
 
 std::size_t CompareReport::count(Status status) const {
   return static_cast<std::size_t>(
-      std::count_if(results.begin(), results.end(),
-                    [&](const ParameterResult& result) { return result.status == status; }));
+      std::ranges::count_if(results, [&](const ParameterResult& result) { return result.status == status; }));
 }
 
 bool CompareReport::any_different() const {
-  const bool copies = std::any_of(results.begin(), results.end(),
-                                  [](const ParameterResult& result) { return result.copies_differ; });
+  const bool copies =
+      std::ranges::any_of(results, [](const ParameterResult& result) { return result.copies_differ; });
   return copies || count(Status::different) + count(Status::shapes_differ) + count(Status::unreadable) > 0;
 }
 

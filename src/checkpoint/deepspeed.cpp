@@ -308,8 +308,7 @@ std::vector<Tensors> open_all(const std::vector<std::string>& paths, std::uint64
 
 bool has_model_states(const std::string& folder) {
   const std::vector<std::string> names = names_in(folder, Named::regular_files);
-  return std::any_of(names.begin(), names.end(),
-                     [](const std::string& name) { return name.ends_with(kModelStates); });
+  return std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(kModelStates); });
 }
 
 /// The files of this ending by their ranks; an error if one is missing.

@@ -48,7 +48,7 @@ constexpr std::array<Stack, 6> kStacks = {{
 }};
 
 const Stack* stack_of(const Entry& entry) {
-  const auto found = std::find_if(kStacks.begin(), kStacks.end(), [&](const Stack& stack) {
+  const auto found = std::ranges::find_if(kStacks, [&](const Stack& stack) {
     return entry.parameter.name.ends_with(stack.tail) && entry.parameter.shape.size() == stack.rank;
   });
   return found == kStacks.end() ? nullptr : &*found;
@@ -156,8 +156,8 @@ std::vector<Loose> fused_like(std::vector<Loose> all, const std::vector<Loose>& 
 std::vector<Loose> mapped(std::vector<Loose> all, const NameMap& map, const Architecture& architecture) {
   std::vector<std::string> names;
   for (const Loose& loose : all) names.push_back(loose.entry.parameter.name);
-  const bool any_head = std::any_of(names.begin(), names.end(),
-                                    [](const std::string& name) { return name.starts_with("model."); });
+  const bool any_head =
+      std::ranges::any_of(names, [](const std::string& name) { return name.starts_with("model."); });
   if (!any_head) {
     for (std::string& name : names) {
       if (name.starts_with("layers.")) name.insert(0, "model.");

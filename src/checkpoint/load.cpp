@@ -189,8 +189,7 @@ bool is_state_file(const std::string& name) {
   constexpr std::array<std::string_view, 8> kHeads = {"optim",         "extra_state", "scheduler",
                                                       "random_states", "rng_state",   "training_args",
                                                       "trainer_st",    "scaler"};
-  return std::any_of(kHeads.begin(), kHeads.end(),
-                     [&](std::string_view head) { return name.starts_with(head); });
+  return std::ranges::any_of(kHeads, [&](std::string_view head) { return name.starts_with(head); });
 }
 
 /// What may hold parameters and is not safetensors.
@@ -278,8 +277,7 @@ Checkpoint load_files(const std::vector<std::string>& files, const LoadOptions& 
     const auto* safe = dynamic_cast<const formats::SafetensorsFile*>(sets.back().get());
     offsets.push_back(safe == nullptr ? std::nullopt : saved_offsets(*safe, name));
   }
-  const bool any_parts =
-      std::any_of(offsets.begin(), offsets.end(), [](const auto& o) { return o.has_value(); });
+  const bool any_parts = std::ranges::any_of(offsets, [](const auto& o) { return o.has_value(); });
   ShardJoiner joiner;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (any_parts) {
@@ -366,7 +364,7 @@ Checkpoint load(const std::string& path, const LoadOptions& options) {
     }
   }
   checkpoint.path = path;
-  std::stable_sort(checkpoint.entries.begin(), checkpoint.entries.end(), [](const Entry& a, const Entry& b) {
+  std::ranges::stable_sort(checkpoint.entries, [](const Entry& a, const Entry& b) {
     return in_model_order(a.parameter.name, b.parameter.name);
   });
   if (checkpoint.entries.empty()) throw FormatError(display(path), "it has no tensors");

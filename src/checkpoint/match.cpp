@@ -58,7 +58,7 @@ std::optional<Variant> make_variant(const Checkpoint& checkpoint, const Heads& h
   variant.mapped = map != nullptr;
   if (map != nullptr) {
     variant.made = map->apply(names);
-    const bool same = std::all_of(variant.made.begin(), variant.made.end(), [&](const NameMap::Made& made) {
+    const bool same = std::ranges::all_of(variant.made, [&](const NameMap::Made& made) {
       return made.from.size() == 1 && made.name == names[made.from[0]];
     });
     if (same) return {};
@@ -89,7 +89,7 @@ std::vector<Candidate> candidates_of(const Checkpoint& checkpoint, const NameMap
       Candidate& candidate = candidates.emplace_back(Candidate{heads, mapped, {}});
       for (const auto& [key, index] : variant->keys)
         candidate.hashes.push_back(std::hash<std::string>{}(key));
-      std::sort(candidate.hashes.begin(), candidate.hashes.end());
+      std::ranges::sort(candidate.hashes);
     }
   }
   return candidates;
@@ -118,7 +118,7 @@ std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpo
   std::optional<Variant> a = make_variant(first, {}, nullptr);
   std::optional<Variant> b = make_variant(second, {}, nullptr);
   const auto known = [&](const auto& key) { return b->keys.find(key.first) != b->keys.end(); };
-  const auto matched = static_cast<std::size_t>(std::count_if(a->keys.begin(), a->keys.end(), known));
+  const auto matched = static_cast<std::size_t>(std::ranges::count_if(a->keys, known));
   // Names that all match as they are need no second look.
   if (matched == std::min(a->keys.size(), b->keys.size())) return {std::move(*a), std::move(*b)};
   a.reset();
@@ -183,8 +183,8 @@ std::vector<Loose> loose_of(const Side& side, const Architecture& architecture) 
 
 void note_pieces(Side& side, const std::vector<Loose>& left) {
   for (const Loose& loose : left) {
-    const bool any = std::any_of(loose.sources.begin(), loose.sources.end(),
-                                 [&](std::size_t source) { return side.paired[source]; });
+    const bool any =
+        std::ranges::any_of(loose.sources, [&](std::size_t source) { return side.paired[source]; });
     if (any) side.pieces.push_back(loose.entry.parameter.name);
   }
 }
@@ -280,14 +280,14 @@ Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
   pair_other_forms(one, other, map, architecture, pairing);
   sort_out(pairing, one, false);
   sort_out(pairing, other, true);
-  std::sort(pairing.pairs.begin(), pairing.pairs.end(),
-            [](const auto& x, const auto& y) { return in_model_order(x.name, y.name); });
-  std::sort(pairing.tied.begin(), pairing.tied.end(), [](const Pairing::Tied& x, const Pairing::Tied& y) {
+  std::ranges::sort(pairing.pairs,
+                    [](const auto& x, const auto& y) { return in_model_order(x.name, y.name); });
+  std::ranges::sort(pairing.tied, [](const Pairing::Tied& x, const Pairing::Tied& y) {
     if (x.is_second != y.is_second) return y.is_second;
     return in_model_order(x.name, y.name);
   });
-  std::sort(pairing.only_first.begin(), pairing.only_first.end(), in_model_order);
-  std::sort(pairing.only_second.begin(), pairing.only_second.end(), in_model_order);
+  std::ranges::sort(pairing.only_first, in_model_order);
+  std::ranges::sort(pairing.only_second, in_model_order);
   return pairing;
 }
 

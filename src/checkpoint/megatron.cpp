@@ -116,7 +116,7 @@ void fill_rank(Rank& rank, const LoadOptions& options) {
       const std::string_view name = tensors->name(index);
       return name.substr(std::min(name.find('.') + 1, name.size()));
     };
-    const bool has_decoder = std::any_of(indices.begin(), indices.end(), [&](std::size_t index) {
+    const bool has_decoder = std::ranges::any_of(indices, [&](std::size_t index) {
       const auto parts = components(inner(index));
       return std::find(parts.begin(), parts.end(), "decoder") != parts.end();
     });
@@ -326,8 +326,7 @@ class Loader {
     bool experts = false;
     for (const Rank& rank : ranks_) {
       for (const Chunk& chunk : rank.chunks) {
-        experts = experts ||
-                  std::any_of(chunk.begin(), chunk.end(), [](const auto& e) { return is_expert(e.first); });
+        experts = experts || std::ranges::any_of(chunk, [](const auto& e) { return is_expert(e.first); });
       }
     }
     const auto expert_tensor = arguments_.integer("expert_tensor_parallel_size");

@@ -163,8 +163,7 @@ std::string megatron_name(std::string_view raw, bool has_decoder) {
   Parts mapped;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string_view part = parts[i];
-    const auto renamed =
-        std::find_if(kRenamed.begin(), kRenamed.end(), [&](const auto& rule) { return rule.first == part; });
+    const auto renamed = std::ranges::find_if(kRenamed, [&](const auto& rule) { return rule.first == part; });
     if (renamed != kRenamed.end() && i + 1 < parts.size()) {
       mapped.push_back(renamed->second);
       continue;

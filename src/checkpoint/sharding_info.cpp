@@ -69,8 +69,7 @@ class InfoHandler {
 
 std::optional<SavedOffsets> saved_offsets(const formats::SafetensorsFile& file, const std::string& path) {
   const auto& metadata = file.metadata();
-  const auto note =
-      std::find_if(metadata.begin(), metadata.end(), [](const auto& m) { return m.first == kNote; });
+  const auto note = std::ranges::find_if(metadata, [](const auto& m) { return m.first == kNote; });
   if (note == metadata.end()) return {};
   SavedOffsets offsets;
   InfoHandler handler(offsets);

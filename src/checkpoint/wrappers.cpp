@@ -27,7 +27,7 @@ bool has_head(std::string_view name, std::string_view head) {
 
 std::string without_wrappers(std::string_view name) {
   const auto parts = components(name);
-  if (std::none_of(parts.begin(), parts.end(), is_wrapper_component)) return std::string(name);
+  if (std::ranges::none_of(parts, is_wrapper_component)) return std::string(name);
   std::string rest;
   for (const std::string_view part : parts) {
     if (is_wrapper_component(part)) continue;
@@ -52,8 +52,8 @@ std::vector<Heads> possible_heads(const std::vector<std::string>& names) {
     std::string_view most;
     std::ptrdiff_t count = 0;
     for (const std::string_view head : kHeads) {
-      const auto here = std::count_if(left.begin(), left.end(),
-                                      [&](const std::string& name) { return has_head(name, head); });
+      const auto here =
+          std::ranges::count_if(left, [&](const std::string& name) { return has_head(name, head); });
       if (here > 0 && chain.empty()) all.push_back({head});
       if (here > count) {
         count = here;

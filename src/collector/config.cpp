@@ -280,8 +280,8 @@ bool Config::wants_tensor_folder() const {
 bool Config::wants_files(std::string_view entry) const {
   if (task == Task::tensor || task == Task::overflow_check) return true;
   if (task != Task::statistics || level == Level::debug) return false;
-  return std::any_of(tensor_list.begin(), tensor_list.end(),
-                     [&](const std::string& item) { return entry.find(item) != std::string_view::npos; });
+  return std::ranges::any_of(
+      tensor_list, [&](const std::string& item) { return entry.find(item) != std::string_view::npos; });
 }
 
 bool Config::has_structure(bool module) const {

@@ -75,8 +75,8 @@ std::optional<SavedLeaf> Recorder::find_leaf(std::uint64_t gradient_entry, std::
   if (!step_) return std::nullopt;
   const auto leaves = step_->gradient_leaves.find(gradient_entry);
   if (leaves == step_->gradient_leaves.end()) return std::nullopt;
-  const auto leaf = std::find_if(leaves->second.begin(), leaves->second.end(),
-                                 [&](const GradientLeaf& l) { return l.path == path; });
+  const auto leaf =
+      std::ranges::find_if(leaves->second, [&](const GradientLeaf& l) { return l.path == path; });
   if (leaf == leaves->second.end())
     throw InvalidCall("a saved value has no leaf at that path that requires a gradient");
   const Entry* entry = step_->entries.find(gradient_entry);

@@ -43,8 +43,8 @@ void Section::append_to(std::string& out) const {
 }
 
 void Entry::set(int place, std::string_view key, Section section) {
-  const auto at = std::find_if(members.begin(), members.end(),
-                               [&](const Member& m) { return m.place > place || m.key == key; });
+  const auto at =
+      std::ranges::find_if(members, [&](const Member& m) { return m.place > place || m.key == key; });
   if (at != members.end() && at->key == key) {
     at->section = std::move(section);
   } else {

@@ -227,8 +227,8 @@ std::string render_differences(const DifferenceReport& report, bool color) {
     }
     if (!step.file.empty()) out += "  written: " + display(step.file) + "\n";
   }
-  const bool differs = std::any_of(report.steps.begin(), report.steps.end(),
-                                   [](const AnalyzedStep& step) { return !step.first.places.empty(); });
+  const bool differs =
+      std::ranges::any_of(report.steps, [](const AnalyzedStep& step) { return !step.first.places.empty(); });
   if (differs)
     out +=
         "judged by fixed limits, which noise may exceed; compare without -da shows where the error is "

@@ -32,9 +32,9 @@ class Side {
     const dump::Entry entry = read_object(pack, member);
     entry.children(0, [&](dump::Entry::Index child) {
       std::string name(entry.key(child));
-      npu_ =
-          npu_ || std::any_of(tables.npu_marks.begin(), tables.npu_marks.end(),
-                              [&](const std::string& mark) { return name.find(mark) != std::string::npos; });
+      npu_ = npu_ || std::ranges::any_of(tables.npu_marks, [&](const std::string& mark) {
+               return name.find(mark) != std::string::npos;
+             });
       variables_[std::move(name)] = pack::from_entry(entry, child, pack.name());
     });
   }

@@ -210,7 +210,7 @@ class Matching {
   }
 
   static bool is_ascii(std::string_view text) {
-    return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
+    return std::ranges::all_of(text, [](char c) { return (c & 0x80) == 0; });
   }
 
   const std::string& file_name_;

@@ -197,8 +197,7 @@ class RankComparison {
     const auto rank = static_cast<std::int64_t>(rank_);
     for (const Call& call : bench) {
       check_interrupt();
-      const auto partner =
-          std::find_if(cmp.begin(), cmp.end(), [&](const Call& other) { return match(other, call); });
+      const auto partner = std::ranges::find_if(cmp, [&](const Call& other) { return match(other, call); });
       if (partner == cmp.end()) {
         rows_.add({name, rank, call.joined(), kNoMatch, call.count, std::int64_t{0}, false}, Severity::error);
         continue;
@@ -209,8 +208,7 @@ class RankComparison {
     }
     for (const Call& call : cmp) {
       check_interrupt();
-      if (std::any_of(bench.begin(), bench.end(), [&](const Call& other) { return match(other, call); }))
-        continue;
+      if (std::ranges::any_of(bench, [&](const Call& other) { return match(other, call); })) continue;
       rows_.add({name, rank, kNoMatch, call.joined(), std::int64_t{0}, call.count, false}, Severity::error);
     }
   }
@@ -240,8 +238,8 @@ Section check_random(const Packs& packs) {
   std::size_t budget = kMostComparisons;
   for (const std::uint64_t rank : ranks) {
     const auto calls = [&](const pack::Pack& pack, const std::vector<pack::Member>& members) {
-      const auto found = std::find_if(members.begin(), members.end(),
-                                      [&](const pack::Member& member) { return member.rank == rank; });
+      const auto found =
+          std::ranges::find_if(members, [&](const pack::Member& member) { return member.rank == rank; });
       return found == members.end() ? std::vector<Operation>() : read_calls(pack, *found);
     };
     RankComparison(rank, *rows, budget).run(calls(packs.bench, bench), calls(packs.cmp, cmp));

@@ -114,9 +114,9 @@ bool is_record(const Entry& entry, Entry::Index node) {
   if (!entry.is(node, dump::NodeKind::object)) return false;
   std::size_t members = 0;
   entry.children(node, [&](Entry::Index) { ++members; });
-  return members == kStatistics.size() &&
-         std::all_of(kStatistics.begin(), kStatistics.end(),
-                     [&](std::string_view name) { return entry.find(node, name) != Entry::kNone; });
+  return members == kStatistics.size() && std::ranges::all_of(kStatistics, [&](std::string_view name) {
+           return entry.find(node, name) != Entry::kNone;
+         });
 }
 
 bool is_number(const Entry& entry, Entry::Index node) {

@@ -40,8 +40,8 @@ bool in_table(const Tables& tables, std::string_view name) {
     if ((entry.npu && entry.npu->name == name) || (entry.gpu && entry.gpu->name == name)) return true;
   }
   // Without these nobody could tell what kind of machine it was.
-  return std::any_of(tables.npu_marks.begin(), tables.npu_marks.end(),
-                     [&](const std::string& mark) { return name.find(mark) != std::string_view::npos; });
+  return std::ranges::any_of(
+      tables.npu_marks, [&](const std::string& mark) { return name.find(mark) != std::string_view::npos; });
 }
 
 pack::Value as_map(const pack::FlatMap& flat) {

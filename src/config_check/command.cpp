@@ -33,8 +33,8 @@ bool has_tensors(const std::shared_ptr<const ByteSource>& file) {
     archive::ZipLimits limits;
     limits.allow_twins = true;
     const archive::ZipReader zip(file, limits);
-    return std::any_of(zip.entries().begin(), zip.entries().end(),
-                       [](const archive::ZipEntry& entry) { return entry.name.ends_with("/data.pkl"); });
+    return std::ranges::any_of(
+        zip.entries(), [](const archive::ZipEntry& entry) { return entry.name.ends_with("/data.pkl"); });
   } catch (const FormatError&) {
     return false;  // the reader of packs says what is wrong with it
   }
@@ -179,9 +179,9 @@ class ConfigCheckCommand final : public Command {
       }
     }
     const RowTable summary = summary_table(comparison);
-    const std::size_t warnings =
-        std::count_if(comparison.sections.begin(), comparison.sections.end(),
-                      [](const Section& section) { return section.table && section.table->warnings() != 0; });
+    const std::size_t warnings = std::ranges::count_if(comparison.sections, [](const Section& section) {
+      return section.table && section.table->warnings() != 0;
+    });
     findings = (fail_on_ != "never" && summary.errors() != 0) || (fail_on_ == "warning" && warnings != 0);
     log_info(render_packs(comparison, options, context.color));
     if (failed) return Outcome::failure;

@@ -33,8 +33,8 @@ class Matcher {
   Matcher(const std::u32string& a, const std::u32string& b)
       : a_(a), b_(b), order_(b.size()), places_(a.size()), ends_(b.size() + 1), ended_(b.size() + 1) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::sort(order_.begin(), order_.end(),
-              [&](std::size_t x, std::size_t y) { return b_[x] != b_[y] ? b_[x] < b_[y] : x < y; });
+    std::ranges::sort(order_,
+                      [&](std::size_t x, std::size_t y) { return b_[x] != b_[y] ? b_[x] < b_[y] : x < y; });
     // In a long text what occurs often starts no block.
     constexpr std::size_t kLong = 200;
     const std::size_t often = b_.size() < kLong ? b_.size() : b_.size() / 100 + 1;

@@ -107,8 +107,8 @@ class Loader {
       if (*variable && (*variable)->name.empty()) fail(display(name) + " has a default without a variable");
     }
     if (!entry.npu && !entry.gpu) fail(display(name) + " names no variable");
-    const auto old = std::find_if(tables_.environment.begin(), tables_.environment.end(),
-                                  [&](const EnvironmentEntry& each) { return each.name == name; });
+    const auto old = std::ranges::find_if(tables_.environment,
+                                          [&](const EnvironmentEntry& each) { return each.name == name; });
     if (old == tables_.environment.end()) {
       tables_.environment.push_back(std::move(entry));
     } else {
@@ -119,8 +119,8 @@ class Loader {
   void aliases(const std::string& name, const Value& value) {
     std::vector<std::string> names = {name};
     add(names, as_names(value, name));
-    const auto old = std::find_if(tables_.aliases.begin(), tables_.aliases.end(),
-                                  [&](const AliasGroup& each) { return each.names.front() == name; });
+    const auto old = std::ranges::find_if(tables_.aliases,
+                                          [&](const AliasGroup& each) { return each.names.front() == name; });
     if (old == tables_.aliases.end()) {
       tables_.aliases.push_back({std::move(names)});
     } else {

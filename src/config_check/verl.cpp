@@ -32,8 +32,7 @@ constexpr const char* kNotThere = "NA";
 
 bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> endings) {
   const std::string lower = lower_case(name);
-  return std::any_of(endings.begin(), endings.end(),
-                     [&](std::string_view end) { return lower.ends_with(end); });
+  return std::ranges::any_of(endings, [&](std::string_view end) { return lower.ends_with(end); });
 }
 
 bool is_log(std::string_view name) {

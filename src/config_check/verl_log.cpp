@@ -76,7 +76,7 @@ class Extraction {
  public:
   Extraction(std::string_view log, const Start& start)
       : log_(log), start_(start), prefix_(log.substr(start.line, start.brace - start.line)) {
-    const bool blank = std::all_of(prefix_.begin(), prefix_.end(), is_blank);
+    const bool blank = std::ranges::all_of(prefix_, is_blank);
     if (blank) prefix_ = {};
   }
 
@@ -248,7 +248,7 @@ bool equal_verl(const Value& a, const Value& b) {
 
 bool is_runtime_path(std::string_view path) {
   const std::vector<std::string_view> parts = split(path, "/");
-  return std::any_of(parts.begin(), parts.end(), [&](const std::string_view& part) {
+  return std::ranges::any_of(parts, [&](const std::string_view& part) {
     const bool folder = &part != &parts.back();
     return part.starts_with("ray_") || (folder && (part == "profiler" || part.ends_with("_profiler")));
   });

@@ -148,11 +148,11 @@ bool is_collective(const Communication& communication) {
 }
 
 bool CommunicationNames::has(std::string_view entry) const {
-  return std::any_of(prefixes.begin(), prefixes.end(), [&](const std::string& prefix) {
+  return std::ranges::any_of(prefixes, [&](const std::string& prefix) {
     if (!entry.starts_with(prefix)) return false;
     const std::string_view rest = entry.substr(prefix.size());
-    return std::any_of(words.begin(), words.end(),
-                       [&](const std::string& word) { return rest.find(word) != std::string_view::npos; });
+    return std::ranges::any_of(
+        words, [&](const std::string& word) { return rest.find(word) != std::string_view::npos; });
   });
 }
 

@@ -93,7 +93,7 @@ class Groups {
  public:
   explicit Groups(const std::vector<RankCommunication>& ranks) {
     for (const RankCommunication& rank : ranks) everybody_.push_back(rank.number);
-    std::sort(everybody_.begin(), everybody_.end());
+    std::ranges::sort(everybody_);
   }
 
   int number(const CommCall& call) {
@@ -101,7 +101,7 @@ class Groups {
     const auto known = by_list_.find(call.group_ranks.get());
     if (known != by_list_.end()) return known->second;
     std::vector<std::int64_t> sorted = *call.group_ranks;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     const int number = sorted == everybody_ ? 0 : of(by_ranks_[std::move(sorted)]);
     by_list_[call.group_ranks.get()] = number;
     return number;
@@ -215,8 +215,8 @@ void CommGraph::find_layers() {
     node.done = contradictory_ ? place(n) : layers[count + n];
     for (const std::size_t e : gives[n]) node.giving = std::max(node.giving, exchanges_[e].layer);
   }
-  std::stable_sort(exchanges_.begin(), exchanges_.end(),
-                   [](const Exchange& a, const Exchange& b) { return a.layer < b.layer; });
+  std::ranges::stable_sort(exchanges_,
+                           [](const Exchange& a, const Exchange& b) { return a.layer < b.layer; });
 }
 
 }  // namespace msprobe::dump

@@ -92,13 +92,13 @@ struct Walk {
     std::error_code error;
     const Listing listing = list_folder(folder, error);
     if (error) return refuse(folder, error.message(), true);
-    const bool data = std::any_of(listing.files.begin(), listing.files.end(), [](const std::string& name) {
+    const bool data = std::ranges::any_of(listing.files, [](const std::string& name) {
       return name == "statistic.csv" || name.ends_with(".npy");
     });
     if (const auto place = data ? graph_place(folder) : std::nullopt)
       search.folders[*place].push_back(folder);
-    return std::all_of(listing.folders.begin(), listing.folders.end(),
-                       [&](const std::string& name) { return visit(folder + "/" + name, depth + 1); });
+    return std::ranges::all_of(
+        listing.folders, [&](const std::string& name) { return visit(folder + "/" + name, depth + 1); });
   }
 };
 

@@ -55,14 +55,13 @@ bool is_framework_frame(std::string_view frame, const std::vector<std::string>& 
   for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
     if (const std::size_t at = file.rfind(packages); at != std::string_view::npos) file.remove_prefix(at);
   }
-  return std::any_of(framework.begin(), framework.end(),
-                     [&](const std::string& part) { return file.find(part) != std::string_view::npos; });
+  return std::ranges::any_of(
+      framework, [&](const std::string& part) { return file.find(part) != std::string_view::npos; });
 }
 
 std::string user_frame(const std::vector<std::string>& frames, const std::vector<std::string>& framework) {
-  auto found = std::find_if_not(frames.begin(), frames.end(), [&](const std::string& frame) {
-    return is_framework_frame(frame, framework);
-  });
+  auto found = std::ranges::find_if_not(
+      frames, [&](const std::string& frame) { return is_framework_frame(frame, framework); });
   if (found == frames.end()) found = frames.begin();
   if (found == frames.end()) return {};
   std::string line = found->substr(found->starts_with("File ") ? 5 : 0);

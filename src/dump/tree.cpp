@@ -98,8 +98,8 @@ class TreeFinder {
       search_.refuse(path, "no dump here: found neither dump.json nor rank, proc or step folders", false);
       return false;
     }
-    std::stable_sort(tree.steps.begin(), tree.steps.end(),
-                     [](const StepDump& a, const StepDump& b) { return a.number < b.number; });
+    std::ranges::stable_sort(tree.steps,
+                             [](const StepDump& a, const StepDump& b) { return a.number < b.number; });
     return true;
   }
 
@@ -112,8 +112,7 @@ class TreeFinder {
         procs.push_back(rank_in(step + "/" + name, name));
       }
     }
-    std::stable_sort(ranks.begin(), ranks.end(),
-                     [](const RankDump& a, const RankDump& b) { return a.number < b.number; });
+    std::ranges::stable_sort(ranks, [](const RankDump& a, const RankDump& b) { return a.number < b.number; });
     if (!ranks.empty()) return true;
     ranks = std::move(procs);
     if (ranks.size() < 2) return true;

@@ -86,14 +86,13 @@ View own_view(const std::string& path, RankNames names, bool with_tensors) {
 /// The element of that label; it is added if there is none.
 template <typename T>
 T& of_label(std::vector<T>& all, const T& like) {
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const T& one) { return one.label == like.label; });
+  const auto found = std::ranges::find_if(all, [&](const T& one) { return one.label == like.label; });
   return found == all.end() ? all.emplace_back(like) : *found;
 }
 
 template <typename T>
 void sort_by_number(std::vector<T>& all) {
-  std::stable_sort(all.begin(), all.end(), [](const T& a, const T& b) { return a.number < b.number; });
+  std::ranges::stable_sort(all, [](const T& a, const T& b) { return a.number < b.number; });
 }
 
 void add_view(Tree& tree, const Tree& other, std::uint32_t process) {

@@ -60,8 +60,8 @@ class HeaderReader {
       }
     }
     // Their bytes follow in this order, whatever the order of the fields.
-    std::stable_sort(dump_.items.begin(), dump_.items.end(),
-                     [](const AdumpItem& a, const AdumpItem& b) { return a.role < b.role; });
+    std::ranges::stable_sort(dump_.items,
+                             [](const AdumpItem& a, const AdumpItem& b) { return a.role < b.role; });
     number_items(dump_);
     if (attribute) apply_slices(*attribute, dump_);
   }

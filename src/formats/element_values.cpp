@@ -80,7 +80,7 @@ bool is_narrow(DType dtype) {
 
 /// The kernels count denormals of the type they work in, which is float for all narrow types.
 std::uint64_t count_denormals(std::span<const float> values, float least_normal) {
-  return static_cast<std::uint64_t>(std::count_if(values.begin(), values.end(), [&](float value) {
+  return static_cast<std::uint64_t>(std::ranges::count_if(values, [&](float value) {
     const float magnitude = std::fabs(value);
     return magnitude > 0 && magnitude < least_normal;
   }));

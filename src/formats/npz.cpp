@@ -27,7 +27,7 @@ NpzFile::NpzFile(std::shared_ptr<const ByteSource> file) : file_name_(file->name
   }
   // `a` and `a.npy` are two members, but one name.
   std::vector<std::string_view> sorted(names_.begin(), names_.end());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const auto twin = std::adjacent_find(sorted.begin(), sorted.end());
   if (twin != sorted.end()) {
     throw FormatError(display(file_name_), fmt::format("refused: two arrays are named {}", display(*twin)));

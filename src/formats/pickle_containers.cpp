@@ -26,8 +26,8 @@ constexpr std::array kContainerNames = {
 }  // namespace
 
 const ContainerName* container_of_name(std::string_view full_name) {
-  const auto* found = std::find_if(kContainerNames.begin(), kContainerNames.end(),
-                                   [&](const ContainerName& known) { return known.name == full_name; });
+  const auto* found = std::ranges::find_if(
+      kContainerNames, [&](const ContainerName& known) { return known.name == full_name; });
   return found == kContainerNames.end() ? nullptr : found;
 }
 

@@ -84,7 +84,7 @@ bool is_named_for_an_act(std::string_view part) {
   static const Words kNames(kActingNames);
   static const Words kVerbs(kActingVerbs);
   const std::string_view word = without_underscores(part);
-  const auto* end = std::find_if(word.begin(), word.end(), [](char c) { return c == '_' || is_upper(c); });
+  const auto* end = std::ranges::find_if(word, [](char c) { return c == '_' || is_upper(c); });
   return kNames.has(word) || kVerbs.has(word.substr(0, static_cast<std::size_t>(end - word.begin())));
 }
 

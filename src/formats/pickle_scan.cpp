@@ -466,7 +466,7 @@ PickleScan scan_pickle(const ByteSource& source, std::uint64_t offset, std::uint
 
 bool is_importable(const PickleGlobal& global) {
   if (global.computed && global.module == kUnknownName) return true;
-  return !global.module.empty() && std::all_of(global.module.begin(), global.module.end(), is_of_python_name);
+  return !global.module.empty() && std::ranges::all_of(global.module, is_of_python_name);
 }
 
 }  // namespace msprobe::formats

@@ -29,7 +29,7 @@ constexpr char kMemoize = '\x94';
 constexpr char kStackGlobal = '\x93';
 
 std::size_t name_length(std::string_view text) {
-  const auto end = std::find_if_not(text.begin(), text.end(), is_of_python_name);
+  const auto end = std::ranges::find_if_not(text, is_of_python_name);
   return static_cast<std::size_t>(end - text.begin());
 }
 

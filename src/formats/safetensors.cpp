@@ -53,8 +53,8 @@ constexpr std::array<TypeCode, 22> kTypeCodes = {{
 }};
 
 const TypeCode* type_of(std::string_view code) {
-  const auto found = std::find_if(kTypeCodes.begin(), kTypeCodes.end(),
-                                  [&](const TypeCode& known) { return known.code == code; });
+  const auto found =
+      std::ranges::find_if(kTypeCodes, [&](const TypeCode& known) { return known.code == code; });
   return found == kTypeCodes.end() ? nullptr : &*found;
 }
 
@@ -67,8 +67,8 @@ std::uint64_t header_length(const ByteSource& file) {
 }  // namespace
 
 std::string_view safetensors_name(DType dtype) {
-  const auto found = std::find_if(kTypeCodes.begin(), kTypeCodes.end(),
-                                  [&](const TypeCode& known) { return known.dtype == dtype; });
+  const auto found =
+      std::ranges::find_if(kTypeCodes, [&](const TypeCode& known) { return known.dtype == dtype; });
   return found == kTypeCodes.end() ? std::string_view() : found->code;
 }
 
@@ -148,7 +148,7 @@ class SafetensorsFile::HeaderHandler {
   bool end_object() {
     --depth_;
     if (depth_ == 1 && !in_metadata_) {
-      if (!std::all_of(has_.begin(), has_.end(), [](bool has) { return has; }) || offsets_ != 2) {
+      if (!std::ranges::all_of(has_, [](bool has) { return has; }) || offsets_ != 2) {
         return fail("dtype, shape or data_offsets missing");
       }
       file_.entries_.push_back(std::move(entry_));
@@ -222,9 +222,9 @@ void SafetensorsFile::check_names() const {
     // Numbers are sorted in a fraction of the time of texts.
     hashes.clear();
     for (const std::string_view name : names) hashes.push_back(std::hash<std::string_view>()(name));
-    std::sort(hashes.begin(), hashes.end());
+    std::ranges::sort(hashes);
     if (std::adjacent_find(hashes.begin(), hashes.end()) == hashes.end()) return;
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     const auto twin = std::adjacent_find(names.begin(), names.end());
     if (twin != names.end()) fail(fmt::format("refused: duplicate name {}", display(*twin)));
   };
@@ -263,7 +263,7 @@ void SafetensorsFile::check_size(const Entry& entry) const {
 }
 
 void SafetensorsFile::check_places() {
-  std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+  std::ranges::stable_sort(entries_, [](const Entry& a, const Entry& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
   });
   std::uint64_t position = 0;

@@ -22,7 +22,7 @@ class SafetensorsWriter final : public FlatWriter {
   SafetensorsWriter(OutputFile& file, std::vector<TensorSpec> specs) : FlatWriter(file, std::move(specs)) {
     check_names(specs_, file.path());
     // Widest types first: then every tensor is aligned without holes, which the format forbids.
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::sort(order_, [&](std::size_t a, std::size_t b) {
       const std::size_t size_a = tensor::info(specs_[a].dtype).size;
       const std::size_t size_b = tensor::info(specs_[b].dtype).size;
       return size_a != size_b ? size_a > size_b : specs_[a].name < specs_[b].name;

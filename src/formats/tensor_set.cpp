@@ -74,14 +74,14 @@ Container zip_kind(const std::shared_ptr<const ByteSource>& file) {
   const archive::ZipReader zip(file);
   const auto& entries = zip.entries();
   const auto any_below_root = [&](std::string_view wanted) {
-    return std::any_of(entries.begin(), entries.end(), [&](const archive::ZipEntry& entry) {
+    return std::ranges::any_of(entries, [&](const archive::ZipEntry& entry) {
       return std::string_view(entry.name).substr(std::min(entry.name.find('/'), entry.name.size())) == wanted;
     });
   };
   if (any_below_root("/constants.pkl")) return Container::torchscript;
   if (any_below_root("/data.pkl")) return Container::torch_zip;
-  const bool arrays = std::any_of(entries.begin(), entries.end(),
-                                  [](const auto& entry) { return entry.name.ends_with(".npy"); });
+  const bool arrays =
+      std::ranges::any_of(entries, [](const auto& entry) { return entry.name.ends_with(".npy"); });
   // NumPy writes an archive without entries for no arrays at all.
   return arrays || entries.empty() ? Container::npz : Container::other_zip;
 }

@@ -33,8 +33,7 @@ constexpr std::array<std::pair<std::string_view, OutputFormat>, 5> kNames = {{
 }  // namespace
 
 std::optional<OutputFormat> output_format_from_name(std::string_view name) {
-  const auto found =
-      std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.first == name; });
+  const auto found = std::ranges::find_if(kNames, [&](const auto& entry) { return entry.first == name; });
   if (found == kNames.end()) return std::nullopt;
   return found->second;
 }

@@ -168,8 +168,7 @@ class LegacyContainer final : public TorchContainer {
       place.offset = position;
       position += place.bytes;
     }
-    const bool all_found =
-        std::all_of(places_.begin(), places_.end(), [](const auto& p) { return p.second.offset != 0; });
+    const bool all_found = std::ranges::all_of(places_, [](const auto& p) { return p.second.offset != 0; });
     if (!all_found) fail(file_->name(), "its list of storages does not match its pickle");
     if (position != file_->size()) fail(file_->name(), "refused: bytes follow its last storage");
   }

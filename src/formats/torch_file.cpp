@@ -67,8 +67,7 @@ std::optional<Rebuild> rebuild_of(const Pickle& pickle, PickleRef callable) {
 }
 
 bool is_allowed_call(const std::string& name) {
-  return std::any_of(kRebuildNames.begin(), kRebuildNames.end(),
-                     [&](const RebuildName& known) { return known.name == name; }) ||
+  return std::ranges::any_of(kRebuildNames, [&](const RebuildName& known) { return known.name == name; }) ||
          std::find(kHarmlessCalls.begin(), kHarmlessCalls.end(), name) != kHarmlessCalls.end();
 }
 

@@ -174,8 +174,8 @@ class ShardReader {
 
   bool any_strided(PickleRef spec) const {
     const auto placements = pickle_.items(member(spec, "placements"));
-    return std::any_of(placements.begin(), placements.end(),
-                       [&](PickleRef each) { return class_of(pickle_, each) == "_StridedShard"; });
+    return std::ranges::any_of(placements,
+                               [&](PickleRef each) { return class_of(pickle_, each) == "_StridedShard"; });
   }
 
   /// The number that an object was given: a member, or the first of a list of its members.

@@ -240,8 +240,7 @@ void Edges::tell_side(const std::vector<Rank>& ranks, const Sink& sink, const Js
         if (partners.size() > 1) json.element();
         put_edge(json, call.call.transfers[i].sends ? "send" : "receive", std::array{*partners[i]});
       }
-      const bool any =
-          std::any_of(partners.begin(), partners.end(), [](const auto& each) { return each.has_value(); });
+      const bool any = std::ranges::any_of(partners, [](const auto& each) { return each.has_value(); });
       if (partners.size() > 1) json.close();
       if (any) sink(place_of(node), calls[node]->row, json.take());
       continue;

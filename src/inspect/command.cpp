@@ -18,15 +18,14 @@ namespace {
 
 bool has_rating(const PathFacts& facts, Rating least) {
   if (!facts.file) return false;
-  return std::any_of(facts.file->globals.begin(), facts.file->globals.end(),
-                     [&](const GlobalFacts& global) { return global.rating >= least; });
+  return std::ranges::any_of(facts.file->globals,
+                             [&](const GlobalFacts& global) { return global.rating >= least; });
 }
 
 bool has_tensor_files(const PathFacts& facts) {
   if (!facts.tree || facts.tree->kind == "file") return false;
-  return std::any_of(facts.tree->steps.begin(), facts.tree->steps.end(), [](const StepFacts& step) {
-    return std::any_of(step.ranks.begin(), step.ranks.end(),
-                       [](const RankFacts& rank) { return rank.files > 0; });
+  return std::ranges::any_of(facts.tree->steps, [](const StepFacts& step) {
+    return std::ranges::any_of(step.ranks, [](const RankFacts& rank) { return rank.files > 0; });
   });
 }
 

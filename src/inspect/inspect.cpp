@@ -41,15 +41,14 @@ std::string without_path(const std::string& message, const std::string& path) {
 
 bool PathFacts::failed() const {
   if (!problems.empty()) return true;
-  if (file && std::any_of(file->tensors.begin(), file->tensors.end(),
-                          [](const TensorFacts& tensor) { return !tensor.problem.empty(); })) {
+  if (file &&
+      std::ranges::any_of(file->tensors, [](const TensorFacts& tensor) { return !tensor.problem.empty(); })) {
     return true;
   }
   if (checkpoint && checkpoint->unreadable_count > 0) return true;
   if (!tree) return false;
-  return std::any_of(tree->steps.begin(), tree->steps.end(), [](const StepFacts& step) {
-    return std::any_of(step.ranks.begin(), step.ranks.end(),
-                       [](const RankFacts& rank) { return !rank.problem.empty(); });
+  return std::ranges::any_of(tree->steps, [](const StepFacts& step) {
+    return std::ranges::any_of(step.ranks, [](const RankFacts& rank) { return !rank.problem.empty(); });
   });
 }
 

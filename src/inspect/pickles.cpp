@@ -35,7 +35,7 @@ constexpr std::size_t kMostGlobals = 10'000;
 constexpr int kNoLimit = 0;
 
 bool names_importable(const PickleScan& scan) {
-  return std::any_of(scan.globals.begin(), scan.globals.end(), formats::is_importable);
+  return std::ranges::any_of(scan.globals, formats::is_importable);
 }
 
 // Frames that lie are seldom there by chance, and never for a good reason.

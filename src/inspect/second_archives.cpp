@@ -44,7 +44,7 @@ std::optional<std::uint64_t> tar_number(std::string_view field) {
 bool is_tar(const ByteSource& file) {
   std::string block = first_bytes(file, kTarBlock);
   if (block.size() < kTarBlock) return false;
-  if (std::all_of(block.begin(), block.end(), [](char c) { return c == '\0'; })) return false;
+  if (std::ranges::all_of(block, [](char c) { return c == '\0'; })) return false;
   const auto sum = tar_number(std::string_view(block).substr(kSumBegin, kSumSize));
   if (!sum) return false;
   std::fill_n(block.begin() + kSumBegin, kSumSize, ' ');

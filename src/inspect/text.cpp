@@ -147,8 +147,8 @@ class Renderer {
   void globals(const std::vector<GlobalFacts>& globals) {
     if (globals.empty()) return line("pickle", "names no globals");
     const auto count = [&](Rating rating) {
-      return std::count_if(globals.begin(), globals.end(),
-                           [&](const GlobalFacts& global) { return global.rating == rating; });
+      return std::ranges::count_if(globals,
+                                   [&](const GlobalFacts& global) { return global.rating == rating; });
     };
     const auto dangerous = count(Rating::dangerous);
     const std::string text =

@@ -92,7 +92,7 @@ class RankInspector {
   }
 
   void compare_with_folder() {
-    std::sort(names_.begin(), names_.end());
+    std::ranges::sort(names_);
     names_.erase(std::unique(names_.begin(), names_.end()), names_.end());
     facts_.named_files = names_.size();
     std::vector<std::string> there;
@@ -104,7 +104,7 @@ class RankInspector {
     }
     if (error && error != std::errc::no_such_file_or_directory && facts_.problem.empty())
       facts_.problem = display(folder) + ": " + error.message();
-    std::sort(there.begin(), there.end());
+    std::ranges::sort(there);
     facts_.files = there.size();
     note_difference(names_, there, facts_.missing_files, facts_.missing_count);
     // Of a dump that could not be read to its end nobody knows what it names.
@@ -137,8 +137,7 @@ std::vector<std::string> missing_ranks(const dump::StepDump& step, const std::se
   std::vector<std::string> missing;
   if (all.empty() || *all.rbegin() < 0) return missing;
   const auto has = [&](std::int64_t number) {
-    return std::any_of(step.ranks.begin(), step.ranks.end(),
-                       [&](const dump::RankDump& rank) { return rank.number == number; });
+    return std::ranges::any_of(step.ranks, [&](const dump::RankDump& rank) { return rank.number == number; });
   };
   for (std::int64_t number = 0; number <= std::min(*all.rbegin(), kMostRanks); ++number) {
     if (step.ranks.size() > 1 || all.size() > 1) {

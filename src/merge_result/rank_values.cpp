@@ -292,8 +292,7 @@ class RankReader {
     // Rows go by the order of the apis, then by that of the result.
     std::vector<std::uint32_t> order(apis_.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return apis_[a] < apis_[b]; });
+    std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return apis_[a] < apis_[b]; });
     const auto sorted = [&](const auto& list) {
       std::decay_t<decltype(list)> out;
       out.reserve(list.size());

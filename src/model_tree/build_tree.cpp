@@ -164,7 +164,7 @@ class TreeBuilder {
     std::vector<NodeIndex> circle = {member};
     for (NodeIndex at = tree().node(member).parent; at != member; at = tree().node(at).parent)
       circle.push_back(at);
-    std::sort(circle.begin(), circle.end());
+    std::ranges::sort(circle);
     std::vector<NodeIndex> taken;
     for (const NodeIndex each : circle) {
       if (tree().node(tree().node(each).parent).type == NodeType::api) taken.push_back(each);

@@ -26,8 +26,8 @@ NodeType node_type(std::string_view name) {
       "Tensor.",    "Torch.", "Functional.",     "NPU.",      "VF.", "Distributed.", "Aten.", "Mint.",
       "Primitive.", "Jit.",   "MintFunctional.", "MindSpeed."};
   const auto begins = [&](std::string_view pattern) { return begins_like(name, pattern); };
-  if (std::any_of(kModules.begin(), kModules.end(), begins)) return NodeType::module;
-  return std::any_of(kApis.begin(), kApis.end(), begins) ? NodeType::api : NodeType::module;
+  if (std::ranges::any_of(kModules, begins)) return NodeType::module;
+  return std::ranges::any_of(kApis, begins) ? NodeType::api : NodeType::module;
 }
 
 ModelTree::ModelTree() : nodes_(1) {

@@ -46,9 +46,8 @@ Value environment(const char* const* variables, const EnvironmentOptions& option
     const std::string_view value = whole.substr(equals + 1);
     if (options.wanted && !options.wanted(name)) continue;
     const std::string shouted = upper(name);
-    const bool secret =
-        std::any_of(options.secrets.begin(), options.secrets.end(),
-                    [&](const std::string& part) { return shouted.find(part) != std::string::npos; });
+    const bool secret = std::ranges::any_of(
+        options.secrets, [&](const std::string& part) { return shouted.find(part) != std::string::npos; });
     map.push(std::string(name), Value::of_text(secret ? std::string(kMasked) : mask_urls(value)));
   }
   map.settle();

@@ -18,7 +18,7 @@ constexpr std::size_t kMostNames = std::size_t{64} << 20;      // bytes of all n
 
 /// Is a list of this one value?
 bool is_plain_list(const Value& list) {
-  return std::none_of(list.items().begin(), list.items().end(), [](const Value& item) {
+  return std::ranges::none_of(list.items(), [](const Value& item) {
     return item.is(Value::Kind::null) || item.is(Value::Kind::map);
   });
 }

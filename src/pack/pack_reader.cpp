@@ -73,13 +73,13 @@ Pack::Pack(std::shared_ptr<const ByteSource> file, const PackLimits& limits)
     }
     if (!add(entry)) ++ignored;
   }
-  std::sort(warnings_.begin(), warnings_.end());
+  std::ranges::sort(warnings_);
   warnings_.erase(std::unique(warnings_.begin(), warnings_.end()), warnings_.end());
   if (ignored != 0)
     warnings_.push_back(
         fmt::format("{}: ignored {} members that do not belong in a pack", display(name_), ignored));
   for (std::vector<Member>& members : members_) {
-    std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+    std::ranges::sort(members, [](const Member& a, const Member& b) {
       return std::tie(a.step, a.rank, a.name) < std::tie(b.step, b.rank, b.name);
     });
   }
@@ -147,8 +147,7 @@ const std::vector<std::string>& Pack::misplaced(Section section) const {
 
 const Member* Pack::find(Section section, std::string_view name) const {
   const auto& members = this->members(section);
-  const auto found =
-      std::find_if(members.begin(), members.end(), [&](const Member& member) { return member.name == name; });
+  const auto found = std::ranges::find_if(members, [&](const Member& member) { return member.name == name; });
   return found == members.end() ? nullptr : &*found;
 }
 

@@ -236,7 +236,7 @@ std::vector<Package> packages_of(const Interpreter& interpreter, std::vector<std
         entries.push_back(std::move(metadata));
     }
     if (error) problems.push_back(display(folder) + ": " + error.message());
-    std::sort(entries.begin(), entries.end());
+    std::ranges::sort(entries);
     for (const fs::path& metadata : entries) {
       Package package;
       each_line(head_of(metadata, &problems), ':', [&](const std::string& key, const std::string& value) {

@@ -45,7 +45,7 @@ void add_each(std::vector<Value>& values, const Value& value) {
     return;
   }
   const std::string text = as_json(value);
-  if (std::none_of(values.begin(), values.end(), [&](const Value& each) { return as_json(each) == text; }))
+  if (std::ranges::none_of(values, [&](const Value& each) { return as_json(each) == text; }))
     values.push_back(value);
 }
 

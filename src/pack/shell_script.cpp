@@ -244,14 +244,13 @@ class ScriptReader {
   Truth fits(const Branches& selection, const ShellWord& word) {
     const std::optional<std::string> text = variables_.known(word, false);
     const auto is_quoted = [](const ShellPart& part) { return part.quoted; };
-    const bool quoted = std::any_of(word.begin(), word.end(), is_quoted);
+    const bool quoted = std::ranges::any_of(word, is_quoted);
     if (text == "*" && !quoted) return Truth::yes;
     if (!text || !selection.subject) return Truth::unknown;
     std::optional<bool> fitting;
     if (!quoted) {
       fitting = fits_pattern(*text, *selection.subject);
-    } else if (std::all_of(word.begin(), word.end(), is_quoted) ||
-               text->find_first_of("*?[") == std::string::npos) {
+    } else if (std::ranges::all_of(word, is_quoted) || text->find_first_of("*?[") == std::string::npos) {
       fitting = *text == *selection.subject;
     }
     return !fitting ? Truth::unknown : *fitting ? Truth::yes : Truth::no;
@@ -484,7 +483,7 @@ std::optional<std::pair<std::string, std::string>> as_override(std::string_view 
            c == '@' || c == '/' || c == '-';
   };
   const char first = static_cast<char>(name.front() | 0x20);
-  if (first < 'a' || first > 'z' || !std::all_of(name.begin(), name.end(), fits)) return std::nullopt;
+  if (first < 'a' || first > 'z' || !std::ranges::all_of(name, fits)) return std::nullopt;
   return std::pair{std::string(name), std::string(word.substr(equals + 1))};
 }
 
@@ -556,8 +555,7 @@ FlatMap read_shell_script(std::string_view script, const std::string& file) {
   const std::vector<std::vector<Launch>> ways = find_launches(script, file);
   bool distributed = false;
   for (const std::vector<Launch>& launches : ways) {
-    distributed = distributed || std::any_of(launches.begin(), launches.end(),
-                                             [](const Launch& l) { return l.distributed; });
+    distributed = distributed || std::ranges::any_of(launches, [](const Launch& l) { return l.distributed; });
   }
   std::vector<FlatMap> options;
   for (const std::vector<Launch>& launches : ways) {

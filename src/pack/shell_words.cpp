@@ -344,8 +344,8 @@ bool ShellVariables::extend(const std::string& name, const ShellWord& value) {
   const auto is_text = [](const ShellPart& part) {
     return part.kind == ShellPart::Kind::text && !part.verbatim;
   };
-  const auto own = std::find_if_not(
-      value.begin(), value.end(), [&](const ShellPart& part) { return is_text(part) && part.text.empty(); });
+  const auto own = std::ranges::find_if_not(
+      value, [&](const ShellPart& part) { return is_text(part) && part.text.empty(); });
   if (own == value.end() || own->kind != ShellPart::Kind::reference || own->name != name ||
       own->mode != ShellPart::Mode::plain)
     return false;
@@ -423,8 +423,7 @@ void ShellVariables::resolve_reference(const ShellPart& reference, int depth, Sh
     bool has_value = variable != nullptr && !variable->elements.empty();
     if (has_value && reference.empty_counts) {
       const ShellWord& first = variable->elements.front();
-      has_value =
-          std::any_of(first.begin(), first.end(), [](const ShellPart& part) { return !part.text.empty(); });
+      has_value = std::ranges::any_of(first, [](const ShellPart& part) { return !part.text.empty(); });
     }
     if (has_value == (reference.mode == Mode::alternative)) {
       insert(reference.word, true);

@@ -36,8 +36,7 @@ constexpr std::array<NamePair, 10> kMegatronModules = {{{"word_embeddings", "emb
 
 template <std::size_t N>
 std::string_view mapped(const std::array<NamePair, N>& table, std::string_view name) {
-  const auto found =
-      std::find_if(table.begin(), table.end(), [&](const auto& pair) { return pair.first == name; });
+  const auto found = std::ranges::find_if(table, [&](const auto& pair) { return pair.first == name; });
   return found == table.end() ? name : found->second;
 }
 
@@ -215,8 +214,8 @@ std::uint32_t merge(Side& side, const std::vector<std::uint32_t>& parts) {
   item.name = side.pool.add(text(&Item::name, ";  "));
   item.dtype = side.pool.intern(text(&Item::dtype));
   item.shape = side.pool.intern(text(&Item::shape));
-  const bool files = std::all_of(parts.begin(), parts.end(),
-                                 [&](std::uint32_t part) { return side.items[part].data_name != 0; });
+  const bool files =
+      std::ranges::all_of(parts, [&](std::uint32_t part) { return side.items[part].data_name != 0; });
   item.data_name = files ? side.pool.add(text(&Item::data_name)) : 0;
   join_statistics(side, parts, item);
   side.items.push_back(item);
@@ -236,8 +235,8 @@ bool put_in_order(std::vector<PlacedRow>& rows) {
   const auto order_by = [&](std::uint32_t PlacedRow::*place) {
     std::vector<std::uint32_t> order(rows.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return rows[a].*place < rows[b].*place; });
+    std::ranges::stable_sort(
+        order, [&](std::uint32_t a, std::uint32_t b) { return rows[a].*place < rows[b].*place; });
     return order;
   };
   const std::vector<std::uint32_t> by_target = order_by(&PlacedRow::target_place);

@@ -80,8 +80,7 @@ std::string_view as_mindspore(std::string_view dtype) {
 
 bool in_one_set(const std::vector<std::set<std::string, std::less<>>>& sets, std::string_view a,
                 std::string_view b) {
-  return std::any_of(sets.begin(), sets.end(),
-                     [&](const auto& set) { return set.contains(a) && set.contains(b); });
+  return std::ranges::any_of(sets, [&](const auto& set) { return set.contains(a) && set.contains(b); });
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ std::optional<std::vector<std::int64_t>> axes_of(std::string_view shape) {
 std::vector<double> weights_of(const Joins& joins, std::span<const Part> parts) {
   const auto same = [&](const Part& part) { return part.shape == parts.front().shape; };
   std::vector<double> weights;
-  if (std::all_of(parts.begin(), parts.end(), same)) return weights;
+  if (std::ranges::all_of(parts, same)) return weights;
   for (const Part& part : parts) {
     double elements = 1;
     const auto axes = axes_of(joins.pool.at(part.shape));

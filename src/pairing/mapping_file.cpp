@@ -132,9 +132,8 @@ bool is_plain(std::string_view text) {
     return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '/';
   };
   // A word without a dot could mean something to YAML, such as `true`.
-  return text == "N/A" ||
-         (!text.empty() && letter(text.front()) && text.find('.') != std::string_view::npos &&
-          std::all_of(text.begin(), text.end(), inside));
+  return text == "N/A" || (!text.empty() && letter(text.front()) &&
+                           text.find('.') != std::string_view::npos && std::ranges::all_of(text, inside));
 }
 
 void append_scalar(std::string& out, std::string_view text) {

@@ -49,7 +49,7 @@ CellNames::CellNames(const NameMapping& mapping, std::string file, const Pairing
     : mapping_(mapping), file_(std::move(file)), first_cell_anywhere_(traits.first_cell_anywhere) {
   sorted_.resize(mapping.entries().size());
   for (std::size_t i = 0; i < sorted_.size(); ++i) sorted_[i] = static_cast<std::uint32_t>(i);
-  std::sort(sorted_.begin(), sorted_.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::sort(sorted_, [&](std::uint32_t a, std::uint32_t b) {
     return mapping_.entries()[a].first < mapping_.entries()[b].first;
   });
 }

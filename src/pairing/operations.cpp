@@ -17,7 +17,7 @@ class PlainOperation {
   explicit PlainOperation(std::string_view name) : plain_(name) {
     const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
     const bool has_marks = !name.empty() && (name.front() == '_' || name.back() == '_');
-    if (!has_marks && std::all_of(name.begin(), name.end(), is_plain)) return;
+    if (!has_marks && std::ranges::all_of(name, is_plain)) return;
     const bool is_operator = name.size() > 4 && name.starts_with("__") && name.ends_with("__");
     for (const char c : name) {
       if (c != '_' || (!is_operator && !changed_.empty()))

@@ -35,8 +35,7 @@ constexpr std::size_t kPiece = std::size_t{16} << 10;
 constexpr std::array<std::string_view, 4> kSuffixes = {".npy", ".npz", ".pt", ".safetensors"};
 
 bool is_tensor_name(const std::string& name) {
-  return std::any_of(kSuffixes.begin(), kSuffixes.end(),
-                     [&](std::string_view s) { return name.ends_with(s); });
+  return std::ranges::any_of(kSuffixes, [&](std::string_view s) { return name.ends_with(s); });
 }
 
 struct Listing {

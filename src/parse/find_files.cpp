@@ -24,8 +24,7 @@ namespace fs = std::filesystem;
 bool is_note(const std::string& name) {
   constexpr std::array<std::string_view, 10> kEndings = {".csv", ".json", ".txt",  ".log",  ".md",
                                                          ".yml", ".yaml", ".xlsx", ".html", ".tmp"};
-  return std::any_of(kEndings.begin(), kEndings.end(),
-                     [&](std::string_view ending) { return name.ends_with(ending); });
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
 std::optional<fs::path> real_path(const fs::path& path) {
@@ -53,8 +52,8 @@ class Finder {
       folders.pop_back();
       list(folder, folders);
     }
-    std::sort(found_.names.begin(), found_.names.end());
-    std::sort(found_.skipped.begin(), found_.skipped.end());
+    std::ranges::sort(found_.names);
+    std::ranges::sort(found_.skipped);
   }
 
  private:

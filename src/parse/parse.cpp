@@ -84,13 +84,13 @@ void write_failed_list(const InputFiles& inputs, ParseReport& report, const std:
 }  // namespace
 
 bool FileResult::failed() const {
-  return !problem.empty() || std::any_of(tensors.begin(), tensors.end(),
-                                         [](const TensorResult& each) { return !each.problem.empty(); });
+  return !problem.empty() ||
+         std::ranges::any_of(tensors, [](const TensorResult& each) { return !each.problem.empty(); });
 }
 
 std::size_t ParseReport::failures() const {
   return static_cast<std::size_t>(
-      std::count_if(files.begin(), files.end(), [](const FileResult& file) { return file.failed(); }));
+      std::ranges::count_if(files, [](const FileResult& file) { return file.failed(); }));
 }
 
 ParseReport parse(const ParseOptions& options, Progress* progress) {
@@ -123,8 +123,7 @@ ParseReport parse(const ParseOptions& options, Progress* progress) {
     result.file = refused.name;
     result.problem = refused.reason;
   }
-  std::sort(report.files.begin(), report.files.end(),
-            [](const FileResult& a, const FileResult& b) { return a.file < b.file; });
+  std::ranges::sort(report.files, [](const FileResult& a, const FileResult& b) { return a.file < b.file; });
   report.skipped = std::move(inputs.skipped);
 
   std::map<std::string, std::vector<RenamedResult>> by_folder;

@@ -84,8 +84,8 @@ class Shell {
   std::string answer(const Words& words) {
     if (words[0] == "help" || words[0] == "?") return help();
     const std::vector<ShellCommand> commands = make_commands();
-    const auto command = std::find_if(commands.begin(), commands.end(),
-                                      [&](const ShellCommand& known) { return known.name == words[0]; });
+    const auto command =
+        std::ranges::find_if(commands, [&](const ShellCommand& known) { return known.name == words[0]; });
     if (command == commands.end()) {
       fail("Command invalid, Only support command start with cad/vc/dc/pk/cn/pt: " + display(words[0]));
       return {};

@@ -38,15 +38,13 @@ std::vector<std::string> split_words(std::string_view line) {
 }
 
 bool read_options(const std::vector<std::string>& words, const std::vector<WordOption>& options) {
-  if (std::any_of(words.begin(), words.end(), [](const auto& w) { return w == "-h" || w == "--help"; }))
-    return false;
+  if (std::ranges::any_of(words, [](const auto& w) { return w == "-h" || w == "--help"; })) return false;
   std::vector<bool> given(options.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::size_t equals = words[i].starts_with("--") ? words[i].find('=') : std::string::npos;
     const std::string name = words[i].substr(0, equals);
-    const auto option = std::find_if(options.begin(), options.end(), [&](const WordOption& known) {
-      return known.name == name || known.long_name == name;
-    });
+    const auto option = std::ranges::find_if(
+        options, [&](const WordOption& known) { return known.name == name || known.long_name == name; });
     if (option == options.end()) {
       throw UsageError((name.starts_with('-') ? "unknown option " : "unexpected word ") + display(name));
     }

@@ -29,7 +29,7 @@ class Worst {
   }
   /// The worst first.
   std::vector<Item> take() {
-    std::sort(items_.begin(), items_.end(), worse_);
+    std::ranges::sort(items_, worse_);
     items_.resize(std::min(items_.size(), count_));
     return std::move(items_);
   }

@@ -31,8 +31,8 @@ CommandInfo describe_app(const CLI::App& app, const OptionList& options) {
     if (place(option) == std::ssize(groups)) groups.push_back(option.group);
     info.options.push_back(option);
   }
-  std::stable_sort(info.options.begin(), info.options.end(),
-                   [&](const OptionInfo& a, const OptionInfo& b) { return place(a) < place(b); });
+  std::ranges::stable_sort(info.options,
+                           [&](const OptionInfo& a, const OptionInfo& b) { return place(a) < place(b); });
   for (const OptionInfo& operand : options.operands()) {
     if (!info.operands.empty()) info.operands += ' ';
     info.operands += argument_text(operand);
@@ -186,9 +186,9 @@ std::string_view group_of(std::string_view command) {
 }
 
 bool is_group(const ProgramInfo& program, std::string_view word) {
-  return !word.empty() &&
-         std::any_of(program.commands.begin(), program.commands.end(),
-                     [&](const CommandInfo& command) { return group_of(command.name) == word; });
+  return !word.empty() && std::ranges::any_of(program.commands, [&](const CommandInfo& command) {
+    return group_of(command.name) == word;
+  });
 }
 
 std::vector<std::string> synopsis(const CommandInfo& command) {
@@ -219,8 +219,8 @@ std::vector<std::string> synopsis(const CommandInfo& command) {
 
 std::string help_text(const ProgramInfo& info, std::string_view command) {
   if (is_group(info, command)) return group_help(info, command);
-  const auto found = std::find_if(info.commands.begin(), info.commands.end(),
-                                  [&](const CommandInfo& candidate) { return candidate.name == command; });
+  const auto found = std::ranges::find_if(
+      info.commands, [&](const CommandInfo& candidate) { return candidate.name == command; });
   const CommandInfo& shown = found == info.commands.end() ? info.program : *found;
   std::string out = shown.name.empty() ? "Usage: msprobe [options] command [options]\n" : "";
   if (!shown.name.empty()) {

@@ -51,7 +51,7 @@ std::string DryRun::plan() const {
       bytes[i] += balance.bytes[i];
       units[i] += balance.units[i];
     }
-    last += static_cast<double>(*std::max_element(balance.bytes.begin(), balance.bytes.end()));
+    last += static_cast<double>(*std::ranges::max_element(balance.bytes));
     sum += static_cast<double>(all);
   }
   if (out.empty()) return "nothing to do\n";

@@ -31,7 +31,7 @@ std::vector<std::string> names_in(const std::string& folder, Named which) {
     names.push_back(entry->path().filename().string());
   }
   if (error) throw IoError(display(folder), error.message());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -48,8 +48,8 @@ Listing list_folder(const std::string& folder, std::error_code& error) {
     }
   }
   if (error) return {};
-  std::sort(listing.folders.begin(), listing.folders.end());
-  std::sort(listing.files.begin(), listing.files.end());
+  std::ranges::sort(listing.folders);
+  std::ranges::sort(listing.files);
   return listing;
 }
 
@@ -59,7 +59,7 @@ std::string folder_below(const std::string& folder,
   for (const std::string& name : list_folder(folder, ignored).folders) {
     std::string below = folder + (folder.ends_with('/') ? "" : "/") + name;
     const std::vector<std::string> files = list_folder(below, ignored).files;
-    if (std::any_of(files.begin(), files.end(), wanted)) return below;
+    if (std::ranges::any_of(files, wanted)) return below;
   }
   return {};
 }

@@ -41,9 +41,8 @@ std::size_t option_length(std::string_view text) {
   if (letter == 0 || letter > 2 || letter == std::string_view::npos ||
       std::isalpha(static_cast<unsigned char>(text[letter])) == 0)
     return 0;
-  const auto end = std::find_if(text.begin(), text.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_';
-  });
+  const auto end = std::ranges::find_if(
+      text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_'; });
   return static_cast<std::size_t>(end - text.begin());
 }
 
@@ -159,8 +158,8 @@ std::string commands_of(const ProgramInfo& info, std::string_view group) {
 }  // namespace
 
 std::string fill_page(const ProgramInfo& info, std::string_view command, std::istream& page) {
-  const auto found = std::find_if(info.commands.begin(), info.commands.end(),
-                                  [&](const CommandInfo& each) { return each.name == command; });
+  const auto found =
+      std::ranges::find_if(info.commands, [&](const CommandInfo& each) { return each.name == command; });
   const CommandInfo& described = found == info.commands.end() ? info.program : *found;
   std::string out;
   for (std::string line; std::getline(page, line);) {

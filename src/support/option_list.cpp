@@ -167,13 +167,13 @@ bool Option::given() const {
 
 bool Option::has_value() const {
   const std::vector<std::string>& values = parser_->results();
-  return std::any_of(values.begin(), values.end(), [](const std::string& value) { return !value.empty(); });
+  return std::ranges::any_of(values, [](const std::string& value) { return !value.empty(); });
 }
 
 std::string Option::full_name() const {
   const std::vector<std::string>& names = info_->names;
-  const auto full = std::find_if(names.begin(), names.end(),
-                                 [](const std::string& name) { return name.starts_with("--"); });
+  const auto full =
+      std::ranges::find_if(names, [](const std::string& name) { return name.starts_with("--"); });
   return full == names.begin() || full == names.end() ? names.front() : names.front() + "/" + *full;
 }
 

@@ -183,8 +183,7 @@ class OptionList {
   /// `name` is one of them.
   template <typename T>
   static T chosen(const Choices<T>& choices, std::string_view name) {
-    return std::find_if(choices.begin(), choices.end(), [&](const auto& each) { return each.first == name; })
-        ->second;
+    return std::ranges::find_if(choices, [&](const auto& each) { return each.first == name; })->second;
   }
 
   Option declare(const std::string& names, const std::string& help,

@@ -38,7 +38,7 @@ bool is_continuation(char c) {
 }
 
 std::size_t columns(std::string_view text) {
-  return text.size() - static_cast<std::size_t>(std::count_if(text.begin(), text.end(), is_continuation));
+  return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_continuation));
 }
 
 /// Byte offset of the given character.

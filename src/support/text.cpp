@@ -246,7 +246,7 @@ bool is_invisible(char32_t c) {
                                                      {0x1BCA0, 0x1BCA3},
                                                      {0x1D173, 0x1D17A},
                                                      {0xE0000, 0xE0FFF}}};
-  return c >= kRanges.front().first && std::any_of(kRanges.begin(), kRanges.end(), [c](const Range& range) {
+  return c >= kRanges.front().first && std::ranges::any_of(kRanges, [c](const Range& range) {
            return c >= range.first && c <= range.last;
          });
 }

@@ -20,8 +20,7 @@ constexpr std::size_t kManyUnits = 16;  // units that are left, for each process
 std::vector<std::size_t> largest_first(const std::vector<std::uint64_t>& bytes) {
   std::vector<std::size_t> order(bytes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
   return order;
 }
 
@@ -41,9 +40,8 @@ std::vector<std::size_t> UnitQueue::take(std::size_t process, std::size_t busy) 
   if (busy > 0 && left() < processes_) return units;
   std::uint64_t bytes = 0;
   do {
-    const auto next = std::find_if(order_.begin(), order_.end(), [&](std::size_t unit) {
-      return can(static_cast<std::uint32_t>(process), unit);
-    });
+    const auto next = std::ranges::find_if(
+        order_, [&](std::size_t unit) { return can(static_cast<std::uint32_t>(process), unit); });
     if (next == order_.end()) break;
     units.push_back(*next);
     bytes += bytes_[*next];
@@ -55,8 +53,7 @@ std::vector<std::size_t> UnitQueue::take(std::size_t process, std::size_t busy) 
 std::optional<std::size_t> UnitQueue::stuck_without(const std::vector<bool>& gone) const {
   for (const std::size_t unit : order_) {
     if (able_.empty() || able_[unit].empty()) continue;
-    if (std::all_of(able_[unit].begin(), able_[unit].end(), [&](std::uint32_t each) { return gone[each]; }))
-      return unit;
+    if (std::ranges::all_of(able_[unit], [&](std::uint32_t each) { return gone[each]; })) return unit;
   }
   return std::nullopt;
 }
@@ -89,7 +86,7 @@ Balance balance_of(const std::vector<std::uint64_t>& bytes, std::size_t processe
     }
     next.emplace(balance.bytes[process], process);
   }
-  const std::uint64_t last = *std::max_element(balance.bytes.begin(), balance.bytes.end());
+  const std::uint64_t last = *std::ranges::max_element(balance.bytes);
   double sum = 0;
   for (const std::uint64_t each : balance.bytes) sum += static_cast<double>(each);
   balance.idle = idle_share(static_cast<double>(last), sum, processes);

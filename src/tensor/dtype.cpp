@@ -79,16 +79,15 @@ std::string_view without_torch(std::string_view name) {
 
 template <std::size_t N>
 std::optional<DType> lookup(const std::array<NamedType, N>& table, std::string_view name) {
-  const auto found =
-      std::find_if(table.begin(), table.end(), [&](const NamedType& e) { return e.first == name; });
+  const auto found = std::ranges::find_if(table, [&](const NamedType& e) { return e.first == name; });
   if (found == table.end()) return std::nullopt;
   return found->second;
 }
 
 std::optional<DType> lookup_column(std::string_view DTypeInfo::*column, std::string_view name) {
   if (name.empty()) return std::nullopt;  // an empty cell means "no such type"
-  const auto found = std::find_if(kInfos.begin(), kInfos.end(),
-                                  [&](const DTypeInfo& entry) { return entry.*column == name; });
+  const auto found =
+      std::ranges::find_if(kInfos, [&](const DTypeInfo& entry) { return entry.*column == name; });
   if (found == kInfos.end()) return std::nullopt;
   return static_cast<DType>(found - kInfos.begin());
 }
@@ -110,8 +109,8 @@ std::optional<DType> dtype_from_storage_class(std::string_view name) {
 }
 
 std::string_view storage_class_of(DType dtype) {
-  const auto* const found = std::find_if(kStorageClasses.begin(), kStorageClasses.end(),
-                                         [&](const NamedType& each) { return each.second == dtype; });
+  const auto* const found =
+      std::ranges::find_if(kStorageClasses, [&](const NamedType& each) { return each.second == dtype; });
   return found == kStorageClasses.end() ? std::string_view() : found->first;
 }
 

@@ -35,8 +35,8 @@ bool tells_zeros(const Settings& settings) {
   const auto among = [](const std::vector<Statistic>& statistics) {
     return std::find(statistics.begin(), statistics.end(), Statistic::zeros) != statistics.end();
   };
-  return among(settings.statistics) || std::any_of(settings.parts.begin(), settings.parts.end(),
-                                                   [&](const Part& part) { return among(part.statistics); });
+  return among(settings.statistics) ||
+         std::ranges::any_of(settings.parts, [&](const Part& part) { return among(part.statistics); });
 }
 
 std::string absolute_path(const std::string& path) {
@@ -147,8 +147,8 @@ std::uint32_t Engine::add_series(const SeriesKey& key) {
   info.scope = key.scope;
   const std::string place = "/rank" + std::to_string(rank_) + "/";
   if (settings_->layout == 2) {
-    const auto part = std::find_if(settings_->parts.begin(), settings_->parts.end(),
-                                   [&](const Part& one) { return one.name == key.quantity; });
+    const auto part =
+        std::ranges::find_if(settings_->parts, [&](const Part& one) { return one.name == key.quantity; });
     if (part == settings_->parts.end())
       throw series::SettingError("ValueError", "no monitor " + key.quantity);
     info.part = static_cast<std::size_t>(part - settings_->parts.begin());

@@ -127,8 +127,7 @@ std::vector<std::pair<Key, Rows>> grouped(const std::vector<Row>& rows, KeyOf ke
   std::vector<std::pair<Key, Rows>> groups;
   for (const Row& row : rows) {
     const Key key = key_of(*row.series);
-    auto found =
-        std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == key; });
+    auto found = std::ranges::find_if(groups, [&](const auto& one) { return one.first == key; });
     if (found == groups.end()) found = groups.insert(groups.end(), {key, {}});
     found->second.push_back(&row);
   }

@@ -198,8 +198,7 @@ class V2Reader {
     std::vector<Statistic> found;
     for (const Json& name : list) {
       const std::string text = python_str_of(name);
-      const auto known = std::find_if(kAllParts.begin(), kAllParts.end(),
-                                      [&](Statistic one) { return name_of(one) == text; });
+      const auto known = std::ranges::find_if(kAllParts, [&](Statistic one) { return name_of(one) == text; });
       if (known == kAllParts.end()) {
         warn("Unsupported op '" + text + "' is ignored.");
       } else if (std::find(found.begin(), found.end(), *known) == found.end()) {

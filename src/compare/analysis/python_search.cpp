@@ -155,8 +155,8 @@ class PythonSearch {
       if (!nodes_[n].pruned()) queues[nodes_[n].rank].push_back(n);
     }
     for (auto& queue : queues) {
-      std::stable_sort(queue.begin(), queue.end(),
-                       [&](std::size_t a, std::size_t b) { return nodes_[a].layer < nodes_[b].layer; });
+      std::ranges::stable_sort(
+          queue, [&](std::size_t a, std::size_t b) { return nodes_[a].layer < nodes_[b].layer; });
     }
     std::vector<bool> seen(nodes_.size(), false);
     std::vector<std::size_t> mark(nodes_.size(), SIZE_MAX);

@@ -25,8 +25,8 @@ constexpr std::array<std::string_view, kStatistics> kStatisticWords = {"max", "m
 constexpr std::size_t kJsonBlock = std::size_t{1} << 20;
 
 bool holds_any(std::string_view text, const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const std::string& word) { return text.find(word) != std::string_view::npos; });
+  return std::ranges::any_of(
+      words, [&](const std::string& word) { return text.find(word) != std::string_view::npos; });
 }
 
 /// The n-th part from the end, counted from 1; empty if there are fewer.
@@ -234,7 +234,7 @@ class Finder {
       node.role = is_own_rank(*item) ? role : other;
       break;
     }
-    std::sort(node.partners.begin(), node.partners.end());
+    std::ranges::sort(node.partners);
     node.partners.erase(std::unique(node.partners.begin(), node.partners.end()), node.partners.end());
   }
 
@@ -288,7 +288,7 @@ class Finder {
     for (const std::string_view part : split(text, ",")) {
       if (const auto rank = to_integer(part)) ranks.push_back(*rank);
     }
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     place->second = std::make_shared<const std::vector<std::int64_t>>(std::move(ranks));
     return place->second;

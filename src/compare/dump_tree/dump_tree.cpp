@@ -41,8 +41,7 @@ void take_pairs(PairedRank& result, Matching&& matching) {
 /// What is left of the Python tool's fuzzy match: with statistics all rows lose their partners if all had one
 /// (else it ends in a traceback), with checksums they lose those.
 void imitate_python_fuzzy(MeasuredRank& result) {
-  const bool all =
-      std::all_of(result.rows.begin(), result.rows.end(), [](const Pair& row) { return row.matched(); });
+  const bool all = std::ranges::all_of(result.rows, [](const Pair& row) { return row.matched(); });
   if (result.mode == Mode::statistics && all) {
     for (Pair& row : result.rows) row = {.target = row.target, .reason = Unmatched::entry_missing};
     result.golden_only = result.golden.items.size();

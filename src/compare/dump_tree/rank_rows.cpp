@@ -68,8 +68,7 @@ Cell shape_cell(std::string_view shape) {
   const auto in_list = [](char c) {
     return (c >= '0' && c <= '9') || c == ',' || c == ' ' || c == '[' || c == ']';
   };
-  if (shape.starts_with('[') && std::all_of(shape.begin(), shape.end(), in_list))
-    return Structured{shape, shape};
+  if (shape.starts_with('[') && std::ranges::all_of(shape, in_list)) return Structured{shape, shape};
   return Text{shape};
 }
 

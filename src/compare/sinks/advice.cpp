@@ -45,9 +45,8 @@ double share(std::size_t part, std::size_t whole) {
 }
 
 bool are_modules(const std::vector<std::string_view>& names) {
-  const auto modules = std::count_if(names.begin(), names.end(), [](std::string_view name) {
-    return name.starts_with("Module.") || name.starts_with("Cell.");
-  });
+  const auto modules = std::ranges::count_if(
+      names, [](std::string_view name) { return name.starts_with("Module.") || name.starts_with("Cell."); });
   return share(static_cast<std::size_t>(modules), names.size()) > kMostEntries;
 }
 
@@ -55,9 +54,8 @@ bool are_modules(const std::vector<std::string_view>& names) {
 bool only_call_numbers_differ(const Loose& loose) {
   std::unordered_set<std::string> golden;
   for (const std::string_view name : loose.golden) golden.insert(without_call(name));
-  const auto found = std::count_if(loose.target.begin(), loose.target.end(), [&](std::string_view name) {
-    return golden.contains(without_call(name));
-  });
+  const auto found = std::ranges::count_if(
+      loose.target, [&](std::string_view name) { return golden.contains(without_call(name)); });
   return share(static_cast<std::size_t>(found), loose.target.size()) > kMostEntries;
 }
 
@@ -94,9 +92,8 @@ std::optional<Root> renamed_root(const Loose& loose) {
       ++counts[{root, found->second}];
     });
   }
-  const auto most = std::find_if(counts.begin(), counts.end(), [&](const auto& one) {
-    return share(one.second, loose.target.size()) > kMostEntries;
-  });
+  const auto most = std::ranges::find_if(
+      counts, [&](const auto& one) { return share(one.second, loose.target.size()) > kMostEntries; });
   return most == counts.end() ? std::nullopt : std::optional(most->first);
 }
 

@@ -30,7 +30,7 @@ std::string exchanges_json(const std::vector<PackedRank>& ranks, const std::vect
     for (const dump::Exchange& exchange : graph.exchanges()) {
       std::vector<std::size_t> nodes = exchange.senders;
       nodes.insert(nodes.end(), exchange.receivers.begin(), exchange.receivers.end());
-      std::sort(nodes.begin(), nodes.end());
+      std::ranges::sort(nodes);
       nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
       if (nodes.empty() || graph.rank(nodes.front()) == graph.rank(nodes.back())) continue;
       std::vector<std::uint64_t> places;

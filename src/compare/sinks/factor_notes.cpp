@@ -72,8 +72,7 @@ class FactorNotesSink final : public Sink {
     std::vector<std::string>& lines = report.not_multiplied;
     const auto add = [&](const std::string& line) { lines.push_back(line); };
     for (const std::string& remark : factors_->remarks()) add(display(file_) + ", " + remark);
-    const bool tensors =
-        std::any_of(found_.begin(), found_.end(), [](const Found& found) { return found.tensors; });
+    const bool tensors = std::ranges::any_of(found_, [](const Found& found) { return found.tensors; });
     if (!tensors) return add("no tensors were compared, and --config affects nothing else");
     Failures failures;
     std::vector<char> met(factors_->all().size());

@@ -66,8 +66,7 @@ std::vector<std::pair<std::uint64_t, std::uint32_t>> items_without_row(const Ran
     if (partners[api] != pairing::kNone) add(api, partners[api], false);
   }
   for (const pairing::GoldenOnly& one : result.alignment->golden_only) add(one.golden, one.after, true);
-  std::stable_sort(alone.begin(), alone.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(alone, [](const auto& a, const auto& b) { return a.first < b.first; });
   return alone;
 }
 

@@ -270,8 +270,8 @@ class Story {
 
 /// An error that names the most similar of all ranks.
 [[noreturn]] void throw_no_such_entry(std::string_view name, std::vector<SimilarName> similar) {
-  std::stable_sort(similar.begin(), similar.end(),
-                   [](const SimilarName& a, const SimilarName& b) { return a.distance < b.distance; });
+  std::ranges::stable_sort(
+      similar, [](const SimilarName& a, const SimilarName& b) { return a.distance < b.distance; });
   std::vector<std::string> names;
   for (const SimilarName& one : similar) {
     const std::string shown = display(one.name);

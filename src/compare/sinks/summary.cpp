@@ -24,9 +24,8 @@ namespace {
 /// The place of a metric among those of the rows.
 std::size_t find_metric(const Rows& rows, const std::string& name) {
   const std::vector<std::string> metrics = rows.metrics();
-  const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const std::string& one) {
-    return lower_case(one) == lower_case(name);
-  });
+  const auto found = std::ranges::find_if(
+      metrics, [&](const std::string& one) { return lower_case(one) == lower_case(name); });
   if (found != metrics.end()) return static_cast<std::size_t>(found - metrics.begin());
   if (metrics.empty()) {
     throw UsageError(rows.mode() == Mode::md5 ? "--by: checksum comparisons have no metrics"
@@ -162,9 +161,8 @@ bool speaks_of_npu(const CompareReport& report) {
   const auto speaks = [](const NotedRow& row) {
     return row.measure.find("NPU") != std::string::npos || row.reason.find("NPU") != std::string::npos;
   };
-  return std::any_of(report.tasks.begin(), report.tasks.end(), [&](const TaskSummary& task) {
-    return (task.first_bad && speaks(*task.first_bad)) ||
-           std::any_of(task.worst.begin(), task.worst.end(), speaks);
+  return std::ranges::any_of(report.tasks, [&](const TaskSummary& task) {
+    return (task.first_bad && speaks(*task.first_bad)) || std::ranges::any_of(task.worst, speaks);
   });
 }
 

@@ -40,8 +40,7 @@ class JoinedTable final : public report::Table {
                          "leave out --output-file to get one file for each rank");
       }
     }
-    steps_ =
-        std::any_of(parts_.begin(), parts_.end(), [](const JoinedPart& one) { return !one.step.empty(); });
+    steps_ = std::ranges::any_of(parts_, [](const JoinedPart& one) { return !one.step.empty(); });
     if (steps_) columns_.emplace_back("Step");
     columns_.emplace_back("Rank");
     const std::vector<std::string>& columns = parts_.front().rows->columns();

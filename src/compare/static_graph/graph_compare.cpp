@@ -24,7 +24,7 @@ class ByKey {
     std::unordered_map<std::string_view, std::vector<std::uint32_t>> groups;
     for (std::uint32_t i = 0; i < items.size(); ++i) groups[items[i].key].push_back(i);
     for (auto& [key, group] : groups) {
-      std::stable_sort(group.begin(), group.end(), [&](std::uint32_t a, std::uint32_t b) {
+      std::ranges::stable_sort(group, [&](std::uint32_t a, std::uint32_t b) {
         const std::string& left = items[a].time;
         const std::string& right = items[b].time;
         return left.size() != right.size() ? left.size() < right.size() : left < right;

@@ -41,7 +41,7 @@ NumberList NumberList::parse(std::string_view option, std::string_view text) {
 }
 
 bool NumberList::contains(std::int64_t number) const {
-  return empty() || std::any_of(ranges_.begin(), ranges_.end(), [&](const auto& range) {
+  return empty() || std::ranges::any_of(ranges_, [&](const auto& range) {
            return range.first <= number && number <= range.second;
          });
 }

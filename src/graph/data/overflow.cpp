@@ -99,8 +99,8 @@ class LevelFinder {
     const auto parts = split(node, ".");
     if (parts.size() < 2) return nullptr;
     const std::string operation = lower_case(node.substr(0, parts[0].size() + 1 + parts[1].size()));
-    const auto found = std::find_if(kUndefined.begin(), kUndefined.end(),
-                                    [&](const Undefined& each) { return each.operation == operation; });
+    const auto found =
+        std::ranges::find_if(kUndefined, [&](const Undefined& each) { return each.operation == operation; });
     return found == kUndefined.end() ? nullptr : &*found;
   }
 

@@ -104,8 +104,7 @@ class FreeApiGatherer {
       return rank;
     };
     auto& children = main_.node(gathered).children;
-    std::stable_sort(children.begin(), children.end(),
-                     [&](NodeIndex a, NodeIndex b) { return rank_of(a) < rank_of(b); });
+    std::ranges::stable_sort(children, [&](NodeIndex a, NodeIndex b) { return rank_of(a) < rank_of(b); });
   }
 
   /// Collections that the first rank has none of the name for, at the place where their rank had them.

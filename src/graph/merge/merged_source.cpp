@@ -20,7 +20,7 @@ MergedSource::MergedSource(std::shared_ptr<const MergeGraph> graph, const DataTr
       first_rank_levels_(merge.first_rank_levels),
       origins_(1, kNoNode) {
   std::vector<NodeIndex> order = graph_->below(kRoot);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::unordered_map<NodeIndex, model_tree::NodeIndex> added;
   std::unordered_map<std::string_view, std::size_t> times;  // a name was given to two nodes
   for (const NodeIndex index : order) {

@@ -201,7 +201,7 @@ class Joiner {
     const std::optional<NodeContent> content = content_of(reduced);
     if (!content) return;
     const Side& sums = content->items.side;
-    const auto output = std::find_if(sums.items.begin(), sums.items.end(), is_output);
+    const auto output = std::ranges::find_if(sums.items, is_output);
     if (output == sums.items.end()) return;
     for (std::size_t which = 0; which < dump::kStatistics; ++which) {
       const Value value = output->statistics[which];

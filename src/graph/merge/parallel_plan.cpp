@@ -122,7 +122,7 @@ class GroupFinder {
       }
       if (group.empty()) continue;
       const bool is_rank =
-          std::any_of(ranks_.begin(), ranks_.end(), [&](const MergeRank& each) { return each.number == at; });
+          std::ranges::any_of(ranks_, [&](const MergeRank& each) { return each.number == at; });
       if (!traits_.only_senders && is_rank && visited.insert(at).second) group.push_back(at);
       groups.push_back(std::move(group));
     }
@@ -167,9 +167,8 @@ bool is_partition(const RankGroups& groups, std::size_t size, const std::vector<
       if (!seen.insert(rank).second) return false;
     }
   }
-  return seen.size() == ranks.size() && std::all_of(ranks.begin(), ranks.end(), [&](const MergeRank& rank) {
-           return seen.contains(rank.number);
-         });
+  return seen.size() == ranks.size() &&
+         std::ranges::all_of(ranks, [&](const MergeRank& rank) { return seen.contains(rank.number); });
 }
 
 RankGroups checked(RankGroups found, const ParallelPlan& plan, int size, const std::vector<MergeRank>& ranks,

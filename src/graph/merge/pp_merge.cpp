@@ -66,7 +66,7 @@ class StageJoiner {
     if (!traits_.first_rank_borders) settle_borders();
     add_rest_of_root();
     for (auto& [parent, added] : added_) place(parent, added);
-    std::sort(main_.joined_parents.begin(), main_.joined_parents.end());
+    std::ranges::sort(main_.joined_parents);
   }
 
  private:
@@ -172,9 +172,8 @@ class StageJoiner {
   /// case.
   void add_rest_of_root() {
     const auto& tops = main_.node(kRoot).children;
-    const bool layers = std::any_of(tops.begin(), tops.end(), [&](NodeIndex top) {
-      return static_cast<bool>(find_layer(main_.node(top).name));
-    });
+    const bool layers = std::ranges::any_of(
+        tops, [&](NodeIndex top) { return static_cast<bool>(find_layer(main_.node(top).name)); });
     if (!layers && traits_.lose_others) return;
     for (std::size_t i = 0; i < found_.size(); ++i) {
       for (const NodeIndex top : group_[i + 1]->node(kRoot).children) {
@@ -199,7 +198,7 @@ class StageJoiner {
 
   void place(NodeIndex parent, std::vector<Added>& added) {
     const bool backward = is_backward(main_.node(parent).name);
-    std::stable_sort(added.begin(), added.end(), [&](const Added& a, const Added& b) {
+    std::ranges::stable_sort(added, [&](const Added& a, const Added& b) {
       // Below the root what was joined comes first.
       const bool a_rest = parent == kRoot && !a.joined;
       const bool b_rest = parent == kRoot && !b.joined;

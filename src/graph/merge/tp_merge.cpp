@@ -50,7 +50,7 @@ class TensorParallelMerger {
     const std::vector<NodeIndex> reachable = main_.below(kRoot);
     for (const NodeIndex index : reachable) apply_reduce_rule(index);
     std::vector<NodeIndex> order = reachable;
-    std::sort(order.begin(), order.end());
+    std::ranges::sort(order);
     std::erase_if(order, [&](NodeIndex index) { return !is_merged(index); });
     for (const NodeIndex index : order) {
       if (!main_.node(index).joint) main_.node(index).joint = joint_of(index);
@@ -68,9 +68,8 @@ class TensorParallelMerger {
   /// Ranks of another stage are known by the group that they begin.
   const std::vector<std::int64_t>* group_of(const MergeNode& node) const {
     const std::int64_t rank = node.own.rank->number;
-    const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& group) {
-      return !group.empty() && group.front() == rank;
-    });
+    const auto found = std::ranges::find_if(
+        groups_, [&](const auto& group) { return !group.empty() && group.front() == rank; });
     return found == groups_.end() ? nullptr : &*found;
   }
 
@@ -125,8 +124,7 @@ class TensorParallelMerger {
       if (!has(main_.node(child).name, "matmul") || main_.node(child).joint) continue;
       const auto product = content_of(main_.node(child));
       if (!product) continue;
-      const auto sum =
-          std::find_if(sums.begin(), sums.end(), [&](NodeIndex each) { return adds_up(*product, each); });
+      const auto sum = std::ranges::find_if(sums, [&](NodeIndex each) { return adds_up(*product, each); });
       if (sum == sums.end()) continue;
       std::unique_ptr<Joint> joint = joint_of(child);
       if (!joint) joint = std::make_unique<Joint>();
@@ -146,9 +144,8 @@ class TensorParallelMerger {
     const auto sum = content_of(main_.node(reduce));
     if (!sum) return false;
     const auto& outputs = product.items.side;
-    const auto output = std::find_if(outputs.items.begin(), outputs.items.end(), [](const dump::Item& item) {
-      return item.state == dump::State::output;
-    });
+    const auto output = std::ranges::find_if(
+        outputs.items, [](const dump::Item& item) { return item.state == dump::State::output; });
     if (output == outputs.items.end()) return false;
     const std::size_t wanted = has(main_.node(reduce).name, "all_reduce") ? 0 : 1;
     const auto& inputs = sum->items.side;
@@ -185,10 +182,9 @@ class TensorParallelMerger {
   /// columns and comes out of rows and norms: all ranks hold it whole.
   void check_replicas() {
     std::vector<NodeIndex> nodes = main_.below(kRoot);
-    std::sort(nodes.begin(), nodes.end());
-    const bool by_sequence = std::any_of(nodes.begin(), nodes.end(), [&](NodeIndex index) {
-      return has(main_.node(index).name, "reduce_scatter");
-    });
+    std::ranges::sort(nodes);
+    const bool by_sequence = std::ranges::any_of(
+        nodes, [&](NodeIndex index) { return has(main_.node(index).name, "reduce_scatter"); });
     std::vector<std::vector<std::string>> lines(nodes.size());
     parallel_blocks(nodes.size(), [&](std::size_t i) {
       const MergeNode& node = main_.node(nodes[i]);
@@ -234,7 +230,7 @@ class TensorParallelMerger {
         return side.name(item) == other->items.side.name(there) &&
                !same_statistics(side, item, other->items.side, there);
       };
-      const auto found = std::find_if(others.begin(), others.end(), differs);
+      const auto found = std::ranges::find_if(others, differs);
       if (found == others.end()) continue;
       const auto more = std::count_if(found + 1, others.end(), differs);
       const auto norm_of = [k](const dump::Side& of) {
@@ -256,7 +252,7 @@ class TensorParallelMerger {
     std::erase_if(columns, [&](NodeIndex index) {
       return !is_of_class(main_.node(index).name, "forward", kColumn) || main_.node(index).joint;
     });
-    std::sort(columns.begin(), columns.end());
+    std::ranges::sort(columns);
     std::vector<char> parents_seen(main_.size());
     std::vector<char> seen(main_.size());
     for (const NodeIndex column : columns) {

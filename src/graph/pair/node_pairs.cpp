@@ -207,7 +207,7 @@ NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks
                       display(name), display(trees.target.name(node)), calls.size(), others));
     }
     if (!tells_counts) continue;
-    std::sort(counts.begin(), counts.end());
+    std::ranges::sort(counts);
     for (std::string& each : counts) maker.warn(std::move(each));
   }
   if (across_ranks) pair_across_ranks(trees, maker);

@@ -35,7 +35,7 @@ bool calls_wrapper(std::string_view line) {
     const std::string_view name = line.substr(begin, end - begin);
     if (name == kApiTemplate) return true;
     if (name.size() > kTemplate.size() && name.ends_with(kTemplate) && name[0] >= 'A' && name[0] <= 'Z' &&
-        std::all_of(name.begin(), name.end(), is_letter))
+        std::ranges::all_of(name, is_letter))
       return true;
   }
   return false;
@@ -51,8 +51,7 @@ std::optional<std::string_view> own_name(std::string_view module) {
 
 bool is_module_name(std::string_view node) {
   static constexpr std::array<std::string_view, 4> kBegins = {"Module.", "Cell.", "optimizer", "clip_grad"};
-  return std::any_of(kBegins.begin(), kBegins.end(),
-                     [&](std::string_view begin) { return node.starts_with(begin); });
+  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return node.starts_with(begin); });
 }
 
 }  // namespace

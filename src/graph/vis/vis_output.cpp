@@ -81,7 +81,7 @@ void VisOutput::finish_step() {
 
 /// Copies a draft to its place, with what goes between.
 void VisOutput::write(Draft& draft) {
-  std::sort(draft.gaps.begin(), draft.gaps.end());
+  std::ranges::sort(draft.gaps);
   OutputFile file(draft.path);
   std::uint64_t at = draft.begin;
   for (const auto& [gap, member] : draft.gaps) {

@@ -119,8 +119,7 @@ void rank_alerts(std::vector<Alert>& alerts, RankingRules rules) {
                                                    : timeline_place(alert, last_micro_steps[alert.step]));
   std::vector<std::size_t> order(alerts.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return places[a] < places[b]; });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return places[a] < places[b]; });
   std::vector<Alert> ranked;
   ranked.reserve(alerts.size());
   for (const std::size_t i : order) ranked.push_back(std::move(alerts[i]));

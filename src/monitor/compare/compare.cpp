@@ -20,7 +20,7 @@ double rounding_of(const std::string& dtype) {
 }
 
 bool has_number(const std::vector<double>& values) {
-  return std::any_of(values.begin(), values.end(), [](double value) { return !std::isnan(value); });
+  return std::ranges::any_of(values, [](double value) { return !std::isnan(value); });
 }
 
 class SeriesJudge {
@@ -85,7 +85,7 @@ class SeriesJudge {
         result.b = theirs[result.course.at];
         result.first_unequal = a.steps[common[result.course.first_unequal].first];
         result.resolution = resolution_of(ours);
-        const auto any = [&](auto&& is) { return std::any_of(ours.begin(), ours.end(), is); };
+        const auto any = [&](auto&& is) { return std::ranges::any_of(ours, is); };
         result.endless = result.resolution == 0 && any([](double value) {
                            return std::isfinite(value) && value != std::nearbyint(value);
                          });
@@ -116,7 +116,7 @@ bool tells_less(const SeriesResult& result) {
 }
 
 void sort_series(std::vector<SeriesResult>& series) {
-  std::stable_sort(series.begin(), series.end(), [](const SeriesResult& x, const SeriesResult& y) {
+  std::ranges::stable_sort(series, [](const SeriesResult& x, const SeriesResult& y) {
     const auto key = [](const SeriesResult& one) {
       return std::make_tuple(rank_of(one), one.moment, one.rank);
     };

@@ -93,8 +93,8 @@ std::vector<RankPair> pair_ranks(const Tree& a, const Tree* b, std::vector<std::
   std::vector<RankPair> pairs;
   if (b != nullptr && a.ranks.size() == 1 && b->ranks.size() == 1) return {{&a.ranks[0], &b->ranks[0]}};
   const auto with_number = [](const Tree& tree, std::int64_t number) {
-    const auto found = std::find_if(tree.ranks.begin(), tree.ranks.end(),
-                                    [&](const RankFolder& rank) { return rank.rank == number; });
+    const auto found =
+        std::ranges::find_if(tree.ranks, [&](const RankFolder& rank) { return rank.rank == number; });
     return found == tree.ranks.end() ? nullptr : &*found;
   };
   for (const RankFolder& rank : a.ranks) {

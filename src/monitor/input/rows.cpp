@@ -156,7 +156,7 @@ bool MonitorRows::take(Row& row) {
   for (std::size_t i = 0; i < places_.size(); ++i) values_[i] = cell_value(fields_[places_[i]]);
   row.values = values_;
   row.absent = shape_ != kNone && row.shape == "nan" && row.quantity != "comm" && row.quantity != "other" &&
-               std::all_of(values_.begin(), values_.end(), [](double each) { return std::isnan(each); });
+               std::ranges::all_of(values_, [](double each) { return std::isnan(each); });
   return true;
 }
 

@@ -92,8 +92,8 @@ class TrackCollector {
       return 0;
     std::vector<std::size_t> order(track.steps.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return track.steps[a] < track.steps[b]; });
+    std::ranges::stable_sort(order,
+                             [&](std::size_t a, std::size_t b) { return track.steps[a] < track.steps[b]; });
     std::vector<std::size_t> kept;
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i + 1 == order.size() || track.steps[order[i]] != track.steps[order[i + 1]])

@@ -56,7 +56,7 @@ std::optional<FolderName> parse_folder_name(std::string_view name) {
     const std::size_t behind = at + kBetween.size() + digits.size();
     if (digits.empty() || digits.size() > kMostRankDigits || behind >= name.size() || name[behind] != '-')
       continue;
-    if (!std::all_of(time.begin(), time.end(), is_time_letter)) continue;
+    if (!std::ranges::all_of(time, is_time_letter)) continue;
     return FolderName{*natural_number(digits), std::string(time)};
   }
   return std::nullopt;
@@ -88,7 +88,7 @@ std::vector<SeriesFile> files_in(const std::string& folder) {
     file->path = folder + (folder.ends_with('/') ? "" : "/") + name;
     files.push_back(*std::move(file));
   }
-  std::stable_sort(files.begin(), files.end(), [](const SeriesFile& a, const SeriesFile& b) {
+  std::ranges::stable_sort(files, [](const SeriesFile& a, const SeriesFile& b) {
     return std::tie(a.prefix, a.begin, a.end) < std::tie(b.prefix, b.begin, b.end);
   });
   return files;

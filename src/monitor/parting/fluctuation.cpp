@@ -32,7 +32,7 @@ double size_of(std::vector<double>& values) {
   for (double& value : values) value = std::fabs(value);
   const double usual = median(values);
   const double rare = nth(values, (values.size() - 1) * 95 / 100);
-  const double largest = *std::max_element(values.begin(), values.end());
+  const double largest = *std::ranges::max_element(values);
   return std::max({kOfMedian * usual, kOf95th * rare, kOfLargest * largest});
 }
 

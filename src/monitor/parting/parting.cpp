@@ -32,10 +32,10 @@ bool has_sign(double value, double sign) {
 
 /// Are all finite numbers of both sides of one sign, and there is one?
 bool of_one_sign(std::span<const double> a, std::span<const double> b) {
-  const auto first = std::find_if(a.begin(), a.end(), [](double value) { return std::isfinite(value); });
+  const auto first = std::ranges::find_if(a, [](double value) { return std::isfinite(value); });
   if (first == a.end() || *first == 0) return false;
   const auto fits = [sign = *first > 0 ? 1.0 : -1.0](double value) { return has_sign(value, sign); };
-  return std::all_of(a.begin(), a.end(), fits) && std::all_of(b.begin(), b.end(), fits);
+  return std::ranges::all_of(a, fits) && std::ranges::all_of(b, fits);
 }
 
 std::vector<double> logarithms(std::span<const double> values) {

@@ -231,9 +231,8 @@ class Packer {
   void note_curve(const TrackPairs& group, const Pair& pair, std::size_t in_a, std::size_t in_b) {
     const Track& track = pair.any();
     if (track.quantity != "actv" || !is_like_loss(track) || data_.curves.size() >= kMostCurves) return;
-    const bool known = std::any_of(data_.curves.begin(), data_.curves.end(), [&](const Curve& one) {
-      return one.name == track.name && one.rank == group.rank;
-    });
+    const bool known = std::ranges::any_of(
+        data_.curves, [&](const Curve& one) { return one.name == track.name && one.rank == group.rank; });
     if (known || track.micro_step.value_or(0) != 0) return;
     Curve curve;
     curve.name = track.name;

@@ -80,8 +80,7 @@ std::vector<StepOfDump> find_steps(const std::string& folder) {
     StepOfDump step{*number, ranks_of_step(folder + "/" + name)};
     if (!step.ranks.empty()) steps.push_back(std::move(step));
   }
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const StepOfDump& a, const StepOfDump& b) { return a.step < b.step; });
+  std::ranges::stable_sort(steps, [](const StepOfDump& a, const StepOfDump& b) { return a.step < b.step; });
   return steps;
 }
 

@@ -160,7 +160,7 @@ class MonitorTrend {
   void count_steps() {
     std::vector<std::int64_t> steps;
     for (const auto& [step, count] : survey_.micro_steps) steps.push_back(step);
-    std::sort(steps.begin(), steps.end());
+    std::ranges::sort(steps);
     std::int64_t begin = 0;
     for (const std::int64_t step : steps) {
       begins_[step] = begin;

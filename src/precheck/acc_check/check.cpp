@@ -117,7 +117,7 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
 
   const CallerJob job{options, standards, plan, *json, error_data};
   const bool needs_runner =
-      std::any_of(todo.begin(), todo.end(), [&](std::uint64_t i) { return plan.calls[i].skip.empty(); });
+      std::ranges::any_of(todo, [&](std::uint64_t i) { return plan.calls[i].skip.empty(); });
   // The first one tells what there is; how many others there are depends on that.
   const std::size_t most = std::min(std::max<std::size_t>(most_threads(), 1), todo.size());
   const auto runner = [&](std::size_t worker) -> Runner& {

@@ -128,7 +128,7 @@ Judgement judge_recorded_statistics(const std::string& prefix, const Entry& entr
   const auto is_complex = [](const TensorOutput* tensor) {
     return tensor::info(tensor->dtype).kind == tensor::Kind::complex;
   };
-  if (made.empty() || made.size() != recorded.size() || std::any_of(made.begin(), made.end(), is_complex))
+  if (made.empty() || made.size() != recorded.size() || std::ranges::any_of(made, is_complex))
     throw NotRebuilt(kNoTensors, "");
   Judgement judgement;
   judgement.status = Status::skip;

@@ -22,7 +22,7 @@ bool is_identifier(const RuleFile::Node& node) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
   };
   return node.is_text() && !text.empty() && !(text.front() >= '0' && text.front() <= '9') &&
-         std::all_of(text.begin(), text.end(), fits);
+         std::ranges::all_of(text, fits);
 }
 
 /// The function of one operator.

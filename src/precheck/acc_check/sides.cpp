@@ -73,8 +73,8 @@ class SidesBuilder {
       row.sides[kB] = std::move(operation);
       add(std::move(row));
     }
-    std::stable_sort(rows_.begin(), rows_.end(),
-                     [](const Placed& x, const Placed& y) { return x.places[0] < y.places[0]; });
+    std::ranges::stable_sort(rows_,
+                             [](const Placed& x, const Placed& y) { return x.places[0] < y.places[0]; });
     return finish();
   }
 
@@ -304,10 +304,8 @@ std::string_view word(WrongSide wrong) {
 
 std::string sentence(const SidesResult& result) {
   if (result.first) return sentence_of(result, *result.first);
-  const auto open =
-      static_cast<std::size_t>(std::count_if(result.rows.begin(), result.rows.end(), [](const SidesRow& row) {
-        return row.wrong == WrongSide::open;
-      }));
+  const auto open = static_cast<std::size_t>(
+      std::ranges::count_if(result.rows, [](const SidesRow& row) { return row.wrong == WrongSide::open; }));
   const std::size_t follow = result.rows.size() - open;
   if (follow == 0) return "no operation was judged on both sides";
   const std::string text =

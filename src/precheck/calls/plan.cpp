@@ -27,7 +27,7 @@ constexpr std::string_view kBackward = ".backward";
 /// `Type.name.number`, and `Type.a.b.number`; nothing for other names.
 std::optional<ApiName> api_name_of(std::string_view name) {
   const std::vector<std::string_view> parts = split(name, ".");
-  if (parts.size() < 3 || std::any_of(parts.begin(), parts.end(), [](auto part) { return part.empty(); }))
+  if (parts.size() < 3 || std::ranges::any_of(parts, [](auto part) { return part.empty(); }))
     return std::nullopt;
   const std::string_view middle =
       name.substr(parts[0].size() + 1, name.size() - parts[0].size() - parts.back().size() - 2);

@@ -134,8 +134,8 @@ FilledRange mended_range(const RandomTensor& tensor, RandomStream& stream) {
   range.places[tensor.count - 1] = range.high;
   for (const double value : {min, max}) {
     if (std::isfinite(value)) continue;
-    if (std::isnan(value) && std::any_of(range.places.begin(), range.places.end(),
-                                         [](const auto& place) { return std::isnan(place.second); }))
+    if (std::isnan(value) &&
+        std::ranges::any_of(range.places, [](const auto& place) { return std::isnan(place.second); }))
       continue;
     // Not where the other one is.
     std::uint64_t place = stream.next64() % tensor.count;

@@ -188,7 +188,7 @@ class ArgumentWriter {
   void dtype(JsonWriter& json, const Entry& entry, Node node) {
     const std::string_view name = entry.string(node, "value");
     const auto [library, attribute] = dump::split_last(name);
-    const bool plain = !attribute.empty() && std::all_of(attribute.begin(), attribute.end(), [](char c) {
+    const bool plain = !attribute.empty() && std::ranges::all_of(attribute, [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
     });
     if ((library != "torch" && library != "numpy") || !plain)

@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 12> kJudgedTypes{
 
 /// The name is that of a folder, too.
 void check_case_name(const std::string& name) {
-  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+  const bool plain = std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
   });
   if (name.empty() || !plain || name.front() == '.')

@@ -116,9 +116,8 @@ class PrecisionComparison {
         standards_(standards),
         traits_(traits) {
     const auto is_numeric = [&](Figure figure) {
-      return std::all_of(device.rows.begin(), device.rows.end(), [&](const DetailsRow& row) {
-        return row[figure].kind == FigureField::Kind::number;
-      });
+      return std::ranges::all_of(
+          device.rows, [&](const DetailsRow& row) { return row[figure].kind == FigureField::Kind::number; });
     };
     traits_.numeric_rates = is_numeric(Figure::relative_rate);
     traits_.numeric_binary = is_numeric(Figure::binary);

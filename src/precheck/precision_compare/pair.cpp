@@ -100,8 +100,8 @@ class PairJudge {
   }
 
   bool filled(std::initializer_list<Figure> figures) const {
-    return std::all_of(figures.begin(), figures.end(),
-                       [&](Figure figure) { return device_[figure].kind != FigureField::Kind::blank; });
+    return std::ranges::all_of(
+        figures, [&](Figure figure) { return device_[figure].kind != FigureField::Kind::blank; });
   }
 
   std::vector<Criterion> chosen() const {
