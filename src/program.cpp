@@ -10,7 +10,6 @@
 #include <exception>
 #include <functional>
 #include <iostream>
-#include <memory>
 #include <new>
 #include <string>
 #include <string_view>

@@ -2,7 +2,6 @@
 #include "anomaly/analyze.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <mutex>
 

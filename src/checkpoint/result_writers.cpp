@@ -21,21 +21,11 @@ std::int64_t numel_of(const Shape& shape) {
 
 constexpr std::string_view kError = "error";
 
-void write_l2(JsonWriter& json, const ParameterResult& result) {
+void write_measure(JsonWriter& json, const ParameterResult& result, const std::optional<double>& measure) {
   if (result.status == Status::unreadable) {
     json.value(kError);
-  } else if (result.compared) {
-    json.value(result.metrics.l2);
-  } else {
-    json.null();
-  }
-}
-
-void write_cosine(JsonWriter& json, const ParameterResult& result) {
-  if (result.status == Status::unreadable) {
-    json.value(kError);
-  } else if (result.compared && result.metrics.cosine) {
-    json.value(*result.metrics.cosine);
+  } else if (result.compared && measure) {
+    json.value(*measure);
   } else {
     json.null();
   }
@@ -141,9 +131,9 @@ std::string similarity_json(const CompareReport& report) {
     if (result.status == Status::only_first || result.status == Status::only_second) continue;
     json.open_object(valid_utf8(result.name));
     json.key("l2");
-    write_l2(json, result);
+    write_measure(json, result, result.metrics.l2);
     json.key("cos");
-    write_cosine(json, result);
+    write_measure(json, result, result.metrics.cosine);
     if (result.first_shape && result.second_shape) {
       json.key("numel");
       write_both(json, numel_of(*result.first_shape), numel_of(*result.second_shape));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/classify.hpp"
 
-#include <filesystem>
 #include <optional>
 
 #include "dump/tree_everywhere.hpp"

@@ -50,21 +50,7 @@ bool equal_values(const Value& a, const Value& b) {
     const auto y = parse_number(*right);
     return x && y && *x == *y;
   }
-  if (a.kind() != b.kind()) return false;
-  if (a.items().size() != b.items().size()) return false;
-  if (a.is(Value::Kind::map)) {
-    std::unordered_map<std::string_view, const Value*> others;
-    for (std::size_t i = 0; i < b.items().size(); ++i) others.emplace(b.keys()[i], &b.items()[i]);
-    for (std::size_t i = 0; i < a.items().size(); ++i) {
-      const auto other = others.find(a.keys()[i]);
-      if (other == others.end() || !equal_values(a.items()[i], *other->second)) return false;
-    }
-    return true;
-  }
-  for (std::size_t i = 0; i < a.items().size(); ++i) {
-    if (!equal_values(a.items()[i], b.items()[i])) return false;
-  }
-  return true;
+  return pack::equal_items(a, b, equal_values);
 }
 
 /// Numbers and Booleans as text, as the Python tool puts them into the sheet.

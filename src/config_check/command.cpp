@@ -2,10 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <filesystem>
-#include <system_error>
 
 #include "archive/zip_reader.hpp"
 #include "checkpoint/compare.hpp"

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "support/text.hpp"
-
 namespace msprobe::config_check {
 namespace {
 
@@ -15,14 +13,6 @@ struct ToCell {
   report::Cell operator()(double value) const { return value; }
   report::Cell operator()(std::int64_t value) const { return value; }
   report::Cell operator()(bool value) const { return value; }
-};
-
-struct ToText {
-  std::string operator()(std::monostate) const { return {}; }
-  std::string operator()(const std::string& text) const { return text; }
-  std::string operator()(double value) const { return python_repr(value); }
-  std::string operator()(std::int64_t value) const { return std::to_string(value); }
-  std::string operator()(bool value) const { return value ? "True" : "False"; }
 };
 
 }  // namespace
@@ -61,7 +51,7 @@ SheetCell cell_of(const pack::Value& value) {
 }
 
 std::string text_of(const SheetCell& cell) {
-  return std::visit(ToText{}, cell);
+  return report::plain_text(std::visit(ToCell{}, cell));
 }
 
 void RowTable::add(std::vector<SheetCell> cells, report::Severity severity) {

@@ -14,14 +14,10 @@ using report::Severity;
 
 constexpr std::size_t kShownRows = 5;  // of a section
 
-struct Show {
-  std::string operator()(const report::Text& text) const { return std::string(text.value); }
-  std::string operator()(const report::Structured& text) const { return std::string(text.value); }
-  std::string operator()(const report::Spelled& number) const { return report::plain_text(number); }
-  std::string operator()(double value) const { return fmt::format("{:.4g}", value); }
-  std::string operator()(std::int64_t value) const { return std::to_string(value); }
-  std::string operator()(bool value) const { return value ? "True" : "False"; }
-};
+std::string shown(const report::Cell& cell) {
+  const double* const real = std::get_if<double>(&cell);
+  return real != nullptr ? fmt::format("{:.4g}", *real) : report::plain_text(cell);
+}
 
 std::string counts(const SheetTable& table) {
   std::string out;
@@ -58,7 +54,7 @@ std::string worst_rows(const SheetTable& table, const std::vector<int>& columns,
     table.row(i, cells, scratch);
     std::vector<std::string>& line = lines.emplace_back();
     for (const int column : columns)
-      line.push_back(last_line(std::visit(Show{}, cells[static_cast<std::size_t>(column)])));
+      line.push_back(last_line(shown(cells[static_cast<std::size_t>(column)])));
     style.severities.push_back(wanted);
   }
   std::string out = report::render_columns(header, lines, style);

@@ -221,29 +221,9 @@ bool equal_verl(const Value& a, const Value& b) {
   if (a.is(Value::Kind::integer) && b.is(Value::Kind::integer)) return a.text() == b.text();
   if (a.is_number() && b.is_number()) return a.number() == b.number();
   if (a.kind() != b.kind()) return false;
-  switch (a.kind()) {
-    case Value::Kind::null:
-      return true;
-    case Value::Kind::boolean:
-      return a.boolean() == b.boolean();
-    case Value::Kind::text:
-      return a.text() == b.text();
-    default:
-      break;
-  }
-  if (a.items().size() != b.items().size()) return false;
-  std::unordered_map<std::string_view, const Value*> others;
-  for (std::size_t i = 0; i < b.keys().size(); ++i) others.emplace(b.keys()[i], &b.items()[i]);
-  for (std::size_t i = 0; i < a.items().size(); ++i) {
-    const Value* other = &b.items()[i];
-    if (a.is(Value::Kind::map)) {
-      const auto found = others.find(a.keys()[i]);
-      if (found == others.end()) return false;
-      other = found->second;
-    }
-    if (!equal_verl(a.items()[i], *other)) return false;
-  }
-  return true;
+  if (a.is(Value::Kind::boolean)) return a.boolean() == b.boolean();
+  if (a.is(Value::Kind::text)) return a.text() == b.text();
+  return pack::equal_items(a, b, equal_verl);
 }
 
 bool is_runtime_path(std::string_view path) {

@@ -2,8 +2,6 @@
 #include "dump/stack_json.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "dump/member_stream.hpp"

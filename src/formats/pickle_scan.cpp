@@ -7,7 +7,6 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 

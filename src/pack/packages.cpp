@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <optional>
 #include <set>
-#include <span>
 #include <system_error>
 
 #include "support/byte_source.hpp"

@@ -54,17 +54,17 @@ std::size_t name_size(std::string_view text) {
 
 }  // namespace
 
+bool ShellLexer::joins_lines() {
+  const std::size_t size = rest().starts_with("\\\n") ? 2 : rest().starts_with("\\\r\n") ? 3 : 0;
+  advance(size);
+  return size != 0;
+}
+
 void ShellLexer::skip_blanks() {
-  while (!at_end()) {
-    if (peek() == ' ' || peek() == '\t' || peek() == '\r') {
-      advance();
-    } else if (peek() == '\\' && peek(1) == '\n') {
-      advance(2);
-    } else if (peek() == '\\' && peek(1) == '\r' && peek(2) == '\n') {
-      advance(3);
-    } else {
-      return;
-    }
+  while (true) {
+    if (joins_lines()) continue;
+    if (peek() != ' ' && peek() != '\t' && peek() != '\r') return;
+    advance();
   }
 }
 
@@ -132,14 +132,11 @@ void ShellLexer::double_quotes(ShellWord& out) {
   advance();
   add_text(out, "", true);  // "" is a word too
   while (!at_end() && peek() != '"') {
+    if (joins_lines()) continue;
     const char c = peek();
     if (c == '\\') {
       const char next = peek(1);
-      if (next == '\n') {
-        advance(2);
-      } else if (next == '\r' && peek(2) == '\n') {
-        advance(3);
-      } else if (next == '$' || next == '`' || next == '"' || next == '\\') {
+      if (next == '$' || next == '`' || next == '"' || next == '\\') {
         add_text(out, std::string_view(&next, 1), true);
         advance(2);
       } else {
@@ -283,16 +280,9 @@ void ShellLexer::braces(ShellWord& out, bool quoted) {
 ShellWord ShellLexer::word() {
   ShellWord out;
   while (!at_end()) {
+    if (joins_lines()) continue;
     const char c = peek();
     if (c == '\\') {
-      if (peek(1) == '\n') {
-        advance(2);
-        continue;
-      }
-      if (peek(1) == '\r' && peek(2) == '\n') {
-        advance(3);
-        continue;
-      }
       const char next = peek(1);
       if (at_ + 1 < text_.size()) add_text(out, std::string_view(&next, 1), true);
       advance(2);

@@ -57,6 +57,8 @@ class ShellLexer {
   std::string_view parenthesized();
 
  private:
+  /// Past an escaped line end, if one is here.
+  bool joins_lines();
   void single_quotes(ShellWord& out);
   void ansi_quotes(ShellWord& out);
   void double_quotes(ShellWord& out);

@@ -8,23 +8,28 @@
 namespace msprobe::pack {
 namespace {
 
-void append_repr(std::string& out, const Value& value) {
+enum class Style : std::uint8_t { python, json };
+
+void append(std::string& out, const Value& value, Style style, int indent = 0, int level = 0) {
+  const bool json = style == Style::json;
+  const auto text = [&](const std::string& one) {
+    if (json) return append_json_string(out, one);
+    out += msprobe::python_repr(std::string_view(one));
+  };
   switch (value.kind()) {
     case Value::Kind::null:
-      out += "None";
+      out += json ? "null" : "None";
       return;
     case Value::Kind::boolean:
-      out += value.boolean() ? "True" : "False";
+      out += value.boolean() ? (json ? "true" : "True") : json ? "false" : "False";
       return;
     case Value::Kind::integer:
       out += value.text();
       return;
     case Value::Kind::real:
-      append_python_repr(out, value.number());
-      return;
+      return json ? append_json_real(out, value.number()) : append_python_repr(out, value.number());
     case Value::Kind::text:
-      out += msprobe::python_repr(std::string_view(value.text()));
-      return;
+      return text(value.text());
     case Value::Kind::list:
     case Value::Kind::map:
       break;
@@ -32,10 +37,15 @@ void append_repr(std::string& out, const Value& value) {
   const bool map = value.is(Value::Kind::map);
   out += map ? '{' : '[';
   for (std::size_t i = 0; i < value.items().size(); ++i) {
-    if (i != 0) out += ", ";
-    if (map) out += msprobe::python_repr(std::string_view(value.keys()[i])) + ": ";
-    append_repr(out, value.items()[i]);
+    if (i != 0) out += indent == 0 ? ", " : ",";
+    append_json_line(out, level + 1, indent);
+    if (map) {
+      text(value.keys()[i]);
+      out += ": ";
+    }
+    append(out, value.items()[i], style, indent, level + 1);
   }
+  if (!value.items().empty()) append_json_line(out, level, indent);
   out += map ? '}' : ']';
 }
 
@@ -175,9 +185,25 @@ void FlatMap::set(std::string name, Value value) {
   }
 }
 
+bool equal_items(const Value& a, const Value& b, bool (*equal)(const Value& a, const Value& b)) {
+  if (a.kind() != b.kind() || a.items().size() != b.items().size()) return false;
+  std::unordered_map<std::string_view, const Value*> others;
+  for (std::size_t i = 0; i < b.keys().size(); ++i) others.emplace(b.keys()[i], &b.items()[i]);
+  for (std::size_t i = 0; i < a.items().size(); ++i) {
+    const Value* other = &b.items()[i];
+    if (a.is(Value::Kind::map)) {
+      const auto found = others.find(a.keys()[i]);
+      if (found == others.end()) return false;
+      other = found->second;
+    }
+    if (!equal(a.items()[i], *other)) return false;
+  }
+  return true;
+}
+
 std::string python_repr(const Value& value) {
   std::string out;
-  append_repr(out, value);
+  append(out, value, Style::python);
   return out;
 }
 
@@ -186,39 +212,7 @@ std::string python_str(const Value& value) {
 }
 
 void append_json(std::string& out, const Value& value, int indent, int level) {
-  switch (value.kind()) {
-    case Value::Kind::null:
-      out += "null";
-      return;
-    case Value::Kind::boolean:
-      out += value.boolean() ? "true" : "false";
-      return;
-    case Value::Kind::integer:
-      out += value.text();
-      return;
-    case Value::Kind::real:
-      append_json_real(out, value.number());
-      return;
-    case Value::Kind::text:
-      append_json_string(out, value.text());
-      return;
-    case Value::Kind::list:
-    case Value::Kind::map:
-      break;
-  }
-  const bool map = value.is(Value::Kind::map);
-  out += map ? '{' : '[';
-  for (std::size_t i = 0; i < value.items().size(); ++i) {
-    if (i != 0) out += indent == 0 ? ", " : ",";
-    append_json_line(out, level + 1, indent);
-    if (map) {
-      append_json_string(out, value.keys()[i]);
-      out += ": ";
-    }
-    append_json(out, value.items()[i], indent, level + 1);
-  }
-  if (!value.items().empty()) append_json_line(out, level, indent);
-  out += map ? '}' : ']';
+  append(out, value, Style::json, indent, level);
 }
 
 Value from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file) {

@@ -83,6 +83,9 @@ class FlatMap {
   std::unordered_map<std::string, std::size_t> index_;
 };
 
+/// Are they of one kind, with items that are equal by place, or in maps by key?
+bool equal_items(const Value& a, const Value& b, bool (*equal)(const Value& a, const Value& b));
+
 /// `repr()` of Python.
 std::string python_repr(const Value& value);
 /// `str()` of Python.

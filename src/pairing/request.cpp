@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pairing/request.hpp"
 
-#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "support/byte_source.hpp"
 #include "support/error.hpp"

@@ -2,7 +2,6 @@
 #include "support/output_folder.hpp"
 
 #include <filesystem>
-#include <system_error>
 
 #include "support/error.hpp"
 #include "support/folder.hpp"

@@ -4,9 +4,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <system_error>
-
 #include "support/folder.hpp"
 
 namespace msprobe {

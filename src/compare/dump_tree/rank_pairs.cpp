@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <vector>
 #include "compare/dump_tree/dump_tree.hpp"

@@ -167,10 +167,8 @@ void ReportEntries::add_to(JsonWriter& json) const {
     directions.push_back(name ? static_cast<int>(name->direction) : 0);
   }
   json.member("directions", directions);
-  json.open_list("goldenOnly");
-  json.value(of_rows_);
-  json.value(golden_only_);
-  json.close();
+  json.key("goldenOnly");
+  json.list(of_rows_, golden_only_);
   std::vector<std::int64_t> parents;
   for (const std::uint32_t parent : parents_)
     parents.push_back(parent == kNoEntry ? -1 : std::int64_t{parent});

@@ -2,7 +2,6 @@
 #include "compare/static_graph/graph_files.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>

@@ -2,9 +2,7 @@
 #include "monitor/analyze/analyze.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "monitor/analyze/missing_gradients.hpp"

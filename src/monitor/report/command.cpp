@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "monitor/analyze/analyze.hpp"
 #include "monitor/report/page.hpp"
 #include "support/command.hpp"

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <filesystem>
-#include <system_error>
 
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"

@@ -129,10 +129,8 @@ std::string case_text(const std::string& name, const CaseRequest& wanted, const 
   json.member("input_scale", request.input_scale);
   json.open_object("limits");
   const auto limits = [&](std::string_view type, const TypeLimits& of) {
-    json.open_list(type);
-    json.value(of.units_warning);
-    json.value(of.units_error);
-    json.close();
+    json.key(type);
+    json.list(of.units_warning, of.units_error);
   };
   limits("other", standards.type("other"));
   for (const std::string_view type : kJudgedTypes) limits(type, standards.type(type));

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <string_view>
-#include <vector>
 
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
