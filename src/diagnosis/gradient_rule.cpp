@@ -215,8 +215,10 @@ void GradientRule::examine_backward(EntryPair& entry) {
       }
       walk_.gradient_items.put(walk_.target_keys.of(i), i);
       if (!same_dtype(walk_.target.text(item.dtype),
-                      walk_.golden.text(walk_.golden.items[walk_.errors.golden_item[i]].dtype)))
+                      walk_.golden.text(walk_.golden.items[walk_.errors.golden_item[i]].dtype))) {
+        if (forward != kNone) calls_.show_effect(entry, forward, walk_.e_of(i), entry.e_in, onset);
         continue;
+      }
       const double scale = gradient_scale(entry, i);
       const double e = scale * best_match(entry, i, walk_.threshold * (entry.e_in + entry.u));
       const double b = e < scale * walk_.e_of(i) ? 0 : scale * walk_.errors.b[i];
