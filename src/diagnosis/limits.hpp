@@ -48,6 +48,8 @@ inline constexpr double kFinestHalf = 1e-6;
 /// step, a number among the arguments, what a module adds to its recorded operations. Four of them are two
 /// units in the last place. Chosen, not measured.
 inline constexpr double kUnrecordedRoundings = 4;
+/// The largest float16. Derived: (2 - 2^-10) 2^15, as IEEE 754 has it.
+inline constexpr double kLargestHalf = 65504;
 /// What a right kernel collects in float32: one that is computed again, or that nobody recorded, as of a
 /// loss. A pairwise sum of 2^16 numbers is bounded by it (Higham, section 4.2). Chosen, not measured.
 inline constexpr double kRightKernel = 16 * kSingleRoundoff;

@@ -211,17 +211,25 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
   }
   if (e == 0) return;
   const double excess = e / explains;
+  if (const std::string overflow = std::isinf(e) ? overflow_of(index) : std::string(); !overflow.empty()) {
+    offered(Kind::introduced, Rule::introduced, excess,
+            place_text(walk_.target, walk_.item_of(index)) + overflow, "the range of the type, not a kernel",
+            "compute it in float32 or bfloat16, or scale what goes in");
+    return;
+  }
   if (!ruled_out) {
     const bool random = entry.nature == Nature::random;
     std::string words;
     if (walk_.is_shown(excess)) {
-      words =
-          fmt::format("{}output error {} from inputs {}{}", random ? "draws different random numbers: " : "",
-                      error_text(e), error_text(entry.worst_in),
-                      like_tf32(entry.name.operation(), e, walk_.errors.u[entry.target]) &&
-                              e > kGrownByTf32 * entry.worst_in
-                          ? "; products in TF32 have errors of this size"
-                          : "");
+      const bool by_statistics = !walk_.tensors && !random && std::isfinite(e);
+      words = fmt::format(
+          "{}output error {} from inputs {}{}{}", random ? "draws different random numbers: " : "",
+          error_text(e), error_text(entry.worst_in),
+          by_statistics ? " by their statistics, which do not show the order of elements" : "",
+          like_tf32(entry.name.operation(), e, walk_.errors.u[entry.target]) &&
+                  e > kGrownByTf32 * entry.worst_in
+              ? "; products in TF32 have errors of this size"
+              : "");
       if (const std::string integers = integers_without_sums(entry); !integers.empty())
         words += fmt::format("; only the largest and smallest integers of {} are recorded: others may differ",
                              integers);
@@ -258,6 +266,28 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
                         error_text(e));
   }
   offered(Kind::gain, Rule::gain, gain, std::move(words), side);
+}
+
+/// ` overflows torch.float16 in this run: ...` if the other side's elements are too large for the type; else
+/// empty.
+std::string OutputRule::overflow_of(std::uint32_t index) const {
+  const Item& ours = walk_.item_of(index);
+  const Item& theirs = walk_.golden.items[walk_.errors.golden_item[index]];
+  const auto largest = [](const dump::Side& side, const Item& item) {
+    return std::max(std::abs(number_of(side, item, dump::kMax)), std::abs(number_of(side, item, dump::kMin)));
+  };
+  const double our_largest = largest(walk_.target, ours);
+  const double their_largest = largest(walk_.golden, theirs);
+  const auto is_half = [](std::string_view dtype) { return same_dtype(dtype, "torch.float16"); };
+  const bool here =
+      !std::isfinite(our_largest) && is_half(walk_.target.text(ours.dtype)) && their_largest > kLargestHalf;
+  const bool there =
+      !std::isfinite(their_largest) && is_half(walk_.golden.text(theirs.dtype)) && our_largest > kLargestHalf;
+  if (!here && !there) return {};
+  return fmt::format(
+      " overflows torch.float16 in {}: in {} its largest element is {:.3g}, and float16 ends at {:g}",
+      here ? "this run" : "golden", here ? "golden" : "this run", here ? their_largest : our_largest,
+      kLargestHalf);
 }
 
 /// An input that may differ inside, though its extremes do not; empty if there is none.

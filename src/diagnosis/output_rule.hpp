@@ -34,6 +34,7 @@ class OutputRule {
   double received(const EntryPair& entry, std::uint32_t item, double sums = 0) const;
   Noise noise_of(std::uint32_t item) const;
   std::vector<Replayed> replayed(const EntryPair& entry, double excess) const;
+  std::string overflow_of(std::uint32_t item) const;
   std::string integers_without_sums(const EntryPair& entry) const;
   double share_of_few(std::uint32_t item, double n) const;
   Unseen unseen_input(const EntryPair& entry) const;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pairing/alignment.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@
 #include "support/parallel.hpp"
 #include "support/text_pool.hpp"
 #include "support/wrapper_names.hpp"
+#include "tensor/dtype.hpp"
 
 namespace msprobe::pairing {
 namespace {
@@ -31,8 +34,14 @@ std::string_view api_name(const Side& side, std::uint32_t api) {
   return side.text(side.apis[api].name);
 }
 
-/// Do both sides hold the same entries in the same order, with tensors of the same shapes? Texts of shapes
-/// are few and shared, so that each pair of them is looked at once.
+/// Floating, integer, ...; one more for what is no type of tensors.
+std::uint64_t kind_of(std::string_view dtype) {
+  const auto known = tensor::dtype_from_name(dtype);
+  return known ? static_cast<std::uint64_t>(tensor::info(*known).kind) + 1 : 0;
+}
+
+/// Do both sides hold the same entries in the same order, with tensors of the same shapes and kinds of types?
+/// Texts of both are few and shared, so that each pair of them is looked at once.
 class SameSequence {
  public:
   SameSequence(const Side& target, const Side& golden) : target_(target), golden_(golden) {}
@@ -56,8 +65,9 @@ class SameSequence {
       while (t < target.count && !target_.items[target.first + t].is_tensor) ++t;
       while (g < golden.count && !golden_.items[golden.first + g].is_tensor) ++g;
       if (t == target.count || g == golden.count) return t == target.count && g == golden.count;
-      if (!same_shape(target_.items[target.first + t].shape, golden_.items[golden.first + g].shape))
-        return false;
+      const Item& ours = target_.items[target.first + t];
+      const Item& theirs = golden_.items[golden.first + g];
+      if (!same_shape(ours.shape, theirs.shape) || !same_kind(ours.dtype, theirs.dtype)) return false;
     }
   }
 
@@ -69,9 +79,18 @@ class SameSequence {
     return true;
   }
 
+  bool same_kind(std::uint32_t target, std::uint32_t golden) {
+    const auto [known, added] = equal_kinds_.try_emplace(target, golden);
+    if (!added && known->second == golden) return true;
+    if (kind_of(target_.text(target)) != kind_of(golden_.text(golden))) return false;
+    known->second = golden;
+    return true;
+  }
+
   const Side& target_;
   const Side& golden_;
   std::unordered_map<std::uint32_t, std::uint32_t> equal_;
+  std::unordered_map<std::uint32_t, std::uint32_t> equal_kinds_;
 };
 
 /// A text cut into the parts between its dots, without those that wrappers add.
@@ -117,6 +136,7 @@ class Signatures {
     out.apis = apis;
     ++sides_;
     shapes_.clear();
+    kinds_.clear();
     paths_.clear();
     for (std::vector<std::uint32_t>& symbols : out.symbols) symbols.reserve(apis.size());
     out.has_path.reserve(apis.size());
@@ -134,7 +154,8 @@ class Signatures {
       for (const std::uint32_t i : entry.items()) {
         const Item& item = side.items[i];
         if (item.is_tensor)
-          shapes = mixed(mixed(shapes, static_cast<std::uint64_t>(item.state)), shape_hash(side, item));
+          shapes = mixed(mixed(shapes, static_cast<std::uint64_t>(item.state) + (kind_hash(side, item) << 8)),
+                         shape_hash(side, item));
       }
       out.has_path.push_back(place != 0);
       const std::uint64_t at_place = mixed(parsed->is_module && other_classes_ ? 1 : work, place);
@@ -153,6 +174,12 @@ class Signatures {
   std::uint32_t number(std::uint64_t hash, std::uint64_t grade) {
     return numbers_.try_emplace(mixed(hash, grade), static_cast<std::uint32_t>(numbers_.size()))
         .first->second;
+  }
+
+  std::uint64_t kind_hash(const Side& side, const Item& item) {
+    const auto [known, added] = kinds_.try_emplace(item.dtype, 0);
+    if (added) known->second = kind_of(side.text(item.dtype));
+    return known->second;
   }
 
   std::uint64_t shape_hash(const Side& side, const Item& item) {
@@ -182,6 +209,7 @@ class Signatures {
   std::uint64_t sides_ = 0;  // that have been numbered
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
   std::unordered_map<std::uint32_t, std::uint64_t> shapes_;    // of the side at hand
+  std::unordered_map<std::uint32_t, std::uint64_t> kinds_;     // likewise
   std::unordered_map<std::string_view, std::uint64_t> paths_;  // likewise
 };
 
@@ -279,7 +307,8 @@ class EntryAligner {
     return {named(target_, t, free.a_first, free.a_last, theirs, match.a), match.b};
   }
 
-  /// What only its place in the order sets apart: the same entry on both sides, in one module or of one name.
+  /// What only its place in the order sets apart: the same entry on both sides, in one module, of one name,
+  /// or with much the same in it.
   void pair_moved(const AlignedEntries& t, const AlignedEntries& g, std::uint32_t alphabet) {
     constexpr std::uint32_t kSeveral = kNone - 1;
     std::vector<std::uint32_t> alone_in_golden(alphabet, kNone);
@@ -298,9 +327,33 @@ class EntryAligner {
       if (alone_in_target[symbol] >= kSeveral || alone_in_golden[symbol] >= kSeveral) continue;
       const std::uint32_t target = t.apis[alone_in_target[symbol]];
       const std::uint32_t golden = g.apis[alone_in_golden[symbol]];
-      if (t.has_path[alone_in_target[symbol]] || api_name(target_, target) == api_name(golden_, golden))
+      if (t.has_path[alone_in_target[symbol]] || api_name(target_, target) == api_name(golden_, golden) ||
+          alike(target, golden))
         pair(target, golden);
     }
+  }
+
+  /// Are the largest and smallest elements of all tensors the same, to a hundredth?
+  bool alike(std::uint32_t target, std::uint32_t golden) const {
+    constexpr double kAlike = 0.01;
+    const Api& ours = target_.apis[target];
+    const Api& theirs = golden_.apis[golden];
+    if (ours.count != theirs.count) return false;
+    bool any = false;
+    for (std::uint32_t i = 0; i < ours.count; ++i) {
+      const Item& a = target_.items[ours.first + i];
+      const Item& b = golden_.items[theirs.first + i];
+      if (!a.is_tensor || !b.is_tensor) continue;
+      for (const dump::Statistic which : {dump::kMax, dump::kMin}) {
+        const dump::Classified x = dump::classify(a.statistics[which], target_.pool);
+        const dump::Classified y = dump::classify(b.statistics[which], golden_.pool);
+        if (x.type != dump::ValueClass::number || y.type != dump::ValueClass::number) return false;
+        const double larger = std::max(std::abs(x.number), std::abs(y.number));
+        if (!(std::abs(x.number - y.number) <= kAlike * larger)) return false;
+        any = true;
+      }
+    }
+    return any;
   }
 
   void pair(std::uint32_t target, std::uint32_t golden) {

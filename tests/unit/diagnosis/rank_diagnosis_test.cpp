@@ -182,6 +182,29 @@ TEST_CASE("a run in another type has a setting, and is judged by its rounding") 
   CHECK(first(run(0.3)).kind == Kind::introduced);
 }
 
+TEST_CASE("an overflow of float16 is named as such, whichever side has it") {
+  const auto infinite = [](std::string text) {
+    const std::string key = "\"Max\": ";
+    const std::size_t at = text.find(key) + key.size();
+    return text.replace(at, text.find(',', at) - at, "Infinity");
+  };
+  const std::string half = infinite(tensor(3e4, "[4, 64]", "torch.float16"));
+  for (const bool ours : {true, false}) {
+    CAPTURE(ours);
+    Two two;
+    const std::string small = tensor(1, "[4, 64]", "torch.float16");
+    const std::string large = tensor(3e4);  // up to 90,000
+    two.forward("Torch.exp.0.forward", {ours ? small : tensor(1)}, {ours ? half : large},
+                {ours ? tensor(1) : small}, {ours ? large : half});
+    const Finding found = first(diagnosed(two));
+    CHECK(found.entry == "Torch.exp.0.forward");
+    CHECK(found.is_evidence());
+    CHECK(found.text.starts_with(
+        ours ? "output.0 overflows torch.float16 in this run: in golden its largest element is 9e+04"
+             : "output.0 overflows torch.float16 in golden: in this run its largest"));
+  }
+}
+
 TEST_CASE("a shape without effect is a hint, until its effect shows") {
   const auto reshaped = [](double error) {
     Two two;

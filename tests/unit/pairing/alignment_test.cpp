@@ -146,6 +146,26 @@ TEST_CASE("other shapes alone leave the order to decide") {
   CHECK_FALSE(alignment.renamed);
 }
 
+TEST_CASE("reshapes of whole and of floating numbers, in another order, are not taken for each other") {
+  const auto reshape = [](DumpText& text, int call, bool whole) {
+    const std::string dtype = whole ? "torch.int64" : "torch.float32";
+    const double size = whole ? 1 : 0.3;
+    text.forward("Tensor.reshape." + std::to_string(call) + ".forward", {tensor(size, "[4, 2]", dtype)},
+                 {tensor(size, "[8]", dtype)});
+  };
+  DumpText one;
+  reshape(one, 0, true);
+  reshape(one, 1, false);
+  DumpText other;
+  reshape(other, 0, false);
+  reshape(other, 1, true);
+  const Side target = one.side();
+  const Side golden = other.side();
+  const auto names = partners(target, golden, align(target, golden, nullptr, nullptr));
+  CHECK(names.at("Tensor.reshape.0.forward") == "Tensor.reshape.1.forward");
+  CHECK(names.at("Tensor.reshape.1.forward") == "Tensor.reshape.0.forward");
+}
+
 TEST_CASE("the module around an operation tells equal operations apart") {
   DumpText one;
   linear(one, 0);
