@@ -60,17 +60,19 @@ void find_origins(Walk& walk) {
     for (; next != introduced.end() && (*next)->target_api == api; ++next) here.push_back(*next);
     const bool ahead = walk.alignment.has_golden(api) && walk.order_of(api) < walk.fault_order;
     bool rounded = false;
+    bool unexplained = false;
     for (const std::uint32_t i : walk.target.apis[api].items()) {
       walk.out.origin[i] = origin_of(walk, i, here);
       ++walk.out.counts[static_cast<std::size_t>(walk.out.origin[i])];
       rounded = rounded || walk.out.origin[i] == Origin::rounding;
+      unexplained = unexplained || walk.out.origin[i] == Origin::unexplained;
       if (walk.item_of(i).is_tensor && walk.out.origin[i] != Origin::not_compared) ++walk.out.measured;
       if (walk.out.origin[i] != Origin::propagated || !(walk.e_of(i) > walk.out.propagated_largest)) continue;
       walk.out.propagated_largest = walk.e_of(i);
       largest = api;
     }
-    walk.out.agreeing += ahead ? 1 : 0;
-    walk.out.rounded += ahead && rounded ? 1 : 0;
+    walk.out.agreeing += ahead && !unexplained ? 1 : 0;
+    walk.out.rounded += ahead && !unexplained && rounded ? 1 : 0;
   }
   if (largest != kNone) walk.out.propagated_entry = walk.target_name(largest);
   for (std::uint32_t api = walk.out.looked_at; api < walk.target.apis.size(); ++api)

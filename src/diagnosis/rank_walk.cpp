@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/rank_walk.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -20,7 +18,6 @@ namespace msprobe::diagnosis {
 namespace {
 
 using dump::Direction;
-using dump::Item;
 using dump::State;
 
 /// What takes the gradients of all parameters, as the Python tool calls it in construct.json.
@@ -82,7 +79,7 @@ void RankWalk::judge(std::uint32_t api) {
     forward_pair(entry);
   } else if (parsed->direction == Direction::backward) {
     gradients_.examine_backward(entry);
-    find_unexplained(entry);
+    unexplained_.examine(entry);
   } else if (parsed->direction == Direction::parameters_grad) {
     gradients_.examine_parameters(entry);
   } else {
@@ -129,7 +126,7 @@ void RankWalk::forward_pair(EntryPair& entry) {
     outputs_.examine(entry);
   }
   calls_.show_rearranged(entry);
-  const bool explained = !find_unexplained(entry);
+  const bool explained = !unexplained_.examine(entry);
   runs_.look(entry);
   walk_.target_flow.put_outputs(walk_.target_keys, entry.target, entry.compound);
   if (walk_.golden_next == entry.golden) {
@@ -146,37 +143,6 @@ void RankWalk::forward_pair(EntryPair& entry) {
   for (const std::uint32_t i : walk_.target.apis[entry.target].items())
     walk_.trained = walk_.trained || (walk_.item_of(i).state == State::output &&
                                       walk_.item_of(i).requires_grad == dump::RequiresGrad::yes);
-}
-
-/// Tensors ahead of all evidence that no rule judges, as integers and what modules take, differ by no more
-/// than what was judged; what does is unexplained, and explains nothing. Is there any?
-bool RankWalk::find_unexplained(EntryPair& entry) {
-  const bool evidence =
-      walk_.fault_order != UINT64_MAX || entry.touched || (entry.best && entry.best->is_evidence());
-  const bool lost = walk_.drift && walk_.before >= kLost;
-  if (evidence || lost || walk_.flipped || walk_.history.flipped) return false;
-  const double limit = walk_.threshold * (walk_.any_error() + kUnrecordedRoundings * entry.u);
-  bool found = false;
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
-    const Item& item = walk_.item_of(i);
-    if (!item.is_tensor || walk_.errors.golden_item[i] == kNone || !(walk_.e_of(i) > 0)) continue;
-    const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
-    const bool takes = item.state == State::input && from != kNone && walk_.unexplained[from];
-    const bool judged = !std::isnan(walk_.out.explained[i]) && !found;
-    if (!takes && (judged || walk_.e_of(i) <= limit)) continue;
-    walk_.unexplained[i] = true;
-    found = true;
-    if (std::exchange(any_unexplained_, true)) continue;
-    Finding first = walk_.finding(entry, Kind::unexplained, Rule::introduced, 0);
-    first.confidence = Confidence::hint;
-    first.item = i;
-    first.place = place_text(walk_.target, item);
-    first.text = fmt::format("{} has error {}, all that was judged before it at most {}", first.place,
-                             error_text(walk_.e_of(i)), error_text(walk_.any_error()));
-    walk_.name_places(first, entry.target, entry.golden);
-    walk_.keep(std::move(first), walk_.before);
-  }
-  return found;
 }
 
 void RankWalk::finish_entry(EntryPair& entry) {

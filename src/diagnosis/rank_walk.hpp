@@ -15,6 +15,7 @@
 #include "diagnosis/output_rule.hpp"
 #include "diagnosis/parameter_rule.hpp"
 #include "diagnosis/step_rule.hpp"
+#include "diagnosis/unexplained_rule.hpp"
 #include "diagnosis/walk.hpp"
 
 namespace msprobe::diagnosis {
@@ -31,7 +32,6 @@ class RankWalk {
   void defer_gradients();
   void judge(std::uint32_t api);
   void forward_pair(EntryPair& entry);
-  bool find_unexplained(EntryPair& entry);
   void finish_entry(EntryPair& entry);
   /// Is there certain evidence, and nothing open that could be earlier or make something else of it?
   bool may_stop(const EntryPair& entry) const;
@@ -47,7 +47,7 @@ class RankWalk {
   ParameterRule parameters_{walk_};
   InputRule inputs_{walk_, runs_, parameters_};
   OutputRule outputs_{walk_};
-  bool any_unexplained_ = false;
+  UnexplainedRule unexplained_{walk_};
   GradientRule gradients_{walk_, explanations_, paths_, calls_, outputs_};
 };
 

@@ -235,6 +235,15 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
     }
     add("before", std::move(text));
   }
+  if (!diagnosis.is_clear()) {
+    const auto first = std::ranges::find_if(diagnosis.findings, &Finding::is_unexplained);
+    add("unclear",
+        fmt::format("{} ahead of it {} by more than rounding explains, and no rule could judge {}{}",
+                    number_of_rows(diagnosis.count(Origin::unexplained)),
+                    diagnosis.count(Origin::unexplained) == 1 ? "differs" : "differ",
+                    diagnosis.count(Origin::unexplained) == 1 ? "it" : "them",
+                    first == diagnosis.findings.end() ? "" : ": first " + first->entry));
+  }
   if (diagnosis.left_out > 0) {
     add("left out",
         fmt::format("{} {} after certain evidence, because of --first", human_count(diagnosis.left_out),

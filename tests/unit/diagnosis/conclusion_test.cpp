@@ -306,6 +306,15 @@ TEST_CASE("not clear") {
       "not clear: 2 rows differ by more than rounding explains, and no rule could judge them\n"
       "first     Module.gate.Gate.forward.0"));
   CHECK(to_json(conclude({rank})).front().starts_with(R"({"kind": "not_clear")"));
+
+  // With a culprit behind them, they are said beside it.
+  rank = rank_of(0, {found_at("Functional.linear.5.forward", 11), found});
+  rank.counts[static_cast<std::size_t>(Origin::unexplained)] = 1;
+  const std::string beside = block(conclude({rank}));
+  CHECK(beside.starts_with("culprit   Functional.linear.5.forward"));
+  CHECK(beside.find(
+            "unclear  1 row ahead of it differs by more than rounding explains, and no rule could judge it: "
+            "first Module.gate.Gate.forward.0\n") != std::string::npos);
 }
 
 TEST_CASE("hostile names stay on their line") {
