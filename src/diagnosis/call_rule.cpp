@@ -25,13 +25,13 @@ void CallRule::examine(EntryPair& entry) {
 
 /// The largest error of a number that may be rounding.
 double CallRule::judge(EntryPair& entry) {
-  const double rounding = std::min(
-      kMostScalarRounding,
-      walk_.threshold * (std::max({walk_.forward_error(), walk_.largest.backward, walk_.history.backward}) +
-                         kUnrecordedRoundings * kSingleRoundoff));
+  const double rounding =
+      std::min(kMostScalarRounding,
+               walk_.threshold * (std::max({walk_.forward_error(), largest_.backward, history_.backward}) +
+                                  kUnrecordedRoundings * kSingleRoundoff));
   const CalledOtherwise called =
-      called_otherwise(walk_.target, entry.target, walk_.golden, entry.golden, walk_.errors.golden_item,
-                       rounding, walk_.dtype_setting ? &*walk_.dtype_setting : nullptr);
+      called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, rounding,
+                       walk_.dtype_setting ? &*walk_.dtype_setting : nullptr);
   const auto call_of = [&](const StructuralDifference& difference) {
     return fmt::format("{}\n{}\n{}\n{}", entry.name.operation(), difference.place, difference.target,
                        difference.golden);
@@ -44,18 +44,17 @@ double CallRule::judge(EntryPair& entry) {
   const StructuralDifference& difference = *known;
   double e_out = 0;           // of whole numbers as well
   std::string other_outputs;  // how they differ where no error is known
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
-    if (walk_.item_of(i).state != State::output || walk_.errors.golden_item[i] == kNone) continue;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    if (walk_.item_of(i).state != State::output || errors_.golden_item[i] == kNone) continue;
     e_out = std::max(e_out, walk_.e_of(i));
-    const std::string_view dtype = walk_.target.text(walk_.item_of(i).dtype);
-    const std::string_view golden_dtype =
-        walk_.golden.text(walk_.golden.items[walk_.errors.golden_item[i]].dtype);
+    const std::string_view dtype = target_.text(walk_.item_of(i).dtype);
+    const std::string_view golden_dtype = golden_.text(golden_.items[errors_.golden_item[i]].dtype);
     if (other_outputs.empty() && walk_.checksums_differ(i) && entry.e_in == 0 &&
         !walk_.input_checksums_differ(entry))
-      other_outputs = fmt::format("the checksum of {} differs", place_text(walk_.target, walk_.item_of(i)));
+      other_outputs = fmt::format("the checksum of {} differs", place_text(target_, walk_.item_of(i)));
     if (difference.kind == Kind::argument && !same_dtype(dtype, golden_dtype))
       other_outputs =
-          fmt::format("{} is {}, golden {}", place_text(walk_.target, walk_.item_of(i)), dtype, golden_dtype);
+          fmt::format("{} is {}, golden {}", place_text(target_, walk_.item_of(i)), dtype, golden_dtype);
   }
   const bool effect = has_effect(entry, difference, e_out) || !other_outputs.empty();
   // Rounding, or how far the runs have drifted apart, may hide what another setting does.
@@ -144,10 +143,10 @@ void CallRule::await_effect(const EntryPair& entry, Finding found) {
   if (found.kind == Kind::shape) rearranged_[entry.target] = {number, 0};
   quiet_calls_.push_back(std::move(found));
   quiet_at_.emplace(entry.target, number);
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::input) continue;
     const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
-    if (from != ContentMap::kUnknown) quiet_at_.emplace(walk_.target.items[from].api, number);
+    if (from != ContentMap::kUnknown) quiet_at_.emplace(target_.items[from].api, number);
   }
 }
 
@@ -174,10 +173,10 @@ void CallRule::confirm(EntryPair& entry, std::uint32_t number, std::string_view 
 
 /// The first of the calls with another shape that it takes from; null if there is none.
 const CallRule::Rearranged* CallRule::rearranged_ahead(const EntryPair& entry) const {
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::input) continue;
     const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
-    const auto maker = from == kNone ? rearranged_.end() : rearranged_.find(walk_.target.items[from].api);
+    const auto maker = from == kNone ? rearranged_.end() : rearranged_.find(target_.items[from].api);
     if (maker != rearranged_.end() && maker->second.behind < kMostBehindRearranged) return &maker->second;
   }
   return nullptr;

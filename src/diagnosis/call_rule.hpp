@@ -13,9 +13,9 @@
 
 namespace msprobe::diagnosis {
 
-class CallRule {
+class CallRule : WalkRule {
  public:
-  CallRule(Walk& walk, GradientPaths& paths) : walk_(walk), paths_(paths) {}
+  CallRule(Walk& walk, GradientPaths& paths) : WalkRule(walk), paths_(paths) {}
 
   /// Numbers that differ by so little that it may be rounding count as an error of the inputs.
   void examine(EntryPair& entry);
@@ -42,7 +42,6 @@ class CallRule {
   void await_effect(const EntryPair& entry, Finding found);
   void confirm(EntryPair& entry, std::uint32_t number, std::string_view effect, double error, double before);
 
-  Walk& walk_;
   GradientPaths& paths_;
   std::vector<Finding> quiet_calls_;  // with another argument, and without effect on the output
   std::unordered_map<std::uint32_t, std::uint32_t> quiet_at_;  // they, and what gave them their inputs

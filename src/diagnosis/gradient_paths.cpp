@@ -59,7 +59,7 @@ std::string who_runs(const NameList& ours, const NameList& theirs) {
 
 std::uint32_t GradientPaths::golden_named(std::string_view name) {
   const auto text_of = [this](std::uint32_t api) { return walk_.golden_name(api); };
-  for (; golden_indexed_ < walk_.golden.apis.size(); ++golden_indexed_)
+  for (; golden_indexed_ < golden_.apis.size(); ++golden_indexed_)
     golden_index_.add(static_cast<std::uint32_t>(golden_indexed_), text_of);
   const std::uint32_t found = golden_index_.find(name, text_of);
   return found == TextIndex::kNone ? kNone : found;
@@ -67,13 +67,13 @@ std::uint32_t GradientPaths::golden_named(std::string_view name) {
 
 /// Of a pair of forward entries: whose gradients were recorded on one side alone?
 GradientPaths::Alone GradientPaths::backward_alone(std::uint32_t forward) {
-  if (!walk_.alignment.has_golden(forward)) return Alone::neither;
+  if (!alignment_.has_golden(forward)) return Alone::neither;
   const auto ours = dump::parse_entry_name(walk_.target_name(forward));
-  const auto theirs = dump::parse_entry_name(walk_.golden_name(walk_.alignment.golden_of[forward]));
+  const auto theirs = dump::parse_entry_name(walk_.golden_name(alignment_.golden_of[forward]));
   if (!ours || !theirs) return Alone::neither;
   Alone alone = Alone::neither;
   for (const std::string_view direction : {"backward", "parameters_grad"}) {
-    const bool here = walk_.errors.entry_named(other_direction(*ours, direction)) != kNone;
+    const bool here = errors_.entry_named(other_direction(*ours, direction)) != kNone;
     const bool there = golden_named(other_direction(*theirs, direction)) != kNone;
     if (here != there) return here ? Alone::target : Alone::golden;
     if (here) alone = Alone::both;
@@ -88,18 +88,18 @@ void GradientPaths::await(const EntryPair& entry, Finding found, const std::stri
   bool lacks = is_one_sided(backward_alone(entry.target));
   if (walk_.construct != nullptr) {
     const std::uint32_t around =
-        walk_.errors.entry_named(walk_.construct->parent(walk_.target_name(entry.target)));
+        errors_.entry_named(walk_.construct->parent(walk_.target_name(entry.target)));
     lacks = lacks || (around != kNone && is_one_sided(backward_alone(around)));
   }
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
-    if (item.state != State::input || !item.is_tensor || walk_.errors.golden_item[i] == kNone) continue;
+    if (item.state != State::input || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
     const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
     if (from != ContentMap::kUnknown) {
-      const std::uint32_t maker = walk_.target.items[from].api;
+      const std::uint32_t maker = target_.items[from].api;
       handed_on = handed_on || cut_.contains(maker);
       lacks = lacks || is_one_sided(backward_alone(maker));
-    } else if (item.requires_grad != walk_.golden.items[walk_.errors.golden_item[i]].requires_grad) {
+    } else if (item.requires_grad != golden_.items[errors_.golden_item[i]].requires_grad) {
       handed_on = handed_on || !cut_.empty();
     }
   }
@@ -157,17 +157,17 @@ void GradientPaths::missing_backward(EntryPair& entry, double error, double befo
     }
   };
   look(
-      walk_.golden, entry.golden, [&](std::uint32_t api) { return walk_.alignment.target_of[api] != kNone; },
+      golden_, entry.golden, [&](std::uint32_t api) { return alignment_.target_of[api] != kNone; },
       [&](const std::string& forward) {
         const std::uint32_t api = golden_named(forward);
-        return api != kNone && walk_.alignment.target_of[api] != kNone;
+        return api != kNone && alignment_.target_of[api] != kNone;
       },
       theirs, first_theirs);
   look(
-      walk_.target, entry.target, [&](std::uint32_t api) { return walk_.alignment.has_golden(api); },
+      target_, entry.target, [&](std::uint32_t api) { return alignment_.has_golden(api); },
       [&](const std::string& forward) {
-        const std::uint32_t api = walk_.errors.entry_named(forward);
-        return api != kNone && walk_.alignment.has_golden(api);
+        const std::uint32_t api = errors_.entry_named(forward);
+        return api != kNone && alignment_.has_golden(api);
       },
       ours, first_ours);
   if (ours.empty() && theirs.empty()) return;

@@ -16,9 +16,9 @@
 
 namespace msprobe::diagnosis {
 
-class GradientPaths {
+class GradientPaths : WalkRule {
  public:
-  explicit GradientPaths(Walk& walk) : walk_(walk) {}
+  explicit GradientPaths(Walk& walk) : WalkRule(walk) {}
 
   void await(const EntryPair& entry, Finding found, const std::string& given);
   void show();
@@ -31,7 +31,6 @@ class GradientPaths {
   Alone backward_alone(std::uint32_t forward);
   std::string paths_of_one_side(std::uint32_t forward);
 
-  Walk& walk_;
   std::vector<std::pair<Finding, double>> cuts_;  // gradients flow on one side alone; errors before
   std::unordered_set<std::uint32_t> cut_;         // entries where they do
   TextIndex golden_index_;

@@ -27,35 +27,34 @@ std::uint64_t gradient_key(std::string_view module, std::string_view item_name) 
 
 /// Of a parameter's gradient: what an error counts where the sum that makes it cancels.
 double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index) {
-  const Item& partner = walk_.golden.items[walk_.errors.golden_item[index]];
-  const double norm = std::abs(number_of(walk_.golden, partner, dump::kNorm));
-  const std::vector<std::uint64_t> sizes = sizes_of(walk_.golden.text(partner.shape));
+  const Item& partner = golden_.items[errors_.golden_item[index]];
+  const double norm = std::abs(number_of(golden_, partner, dump::kNorm));
+  const std::vector<std::uint64_t> sizes = sizes_of(golden_.text(partner.shape));
   double gradient = 0;
   double elements = 0;
   double input = 0;
   if (entry.name.direction == dump::Direction::parameters_grad) {
-    const ModuleErrors* module = walk_.errors.module(entry.name.base);
+    const ModuleErrors* module = errors_.module(entry.name.base);
     if (module == nullptr || !module->has_gradient) return 1;
     gradient = module->gradient_norm;
     elements = static_cast<double>(module->gradient_elements);
     input = module->input_norm;
   } else {
-    const std::uint32_t forward = walk_.errors.forward_of(entry.target);
-    const bool saved = forward != kNone && walk_.alignment.has_golden(forward);
+    const std::uint32_t forward = errors_.forward_of(entry.target);
+    const bool saved = forward != kNone && alignment_.has_golden(forward);
     if (saved) {
-      if (const auto spread_out = broadcast_scale(entry, walk_.alignment.golden_of[forward], partner))
+      if (const auto spread_out = broadcast_scale(entry, alignment_.golden_of[forward], partner))
         return *spread_out;
     }
     // Where the call was not recorded, a vector can only be that of a bias or of a norm's parameters.
-    const bool is_parameter =
-        saved ? has_parameter_like(entry, walk_.alignment.golden_of[forward], partner, input)
-              : sizes.size() == 1 && takes_parameters(entry.name.operation());
+    const bool is_parameter = saved ? has_parameter_like(entry, alignment_.golden_of[forward], partner, input)
+                                    : sizes.size() == 1 && takes_parameters(entry.name.operation());
     if (!is_parameter) return 1;
-    for (const std::uint32_t i : walk_.golden.apis[entry.golden].items()) {
-      const Item& item = walk_.golden.items[i];
+    for (const std::uint32_t i : golden_.apis[entry.golden].items()) {
+      const Item& item = golden_.items[i];
       if (item.state != State::input || !item.is_tensor) continue;
-      gradient = std::hypot(gradient, number_of(walk_.golden, item, dump::kNorm));
-      elements += static_cast<double>(elements_of(walk_.golden.text(item.shape)));
+      gradient = std::hypot(gradient, number_of(golden_, item, dump::kNorm));
+      elements += static_cast<double>(elements_of(golden_.text(item.shape)));
     }
   }
   // Partial sums grow as they are added up one by one.
@@ -72,14 +71,14 @@ double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index)
 bool GradientRule::has_parameter_like(const EntryPair& entry, std::uint32_t golden_forward,
                                       const Item& gradient, double& input) const {
   bool found = false;
-  const Api& call = walk_.golden.apis[golden_forward];
+  const Api& call = golden_.apis[golden_forward];
   for (const std::uint32_t i : call.items()) {
-    const Item& item = walk_.golden.items[i];
+    const Item& item = golden_.items[i];
     if (item.state != State::input || !item.is_tensor) continue;
-    const auto position = position_of(walk_.golden, item);
+    const auto position = position_of(golden_, item);
     const bool role = position && is_parameter_position(entry.name.operation(), *position);
-    if (role && walk_.golden.text(item.shape) == walk_.golden.text(gradient.shape)) found = true;
-    if (!role && input == 0) input = std::abs(number_of(walk_.golden, item, dump::kNorm));
+    if (role && golden_.text(item.shape) == golden_.text(gradient.shape)) found = true;
+    if (!role && input == 0) input = std::abs(number_of(golden_, item, dump::kNorm));
   }
   return found;
 }
@@ -89,28 +88,27 @@ std::optional<double> GradientRule::broadcast_scale(const EntryPair& entry, std:
                                                     const Item& partner) const {
   if (!is_elementwise(entry.name.operation()) || entry.nature == Nature::division) return std::nullopt;
   const bool product = entry.nature != Nature::sum;
-  const std::uint64_t elements = elements_of(walk_.golden.text(partner.shape));
+  const std::uint64_t elements = elements_of(golden_.text(partner.shape));
   double gradient = 0;
-  for (const std::uint32_t i : walk_.golden.apis[entry.golden].items()) {
-    const Item& item = walk_.golden.items[i];
+  for (const std::uint32_t i : golden_.apis[entry.golden].items()) {
+    const Item& item = golden_.items[i];
     if (item.state != State::input || !item.is_tensor) continue;
-    if (elements_of(walk_.golden.text(item.shape)) <= elements) return std::nullopt;
-    gradient = std::hypot(gradient, number_of(walk_.golden, item, dump::kNorm));
+    if (elements_of(golden_.text(item.shape)) <= elements) return std::nullopt;
+    gradient = std::hypot(gradient, number_of(golden_, item, dump::kNorm));
   }
   double factor = 1;  // of a product: the size of what the gradient is multiplied by
   if (product) {
     factor = 0;
-    for (const std::uint32_t i : walk_.golden.apis[golden_forward].items()) {
-      const Item& item = walk_.golden.items[i];
+    for (const std::uint32_t i : golden_.apis[golden_forward].items()) {
+      const Item& item = golden_.items[i];
       if (item.state != State::input) continue;
-      const double norm = std::abs(number_of(walk_.golden, item, item.is_tensor ? dump::kNorm : dump::kMax));
-      const double n =
-          static_cast<double>(std::max<std::uint64_t>(elements_of(walk_.golden.text(item.shape)), 1));
-      if (walk_.golden.text(item.shape) != walk_.golden.text(partner.shape))
+      const double norm = std::abs(number_of(golden_, item, item.is_tensor ? dump::kNorm : dump::kMax));
+      const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(golden_.text(item.shape)), 1));
+      if (golden_.text(item.shape) != golden_.text(partner.shape))
         factor = std::max(factor, norm / std::sqrt(n));
     }
   }
-  const double norm = std::abs(number_of(walk_.golden, partner, dump::kNorm));
+  const double norm = std::abs(number_of(golden_, partner, dump::kNorm));
   const double scale = gradient * factor;
   if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return std::nullopt;
   return std::min(1.0, norm / scale);
@@ -118,20 +116,20 @@ std::optional<double> GradientRule::broadcast_scale(const EntryPair& entry, std:
 
 /// What a parameter's gradient collects while it is added up row by row.
 double GradientRule::accumulated(const EntryPair& entry, std::uint32_t index) {
-  const Item& partner = walk_.golden.items[walk_.errors.golden_item[index]];
-  const std::vector<std::uint64_t> sizes = sizes_of(walk_.golden.text(partner.shape));
+  const Item& partner = golden_.items[errors_.golden_item[index]];
+  const std::vector<std::uint64_t> sizes = sizes_of(golden_.text(partner.shape));
   if (sizes.empty() || sizes[0] == 0) return 0;
   double elements = 0;
   if (entry.name.direction == dump::Direction::parameters_grad) {
-    const ModuleErrors* module = walk_.errors.module(entry.name.base);
+    const ModuleErrors* module = errors_.module(entry.name.base);
     if (module != nullptr) elements = static_cast<double>(module->gradient_elements);
   } else {
-    for (const std::uint32_t i : walk_.golden.apis[entry.golden].items()) {
-      if (walk_.golden.items[i].state == State::input && walk_.golden.items[i].is_tensor)
-        elements += static_cast<double>(elements_of(walk_.golden.text(walk_.golden.items[i].shape)));
+    for (const std::uint32_t i : golden_.apis[entry.golden].items()) {
+      if (golden_.items[i].state == State::input && golden_.items[i].is_tensor)
+        elements += static_cast<double>(elements_of(golden_.text(golden_.items[i].shape)));
     }
     // An output as large as what came in is no sum.
-    if (static_cast<double>(elements_of(walk_.golden.text(partner.shape))) >= elements && sizes.size() == 1)
+    if (static_cast<double>(elements_of(golden_.text(partner.shape))) >= elements && sizes.size() == 1)
       return 0;
   }
   const double rows = elements / static_cast<double>(sizes[0]);
@@ -144,13 +142,13 @@ double GradientRule::best_match(const EntryPair& entry, std::uint32_t index, dou
   double best = walk_.e_of(index);
   if (best <= enough) return best;
   const Item& item = walk_.item_of(index);
-  const Api& api = walk_.golden.apis[entry.golden];
+  const Api& api = golden_.apis[entry.golden];
   constexpr std::uint32_t kMostOutputs = 16;
   for (std::uint32_t i = api.first; i < api.first + std::min(api.count, kMostOutputs); ++i) {
-    const Item& other = walk_.golden.items[i];
-    if (other.state != State::output || !other.is_tensor || i == walk_.errors.golden_item[index]) continue;
-    if (walk_.golden.text(other.shape) != walk_.target.text(item.shape)) continue;
-    const Measure against = walk_.errors.by_statistics_of(index, i);
+    const Item& other = golden_.items[i];
+    if (other.state != State::output || !other.is_tensor || i == errors_.golden_item[index]) continue;
+    if (golden_.text(other.shape) != target_.text(item.shape)) continue;
+    const Measure against = errors_.by_statistics_of(index, i);
     if (against.known && against.e < best) best = against.e;
   }
   return best;
@@ -159,24 +157,24 @@ double GradientRule::best_match(const EntryPair& entry, std::uint32_t index, dou
 void GradientRule::examine_backward(EntryPair& entry) {
   paths_.show();
   walk_.measure_inputs(entry);
-  const std::uint32_t forward = walk_.errors.forward_of(entry.target);
-  if (forward != kNone) walk_.errors.measure(forward);
+  const std::uint32_t forward = errors_.forward_of(entry.target);
+  if (forward != kNone) errors_.measure(forward);
   if (forward != kNone && walk_.touched[forward]) entry.touched = true;
-  const double ahead = std::max({walk_.forward_error(), walk_.largest.backward, walk_.history.backward});
+  const double ahead = std::max({walk_.forward_error(), largest_.backward, history_.backward});
   if (walk_.any_evidence && entry.e_in > walk_.threshold * (walk_.clean + entry.u)) entry.touched = true;
   // Where half types are used, their rounding may begin anywhere between two recorded gradients.
-  const double onset = std::max(entry.u, walk_.history.coarsest);
-  const Api& api = walk_.target.apis[entry.target];
-  const Api& other = walk_.golden.apis[entry.golden];
+  const double onset = std::max(entry.u, history_.coarsest);
+  const Api& api = target_.apis[entry.target];
+  const Api& other = golden_.apis[entry.golden];
   if (!entry.compound) {
     for (const std::uint32_t i : api.items()) {
-      if (walk_.item_of(i).state != State::input || std::isnan(walk_.errors.e[i])) continue;
+      if (walk_.item_of(i).state != State::input || std::isnan(errors_.e[i])) continue;
       if (forward != kNone) calls_.show_effect(entry, forward, walk_.e_of(i), ahead, onset);
       const double excess = walk_.e_of(i) / (std::max(ahead, onset / kOnset) + entry.u + kRightKernel);
       if (walk_.is_too_small(entry, Rule::source, excess)) continue;
       Finding found = walk_.finding(entry, Kind::gradient, Rule::source, excess);
       found.item = i;
-      found.place = place_text(walk_.target, walk_.item_of(i));
+      found.place = place_text(target_, walk_.item_of(i));
       found.text =
           fmt::format("the gradient of its output arrives with error {}; everything before it has at most {}",
                       error_text(walk_.e_of(i)), error_text(ahead));
@@ -187,44 +185,41 @@ void GradientRule::examine_backward(EntryPair& entry) {
       walk_.offer(entry, std::move(found));
     }
     if (forward != kNone) {
-      entry.u = std::max(entry.u, static_cast<double>(walk_.errors.u[forward]));
-      entry.e_in = std::max(entry.e_in, static_cast<double>(walk_.errors.anything[forward]));
-      entry.hidden = std::max(entry.hidden, static_cast<double>(walk_.errors.anything_hidden[forward]));
+      entry.u = std::max(entry.u, static_cast<double>(errors_.u[forward]));
+      entry.e_in = std::max(entry.e_in, static_cast<double>(errors_.anything[forward]));
+      entry.hidden = std::max(entry.hidden, static_cast<double>(errors_.anything_hidden[forward]));
       // As many elements as lie within their error of the kink take the other side, with all of their
       // gradient.
       if (entry.nature == Nature::kinked)
-        entry.e_in = std::max(entry.e_in,
-                              std::sqrt(std::min(1.0, static_cast<double>(walk_.errors.anything[forward]))));
-      entry.b_in = std::max(entry.b_in, static_cast<double>(walk_.errors.anything_b[forward]));
+        entry.e_in =
+            std::max(entry.e_in, std::sqrt(std::min(1.0, static_cast<double>(errors_.anything[forward]))));
+      entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.anything_b[forward]));
     }
     entry.e_in = walk_.floor_of(entry.e_in);
-    if (!walk_.tensors) entry.e_in = std::max(entry.e_in, walk_.history.coarsest / kRoundedElsewhere);
+    if (!walk_.tensors) entry.e_in = std::max(entry.e_in, history_.coarsest / kRoundedElsewhere);
     if (forward == kNone) entry.e_in = std::max(entry.e_in, ahead);
     entry.worst_in = entry.e_in;
     std::uint32_t ours = 0;
     std::uint32_t theirs = 0;
     for (const std::uint32_t i : api.items()) ours += walk_.item_of(i).state == State::output ? 1 : 0;
-    for (const std::uint32_t i : other.items())
-      theirs += walk_.golden.items[i].state == State::output ? 1 : 0;
+    for (const std::uint32_t i : other.items()) theirs += golden_.items[i].state == State::output ? 1 : 0;
     for (const std::uint32_t i : api.items()) {
       const Item& item = walk_.item_of(i);
-      if (item.state != State::output || !item.is_tensor || std::isnan(walk_.errors.e[i])) continue;
+      if (item.state != State::output || !item.is_tensor || std::isnan(errors_.e[i])) continue;
       if (ours != theirs) {  // kernels with other graphs: which output is which is not known
-        walk_.errors.e[i] = NAN;
+        errors_.e[i] = NAN;
         continue;
       }
       walk_.gradient_items.put(walk_.target_keys.of(i), i);
-      if (!same_dtype(walk_.target.text(item.dtype),
-                      walk_.golden.text(walk_.golden.items[walk_.errors.golden_item[i]].dtype))) {
+      if (!same_dtype(target_.text(item.dtype), golden_.text(golden_.items[errors_.golden_item[i]].dtype))) {
         if (forward != kNone) calls_.show_effect(entry, forward, walk_.e_of(i), entry.e_in, onset);
         continue;
       }
       const double scale = gradient_scale(entry, i);
       const double e = scale * best_match(entry, i, walk_.threshold * (entry.e_in + entry.u));
-      const double b = e < scale * walk_.e_of(i) ? 0 : scale * walk_.errors.b[i];
-      walk_.largest.backward = std::max(walk_.largest.backward, std::min(e, 1.0));
-      walk_.largest.gradients =
-          std::max(walk_.largest.gradients, std::min(walk_.e_of(i), kMostGradientError));
+      const double b = e < scale * walk_.e_of(i) ? 0 : scale * errors_.b[i];
+      largest_.backward = std::max(largest_.backward, std::min(e, 1.0));
+      largest_.gradients = std::max(largest_.gradients, std::min(walk_.e_of(i), kMostGradientError));
       if (forward != kNone) calls_.show_effect(entry, forward, e, entry.e_in, onset);
       outputs_.judge(entry, i, e, b, {}, accumulated(entry, i));
     }
@@ -234,8 +229,8 @@ void GradientRule::examine_backward(EntryPair& entry) {
 void GradientRule::examine_parameters(EntryPair& entry) {
   paths_.show();
   walk_.measure_inputs(entry);
-  const ModuleErrors* module = walk_.errors.module(entry.name.base);
-  const double ahead = std::max({walk_.forward_error(), walk_.largest.backward, walk_.history.backward});
+  const ModuleErrors* module = errors_.module(entry.name.base);
+  const double ahead = std::max({walk_.forward_error(), largest_.backward, history_.backward});
   entry.e_in = module != nullptr ? module->e : 0;
   if (module != nullptr) entry.u = std::max(entry.u, module->u);
   entry.b_in = module != nullptr ? module->b : 0;
@@ -244,18 +239,17 @@ void GradientRule::examine_parameters(EntryPair& entry) {
   entry.e_in = walk_.floor_of(entry.e_in);
   entry.worst_in = entry.e_in;
   if (walk_.any_evidence && entry.e_in > walk_.threshold * (walk_.clean + entry.u)) entry.touched = true;
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
-    if (!walk_.item_of(i).is_tensor || std::isnan(walk_.errors.e[i]) || walk_.errors.golden_item[i] == kNone)
-      continue;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    if (!walk_.item_of(i).is_tensor || std::isnan(errors_.e[i]) || errors_.golden_item[i] == kNone) continue;
     walk_.gradient_items.put(walk_.target_keys.of(i), i);
-    walk_.largest.gradients = std::max(walk_.largest.gradients, std::min(walk_.e_of(i), kMostGradientError));
-    walk_.history.gradient_traces[gradient_key(entry.name.base, walk_.target.name(walk_.item_of(i)))] = {
-        walk_.errors.e[i], number_of(walk_.target, walk_.item_of(i), dump::kMean),
-        number_of(walk_.golden, walk_.golden.items[walk_.errors.golden_item[i]], dump::kMean)};
+    largest_.gradients = std::max(largest_.gradients, std::min(walk_.e_of(i), kMostGradientError));
+    history_.gradient_traces[gradient_key(entry.name.base, target_.name(walk_.item_of(i)))] = {
+        errors_.e[i], number_of(target_, walk_.item_of(i), dump::kMean),
+        number_of(golden_, golden_.items[errors_.golden_item[i]], dump::kMean)};
     if (explanations_.explains(entry, i)) continue;
     const double scale = gradient_scale(entry, i);
-    walk_.largest.backward = std::max(walk_.largest.backward, std::min(scale * walk_.e_of(i), 1.0));
-    outputs_.judge(entry, i, scale * walk_.e_of(i), scale * walk_.errors.b[i], {}, accumulated(entry, i));
+    largest_.backward = std::max(largest_.backward, std::min(scale * walk_.e_of(i), 1.0));
+    outputs_.judge(entry, i, scale * walk_.e_of(i), scale * errors_.b[i], {}, accumulated(entry, i));
   }
 }
 

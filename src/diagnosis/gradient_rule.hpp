@@ -13,11 +13,11 @@
 
 namespace msprobe::diagnosis {
 
-class GradientRule {
+class GradientRule : WalkRule {
  public:
   GradientRule(Walk& walk, StepExplanations& explanations, GradientPaths& paths, CallRule& calls,
                OutputRule& outputs)
-      : walk_(walk), explanations_(explanations), paths_(paths), calls_(calls), outputs_(outputs) {}
+      : WalkRule(walk), explanations_(explanations), paths_(paths), calls_(calls), outputs_(outputs) {}
 
   void examine_backward(EntryPair& entry);
   void examine_parameters(EntryPair& entry);
@@ -31,7 +31,6 @@ class GradientRule {
   double accumulated(const EntryPair& entry, std::uint32_t item);
   double best_match(const EntryPair& entry, std::uint32_t item, double enough) const;
 
-  Walk& walk_;
   StepExplanations& explanations_;
   GradientPaths& paths_;
   CallRule& calls_;

@@ -25,23 +25,23 @@ constexpr std::size_t kMostDataPlaces = 4096;
 
 /// What the entry takes, and from whom: is it downstream of evidence, may it be, is any of it not?
 void InputRule::follow(EntryPair& entry) {
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
     if (item.state != State::input) {
-      if (item.state == State::parameters && !walk_.history.evidence) walk_.untouched[i] = true;
+      if (item.state == State::parameters && !history_.evidence) walk_.untouched[i] = true;
       continue;
     }
     const std::uint64_t key = walk_.target_keys.of(i);
     const std::uint32_t from = walk_.target_flow.find(key);
     if (from != ContentMap::kUnknown) {
-      const bool touched = walk_.touched[walk_.target.items[from].api];
+      const bool touched = walk_.touched[target_.items[from].api];
       entry.touched = entry.touched || touched;
       walk_.untouched[i] = !touched;
       continue;
     }
-    if (!item.is_tensor || walk_.errors.golden_item[i] == kNone) continue;
+    if (!item.is_tensor || errors_.golden_item[i] == kNone) continue;
     if (walk_.parameter_items.find(key) != ContentMap::kUnknown) {
-      walk_.untouched[i] = !walk_.history.evidence;
+      walk_.untouched[i] = !history_.evidence;
     } else {
       entry.tainted = entry.tainted || is_tainted(entry, i);
     }
@@ -49,9 +49,9 @@ void InputRule::follow(EntryPair& entry) {
 }
 
 void InputRule::examine(EntryPair& entry) {
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
-    if (!item.is_tensor || walk_.errors.golden_item[i] == kNone || std::isnan(walk_.errors.e[i])) continue;
+    if (!item.is_tensor || errors_.golden_item[i] == kNone || std::isnan(errors_.e[i])) continue;
     if (item.state == State::parameters) {
       parameters_.judge(entry, i, walk_.target_keys.of(i));
     } else if (item.state == State::input && !entry.compound) {
@@ -63,23 +63,22 @@ void InputRule::examine(EntryPair& entry) {
 /// An input that is wrong before the entry computes.
 void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   const Item& item = walk_.item_of(index);
-  const std::uint32_t partner = walk_.errors.golden_item[index];
+  const std::uint32_t partner = errors_.golden_item[index];
   const std::uint64_t key = walk_.target_keys.of(index);
   const std::uint32_t from = walk_.target_flow.find(key);
   const std::uint32_t golden_from = walk_.golden_flow.find(walk_.golden_keys.of(partner));
   bool known = from != kNone;
   bool golden_known = golden_from != kNone;
   // Two states of an optimizer that happen to be equal on one side: none of them comes from the other.
-  const bool updates =
-      entry.optimizer || (walk_.largest.gradients > 0 && is_in_place(entry.name.operation()));
+  const bool updates = entry.optimizer || (largest_.gradients > 0 && is_in_place(entry.name.operation()));
   if (updates && known != golden_known) {
-    const bool paired = known ? walk_.alignment.has_golden(walk_.target.items[from].api)
-                              : walk_.alignment.target_of[walk_.golden.items[golden_from].api] != kNone;
+    const bool paired = known ? alignment_.has_golden(target_.items[from].api)
+                              : alignment_.target_of[golden_.items[golden_from].api] != kNone;
     if (paired) known = golden_known = false;
   }
   const double e = walk_.e_of(index);
   if (!known && !golden_known) {
-    const auto position = position_of(walk_.target, item);
+    const auto position = position_of(target_, item);
     if (walk_.parameter_items.find(key) != ContentMap::kUnknown ||
         (position && is_parameter_position(entry.name.operation(), *position))) {
       parameters_.judge(entry, index, key);
@@ -111,27 +110,27 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   // distinguished from data by whether anything came before, or by what came in at the same place before.
   const std::optional<double> data = data_error(entry, index);
   // Rounding and drift leave integers as they are, but for what a decision made of it.
-  const bool settled = is_integer(walk_.target.text(item.dtype));
-  const bool derived = (walk_.largest.forward > 0 || walk_.largest.rounded > 0) && !data && !settled;
+  const bool settled = is_integer(target_.text(item.dtype));
+  const bool derived = (largest_.forward > 0 || largest_.rounded > 0) && !data && !settled;
   // The second moment is made of squares of gradients, whatever noise these are.
-  const double gradients = std::max(walk_.largest.gradients, walk_.history.gradients);
+  const double gradients = std::max(largest_.gradients, history_.gradients);
   const double ahead =
       data      ? *data
-      : settled ? std::max(walk_.largest.flips, walk_.history.flipped ? walk_.forward_error() : 0)
-      : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients, walk_.largest.rounded})
-                : std::max(walk_.forward_error(), derived ? walk_.largest.rounded : 0);
+      : settled ? std::max(largest_.flips, history_.flipped ? walk_.forward_error() : 0)
+      : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients, largest_.rounded})
+                : std::max(walk_.forward_error(), derived ? largest_.rounded : 0);
   // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
-  const double own = derived ? kUnrecordedRoundings * u
-                             : std::max(unit_roundoff(walk_.target.text(item.dtype)),
-                                        kUnrecordedRoundings * kSingleRoundoff);
+  const double own =
+      derived ? kUnrecordedRoundings * u
+              : std::max(unit_roundoff(target_.text(item.dtype)), kUnrecordedRoundings * kSingleRoundoff);
   Finding found =
       walk_.finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
   if (walk_.is_shown(found.excess)) {
     const bool made = derived || !may_be_data(entry, index);
     found.kind = made ? Kind::unrecorded : Kind::data;
-    found.text = fmt::format("{} comes from {} and differs by {}", place_text(walk_.target, item),
+    found.text = fmt::format("{} comes from {} and differs by {}", place_text(target_, item),
                              made ? "unrecorded code" : "outside the recorded code", error_text(e));
-    if (settled && !data && (walk_.largest.forward > 0 || walk_.largest.rounded > 0)) {
+    if (settled && !data && (largest_.forward > 0 || largest_.rounded > 0)) {
       found.text += "; integers do not differ by rounding";
       // A decision that nobody recorded may have made them.
       found.confidence = std::min(found.confidence, Confidence::likely);
@@ -155,13 +154,12 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
 
 /// What a module put out is what entries within it did; what is not is judged as its own (OutputRule).
 void InputRule::examine_module_outputs(EntryPair& entry) {
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
-    if (walk_.item_of(i).state != State::output || walk_.errors.golden_item[i] == kNone) continue;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    if (walk_.item_of(i).state != State::output || errors_.golden_item[i] == kNone) continue;
     const double e = walk_.e_of(i);
     if (e == 0 || (walk_.flipped && std::isinf(e))) continue;
     const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
-    const std::uint32_t golden_from =
-        walk_.golden_flow.find(walk_.golden_keys.of(walk_.errors.golden_item[i]));
+    const std::uint32_t golden_from = walk_.golden_flow.find(walk_.golden_keys.of(errors_.golden_item[i]));
     if (from != kNone || golden_from != kNone) judge_passed_on(entry, i, from, golden_from);
   }
 }
@@ -175,21 +173,20 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   const double u = entry.u;
   const bool known = from != kNone;
   const bool golden_known = golden_from != kNone;
-  const bool partners =
-      known && golden_known &&
-      walk_.alignment.golden_of[walk_.target.items[from].api] == walk_.golden.items[golden_from].api;
+  const bool partners = known && golden_known &&
+                        alignment_.golden_of[target_.items[from].api] == golden_.items[golden_from].api;
   if (partners && !walk_.tensors) return;  // then its error is the output's
   // Errors of two kinds cannot be held against each other.
-  if (partners && walk_.errors.by_statistics[index] != walk_.errors.by_statistics[from]) return;
+  if (partners && errors_.by_statistics[index] != errors_.by_statistics[from]) return;
   const double q = runs_.carried(from, golden_from);
   // What the maker's statistics do not show, as those of a half type that are rounded to it, may be there.
-  double unseen = std::max(
-      known ? walk_.hidden_of(walk_.target.items[from].api) : 0,
-      golden_known ? walk_.hidden_of(walk_.alignment.target_of[walk_.golden.items[golden_from].api]) : 0);
+  double unseen =
+      std::max(known ? walk_.hidden_of(target_.items[from].api) : 0,
+               golden_known ? walk_.hidden_of(alignment_.target_of[golden_.items[golden_from].api]) : 0);
   // Nor is anything known of how calls that one recorder leaves out carry it on.
-  if ((known && walk_.target_only.has(walk_.target.items[from].api)) ||
-      (golden_known && walk_.golden_only.has(walk_.golden.items[golden_from].api)))
-    unseen = std::max(unseen, walk_.largest.rounded);
+  if ((known && walk_.target_only.has(target_.items[from].api)) ||
+      (golden_known && walk_.golden_only.has(golden_.items[golden_from].api)))
+    unseen = std::max(unseen, largest_.rounded);
   // A module may compute unrecorded what it puts out: then its roundings are its own, and only a clear change
   // says more.
   const bool puts_out = item.state == State::output;
@@ -203,9 +200,9 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
     return true;
   };
   const bool alone =
-      !walk_.other_operations && known && answers(runs_.run_of_target(walk_.target.items[from].api));
-  const bool golden_alone = !walk_.other_operations && golden_known &&
-                            answers(runs_.run_of_golden(walk_.golden.items[golden_from].api));
+      !walk_.other_operations && known && answers(runs_.run_of_target(target_.items[from].api));
+  const bool golden_alone =
+      !walk_.other_operations && golden_known && answers(runs_.run_of_golden(golden_.items[golden_from].api));
   if (alone || golden_alone) {
     if (ratio > 1) entry.touched = true;
     return;
@@ -214,13 +211,13 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   const bool fed = known && golden_known && !partners && !walk_.other_operations;
   Finding found = walk_.finding(entry, fed ? Kind::feed : Kind::unrecorded, Rule::source,
                                 certainly ? walk_.threshold * ratio : ratio);
-  const std::string_view producer = known ? walk_.target_name(walk_.target.items[from].api)
-                                          : walk_.golden_name(walk_.golden.items[golden_from].api);
+  const std::string_view producer =
+      known ? walk_.target_name(target_.items[from].api) : walk_.golden_name(golden_.items[golden_from].api);
   if (walk_.is_shown(found.excess)) {
-    const std::string place = place_text(walk_.target, item);
+    const std::string place = place_text(target_, item);
     if (found.kind == Kind::feed) {
       found.text = fmt::format("{} comes from {}, in golden from {}; it differs by {}", place, producer,
-                               walk_.golden_name(walk_.golden.items[golden_from].api), error_text(e));
+                               walk_.golden_name(golden_.items[golden_from].api), error_text(e));
     } else if (walk_.other_operations) {
       found.text = fmt::format(
           "{} differs by {}, everything compared before it by at most {}; it was produced by {}, "
@@ -234,9 +231,9 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   }
   // What that producer made of evidence is downstream; the change itself is not, unless it is known who
   // made it.
-  found.downstream = walk_.history.evidence;
+  found.downstream = history_.evidence;
   const std::uint32_t maker =
-      known ? walk_.target.items[from].api : walk_.alignment.target_of[walk_.golden.items[golden_from].api];
+      known ? target_.items[from].api : alignment_.target_of[golden_.items[golden_from].api];
   if (maker != kNone && found.is_evidence() && runs_.settle_between(maker, entry, e, q))
     found.downstream = entry.touched = true;
   offer(entry, index, std::move(found));
@@ -244,7 +241,7 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
 
 void InputRule::offer(EntryPair& entry, std::uint32_t index, Finding found) {
   found.item = index;
-  found.place = place_text(walk_.target, walk_.item_of(index));
+  found.place = place_text(target_, walk_.item_of(index));
   walk_.offer(entry, std::move(found));
 }
 
@@ -253,27 +250,27 @@ std::uint64_t InputRule::data_place(const EntryPair& entry, std::uint32_t index)
   if (walk_.construct == nullptr || walk_.item_of(index).requires_grad != dump::RequiresGrad::no) return 0;
   const std::string_view path = module_path(walk_.construct->parent(walk_.target_name(entry.target)));
   if (path.empty()) return 0;
-  return std::hash<std::string>{}(fmt::format("{}\n{}\n{}", path, entry.name.operation(),
-                                              place_text(walk_.target, walk_.item_of(index))));
+  return std::hash<std::string>{}(
+      fmt::format("{}\n{}\n{}", path, entry.name.operation(), place_text(target_, walk_.item_of(index))));
 }
 
 void InputRule::know_data(const EntryPair& entry, std::uint32_t index) {
   const std::uint64_t place = data_place(entry, index);
-  if (place != 0 && walk_.history.data_errors.size() < kMostDataPlaces)
-    walk_.history.data_errors.try_emplace(place, static_cast<float>(walk_.e_of(index)));
+  if (place != 0 && history_.data_errors.size() < kMostDataPlaces)
+    history_.data_errors.try_emplace(place, static_cast<float>(walk_.e_of(index)));
 }
 
 /// What came in at the same place before, if that was data.
 std::optional<double> InputRule::data_error(const EntryPair& entry, std::uint32_t index) const {
-  const auto known = walk_.history.data_errors.find(data_place(entry, index));
-  return known == walk_.history.data_errors.end() ? std::nullopt : std::optional<double>(known->second);
+  const auto known = history_.data_errors.find(data_place(entry, index));
+  return known == history_.data_errors.end() ? std::nullopt : std::optional<double>(known->second);
 }
 
 /// What a backward gave on both sides, as an optimizer takes it: its error was judged there.
 bool InputRule::is_judged_gradient(std::uint32_t index, std::uint32_t partner) const {
   const std::uint32_t from = walk_.gradient_items.find(walk_.target_keys.of(index));
   return from != ContentMap::kUnknown &&
-         walk_.golden_keys.of(walk_.errors.golden_item[from]) == walk_.golden_keys.of(partner);
+         walk_.golden_keys.of(errors_.golden_item[from]) == walk_.golden_keys.of(partner);
 }
 
 /// Is it handed to all modules around the entry that takes it, or a part of what is? What is trained, and
@@ -287,13 +284,13 @@ bool InputRule::may_be_data(const EntryPair& entry, std::uint32_t index) {
   std::string_view around = walk_.construct->parent(walk_.target_name(entry.target));
   for (int level = 0; level < kMostLevels && !around.empty();
        ++level, around = walk_.construct->parent(around)) {
-    const std::uint32_t module = walk_.errors.entry_named(around);
+    const std::uint32_t module = errors_.entry_named(around);
     if (module == kNone) {
       if (module_path(around).empty()) return false;  // `optimizer`
       continue;
     }
-    walk_.errors.measure(module);
-    const Api& api = walk_.target.apis[module];
+    errors_.measure(module);
+    const Api& api = target_.apis[module];
     std::uint32_t handed = kNone;
     for (std::uint32_t i = api.first; i < api.first + std::min(api.count, kMostInputs); ++i) {
       const Item& item = walk_.item_of(i);

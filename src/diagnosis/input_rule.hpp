@@ -11,10 +11,10 @@
 
 namespace msprobe::diagnosis {
 
-class InputRule {
+class InputRule : WalkRule {
  public:
   InputRule(Walk& walk, OneSidedRuns& runs, ParameterRule& parameters)
-      : walk_(walk), runs_(runs), parameters_(parameters) {}
+      : WalkRule(walk), runs_(runs), parameters_(parameters) {}
 
   void follow(EntryPair& entry);
   void examine(EntryPair& entry);
@@ -32,7 +32,6 @@ class InputRule {
   bool may_be_data(const EntryPair& entry, std::uint32_t item);
   bool is_tainted(const EntryPair& entry, std::uint32_t item) const;
 
-  Walk& walk_;
   OneSidedRuns& runs_;
   ParameterRule& parameters_;
   bool data_differs_ = false;  // and is evidence

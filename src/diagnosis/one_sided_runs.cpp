@@ -27,20 +27,20 @@ constexpr std::size_t kShownOfRun = 4;
 double OneSidedRuns::carried(std::uint32_t target_item, std::uint32_t golden_item) const {
   double error = 0;
   if (target_item != kNone) {
-    const std::uint32_t api = walk_.target.items[target_item].api;
+    const std::uint32_t api = target_.items[target_item].api;
     const auto alone = alone_target_.find(api);
     error = alone != alone_target_.end()
                 ? alone->second
-                : std::max(static_cast<double>(walk_.errors.output[api]), walk_.e_of(target_item));
+                : std::max(static_cast<double>(errors_.output[api]), walk_.e_of(target_item));
   }
   if (golden_item != kNone) {
-    const std::uint32_t api = walk_.golden.items[golden_item].api;
+    const std::uint32_t api = golden_.items[golden_item].api;
     const auto alone = alone_golden_.find(api);
     // Of a partner that comes later here, nothing has been seen yet: its error explains none.
-    const std::uint32_t partner = walk_.alignment.target_of[api];
+    const std::uint32_t partner = alignment_.target_of[api];
     const double other = alone != alone_golden_.end() ? alone->second
                          : partner != kNone && partner < walk_.at
-                             ? static_cast<double>(walk_.errors.output[partner])
+                             ? static_cast<double>(errors_.output[partner])
                              : 0;
     error = std::max(error, other);
   }
@@ -52,10 +52,10 @@ void OneSidedRuns::advance_golden(std::uint32_t end) {
   for (; walk_.golden_next < end; ++walk_.golden_next) {
     const auto parsed = dump::parse_entry_name(walk_.golden_name(walk_.golden_next));
     if (!parsed || parsed->direction != Direction::forward) continue;
-    if (walk_.alignment.target_of[walk_.golden_next] == kNone) {
+    if (alignment_.target_of[walk_.golden_next] == kNone) {
       double error = 0;
-      for (const std::uint32_t i : walk_.golden.apis[walk_.golden_next].items()) {
-        if (walk_.golden.items[i].state != State::input) continue;
+      for (const std::uint32_t i : golden_.apis[walk_.golden_next].items()) {
+        if (golden_.items[i].state != State::input) continue;
         const std::uint32_t from = walk_.golden_flow.find(walk_.golden_keys.of(i));
         if (from != ContentMap::kUnknown) error = std::max(error, carried(kNone, from));
       }
@@ -65,7 +65,7 @@ void OneSidedRuns::advance_golden(std::uint32_t end) {
           runs_.push_back({{},
                            {},
                            walk_.last_paired == kNone ? 0 : walk_.order_of(walk_.last_paired) + 1,
-                           walk_.largest.forward,
+                           largest_.forward,
                            kLooks});
           run_open_ = true;
         }
@@ -80,17 +80,17 @@ void OneSidedRuns::advance_golden(std::uint32_t end) {
 
 void OneSidedRuns::target_alone(std::uint32_t api_number) {
   double error = 0;
-  for (const std::uint32_t i : walk_.target.apis[api_number].items()) {
-    if (walk_.target.items[i].state != State::input) continue;
+  for (const std::uint32_t i : target_.apis[api_number].items()) {
+    if (target_.items[i].state != State::input) continue;
     const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
     if (from == ContentMap::kUnknown) continue;
     error = std::max(error, carried(from, kNone));
-    if (walk_.touched[walk_.target.items[from].api]) walk_.touched[api_number] = true;
+    if (walk_.touched[target_.items[from].api]) walk_.touched[api_number] = true;
   }
   alone_target_[api_number] = error;
   if (!walk_.compound[api_number] && !walk_.target_only.has(api_number)) {
     if (!run_open_) {
-      runs_.push_back({{}, {}, walk_.order_of(api_number), walk_.largest.forward, kLooks});
+      runs_.push_back({{}, {}, walk_.order_of(api_number), largest_.forward, kLooks});
       run_open_ = true;
     }
     if (runs_.back().target.size() < kShownOfRun) runs_.back().target.push_back(api_number);
@@ -142,12 +142,12 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
   // Without an effect it may be that one side does not record them.
   const std::string_view verb = consumer.empty() ? "records" : "runs";
   if (both) {
-    found.text = fmt::format("{} {} where golden {} {}", verb, list(walk_.target, run.target), verb,
-                             list(walk_.golden, run.golden));
+    found.text = fmt::format("{} {} where golden {} {}", verb, list(target_, run.target), verb,
+                             list(golden_, run.golden));
   } else if (run.target.empty()) {
-    found.text = fmt::format("golden {} {} here, this run does not", verb, list(walk_.golden, run.golden));
+    found.text = fmt::format("golden {} {} here, this run does not", verb, list(golden_, run.golden));
   } else {
-    found.text = fmt::format("{} {}, golden does not", verb, list(walk_.target, run.target));
+    found.text = fmt::format("{} {}, golden does not", verb, list(target_, run.target));
   }
   if (!consumer.empty())
     found.text += fmt::format("; error {} at {}, {} before", error_text(error), consumer, error_text(before));
@@ -166,9 +166,8 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
 bool OneSidedRuns::note_end(const Run& run, Finding& found) const {
   const bool by_target = run.golden.empty();
   if (!by_target && !run.target.empty()) return false;
-  const Side& longer = by_target ? walk_.target : walk_.golden;
-  const std::vector<std::uint32_t>& partners =
-      by_target ? walk_.alignment.golden_of : walk_.alignment.target_of;
+  const Side& longer = by_target ? target_ : golden_;
+  const std::vector<std::uint32_t>& partners = by_target ? alignment_.golden_of : alignment_.target_of;
   const std::uint32_t first = by_target ? run.target[0] : run.golden[0];
   std::size_t more = 0;
   bool others = false;

@@ -12,7 +12,7 @@
 
 namespace msprobe::diagnosis {
 
-class OneSidedRuns {
+class OneSidedRuns : WalkRule {
  public:
   struct Run {
     std::vector<std::uint32_t> target;  // the first of them
@@ -24,7 +24,7 @@ class OneSidedRuns {
     bool settled = false;
   };
 
-  explicit OneSidedRuns(Walk& walk) : walk_(walk) {}
+  explicit OneSidedRuns(Walk& walk) : WalkRule(walk) {}
 
   void advance_golden(std::uint32_t end);
   void target_alone(std::uint32_t api);
@@ -46,7 +46,6 @@ class OneSidedRuns {
   Run* run_in(const std::unordered_map<std::uint32_t, std::uint32_t>& runs, std::uint32_t api);
   bool note_end(const Run& run, Finding& found) const;
 
-  Walk& walk_;
   std::unordered_map<std::uint32_t, double> alone_target_;  // carried errors of entries without a partner
   std::unordered_map<std::uint32_t, double> alone_golden_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_target_;

@@ -26,7 +26,7 @@ bool like_tf32(std::string_view operation, double error, double u) {
 bool OutputRule::is_square(const EntryPair& entry) const {
   if (!is_elementwise(entry.name.operation()) || entry.nature != Nature::ordinary) return false;
   std::uint64_t before = 0;
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::input || !walk_.item_of(i).is_tensor) continue;
     const std::uint64_t key = walk_.target_keys.of(i);
     if (key != 0 && key == before) return true;
@@ -47,23 +47,22 @@ double OutputRule::amplification(const EntryPair& entry) const {
   double elements_in = 1;
   double elements_out = 1;
   double mean = 0;
-  for (const std::uint32_t i : walk_.golden.apis[entry.golden].items()) {
-    const Item& item = walk_.golden.items[i];
-    if (!item.is_tensor || unit_roundoff(walk_.golden.text(item.dtype)) == 0) continue;
-    const double norm = std::abs(number_of(walk_.golden, item, dump::kNorm));
+  for (const std::uint32_t i : golden_.apis[entry.golden].items()) {
+    const Item& item = golden_.items[i];
+    if (!item.is_tensor || unit_roundoff(golden_.text(item.dtype)) == 0) continue;
+    const double norm = std::abs(number_of(golden_, item, dump::kNorm));
     if (!std::isfinite(norm)) continue;
-    const double n =
-        static_cast<double>(std::max<std::uint64_t>(elements_of(walk_.golden.text(item.shape)), 1));
+    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(golden_.text(item.shape)), 1));
     if (item.state == State::output && out == 0) {
       out = norm;
       elements_out = n;
     } else if (item.state == State::input && in == 0) {
       elements_in = n;
-      mean = number_of(walk_.golden, item, dump::kMean);
+      mean = number_of(golden_, item, dump::kMean);
     }
     if (item.state != State::input) continue;
     in = std::max(in, norm * std::sqrt(std::max(1.0, elements_in / n)));
-    extreme = std::max({extreme, std::abs(number_of(walk_.golden, item, dump::kMax))});
+    extreme = std::max({extreme, std::abs(number_of(golden_, item, dump::kMax))});
   }
   double factor = 1;
   switch (entry.nature) {
@@ -101,7 +100,7 @@ double OutputRule::received(const EntryPair& entry, std::uint32_t index, double 
 }
 
 Noise OutputRule::noise_of(std::uint32_t index) const {
-  Noise noise = walk_.reading.noise(walk_.errors.golden_item[index]);
+  Noise noise = walk_.reading.noise(errors_.golden_item[index]);
   if (!std::isfinite(noise.error)) noise.error = 0;
   if (!std::isfinite(noise.growth)) noise.growth = 0;
   return noise;
@@ -121,22 +120,20 @@ std::vector<Replayed> OutputRule::replayed(const EntryPair& entry, double excess
 void OutputRule::examine(EntryPair& entry) {
   entry.e_in = walk_.floor_of(entry.e_in);
   // Where the extremes are a mask's, norms are blind.
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::input || !walk_.item_of(i).is_tensor) continue;
-    const double least = number_of(walk_.target, walk_.item_of(i), dump::kMin);
-    const bool masked =
-        unit_roundoff(walk_.target.text(walk_.item_of(i).dtype)) > 0 && std::abs(least) >= kMask;
+    const double least = number_of(target_, walk_.item_of(i), dump::kMin);
+    const bool masked = unit_roundoff(target_.text(walk_.item_of(i).dtype)) > 0 && std::abs(least) >= kMask;
     // What should have been read and was not may be wrong by more than its statistics say.
-    if (masked || walk_.errors.by_statistics[i] != 0)
-      entry.e_in = std::max(entry.e_in, walk_.forward_error());
+    if (masked || errors_.by_statistics[i] != 0) entry.e_in = std::max(entry.e_in, walk_.forward_error());
   }
   entry.grown = amplification(entry);
   double largest_excess = 0;
   std::vector<std::uint32_t> judged;
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
-    if (item.state != State::output || !item.is_tensor || walk_.errors.golden_item[i] == kNone) continue;
-    if (std::isnan(walk_.errors.e[i])) {
+    if (item.state != State::output || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
+    if (std::isnan(errors_.e[i])) {
       if (walk_.checksums_differ(i)) checksum(entry);
       continue;
     }
@@ -149,7 +146,7 @@ void OutputRule::examine(EntryPair& entry) {
     walk_.out.visible = sees;
     walk_.out.visible_module = walk_.module_around(entry.target, entry.golden);
   }
-  if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!walk_.tensors && walk_.largest.forward > 0))) {
+  if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!walk_.tensors && largest_.forward > 0))) {
     double e = 0;
     for (const std::uint32_t i : judged) e = std::max(e, walk_.e_of(i));
     if (e <= walk_.threshold * (entry.e_in + entry.u) ||
@@ -164,7 +161,7 @@ void OutputRule::examine(EntryPair& entry) {
     return;
   }
   const std::vector<Replayed> replays = replayed(entry, largest_excess);
-  for (const std::uint32_t i : judged) judge(entry, i, walk_.e_of(i), walk_.errors.b[i], replays);
+  for (const std::uint32_t i : judged) judge(entry, i, walk_.e_of(i), errors_.b[i], replays);
 }
 
 void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b,
@@ -174,7 +171,7 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
     if (walk_.is_too_small(entry, rule, excess)) return;
     Finding found = walk_.finding(entry, kind, rule, excess);
     found.item = index;
-    found.place = place_text(walk_.target, walk_.item_of(index));
+    found.place = place_text(target_, walk_.item_of(index));
     found.text = std::move(text);
     found.side = std::move(side);
     found.next = std::move(next);
@@ -198,7 +195,7 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
                           "by {}, {} by {}",
                           ours ? "this run" : "golden", error_text(more), ours ? "golden" : "this run",
                           error_text(less)),
-              like_tf32(entry.name.operation(), more, walk_.errors.u[entry.target])
+              like_tf32(entry.name.operation(), more, errors_.u[entry.target])
                   ? fmt::format("{} computes with fewer bits, as TF32 does", ours ? "this run" : "golden")
                   : std::string(ours ? "this run's kernel is wrong" : "golden's kernel is wrong"));
       return;
@@ -212,8 +209,8 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
   if (e == 0) return;
   const double excess = e / explains;
   if (const std::string overflow = std::isinf(e) ? overflow_of(index) : std::string(); !overflow.empty()) {
-    offered(Kind::introduced, Rule::introduced, excess,
-            place_text(walk_.target, walk_.item_of(index)) + overflow, "the range of the type, not a kernel",
+    offered(Kind::introduced, Rule::introduced, excess, place_text(target_, walk_.item_of(index)) + overflow,
+            "the range of the type, not a kernel",
             "compute it in float32 or bfloat16, or scale what goes in");
     return;
   }
@@ -226,8 +223,7 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
           "{}output error {} from inputs {}{}{}", random ? "draws different random numbers: " : "",
           error_text(e), error_text(entry.worst_in),
           by_statistics ? " by their statistics, which do not show the order of elements" : "",
-          like_tf32(entry.name.operation(), e, walk_.errors.u[entry.target]) &&
-                  e > kGrownByTf32 * entry.worst_in
+          like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > kGrownByTf32 * entry.worst_in
               ? "; products in TF32 have errors of this size"
               : "");
       if (const std::string integers = integers_without_sums(entry); !integers.empty())
@@ -251,7 +247,7 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
     offered(random ? Kind::random : Kind::introduced, Rule::introduced, excess, std::move(words), side,
             std::move(next));
   }
-  const double n = static_cast<double>(elements_of(walk_.target.text(walk_.item_of(index).shape)));
+  const double n = static_cast<double>(elements_of(target_.text(walk_.item_of(index).shape)));
   if (n < kFewestForGain || !std::isfinite(e) || !std::isfinite(b)) return;
   // Errors of elements that are repeated do not cancel each other.
   const double share = share_of_few(index, n);
@@ -272,17 +268,17 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
 /// empty.
 std::string OutputRule::overflow_of(std::uint32_t index) const {
   const Item& ours = walk_.item_of(index);
-  const Item& theirs = walk_.golden.items[walk_.errors.golden_item[index]];
+  const Item& theirs = golden_.items[errors_.golden_item[index]];
   const auto largest = [](const dump::Side& side, const Item& item) {
     return std::max(std::abs(number_of(side, item, dump::kMax)), std::abs(number_of(side, item, dump::kMin)));
   };
-  const double our_largest = largest(walk_.target, ours);
-  const double their_largest = largest(walk_.golden, theirs);
+  const double our_largest = largest(target_, ours);
+  const double their_largest = largest(golden_, theirs);
   const auto is_half = [](std::string_view dtype) { return same_dtype(dtype, "torch.float16"); };
   const bool here =
-      !std::isfinite(our_largest) && is_half(walk_.target.text(ours.dtype)) && their_largest > kLargestHalf;
+      !std::isfinite(our_largest) && is_half(target_.text(ours.dtype)) && their_largest > kLargestHalf;
   const bool there =
-      !std::isfinite(their_largest) && is_half(walk_.golden.text(theirs.dtype)) && our_largest > kLargestHalf;
+      !std::isfinite(their_largest) && is_half(golden_.text(theirs.dtype)) && our_largest > kLargestHalf;
   if (!here && !there) return {};
   return fmt::format(
       " overflows torch.float16 in {}: in {} its largest element is {:.3g}, and float16 ends at {:g}",
@@ -292,16 +288,15 @@ std::string OutputRule::overflow_of(std::uint32_t index) const {
 
 /// An input that may differ inside, though its extremes do not; empty if there is none.
 std::string OutputRule::integers_without_sums(const EntryPair& entry) const {
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
-    if (item.state != State::input || !item.is_tensor || walk_.errors.golden_item[i] == kNone ||
-        item.has_checksum)
+    if (item.state != State::input || !item.is_tensor || errors_.golden_item[i] == kNone || item.has_checksum)
       continue;
-    if (!is_integer(walk_.target.text(item.dtype))) continue;
-    const Item& partner = walk_.golden.items[walk_.errors.golden_item[i]];
+    if (!is_integer(target_.text(item.dtype))) continue;
+    const Item& partner = golden_.items[errors_.golden_item[i]];
     const bool summed =
         dump::is_recorded(item.statistics[dump::kNorm]) && dump::is_recorded(partner.statistics[dump::kNorm]);
-    if (!summed && !walk_.tensors) return place_text(walk_.target, item);
+    if (!summed && !walk_.tensors) return place_text(target_, item);
   }
   return {};
 }
@@ -309,28 +304,28 @@ std::string OutputRule::integers_without_sums(const EntryPair& entry) const {
 /// What is left of errors of single elements, which are independent, in the norm: the root of one over their
 /// number, and more where few elements make up the norm, as in squares of gradients.
 double OutputRule::share_of_few(std::uint32_t index, double n) const {
-  const Item& golden = walk_.golden.items[walk_.errors.golden_item[index]];
-  const double largest = std::max(std::abs(number_of(walk_.golden, golden, dump::kMax)),
-                                  std::abs(number_of(walk_.golden, golden, dump::kMin)));
-  const double share = largest / number_of(walk_.golden, golden, dump::kNorm) / kLargestOfNormal;
+  const Item& golden = golden_.items[errors_.golden_item[index]];
+  const double largest = std::max(std::abs(number_of(golden_, golden, dump::kMax)),
+                                  std::abs(number_of(golden_, golden, dump::kMin)));
+  const double share = largest / number_of(golden_, golden, dump::kNorm) / kLargestOfNormal;
   return std::max(1 / std::sqrt(n), std::isfinite(share) ? std::min(share, 1.0) : 0);
 }
 
 /// What of an entry's inputs statistics do not show, and who made it; empty if there is nothing of the kind.
 OutputRule::Unseen OutputRule::unseen_input(const EntryPair& entry) const {
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
-    if (item.state != State::input || walk_.errors.blind[i] == 0) continue;
-    const double least = number_of(walk_.target, item, dump::kMin);
-    const double largest = number_of(walk_.target, item, dump::kMax);
+    if (item.state != State::input || errors_.blind[i] == 0) continue;
+    const double least = number_of(target_, item, dump::kMin);
+    const double largest = number_of(target_, item, dump::kMax);
     Unseen unseen;
     unseen.text = fmt::format("{} contains {}, which hides other differences from statistics",
-                              place_text(walk_.target, item),
+                              place_text(target_, item),
                               std::isinf(least)     ? "-inf"
                               : std::isinf(largest) ? "inf"
                                                     : "NaN or numbers too large for a norm");
     const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
-    if (from != ContentMap::kUnknown) unseen.maker = walk_.target_name(walk_.target.items[from].api);
+    if (from != ContentMap::kUnknown) unseen.maker = walk_.target_name(target_.items[from].api);
     return unseen;
   }
   return {};
@@ -338,13 +333,12 @@ OutputRule::Unseen OutputRule::unseen_input(const EntryPair& entry) const {
 
 /// A module hands on what is within; what it adds without a record is its own.
 void OutputRule::examine_module(EntryPair& entry) {
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
-    if (item.state != State::output || walk_.errors.golden_item[i] == kNone || std::isnan(walk_.errors.e[i]))
-      continue;
+    if (item.state != State::output || errors_.golden_item[i] == kNone || std::isnan(errors_.e[i])) continue;
     const std::uint64_t key = walk_.target_keys.of(i);
     if (key == 0 || walk_.target_flow.find(key) != kNone ||
-        walk_.golden_flow.find(walk_.golden_keys.of(walk_.errors.golden_item[i])) != kNone)
+        walk_.golden_flow.find(walk_.golden_keys.of(errors_.golden_item[i])) != kNone)
       continue;
     const double ahead = std::max(entry.e_in, walk_.forward_error());
     walk_.out.explained[i] = static_cast<float>(walk_.threshold * (ahead + kUnrecordedRoundings * entry.u));
@@ -352,7 +346,7 @@ void OutputRule::examine_module(EntryPair& entry) {
     if (walk_.is_too_small(entry, Rule::introduced, excess)) continue;
     Finding found = walk_.finding(entry, Kind::introduced, Rule::introduced, excess);
     found.item = i;
-    found.place = place_text(walk_.target, item);
+    found.place = place_text(target_, item);
     found.text = fmt::format(
         "what it computes outside its recorded operations has error {}, everything recorded in it at most {}",
         error_text(walk_.e_of(i)), error_text(ahead));

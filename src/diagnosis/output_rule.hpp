@@ -12,9 +12,9 @@
 
 namespace msprobe::diagnosis {
 
-class OutputRule {
+class OutputRule : WalkRule {
  public:
-  explicit OutputRule(Walk& walk) : walk_(walk) {}
+  explicit OutputRule(Walk& walk) : WalkRule(walk) {}
 
   void examine(EntryPair& entry);
   void examine_module(EntryPair& entry);
@@ -40,7 +40,6 @@ class OutputRule {
   Unseen unseen_input(const EntryPair& entry) const;
   void checksum(EntryPair& entry);
 
-  Walk& walk_;
   bool any_checksum_ = false;
 };
 

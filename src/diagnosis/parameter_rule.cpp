@@ -20,17 +20,16 @@ using dump::Item;
 
 /// The last step of a parameter on both sides, as far as its statistics show.
 ParameterStep ParameterRule::last_step(std::uint32_t index) {
-  if (walk_.history.ends && walk_.history.steps == 0) return {};
+  if (history_.ends && history_.steps == 0) return {};
   const Item& item = walk_.item_of(index);
-  const ParameterTrace now{
-      parameter_statistics(walk_.target, item),
-      parameter_statistics(walk_.golden, walk_.golden.items[walk_.errors.golden_item[index]])};
+  const ParameterTrace now{parameter_statistics(target_, item),
+                           parameter_statistics(golden_, golden_.items[errors_.golden_item[index]])};
   const auto [known, added] =
-      walk_.history.parameters.try_emplace(std::hash<std::string_view>{}(walk_.target.name(item)), now);
+      history_.parameters.try_emplace(std::hash<std::string_view>{}(target_.name(item)), now);
   if (added) return {};
-  const std::uint32_t partner = walk_.errors.golden_item[index];
-  return step_between(std::exchange(known->second, now), now, elements_of(walk_.target.text(item.shape)),
-                      walk_.errors.tolerance_of(index, partner));
+  const std::uint32_t partner = errors_.golden_item[index];
+  return step_between(std::exchange(known->second, now), now, elements_of(target_.text(item.shape)),
+                      errors_.tolerance_of(index, partner));
 }
 
 /// Relative error of the gradient that the parameter was updated by, if somebody recorded it.
@@ -39,9 +38,8 @@ std::optional<double> ParameterRule::gradient_error(std::uint64_t key) const {
   if (index == ContentMap::kUnknown) return std::nullopt;
   const auto parsed = dump::parse_entry_name(walk_.target_name(walk_.item_of(index).api));
   const auto found =
-      walk_.history.gradient_traces.find(gradient_key(parsed->base, walk_.target.name(walk_.item_of(index))));
-  return found == walk_.history.gradient_traces.end() ? std::nullopt
-                                                      : std::optional<double>(found->second.error);
+      history_.gradient_traces.find(gradient_key(parsed->base, target_.name(walk_.item_of(index))));
+  return found == history_.gradient_traces.end() ? std::nullopt : std::optional<double>(found->second.error);
 }
 
 /// A parameter is judged where it is used first.
@@ -51,11 +49,10 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   const std::optional<double> gradient = gradient_error(key);
   if (!walk_.tensors && step.n > 0) {
     // An update that goes by the sign of a gradient goes either way where the gradient is noise.
-    const double noise =
-        std::min(gradient.value_or(std::max(walk_.history.backward, walk_.largest.gradients)), 1.0);
+    const double noise = std::min(gradient.value_or(std::max(history_.backward, largest_.gradients)), 1.0);
     const double flipped = kFlippedSigns * std::max(step.target, step.golden) * std::sqrt(noise);
     entry.hidden = std::max(entry.hidden, flipped);
-    walk_.largest.updated = std::max(walk_.largest.updated, std::min(flipped, 1.0));
+    largest_.updated = std::max(largest_.updated, std::min(flipped, 1.0));
   }
   if (key != 0) {
     // Two parameters may begin alike: what has another error is another.
@@ -67,45 +64,45 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   }
   ++judged_;
   const double e = walk_.e_of(index);
-  walk_.largest.parameters = std::max(walk_.largest.parameters, std::min(e, 1.0));
-  if (e == 0 && walk_.errors.b[index] == 0 && walk_.history.steps == 0) return;
-  const double u = std::max(unit_roundoff(walk_.target.text(item.dtype)), kSingleRoundoff);
+  largest_.parameters = std::max(largest_.parameters, std::min(e, 1.0));
+  if (e == 0 && errors_.b[index] == 0 && history_.steps == 0) return;
+  const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
   // Where gradients are nothing but noise, so are updates.
   const bool noisy = gradient.value_or(0) > kNoisyGradient;
   double excess = e / (kUnrecordedRoundings * u);
-  const auto position = position_of(walk_.target, item);
+  const auto position = position_of(target_, item);
   const bool is_running = position && is_running_statistic(entry.name.operation(), *position);
   const char* const what = is_running ? "a running statistic" : "a parameter";
-  std::string text = fmt::format("{} is {} and differs by {} before it is used",
-                                 place_text(walk_.target, item), what, error_text(e));
-  if (walk_.history.steps > 0) {
-    if (walk_.history.evidence) return;  // by what was seen in an earlier step
-    const double steps = walk_.history.steps;
-    const bool is_vector = sizes_of(walk_.target.text(item.shape)).size() < 2;
+  std::string text = fmt::format("{} is {} and differs by {} before it is used", place_text(target_, item),
+                                 what, error_text(e));
+  if (history_.steps > 0) {
+    if (history_.evidence) return;  // by what was seen in an earlier step
+    const double steps = history_.steps;
+    const bool is_vector = sizes_of(target_.text(item.shape)).size() < 2;
     // Where the step is most of the value, noise of small gradients shows: their sign may flip, of all of a
     // vector's elements.
-    const bool is_buffer = item.requires_grad == dump::RequiresGrad::no && !is_half(walk_.history.coarsest);
+    const bool is_buffer = item.requires_grad == dump::RequiresGrad::no && !is_half(history_.coarsest);
     const double flips =
         is_buffer ? 0 : step.golden * (is_vector ? kFlippedStepsOfVector : kFlippedStepsOfMatrix);
     const double limit = std::max(trained_rounding(u) * steps, flips);
     excess = noisy ? 0 : walk_.threshold * e / limit;
     text = fmt::format("{} differs by {} after the update, more than rounding explains",
-                       place_text(walk_.target, item), error_text(e));
+                       place_text(target_, item), error_text(e));
     std::optional<Update> update;
-    if (walk_.tensors) update = walk_.reading.update(index, walk_.errors.golden_item[index]);
+    if (walk_.tensors) update = walk_.reading.update(index, errors_.golden_item[index]);
     if (!first_updated_) {
       first_updated_ = walk_.finding(entry, Kind::optimizer, Rule::source, 0);
       walk_.name_places(*first_updated_, entry.target, entry.golden);
-      first_updated_->place = place_text(walk_.target, item);
+      first_updated_->place = place_text(target_, item);
       first_updated_->item = index;
     }
     if (!update && !noisy) {
       steps_.add(step, u);
       // A gradient that cancels may be zero on one side; experts may have nothing to do on one side.
-      const bool may_rest = (is_vector && !gradient) || walk_.history.flipped;
+      const bool may_rest = (is_vector && !gradient) || history_.flipped;
       if (!may_rest && step.rests_alone(u)) {
         excess = kCertain * walk_.threshold;
-        text = fmt::format("{} was updated in {} only", place_text(walk_.target, item),
+        text = fmt::format("{} was updated in {} only", place_text(target_, item),
                            step.target == 0 ? "golden" : "this run");
       }
     }
@@ -115,36 +112,35 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
       excess = !noisy && deviation > kOtherStep && e > kLeastErrorOfStep
                    ? walk_.threshold * deviation / kOtherStep
                    : 0;
-      text = fmt::format("{} was updated by {:.3g} times golden's step", place_text(walk_.target, item),
+      text = fmt::format("{} was updated by {:.3g} times golden's step", place_text(target_, item),
                          update->gain);
     }
   }
   // Noise hardly moves a norm.
-  const double n = static_cast<double>(elements_of(walk_.target.text(item.shape)));
-  if ((walk_.tensors || walk_.history.steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
-    const double shift = walk_.errors.b[index] /
-                         (kChance * e / std::sqrt(n) + kNormRounding + (is_half(u) ? kShiftOfHalf * u : 0));
+  const double n = static_cast<double>(elements_of(target_.text(item.shape)));
+  if ((walk_.tensors || history_.steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
+    const double shift =
+        errors_.b[index] / (kChance * e / std::sqrt(n) + kNormRounding + (is_half(u) ? kShiftOfHalf * u : 0));
     if (shift >= kShifted && walk_.threshold * shift / kShifted > excess) {
       excess = walk_.threshold * shift / kShifted;
       text = fmt::format("{} is {} whose norm differs by {} before it is used, more than rounding explains",
-                         place_text(walk_.target, item), what, error_text(walk_.errors.b[index]));
+                         place_text(target_, item), what, error_text(errors_.b[index]));
     }
   }
-  if (walk_.drift &&
-      !walk_.drift->stands_out(e, sizes_of(walk_.target.text(item.shape)).size() < 2, gradient, u))
+  if (walk_.drift && !walk_.drift->stands_out(e, sizes_of(target_.text(item.shape)).size() < 2, gradient, u))
     return;
   Finding found = walk_.finding(entry, Kind::parameter, Rule::source, excess);
   found.item = index;
-  found.place = place_text(walk_.target, item);
+  found.place = place_text(target_, item);
   found.text = std::move(text);
   if (!found.is_evidence()) {
     walk_.offer(entry, std::move(found));
     return;
   }
-  found.downstream = walk_.history.evidence;
+  found.downstream = history_.evidence;
   entry.touched = true;
   ++wrong_;
-  largest_ = std::max(largest_, e);
+  largest_error_ = std::max(largest_error_, e);
   if (first_) return;
   walk_.name_places(found, entry.target, entry.golden);
   first_ = std::move(found);
@@ -156,7 +152,7 @@ void ParameterRule::finish() {
   const bool by_tensors = updates_.size() > 0;
   const double deviation = by_tensors ? updates_.deviation() : steps_.deviation();
   const bool all_updates = deviation >= kWrongSetting;
-  const bool most = walk_.history.steps > 0 && wrong_ > 1 && 2 * wrong_ > judged_;
+  const bool most = history_.steps > 0 && wrong_ > 1 && 2 * wrong_ > judged_;
   if (all_updates || most) {
     Finding found = all_updates ? std::move(*first_updated_) : std::move(*first_);
     found.kind = Kind::optimizer;
@@ -169,7 +165,7 @@ void ParameterRule::finish() {
                      ? fmt::format("optimizer: the step of {} parameters is {:.3g} times golden's", updated,
                                    by_tensors ? updates_.median_gain() : steps_.median())
                      : fmt::format("optimizer: {} of {} parameters differ after the update, by up to {}",
-                                   wrong_, judged_, error_text(largest_));
+                                   wrong_, judged_, error_text(largest_error_));
     if (found.order < walk_.fault_order) walk_.clean = 0;
     walk_.keep(std::move(found), 0);
   } else if (first_) {

@@ -10,9 +10,9 @@
 
 namespace msprobe::diagnosis {
 
-class ParameterRule {
+class ParameterRule : WalkRule {
  public:
-  explicit ParameterRule(Walk& walk) : walk_(walk) {}
+  explicit ParameterRule(Walk& walk) : WalkRule(walk) {}
 
   void judge(EntryPair& entry, std::uint32_t item, std::uint64_t key);
   void finish();
@@ -25,7 +25,6 @@ class ParameterRule {
   ParameterStep last_step(std::uint32_t item);
   std::optional<double> gradient_error(std::uint64_t key) const;
 
-  Walk& walk_;
   ContentMap judged_contents_;
   UpdateStatistics updates_;
   StepRatios steps_;
@@ -33,7 +32,7 @@ class ParameterRule {
   std::optional<Finding> first_;
   std::uint64_t wrong_ = 0;
   std::uint64_t judged_ = 0;
-  double largest_ = 0;
+  double largest_error_ = 0;
   double before_first_ = 0;  // largest error ahead of the first
 };
 

@@ -21,12 +21,12 @@ bool UnexplainedRule::examine(const EntryPair& entry) {
   const bool evidence =
       walk_.fault_order != UINT64_MAX || entry.touched || (entry.best && entry.best->is_evidence());
   const bool lost = walk_.drift && walk_.before >= kLost;
-  if (evidence || lost || walk_.flipped || walk_.history.flipped) return false;
+  if (evidence || lost || walk_.flipped || history_.flipped) return false;
   const double limit = walk_.threshold * (walk_.any_error() + kUnrecordedRoundings * entry.u);
   bool found = false;
-  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
-    if (!item.is_tensor || walk_.errors.golden_item[i] == kNone || !(walk_.e_of(i) > 0)) continue;
+    if (!item.is_tensor || errors_.golden_item[i] == kNone || !(walk_.e_of(i) > 0)) continue;
     const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
     const bool takes = item.state == State::input && from != kNone && walk_.unexplained[from];
     const bool judged = !std::isnan(walk_.out.explained[i]) && !found;
@@ -37,7 +37,7 @@ bool UnexplainedRule::examine(const EntryPair& entry) {
     Finding first = walk_.finding(entry, Kind::unexplained, Rule::introduced, 0);
     first.confidence = Confidence::hint;
     first.item = i;
-    first.place = place_text(walk_.target, item);
+    first.place = place_text(target_, item);
     first.text = fmt::format("{} has error {}, all that was judged before it at most {}", first.place,
                              error_text(walk_.e_of(i)), error_text(walk_.any_error()));
     walk_.name_places(first, entry.target, entry.golden);

@@ -7,15 +7,14 @@
 
 namespace msprobe::diagnosis {
 
-class UnexplainedRule {
+class UnexplainedRule : WalkRule {
  public:
-  explicit UnexplainedRule(Walk& walk) : walk_(walk) {}
+  explicit UnexplainedRule(Walk& walk) : WalkRule(walk) {}
 
   /// Once the entry is judged: fills Walk::unexplained. Is there anything?
   bool examine(const EntryPair& entry);
 
  private:
-  Walk& walk_;
   bool any_ = false;  // the first was reported
 };
 

@@ -149,4 +149,25 @@ struct Walk {
   void remember(std::uint32_t api, double excess);
 };
 
+/// What a rule that judges entry by entry looks at most.
+class WalkRule {
+ protected:
+  explicit WalkRule(Walk& walk)
+      : walk_(walk),
+        target_(walk.target),
+        golden_(walk.golden),
+        alignment_(walk.alignment),
+        history_(walk.history),
+        errors_(walk.errors),
+        largest_(walk.largest) {}
+
+  Walk& walk_;
+  const dump::Side& target_;
+  const dump::Side& golden_;
+  const Alignment& alignment_;
+  History& history_;
+  ItemErrors& errors_;
+  LargestErrors& largest_;
+};
+
 }  // namespace msprobe::diagnosis
