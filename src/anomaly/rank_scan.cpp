@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "anomaly/rank_scan.hpp"
 
+#include "anomaly/bad_flow.hpp"
 #include "anomaly/entry_probe.hpp"
 #include "dump/names.hpp"
 
@@ -18,6 +19,9 @@ class Scanner {
     result_.header = dump::read_values(
         file_, [&](dump::MemberStream& stream, std::string_view name) { entry(stream, name); });
     settle_last();
+    for (std::size_t i = 0; i < result_.suspects.size(); ++i) {
+      if (flow_.is_contained(i)) result_.suspects[i].contained = true;
+    }
     if (options_.on_bytes) options_.on_bytes(file_.size() - reported_);
     return std::move(result_);
   }
@@ -36,7 +40,13 @@ class Scanner {
       communication(name);
     } else {
       const bool ignored = rules_.is_never_blamed(name);
-      compute(name, ignored, probe.known() ? probe.badness() : judge_entry(entry_, nested, nullptr));
+      const EntryBadness bad = probe.known() ? probe.badness() : judge_entry(entry_, nested, nullptr);
+      const bool followed = (bad.inputs | bad.outputs) != 0 && (bad.inputs == 0 || flow_.follows());
+      if (followed) {
+        if (probe.known()) dump::build_entry(text, entry_, file_.name(), name);
+        flow_.add(entry_, bad, bad.inputs == 0 && !ignored, result_.entries);
+      }
+      compute(name, ignored, bad);
       if (!ignored) ++sub_layer_;
     }
     ++result_.entries;
@@ -79,7 +89,10 @@ class Scanner {
       result_.external_is_comm = true;
     }
     note_bad(name, node.bad);
-    if (node.bad.inputs != 0) confirm_last();
+    if (node.bad.inputs != 0) {
+      confirm_last();
+      flow_.add_unknown(result_.entries, node.bad.inputs);
+    }
     result_.comms.push_back(std::move(node));
     sub_layer_ = 0;
   }
@@ -99,7 +112,11 @@ class Scanner {
   }
 
   void compute(std::string_view name, bool ignored, const EntryBadness& bad) {
-    if (bad.inputs == 0 && bad.outputs == 0) return;
+    if (bad.inputs == 0 && bad.outputs == 0) {
+      const auto parsed = dump::parse_entry_name(name);
+      if (parsed && parsed->direction == dump::Direction::forward) flow_.add_clean(result_.entries);
+      return;
+    }
     if (bad.inputs != 0) {
       if (bad.outputs != 0)
         confirm_last();
@@ -145,6 +162,7 @@ class Scanner {
   std::uint64_t size_ = 0;
   std::uint64_t reported_ = 0;
   std::uint32_t sub_layer_ = 0;
+  BadFlow flow_;
   bool watching_ = false;  // the last suspect is neither confirmed nor settled
   bool consumed_ = false;
 };

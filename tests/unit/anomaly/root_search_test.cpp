@@ -55,6 +55,27 @@ TEST_CASE("a mask that goes no further is not blamed while there is something el
   CHECK(told(only, as_python(only)) == "0 Tensor.masked_fill.0.forward");
 }
 
+TEST_CASE("an Inf that a cast takes away hides no later fault") {
+  const std::string harmless = entry("Torch.log.0.forward", "c", "i");
+  const std::string scaled = entry("Tensor.__mul__.0.forward", "i", "i");
+  const std::string clean = entry("Functional.linear.0.forward", "c", "c");
+  const std::string fault = entry("Torch.log.1.forward", "c", "n");
+  const std::string bad = entry("Functional.linear.1.forward", "n", "n");
+  CHECK(first({rank_of(0, {harmless, scaled, clean, fault, bad})}) == "0 Torch.log.1.forward");
+  // Nothing else is wrong, but nothing was harmed.
+  const Ranks only{rank_of(0, {harmless, scaled, clean})};
+  const auto roots = search(only);
+  REQUIRE(roots.size() == 1);
+  CHECK(told(only, roots) == "0 Torch.log.0.forward");
+  CHECK(roots[0].contained);
+  // It goes on behind what was clean.
+  CHECK(first({rank_of(0, {harmless, scaled, clean, entry("Torch.add.0.forward", "i", "i"), fault})}) ==
+        "0 Torch.log.0.forward");
+  // NaN is no mask, wherever it ends.
+  CHECK(first({rank_of(0, {entry("Torch.log.0.forward", "c", "n"), clean, fault, bad, clean})}) ==
+        "0 Torch.log.0.forward");
+}
+
 TEST_CASE("a mask beside the value that goes into communication") {
   const Ranks ranks{
       rank_of(0, {all_reduce(0, "c", "c", "[0, 1]"), entry("Tensor.masked_fill.0.forward", "c", "i"),

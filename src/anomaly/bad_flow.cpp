@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "anomaly/bad_flow.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string_view>
+
+namespace msprobe::anomaly {
+namespace {
+
+using dump::Entry;
+
+constexpr std::size_t kNoChain = SIZE_MAX;
+/// Contents that are kept: what comes behind so many bad values is of unknown origin.
+constexpr std::size_t kMostContents = 1 << 16;
+/// Makers of bad values that are followed.
+constexpr std::size_t kMostChains = 1024;
+
+/// By Max, Min, Mean and Norm as written.
+std::uint64_t content_of(const Entry& entry, Entry::Index item) {
+  std::uint64_t content = 0;
+  for (const Entry::Index value : entry.find_all<4>(item, {"Max", "Min", "Mean", "Norm"})) {
+    const std::string_view text = value == Entry::kNone ? std::string_view() : entry.text(value);
+    content = content * 0x100000001b3ULL ^ std::hash<std::string_view>{}(text);
+  }
+  return content;
+}
+
+/// Calls `visit(content)` for each object below the node that has a bad Max or Min.
+template <typename Visit>
+void each_bad(const Entry& entry, Entry::Index node, Visit&& visit) {
+  if (!entry.is_container(node)) return;
+  if (entry.is(node, dump::NodeKind::object) && dump::bad_item(entry, node) != 0)
+    visit(content_of(entry, node));
+  entry.children(node, [&](Entry::Index child) { each_bad(entry, child, visit); });
+}
+
+}  // namespace
+
+std::size_t BadFlow::find(std::size_t chain) const {
+  while (chains_[chain].joined != chain) chain = chains_[chain].joined;
+  return chain;
+}
+
+std::size_t BadFlow::join(std::size_t a, std::size_t b) {
+  if (a == kNoChain || b == kNoChain) return std::min(a, b);
+  a = find(a);
+  b = find(b);
+  if (a == b) return a;
+  Chain& into = chains_[std::min(a, b)];
+  const Chain& from = chains_[std::max(a, b)];
+  into.last = std::max(into.last, from.last);
+  into.bad |= from.bad;
+  chains_[std::max(a, b)].joined = std::min(a, b);
+  return std::min(a, b);
+}
+
+void BadFlow::add_unknown(std::uint32_t position, Bad bad) {
+  for (Chain& chain : chains_) {
+    chain.last = position;
+    chain.bad |= bad;
+  }
+}
+
+void BadFlow::add(const Entry& entry, const EntryBadness& bad, bool is_suspect, std::uint32_t position) {
+  if (chains_.size() >= kMostChains || makers_.size() >= kMostContents) {
+    add_unknown(position, bad.inputs | bad.outputs);
+    return;
+  }
+  std::size_t chain = kNoChain;
+  if (bad.inputs == 0) {
+    chain = chains_.size();
+    chains_.push_back({chain, position, bad.outputs});
+    if (is_suspect) suspects_.push_back(chain);
+  }
+  bool unknown = false;
+  const auto section = [&](const char* name, auto&& visit) {
+    const Entry::Index node = entry.find(0, name);
+    if (node != Entry::kNone) each_bad(entry, node, visit);
+  };
+  for (const char* const name : {"input_args", "input_kwargs", "input"}) {
+    section(name, [&](std::uint64_t content) {
+      const auto maker = makers_.find(content);
+      unknown = unknown || maker == makers_.end();
+      if (maker != makers_.end()) chain = join(chain, maker->second);
+    });
+  }
+  if (bad.outputs == 0) return;
+  if (unknown || chain == kNoChain) add_unknown(position, bad.outputs);
+  if (chain == kNoChain) return;
+  chain = find(chain);
+  section("output", [&](std::uint64_t content) {
+    chain = join(chain, makers_.try_emplace(content, chain).first->second);
+  });
+  chains_[chain].last = std::max(chains_[chain].last, position);
+  chains_[chain].bad |= bad.outputs;
+}
+
+bool BadFlow::follows() const {
+  return std::ranges::any_of(chains_, [](const Chain& chain) { return chain.bad == kInf; });
+}
+
+bool BadFlow::is_contained(std::size_t suspect) const {
+  if (suspect >= suspects_.size()) return false;
+  const Chain& chain = chains_[find(suspects_[suspect])];
+  return chain.bad == kInf && chain.last < last_clean_;
+}
+
+}  // namespace msprobe::anomaly
