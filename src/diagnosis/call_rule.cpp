@@ -52,7 +52,9 @@ double CallRule::judge(EntryPair& entry) {
     if (other_outputs.empty() && walk_.checksums_differ(i) && entry.e_in == 0 &&
         !walk_.input_checksums_differ(entry))
       other_outputs = fmt::format("the checksum of {} differs", place_text(target_, walk_.item_of(i)));
-    if (difference.kind == Kind::argument && !same_dtype(dtype, golden_dtype))
+    const bool setting = walk_.dtype_setting && walk_.dtype_setting->target == dtype &&
+                         walk_.dtype_setting->golden == golden_dtype;
+    if (difference.kind == Kind::argument && !same_dtype(dtype, golden_dtype) && !setting)
       other_outputs =
           fmt::format("{} is {}, golden {}", place_text(target_, walk_.item_of(i)), dtype, golden_dtype);
   }
@@ -61,8 +63,8 @@ double CallRule::judge(EntryPair& entry) {
   // So may statistics that are rounded to half types; truths are about how rather than what, as `inplace` is.
   const double shown_from = walk_.hidden_of(entry.target);
   const bool truth = difference.target == "True" || difference.target == "False";
-  const bool casts = difference.kind == Kind::dtype && unit_roundoff(difference.target) > 0 &&
-                     unit_roundoff(difference.golden) > 0;
+  const bool casts = difference.kind == Kind::dtype &&
+                     is_half(std::max(unit_roundoff(difference.target), unit_roundoff(difference.golden)));
   const bool below = e_out == 0 && !truth && entry.u > kSingleRoundoff && shown_from >= entry.u;
   const bool hides =
       (casts || (difference.kind == Kind::argument && difference.setting)) && (e_out > 0 || below);
@@ -129,8 +131,9 @@ bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& di
                           double e_out) const {
   if (e_out > kEffect * entry.e_in + entry.u) return true;
   if (difference.kind != Kind::dtype || difference.item == kNone) return false;
-  const double u = std::min(unit_roundoff(difference.target), unit_roundoff(difference.golden));
-  if (u == 0) return false;
+  const double finer = std::min(unit_roundoff(difference.target), unit_roundoff(difference.golden));
+  if (finer == 0) return false;
+  const double u = std::max(finer, kSingleRoundoff);
   if (walk_.item_of(difference.item).state == State::output) return e_out > kEffect * entry.e_in + u;
   return walk_.e_of(difference.item) > kEffect * walk_.forward_error() + u;
 }
@@ -151,22 +154,18 @@ void CallRule::await_effect(const EntryPair& entry, Finding found) {
 }
 
 /// A gradient that is wrong at or next to such a call is its effect. `onset`: how much the rounding of half
-/// types may make of gradients there; a cast has no more than that of float32, where its other side has none.
-void CallRule::show_effect(EntryPair& entry, std::uint32_t forward, double error, double before,
+/// types may make of gradients there; `ahead`: the largest error of all before it, which a shape or a cast
+/// does not have from its own gradient alone, as that of another shape is not compared.
+void CallRule::show_effect(EntryPair& entry, std::uint32_t forward, double error, double before, double ahead,
                            double onset) {
   const auto at = quiet_at_.find(forward);
   if (at == quiet_at_.end()) return;
-  const bool cast = quiet_calls_[at->second].kind == Kind::dtype;
-  if (error > kEffect * before + (cast ? kSingleRoundoff : onset))
-    confirm(entry, at->second, "its gradients differ", error, before);
-}
-
-void CallRule::confirm(EntryPair& entry, std::uint32_t number, std::string_view effect, double error,
-                       double before) {
-  Finding& found = quiet_calls_[number];
+  Finding& found = quiet_calls_[at->second];
   if (found.entry.empty()) return;
+  if (found.kind != Kind::argument) before = std::max(before, ahead);
+  if (error <= kEffect * before + std::max(onset, walk_.threshold * kSingleRoundoff)) return;
   entry.touched = true;
-  found.text += fmt::format(", but {}: error {} at {}, {} before", effect, error_text(error),
+  found.text += fmt::format(", but its gradients differ: error {} at {}, {} before", error_text(error),
                             walk_.target_name(entry.target), error_text(before));
   walk_.confirm(std::exchange(found, {}), before);
 }
@@ -182,16 +181,16 @@ const CallRule::Rearranged* CallRule::rearranged_ahead(const EntryPair& entry) c
   return nullptr;
 }
 
-/// Elements in another arrangement have the same statistics: what combines them with others shows it.
-void CallRule::show_rearranged(EntryPair& entry) {
+/// Elements in another arrangement have the same statistics: what combines them with others shows it. A clue
+/// for who reads it; the evidence stays where it is.
+void CallRule::recall_shape(EntryPair& entry) {
   const Rearranged* const ahead = rearranged_.empty() ? nullptr : rearranged_ahead(entry);
   if (ahead == nullptr) return;
-  const std::uint32_t call = ahead->call;
-  rearranged_[entry.target] = {call, ahead->behind + 1};
-  if (!entry.best || !entry.best->is_evidence() || entry.best->rule != Rule::introduced) return;
-  if (entry.best->downstream) return;
-  entry.best->downstream = true;
-  confirm(entry, call, "what follows differs", entry.e_out, entry.worst_in);
+  const Finding& shape = quiet_calls_[ahead->call];
+  rearranged_[entry.target] = {ahead->call, ahead->behind + 1};
+  if (entry.best && entry.best->is_evidence() && entry.best->rule == Rule::introduced && !shape.entry.empty())
+    entry.best->text += fmt::format("; ahead of it, at {}, the {}", shape.entry,
+                                    std::string_view(shape.text).substr(0, shape.text.find(';')));
 }
 
 void CallRule::count_repeated(Finding& found) const {

@@ -19,9 +19,10 @@ class CallRule : WalkRule {
 
   /// Numbers that differ by so little that it may be rounding count as an error of the inputs.
   void examine(EntryPair& entry);
-  void show_effect(EntryPair& entry, std::uint32_t forward, double error, double before, double onset);
-  /// Once the entry is judged: may what was found be the effect of another shape ahead of it?
-  void show_rearranged(EntryPair& entry);
+  void show_effect(EntryPair& entry, std::uint32_t forward, double error, double before, double ahead,
+                   double onset);
+  /// Once the entry is judged: adds to its evidence a shape that differs ahead of it.
+  void recall_shape(EntryPair& entry);
   /// Adds to a finding how many more calls were given the same.
   void count_repeated(Finding& found) const;
 
@@ -40,7 +41,6 @@ class CallRule : WalkRule {
   const Rearranged* rearranged_ahead(const EntryPair& entry) const;
   bool has_effect(const EntryPair& entry, const StructuralDifference& difference, double e_out) const;
   void await_effect(const EntryPair& entry, Finding found);
-  void confirm(EntryPair& entry, std::uint32_t number, std::string_view effect, double error, double before);
 
   GradientPaths& paths_;
   std::vector<Finding> quiet_calls_;  // with another argument, and without effect on the output

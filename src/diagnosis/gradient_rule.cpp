@@ -169,7 +169,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
   if (!entry.compound) {
     for (const std::uint32_t i : api.items()) {
       if (walk_.item_of(i).state != State::input || std::isnan(errors_.e[i])) continue;
-      if (forward != kNone) calls_.show_effect(entry, forward, walk_.e_of(i), ahead, onset);
+      if (forward != kNone) calls_.show_effect(entry, forward, walk_.e_of(i), ahead, ahead, onset);
       const double excess = walk_.e_of(i) / (std::max(ahead, onset / kOnset) + entry.u + kRightKernel);
       if (walk_.is_too_small(entry, Rule::source, excess)) continue;
       Finding found = walk_.finding(entry, Kind::gradient, Rule::source, excess);
@@ -212,7 +212,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
       }
       walk_.gradient_items.put(walk_.target_keys.of(i), i);
       if (!same_dtype(target_.text(item.dtype), golden_.text(golden_.items[errors_.golden_item[i]].dtype))) {
-        if (forward != kNone) calls_.show_effect(entry, forward, walk_.e_of(i), entry.e_in, onset);
+        if (forward != kNone) calls_.show_effect(entry, forward, walk_.e_of(i), entry.e_in, ahead, onset);
         continue;
       }
       const double scale = gradient_scale(entry, i);
@@ -220,7 +220,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
       const double b = e < scale * walk_.e_of(i) ? 0 : scale * errors_.b[i];
       largest_.backward = std::max(largest_.backward, std::min(e, 1.0));
       largest_.gradients = std::max(largest_.gradients, std::min(walk_.e_of(i), kMostGradientError));
-      if (forward != kNone) calls_.show_effect(entry, forward, e, entry.e_in, onset);
+      if (forward != kNone) calls_.show_effect(entry, forward, e, entry.e_in, ahead, onset);
       outputs_.judge(entry, i, e, b, {}, accumulated(entry, i));
     }
   }

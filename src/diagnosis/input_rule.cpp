@@ -104,6 +104,7 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
 /// An input that no recorded entry put out.
 void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool updates) {
   const Item& item = walk_.item_of(index);
+  const Item& partner = golden_.items[errors_.golden_item[index]];
   const double e = walk_.e_of(index);
   const double u = entry.u;
   // What comes first has no noise of half types yet. What is computed from data by something unrecorded is
@@ -122,7 +123,8 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
   const double own =
       derived ? kUnrecordedRoundings * u
-              : std::max(unit_roundoff(target_.text(item.dtype)), kUnrecordedRoundings * kSingleRoundoff);
+              : std::max({unit_roundoff(target_.text(item.dtype)), unit_roundoff(golden_.text(partner.dtype)),
+                          kUnrecordedRoundings * kSingleRoundoff});
   Finding found =
       walk_.finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
   if (walk_.is_shown(found.excess)) {

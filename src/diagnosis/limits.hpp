@@ -66,8 +66,8 @@ inline constexpr double kChance = 4;
 /// An argument has an effect where the error that comes out, or that of a gradient, is larger than that
 /// ahead by this factor. Chosen, not measured.
 inline constexpr double kEffect = 2;
-/// A shape that differs has shown its effect, if it has one, by so many calls behind. Chosen, not measured:
-/// views and elementwise calls come before what combines it with another tensor.
+/// A shape that differs may be why an error arises so many calls behind. Chosen, not measured: views and
+/// elementwise calls come before what combines it with another tensor.
 inline constexpr unsigned kMostBehindRearranged = 4;
 /// From this part of the pairs of floating tensors on, a pair of types that differ is a setting of the run.
 /// Chosen, not measured: the casts of one module are far fewer, and automatic casting leaves about half.

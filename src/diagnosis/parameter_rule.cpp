@@ -66,7 +66,10 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   const double e = walk_.e_of(index);
   largest_.parameters = std::max(largest_.parameters, std::min(e, 1.0));
   if (e == 0 && errors_.b[index] == 0 && history_.steps == 0) return;
-  const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
+  const Item& partner = golden_.items[errors_.golden_item[index]];
+  const bool other_type = !same_dtype(target_.text(item.dtype), golden_.text(partner.dtype));
+  const double u = std::max(
+      {unit_roundoff(target_.text(item.dtype)), unit_roundoff(golden_.text(partner.dtype)), kSingleRoundoff});
   // Where gradients are nothing but noise, so are updates.
   const bool noisy = gradient.value_or(0) > kNoisyGradient;
   double excess = e / (kUnrecordedRoundings * u);
@@ -89,7 +92,8 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     text = fmt::format("{} differs by {} after the update, more than rounding explains",
                        place_text(target_, item), error_text(e));
     std::optional<Update> update;
-    if (walk_.tensors) update = walk_.reading.update(index, errors_.golden_item[index]);
+    // The step of a coarser type may be lost to its rounding.
+    if (walk_.tensors && !other_type) update = walk_.reading.update(index, errors_.golden_item[index]);
     if (!first_updated_) {
       first_updated_ = walk_.finding(entry, Kind::optimizer, Rule::source, 0);
       walk_.name_places(*first_updated_, entry.target, entry.golden);

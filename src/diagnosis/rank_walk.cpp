@@ -125,7 +125,7 @@ void RankWalk::forward_pair(EntryPair& entry) {
   } else {
     outputs_.examine(entry);
   }
-  calls_.show_rearranged(entry);
+  calls_.recall_shape(entry);
   const bool explained = !unexplained_.examine(entry);
   runs_.look(entry);
   walk_.target_flow.put_outputs(walk_.target_keys, entry.target, entry.compound);

@@ -205,7 +205,7 @@ TEST_CASE("an overflow of float16 is named as such, whichever side has it") {
   }
 }
 
-TEST_CASE("a shape without effect is a hint, until its effect shows") {
+TEST_CASE("a shape without effect is a hint, and a clue for what arises behind it") {
   const auto reshaped = [](double error) {
     Two two;
     two.forward("Tensor.reshape.0.forward", {tensor(1)}, {tensor(1, "[64, 4]")}, {tensor(1)}, {tensor(1)});
@@ -215,9 +215,30 @@ TEST_CASE("a shape without effect is a hint, until its effect shows") {
   };
   CHECK(no_evidence(reshaped(1e-7)));
   const Finding found = first(reshaped(0.3));
-  CHECK(found.entry == "Tensor.reshape.0.forward");
-  CHECK(found.kind == Kind::shape);
-  CHECK(found.confidence == Confidence::certain);
+  CHECK(found.entry == "Torch.add.0.forward");
+  CHECK(found.text.find("ahead of it, at Tensor.reshape.0.forward, the shape of output.0 is [64, 4], golden "
+                        "[4, 64]") != std::string::npos);
+}
+
+TEST_CASE("what another type makes of numbers and parameters is no fault") {
+  const std::string weight = rough(0.1, 2e-4, "[64, 64]", "torch.float16");
+  const auto half = [](double size, double error) { return rough(size, error, "[4, 64]", "torch.float16"); };
+  for (const bool ours : {true, false}) {  // whose run is in float16
+    CAPTURE(ours);
+    Two two;
+    const std::string full = tensor(0.1, "[64, 64]");
+    two.forward("Functional.linear.0.forward", {ours ? half(1, 2e-4) : tensor(1), ours ? weight : full},
+                {ours ? half(2, 3e-4) : tensor(2)}, {ours ? tensor(1) : half(1, 2e-4), ours ? full : weight},
+                {ours ? tensor(2) : half(2, 3e-4)});
+    const std::string small = scalar("float", "-65504.0");
+    const std::string smallest = scalar("float", "-3.4028234663852886e+38");
+    two.forward("Tensor.masked_fill.0.forward", {ours ? half(2, 3e-4) : tensor(2), ours ? small : smallest},
+                {ours ? half(3, 3e-4) : tensor(3)},
+                {ours ? tensor(2) : half(2, 3e-4), ours ? smallest : small},
+                {ours ? tensor(3) : half(3, 3e-4)});
+    INFO(first(diagnosed(two)).entry, ": ", first(diagnosed(two)).text);
+    CHECK(no_evidence(diagnosed(two)));
+  }
 }
 
 TEST_CASE("a parameter that differs before it is used") {
