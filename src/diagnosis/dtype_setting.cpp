@@ -2,6 +2,7 @@
 #include "diagnosis/dtype_setting.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -10,6 +11,14 @@
 #include "pairing/alignment.hpp"
 
 namespace msprobe::diagnosis {
+
+bool is_extreme(double value, std::string_view dtype) {
+  const double u = unit_roundoff(dtype);
+  const int exponent = same_dtype(dtype, "torch.float16")   ? 15
+                       : same_dtype(dtype, "torch.float64") ? 1023
+                                                            : 127;
+  return u > 0 && std::abs(value) == std::ldexp(2 - 2 * u, exponent);  // IEEE 754: all bits of the fraction
+}
 
 std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::Side& golden,
                                           const std::vector<std::uint32_t>& golden_item) {

@@ -19,6 +19,9 @@ struct DtypeSetting {
   std::uint64_t floating = 0;  // of so many pairs of floating tensors
 };
 
+/// The largest or the smallest number of a type, as torch.finfo() has it.
+bool is_extreme(double value, std::string_view dtype);
+
 /// The pair of floating types that at least kMostInOtherDtype of the pairs of floating tensors have; nothing
 /// if there is none, or if both are one type. `golden_item`: by item of the target, or kNone.
 std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::Side& golden,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "diagnosis/dtype_setting.hpp"
 #include "dump/names.hpp"
 #include "support/parallel.hpp"
 
@@ -108,6 +109,11 @@ void ItemErrors::measure_items(std::uint32_t api) {
     // What half types round is known by their roundoff.
     if (roundoff <= kSingleRoundoff) raise_to(anything_hidden[api], hidden[i]);
     if (found->blind && !other_shape) blind[i] = 1;
+    // The smallest number of each run's type, as a mask, is no error, and hides others.
+    const bool masks = target.text(item.dtype) != golden.text(partner.dtype) &&
+                       is_extreme(number_of(target, item, dump::kMin), target.text(item.dtype)) &&
+                       is_extreme(number_of(golden, partner, dump::kMin), golden.text(partner.dtype));
+    if (masks) blind[i] = 1;
     if (!found->known || blind[i] != 0 || (other_shape && backward)) continue;
     // Elements in another arrangement have the same statistics.
     const bool other_size =

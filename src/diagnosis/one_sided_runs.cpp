@@ -110,9 +110,10 @@ void OneSidedRuns::look(const EntryPair& entry) {
     }
     if (i + 1 == runs_.size() && run_open_) break;
     --run.looks;
-    // What the entry itself was given otherwise explains what it puts out.
-    const bool own =
-        entry.touched || (entry.best && entry.best->is_evidence() && entry.best->rule == Rule::structure);
+    // What takes something from other evidence, or may, or is the optimizer's, shows nothing of the run; nor
+    // does what an entry puts out that was itself given something else.
+    if (entry.touched || entry.tainted || entry.optimizer) continue;
+    const bool own = entry.best && entry.best->is_evidence() && entry.best->rule == Rule::structure;
     const double error = own ? entry.worst_in : std::max(entry.worst_in, entry.e_out);
     if (error > walk_.threshold * (run.error + entry.u))
       settle(run, walk_.target_name(entry.target), error, run.error);

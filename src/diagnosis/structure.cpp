@@ -54,15 +54,6 @@ bool is_written(double value) {
   return std::from_chars(text.data(), text.data() + text.size(), back).ec == std::errc() && back == value;
 }
 
-/// The largest or the smallest number of a type, as torch.finfo() has it.
-bool is_extreme(double value, std::string_view dtype) {
-  const double u = unit_roundoff(dtype);
-  const int exponent = same_dtype(dtype, "torch.float16")   ? 15
-                       : same_dtype(dtype, "torch.float64") ? 1023
-                                                            : 127;
-  return u > 0 && std::abs(value) == std::ldexp(2 - 2 * u, exponent);  // IEEE 754: all bits of the fraction
-}
-
 class CallComparison {
  public:
   CallComparison(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
