@@ -89,6 +89,8 @@ void ItemErrors::measure_items(std::uint32_t api) {
   const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
   const bool of_call = name && !name->is_module;
   const bool backward = of_call && name->direction == Direction::backward;
+  const bool forward = of_call && name->direction == Direction::forward;
+  if (forward && is_commutative(name->operation())) exchange_operands(api);
   for (const std::uint32_t i : target.apis[api].items()) {
     const Item& item = target.items[i];
     if (!item.is_tensor) continue;
@@ -129,6 +131,32 @@ void ItemErrors::measure_items(std::uint32_t api) {
     raise_to(anything[api], e[i]);
     raise_to(anything_b[api], b[i]);
   }
+}
+
+/// `y + x` for `x + y`: operands whose order does not matter pair by what is in them, where that is clear.
+void ItemErrors::exchange_operands(std::uint32_t api) {
+  constexpr double kClearly = 100;
+  std::vector<std::uint32_t> operands;
+  for (const std::uint32_t i : rank_.target.apis[api].items()) {
+    const Item& item = rank_.target.items[i];
+    if (item.state != State::input) continue;
+    const bool paired =
+        item.is_tensor && golden_item[i] != kNone && rank_.golden.items[golden_item[i]].is_tensor;
+    if (!paired || operands.size() == 2) return;
+    operands.push_back(i);
+  }
+  if (operands.size() != 2) return;
+  const std::uint32_t left = golden_item[operands[0]];
+  const std::uint32_t right = golden_item[operands[1]];
+  const auto apart = [&](std::uint32_t first, std::uint32_t second) {
+    const Measure one = by_statistics_of(operands[0], first);
+    const Measure other = by_statistics_of(operands[1], second);
+    return one.known && other.known ? std::max(one.e, other.e) : std::numeric_limits<double>::infinity();
+  };
+  const double straight = apart(left, right);
+  if (straight < kClearly * kSingleRoundoff || !(apart(right, left) * kClearly < straight)) return;
+  golden_item[operands[0]] = right;
+  golden_item[operands[1]] = left;
 }
 
 /// What a call writes to without reading it may hold anything, as memory that nobody has written yet. What it

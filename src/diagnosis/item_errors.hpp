@@ -67,6 +67,7 @@ class ItemErrors {
 
  private:
   void measure_items(std::uint32_t api);
+  void exchange_operands(std::uint32_t api);
   void leave_out_overwritten(std::uint32_t api, std::string_view operation);
   void leave_out_unmasked(std::uint32_t api);
   void add_to_module(std::uint32_t api, ModuleErrors& module);

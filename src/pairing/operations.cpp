@@ -208,6 +208,14 @@ bool is_elementwise(std::string_view operation) {
          (nature == Nature::division && name != "cosine_similarity" && name != "normalize");
 }
 
+bool is_commutative(std::string_view operation) {
+  static constexpr std::string_view kCommutative[] = {
+      "add", "radd",        "mul",        "rmul",        "multiply",    "maximum",    "minimum",    "eq",
+      "ne",  "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"};
+  const PlainOperation plain(operation);
+  return std::find(std::begin(kCommutative), std::end(kCommutative), plain.text()) != std::end(kCommutative);
+}
+
 bool is_product(std::string_view operation) {
   static constexpr std::string_view kProducts[] = {
       "linear",  "matmul", "mm",     "bmm",      "addmm",

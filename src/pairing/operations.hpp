@@ -25,6 +25,9 @@ Nature nature_of(std::string_view operation);
 /// Arithmetic on elements, which repeats the smaller of its inputs: sums, products, quotients.
 bool is_elementwise(std::string_view operation);
 
+/// Does the order of its two operands not matter?
+bool is_commutative(std::string_view operation);
+
 /// Products of matrices and convolutions, which devices may compute with fewer bits than their inputs have.
 bool is_product(std::string_view operation);
 

@@ -239,6 +239,20 @@ TEST_CASE("statistics of infinities are blind, which is said of what shows behin
   CHECK(count(rank, Origin::equal) == 1);
 }
 
+TEST_CASE("operands whose order does not matter pair by what is in them") {
+  const auto added = [](std::string_view operation, double error) {
+    Two two;
+    two.forward("Torch.exp.0.forward", {tensor(1)}, {rough(5, 1e-7)}, {tensor(1)}, {tensor(5)});
+    two.forward("Torch.exp.1.forward", {tensor(2)}, {rough(9, 1e-7)}, {tensor(2)}, {tensor(9)});
+    two.forward(operation, {rough(9, 1e-7), rough(5, 1e-7)}, {rough(11, error)}, {tensor(5), tensor(9)},
+                {tensor(11)});
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(added("Tensor.__add__.0.forward", 2e-7)));
+  CHECK(first(added("Tensor.__add__.0.forward", 0.1)).kind == Kind::introduced);
+  CHECK(first(added("Tensor.__sub__.0.forward", 0.1)).kind == Kind::feed);
+}
+
 TEST_CASE("what other calls are given as well is one fault") {
   const auto scaled = [](std::string_view golden_of_last) {
     Two two;
