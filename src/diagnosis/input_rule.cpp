@@ -195,10 +195,15 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   const double ratio = e / (kHandedOn * std::max(q, unseen) +
                             (puts_out ? walk_.threshold * kUnrecordedRoundings : kHandedOn) * u);
   // Entries of one side alone answer for what comes from them.
+  bool changed = false;
   const auto answers = [&](OneSidedRuns::Run* run) {
     if (run == nullptr) return false;
     run->consumed = true;
-    if (ratio > 1) runs_.settle(*run, walk_.target_name(entry.target), e, q);
+    // The same by other operations has roundings of its own.
+    const bool rewritten = !run->target.empty() && !run->golden.empty();
+    const double limit = rewritten ? kHandedOn * std::max(q, unseen) + walk_.threshold * u : 0;
+    changed = changed || (ratio > 1 && e > limit);
+    if (ratio > 1 && e > limit) runs_.settle(*run, walk_.target_name(entry.target), e, q);
     return true;
   };
   const bool alone =
@@ -206,7 +211,7 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   const bool golden_alone =
       !walk_.other_operations && golden_known && answers(runs_.run_of_golden(golden_.items[golden_from].api));
   if (alone || golden_alone) {
-    if (ratio > 1) entry.touched = true;
+    if (changed) entry.touched = true;
     return;
   }
   const bool certainly = !partners && ratio > 1 && !walk_.other_operations;
