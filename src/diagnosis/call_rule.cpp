@@ -52,8 +52,7 @@ double CallRule::judge(EntryPair& entry) {
     if (other_outputs.empty() && walk_.checksums_differ(i) && entry.e_in == 0 &&
         !walk_.input_checksums_differ(entry))
       other_outputs = fmt::format("the checksum of {} differs", place_text(target_, walk_.item_of(i)));
-    const bool setting = walk_.dtype_setting && walk_.dtype_setting->target == dtype &&
-                         walk_.dtype_setting->golden == golden_dtype;
+    const bool setting = walk_.dtype_setting && walk_.dtype_setting->is(dtype, golden_dtype);
     if (difference.kind == Kind::argument && !same_dtype(dtype, golden_dtype) && !setting)
       other_outputs =
           fmt::format("{} is {}, golden {}", place_text(target_, walk_.item_of(i)), dtype, golden_dtype);

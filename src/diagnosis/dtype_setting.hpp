@@ -17,6 +17,10 @@ struct DtypeSetting {
   std::string_view golden;
   std::uint64_t tensors = 0;   // that differ so
   std::uint64_t floating = 0;  // of so many pairs of floating tensors
+
+  bool is(std::string_view target_dtype, std::string_view golden_dtype) const {
+    return target == target_dtype && golden == golden_dtype;
+  }
 };
 
 /// The largest or the smallest number of a type, as torch.finfo() has it.

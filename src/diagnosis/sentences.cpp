@@ -67,10 +67,16 @@ std::string unread(const Diagnosis& diagnosis) {
                      number_of_rows(diagnosis.unread));
 }
 
-std::string not_clear(const Diagnosis& diagnosis) {
+/// `where`: ` ahead of it`, or nothing.
+std::string unexplained_rows(const Diagnosis& diagnosis, std::string_view where) {
   const std::uint64_t rows = diagnosis.count(Origin::unexplained);
-  return fmt::format("not clear: {} {} by more than rounding explains, and no rule could judge {}",
-                     number_of_rows(rows), rows == 1 ? "differs" : "differ", rows == 1 ? "it" : "them");
+  return fmt::format("{}{} {} by more than rounding explains, and no rule could judge {}",
+                     number_of_rows(rows), where, rows == 1 ? "differs" : "differ",
+                     rows == 1 ? "it" : "them");
+}
+
+std::string not_clear(const Diagnosis& diagnosis) {
+  return "not clear: " + unexplained_rows(diagnosis, "");
 }
 
 std::string no_culprit(const Diagnosis& diagnosis) {
@@ -237,12 +243,8 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   }
   if (!diagnosis.is_clear()) {
     const auto first = std::ranges::find_if(diagnosis.findings, &Finding::is_unexplained);
-    add("unclear",
-        fmt::format("{} ahead of it {} by more than rounding explains, and no rule could judge {}{}",
-                    number_of_rows(diagnosis.count(Origin::unexplained)),
-                    diagnosis.count(Origin::unexplained) == 1 ? "differs" : "differ",
-                    diagnosis.count(Origin::unexplained) == 1 ? "it" : "them",
-                    first == diagnosis.findings.end() ? "" : ": first " + first->entry));
+    add("unclear", unexplained_rows(diagnosis, " ahead of it") +
+                       (first == diagnosis.findings.end() ? "" : ": first " + first->entry));
   }
   if (diagnosis.left_out > 0) {
     add("left out",

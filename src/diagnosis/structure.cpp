@@ -86,7 +86,7 @@ class CallComparison {
     out_.first = StructuralDifference{kind, item, std::move(place), std::move(target), std::move(golden)};
   }
   bool is_setting(std::string_view target, std::string_view golden) const {
-    return setting_ != nullptr && setting_->target == target && setting_->golden == golden;
+    return setting_ != nullptr && setting_->is(target, golden);
   }
   /// What says more about the cause comes first.
   static int rank(Kind kind) {

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calls were given otherwise: arguments, types, shapes; and whether it has an effect.
+#include "diagnosis/rank_diagnosis.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "diagnosis/sentences.hpp"
+#include "pairing/operations.hpp"
+#include "unit/diagnosis/rank_pairs.hpp"
+
+namespace msprobe::diagnosis::call_rule_test {
+using testing::Chain;
+using testing::diagnosed;
+using testing::first;
+using testing::named;
+using testing::no_evidence;
+using testing::rough;
+using testing::scalar;
+using testing::tensor;
+using testing::Texts;
+using testing::Two;
+
+TEST_CASE("an argument counts by its effect") {
+  Chain chain;
+  chain.arguments[1] = {scalar("str", "\"bilinear\"")};
+  chain.golden_arguments[1] = {scalar("str", "\"nearest\"")};
+  SUBCASE("with") {
+    chain.outputs[1] = rough(3, 1e-6);
+    const Finding found = first(diagnosed(chain.text()));
+    CHECK(found.kind == Kind::argument);
+    CHECK(found.confidence == Confidence::certain);
+    CHECK(found.text.find("'bilinear', golden 'nearest'") != std::string::npos);
+    CHECK(found.place == "input.2");
+  }
+  SUBCASE("without") {
+    chain.outputs[1] = tensor(3);
+    const RankDiagnosis rank = diagnosed(chain.text());
+    CHECK(no_evidence(rank));
+    CHECK(first(rank).kind == Kind::argument);
+  }
+}
+
+TEST_CASE("an argument whose effect only the gradients show") {
+  Chain chain;
+  chain.arguments[2] = {scalar("float", "0.2")};
+  chain.golden_arguments[2] = {scalar("float", "0.1")};
+  chain.outputs[2] = tensor(4);
+  Two two = chain.text();
+  SUBCASE("its own") {
+    two.backward("Functional.linear.2.backward", {tensor(1.5)}, {rough(0.7, 1e-2)}, {tensor(1.5)},
+                 {tensor(0.7)});
+  }
+  SUBCASE("that of what gave it its input") {
+    two.backward("Functional.linear.1.backward", {rough(1.5, 1e-2)}, {rough(0.7, 1e-2)}, {tensor(1.5)},
+                 {tensor(0.7)});
+  }
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).kind == Kind::argument);
+  CHECK(first(rank).entry == "Functional.linear.2.forward");
+  CHECK(first(rank).confidence == Confidence::certain);
+  CHECK(first(rank).text.find("error 1.0e-02") != std::string::npos);
+  for (std::size_t i = 1; i < rank.findings.size(); ++i)
+    CHECK((rank.findings[i].downstream || !rank.findings[i].is_evidence()));
+}
+
+TEST_CASE("a whole number that comes out otherwise is an effect") {
+  const auto whole = [](std::string_view largest) {
+    return R"({"type": "torch.Tensor", "dtype": "torch.int64", "shape": [4, 3], "Max": )" +
+           std::string(largest) + R"(, "Min": 0, "Mean": 0.4, "Norm": 2.0})";
+  };
+  Two two;
+  two.forward("Functional.one_hot.0.forward", {whole("2"), scalar("int", "4")}, {whole("3")},
+              {whole("2"), scalar("int", "12")}, {whole("1")});
+  CHECK(first(diagnosed(two)).kind == Kind::argument);
+  CHECK(first(diagnosed(two)).confidence == Confidence::certain);
+}
+
+TEST_CASE("numbers that rounding explains are no other argument") {
+  Chain chain;
+  chain.arguments[1] = {scalar("float", "0.30000001")};
+  chain.golden_arguments[1] = {scalar("float", "0.3")};
+  chain.outputs[1] = rough(3, 2e-7);
+  CHECK(no_evidence(diagnosed(chain.text())));
+}
+
+TEST_CASE("a dtype counts by its effect") {
+  const auto cast = [](double error) {
+    Two two;
+    two.forward("Torch.exp.0.forward", {tensor(1)}, {rough(1, error, "[4, 64]", "torch.bfloat16")},
+                {tensor(1)}, {tensor(1)});
+    for (int i = 1; i < 4; ++i)
+      two.forward("Torch.exp." + std::to_string(i) + ".forward", {tensor(i)}, {tensor(2 * i)}, {tensor(i)},
+                  {tensor(2 * i)});
+    return first(diagnosed(two));
+  };
+  const Finding found = cast(2e-3);  // within the roundoff of bfloat16
+  CHECK(found.kind == Kind::dtype);
+  CHECK(found.confidence == Confidence::certain);
+  CHECK(found.place == "output.0");
+  CHECK(found.text.find("torch.bfloat16, golden torch.float32") != std::string::npos);
+  CHECK(cast(0).confidence == Confidence::hint);
+}
+
+TEST_CASE("a run in another type has a setting, and is judged by its rounding") {
+  const auto half = [](double size, double error) { return rough(size, error, "[4, 64]", "torch.float16"); };
+  const auto run = [&](double error) {
+    Two two;
+    two.forward("Torch.exp.0.forward", {half(1, 2e-4)}, {half(2, 3e-4)}, {tensor(1)}, {tensor(2)});
+    two.forward("Torch.exp.1.forward", {half(2, 3e-4)}, {half(3, error)}, {tensor(2)}, {tensor(3)});
+    return diagnosed(two);
+  };
+  const RankDiagnosis right = run(6e-4);
+  CHECK(no_evidence(right));
+  CHECK(std::any_of(right.notes.begin(), right.notes.end(), [](const std::string& note) {
+    return note.starts_with("this run computes in torch.float16, golden in torch.float32 (4 of 4 ");
+  }));
+  CHECK(first(run(0.3)).entry == "Torch.exp.1.forward");
+  CHECK(first(run(0.3)).kind == Kind::introduced);
+}
+
+TEST_CASE("an overflow of float16 is named as such, whichever side has it") {
+  const auto infinite = [](std::string text) {
+    const std::string key = "\"Max\": ";
+    const std::size_t at = text.find(key) + key.size();
+    return text.replace(at, text.find(',', at) - at, "Infinity");
+  };
+  const std::string half = infinite(tensor(3e4, "[4, 64]", "torch.float16"));
+  for (const bool ours : {true, false}) {
+    CAPTURE(ours);
+    Two two;
+    const std::string small = tensor(1, "[4, 64]", "torch.float16");
+    const std::string large = tensor(3e4);  // up to 90,000
+    two.forward("Torch.exp.0.forward", {ours ? small : tensor(1)}, {ours ? half : large},
+                {ours ? tensor(1) : small}, {ours ? large : half});
+    const Finding found = first(diagnosed(two));
+    CHECK(found.entry == "Torch.exp.0.forward");
+    CHECK(found.is_evidence());
+    CHECK(found.text.starts_with(
+        ours ? "output.0 overflows torch.float16 in this run: in golden its largest element is 9e+04"
+             : "output.0 overflows torch.float16 in golden: in this run its largest"));
+  }
+}
+
+TEST_CASE("a shape without effect is a hint, and a clue for what arises behind it") {
+  const auto reshaped = [](double error) {
+    Two two;
+    two.forward("Tensor.reshape.0.forward", {tensor(1)}, {tensor(1, "[64, 4]")}, {tensor(1)}, {tensor(1)});
+    two.forward("Torch.add.0.forward", {tensor(1, "[64, 4]"), tensor(4, "[1]")}, {rough(2, error, "[64, 4]")},
+                {tensor(1), tensor(4, "[1]")}, {tensor(2)});
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(reshaped(1e-7)));
+  const Finding found = first(reshaped(0.3));
+  CHECK(found.entry == "Torch.add.0.forward");
+  CHECK(found.text.find("ahead of it, at Tensor.reshape.0.forward, the shape of output.0 is [64, 4], golden "
+                        "[4, 64]") != std::string::npos);
+}
+
+TEST_CASE("what another type makes of numbers and parameters is no fault") {
+  const std::string weight = rough(0.1, 2e-4, "[64, 64]", "torch.float16");
+  const auto half = [](double size, double error) { return rough(size, error, "[4, 64]", "torch.float16"); };
+  for (const bool ours : {true, false}) {  // whose run is in float16
+    CAPTURE(ours);
+    Two two;
+    const std::string full = tensor(0.1, "[64, 64]");
+    two.forward("Functional.linear.0.forward", {ours ? half(1, 2e-4) : tensor(1), ours ? weight : full},
+                {ours ? half(2, 3e-4) : tensor(2)}, {ours ? tensor(1) : half(1, 2e-4), ours ? full : weight},
+                {ours ? tensor(2) : half(2, 3e-4)});
+    const std::string small = scalar("float", "-65504.0");
+    const std::string smallest = scalar("float", "-3.4028234663852886e+38");
+    two.forward("Tensor.masked_fill.0.forward", {ours ? half(2, 3e-4) : tensor(2), ours ? small : smallest},
+                {ours ? half(3, 3e-4) : tensor(3)},
+                {ours ? tensor(2) : half(2, 3e-4), ours ? smallest : small},
+                {ours ? tensor(3) : half(3, 3e-4)});
+    INFO(first(diagnosed(two)).entry, ": ", first(diagnosed(two)).text);
+    CHECK(no_evidence(diagnosed(two)));
+  }
+}
+
+TEST_CASE("an argument whose effect is the type or the checksum of the output") {
+  Two two;
+  const Texts arguments = {tensor(1), scalar("str", "\"half\"")};
+  const Texts golden_arguments = {tensor(1), scalar("str", "\"single\"")};
+  SUBCASE("type") {
+    two.forward("Functional.softmax.0.forward", arguments, {tensor(2, "[4, 64]", "torch.bfloat16")},
+                golden_arguments, {tensor(2)});
+    const Finding found = first(diagnosed(two));
+    CHECK(found.kind == Kind::argument);
+    CHECK(found.confidence == Confidence::certain);
+    CHECK(found.text.find("output.0 is torch.bfloat16, golden torch.float32") != std::string::npos);
+  }
+  SUBCASE("checksum") {
+    const auto hashed = [](const char* hash) {
+      return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "md5": ")" +
+             std::string(hash) + "\"}";
+    };
+    two.forward("Functional.softmax.0.forward", {hashed("00000001"), arguments[1]}, {hashed("00000002")},
+                {hashed("00000001"), golden_arguments[1]}, {hashed("00000003")});
+    const Finding found = first(diagnosed(two));
+    CHECK(found.kind == Kind::argument);
+    CHECK(found.text.find("the checksum of output.0 differs") != std::string::npos);
+    Two behind;  // what its inputs brought is not its own
+    behind.forward("Functional.softmax.0.forward", {hashed("00000001"), arguments[1]}, {hashed("00000002")},
+                   {hashed("00000004"), golden_arguments[1]}, {hashed("00000003")});
+    CHECK(no_evidence(diagnosed(behind)));
+  }
+}
+
+}  // namespace msprobe::diagnosis::call_rule_test
