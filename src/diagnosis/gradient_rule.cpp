@@ -156,9 +156,10 @@ double GradientRule::best_match(const EntryPair& entry, std::uint32_t index, dou
 
 void GradientRule::examine_backward(EntryPair& entry) {
   paths_.show();
-  walk_.measure_inputs(entry);
   const std::uint32_t forward = errors_.forward_of(entry.target);
   if (forward != kNone) errors_.measure(forward);
+  if (forward != kNone) rewrites_.examine_backward(entry.target, forward);
+  walk_.measure_inputs(entry);
   if (forward != kNone && walk_.touched[forward]) entry.touched = true;
   const double ahead = std::max({walk_.forward_error(), largest_.backward, history_.backward});
   if (walk_.any_evidence && entry.e_in > walk_.threshold * (walk_.clean + entry.u)) entry.touched = true;

@@ -8,6 +8,7 @@
 #include "diagnosis/call_rule.hpp"
 #include "diagnosis/gradient_paths.hpp"
 #include "diagnosis/output_rule.hpp"
+#include "diagnosis/rewrites.hpp"
 #include "diagnosis/step_rule.hpp"
 #include "diagnosis/walk.hpp"
 
@@ -15,9 +16,14 @@ namespace msprobe::diagnosis {
 
 class GradientRule : WalkRule {
  public:
-  GradientRule(Walk& walk, StepExplanations& explanations, GradientPaths& paths, CallRule& calls,
-               OutputRule& outputs)
-      : WalkRule(walk), explanations_(explanations), paths_(paths), calls_(calls), outputs_(outputs) {}
+  GradientRule(Walk& walk, Rewrites& rewrites, StepExplanations& explanations, GradientPaths& paths,
+               CallRule& calls, OutputRule& outputs)
+      : WalkRule(walk),
+        rewrites_(rewrites),
+        explanations_(explanations),
+        paths_(paths),
+        calls_(calls),
+        outputs_(outputs) {}
 
   void examine_backward(EntryPair& entry);
   void examine_parameters(EntryPair& entry);
@@ -31,6 +37,7 @@ class GradientRule : WalkRule {
   double accumulated(const EntryPair& entry, std::uint32_t item);
   double best_match(const EntryPair& entry, std::uint32_t item, double enough) const;
 
+  Rewrites& rewrites_;
   StepExplanations& explanations_;
   GradientPaths& paths_;
   CallRule& calls_;

@@ -105,7 +105,8 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
 void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool updates) {
   const Item& item = walk_.item_of(index);
   const Item& partner = golden_.items[errors_.golden_item[index]];
-  const double e = walk_.e_of(index);
+  const double share = entry.optimizer ? share_of_largest(entry, index) : 1;
+  const double e = share * walk_.e_of(index);
   const double u = entry.u;
   // What comes first has no noise of half types yet. What is computed from data by something unrecorded is
   // distinguished from data by whether anything came before, or by what came in at the same place before.
@@ -125,13 +126,15 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
       derived ? kUnrecordedRoundings * u
               : std::max({unit_roundoff(target_.text(item.dtype)), unit_roundoff(golden_.text(partner.dtype)),
                           kUnrecordedRoundings * kSingleRoundoff});
+  if (share < 1) walk_.out.explained[index] = static_cast<float>(walk_.threshold * (ahead + own) / share);
   Finding found =
       walk_.finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
   if (walk_.is_shown(found.excess)) {
     const bool made = derived || !may_be_data(entry, index);
     found.kind = made ? Kind::unrecorded : Kind::data;
-    found.text = fmt::format("{} comes from {} and differs by {}", place_text(target_, item),
-                             made ? "unrecorded code" : "outside the recorded code", error_text(e));
+    found.text =
+        fmt::format("{} comes from {} and differs by {}", place_text(target_, item),
+                    made ? "unrecorded code" : "outside the recorded code", error_text(walk_.e_of(index)));
     if (settled && !data && (largest_.forward > 0 || largest_.rounded > 0)) {
       found.text += "; integers do not differ by rounding";
       // A decision that nobody recorded may have made them.
@@ -152,6 +155,39 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
       found.downstream = entry.touched = true;
   }
   offer(entry, index, std::move(found));
+}
+
+/// How large the elements of what an optimizer takes are, beside the largest that its calls take there: the
+/// gradient of what has no effect, as a key's bias in attention, is nothing but noise.
+double InputRule::share_of_largest(const EntryPair& entry, std::uint32_t index) {
+  const auto size_of = [&](const Item& item) {
+    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(golden_.text(item.shape)), 1));
+    return std::abs(number_of(golden_, item, dump::kNorm)) / std::sqrt(n);
+  };
+  const auto place_of = [](std::string_view operation, std::string_view place) {
+    return std::string(operation) + '\n' + std::string(place);
+  };
+  if (!largest_taken_) {
+    largest_taken_.emplace();
+    for (std::uint32_t api = 0; api < golden_.apis.size(); ++api) {
+      const std::uint32_t partner = alignment_.target_of[api];
+      if (partner == kNone || walk_.construct == nullptr) continue;
+      const std::string_view name = walk_.target_name(partner);
+      if (!is_of_optimizer(walk_.construct->parent(name))) continue;
+      const auto parsed = dump::parse_entry_name(name);
+      for (const std::uint32_t i : golden_.apis[api].items()) {
+        const Item& item = golden_.items[i];
+        if (item.state != State::input || !item.is_tensor || !std::isfinite(size_of(item))) continue;
+        double& largest = (*largest_taken_)[place_of(parsed->operation(), place_text(golden_, item))];
+        largest = std::max(largest, size_of(item));
+      }
+    }
+  }
+  const auto found =
+      largest_taken_->find(place_of(entry.name.operation(), place_text(target_, walk_.item_of(index))));
+  const double share =
+      found == largest_taken_->end() ? 1 : size_of(golden_.items[errors_.golden_item[index]]) / found->second;
+  return std::isfinite(share) ? std::min(share, 1.0) : 1;
 }
 
 /// What a module put out is what entries within it did; what is not is judged as its own (OutputRule).
@@ -195,15 +231,13 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   const double ratio = e / (kHandedOn * std::max(q, unseen) +
                             (puts_out ? walk_.threshold * kUnrecordedRoundings : kHandedOn) * u);
   // Entries of one side alone answer for what comes from them.
-  bool changed = false;
+  // The same by other operations has roundings of its own.
+  const double taken = std::max({q, unseen, runs_.trained_error()});
+  const bool changed = ratio > 1 && e > kHandedOn * taken + kUnrecordedRoundings * u;
   const auto answers = [&](OneSidedRuns::Run* run) {
     if (run == nullptr) return false;
     run->consumed = true;
-    // The same by other operations has roundings of its own.
-    const bool rewritten = !run->target.empty() && !run->golden.empty();
-    const double limit = rewritten ? kHandedOn * std::max(q, unseen) + walk_.threshold * u : 0;
-    changed = changed || (ratio > 1 && e > limit);
-    if (ratio > 1 && e > limit) runs_.settle(*run, walk_.target_name(entry.target), e, q);
+    if (changed) runs_.settle(*run, walk_.target_name(entry.target), e, q);
     return true;
   };
   const bool alone =

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "diagnosis/one_sided_runs.hpp"
 #include "diagnosis/parameter_rule.hpp"
@@ -30,10 +32,13 @@ class InputRule : WalkRule {
   std::optional<double> data_error(const EntryPair& entry, std::uint32_t item) const;
   bool is_judged_gradient(std::uint32_t index, std::uint32_t partner) const;
   bool may_be_data(const EntryPair& entry, std::uint32_t item);
+  double share_of_largest(const EntryPair& entry, std::uint32_t item);
   bool is_tainted(const EntryPair& entry, std::uint32_t item) const;
 
   OneSidedRuns& runs_;
   ParameterRule& parameters_;
+  /// By operation and argument of the optimizer's calls: the root mean square of golden's largest.
+  std::optional<std::map<std::string, double>> largest_taken_;
   bool data_differs_ = false;  // and is evidence
 };
 

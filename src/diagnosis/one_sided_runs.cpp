@@ -21,6 +21,27 @@ using dump::State;
 constexpr unsigned kLooks = 8;
 constexpr std::size_t kShownOfRun = 4;
 
+/// Small numbers that normalisation is given, or that are added.
+std::vector<double> epsilons_of(const Side& side, const std::vector<std::uint32_t>& entries) {
+  constexpr double kLargestEpsilon = 0.1;
+  std::vector<double> found;
+  for (const std::uint32_t api : entries) {
+    const auto parsed = dump::parse_entry_name(side.text(side.apis[api].name));
+    if (!parsed) continue;
+    const std::string_view operation = parsed->operation();
+    const bool takes =
+        operation.find("norm") != std::string_view::npos || operation.find("add") != std::string_view::npos;
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const dump::Item& item = side.items[i];
+      if (!takes || item.is_tensor || item.state != State::input) continue;
+      if (side.text(item.dtype) != "<class 'float'>") continue;
+      const double value = number_of(side, item, dump::kMax);
+      if (value > 0 && value < kLargestEpsilon) found.push_back(value);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 /// The largest output error of those who put the items out.
@@ -52,7 +73,7 @@ void OneSidedRuns::advance_golden(std::uint32_t end) {
   for (; walk_.golden_next < end; ++walk_.golden_next) {
     const auto parsed = dump::parse_entry_name(walk_.golden_name(walk_.golden_next));
     if (!parsed || parsed->direction != Direction::forward) continue;
-    if (alignment_.target_of[walk_.golden_next] == kNone) {
+    if (alignment_.target_of[walk_.golden_next] == kNone && !walk_.split_batch) {
       double error = 0;
       for (const std::uint32_t i : golden_.apis[walk_.golden_next].items()) {
         if (golden_.items[i].state != State::input) continue;
@@ -110,12 +131,13 @@ void OneSidedRuns::look(const EntryPair& entry) {
     }
     if (i + 1 == runs_.size() && run_open_) break;
     --run.looks;
+    run.u = std::max(run.u, entry.u);
     // What takes something from other evidence, or may, or is the optimizer's, shows nothing of the run; nor
     // does what an entry puts out that was itself given something else.
     if (entry.touched || entry.tainted || entry.optimizer) continue;
     const bool own = entry.best && entry.best->is_evidence() && entry.best->rule == Rule::structure;
     const double error = own ? entry.worst_in : std::max(entry.worst_in, entry.e_out);
-    if (error > walk_.threshold * (run.error + entry.u))
+    if (error > walk_.threshold * (std::max(run.error, trained_error()) + run.u))
       settle(run, walk_.target_name(entry.target), error, run.error);
   }
 }
@@ -157,9 +179,14 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
     found.text += fmt::format("; error {} at {}, {} before", error_text(error), consumer, error_text(before));
   found.concerned = std::max<std::size_t>(run.target.size(), run.golden.size());
   found.downstream = walk_.any_evidence && !run.target.empty() && walk_.touched[run.target[0]];
-  if (!consumer.empty()) {
-    found.side = "the code differs, not a kernel";
-  } else {
+  const std::string epsilon = other_epsilon(run);
+  if (!epsilon.empty()) found.text += "; " + epsilon;
+  if (!consumer.empty() || !epsilon.empty()) found.side = "the code differs, not a kernel";
+  if (consumer.empty() && !epsilon.empty()) {
+    found.kind = Kind::argument;
+    found.confidence = Confidence::likely;
+    found.text += ", whose effect rounding hides";
+  } else if (consumer.empty()) {
     found.confidence = Confidence::hint;
     if (!note_end(run, found)) found.text += "; no effect";
   }
@@ -196,6 +223,18 @@ bool OneSidedRuns::note_end(const Run& run, Finding& found) const {
       "check whether both recordings stopped at the same place, whether one hit an exception or stopped "
       "recomputing (checkpointing), and whether the code does less there";
   return true;
+}
+
+/// `epsilon is 0.01, golden 1e-06`: a fused operator's against the number that composed ones add; empty where
+/// they agree or where there is none.
+std::string OneSidedRuns::other_epsilon(const Run& run) const {
+  const auto ours = epsilons_of(target_, run.target);
+  const auto theirs = epsilons_of(golden_, run.golden);
+  const bool common = std::any_of(ours.begin(), ours.end(), [&](double value) {
+    return std::find(theirs.begin(), theirs.end(), value) != theirs.end();
+  });
+  if (ours.empty() || theirs.empty() || common) return {};
+  return fmt::format("epsilon is {:g}, golden {:g}", ours.front(), theirs.front());
 }
 
 /// A change between two entries that one side alone ran something between is that something's. False if there

@@ -2,8 +2,10 @@
 // Entries in a row that one side alone has: what they carry on, and whether they have an effect.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +22,7 @@ class OneSidedRuns : WalkRule {
     std::uint64_t order = 0;
     double error = 0;    // largest before it
     unsigned looks = 0;  // entries behind it that may still show its effect
+    double u = 0;        // unit roundoff of the coarsest of those so far
     bool consumed = false;
     bool settled = false;
   };
@@ -30,6 +33,10 @@ class OneSidedRuns : WalkRule {
   void target_alone(std::uint32_t api);
   void close_run() { run_open_ = false; }
   void look(const EntryPair& entry);
+  /// What recorded updates may have made of parameters that a run takes.
+  double trained_error() const {
+    return walk_.drift ? 0 : std::max({largest_.parameters, largest_.updated, history_.forward});
+  }
   double carried(std::uint32_t target_item, std::uint32_t golden_item) const;
 
   /// The run that an entry of one side alone is in; null if it is in none.
@@ -45,6 +52,7 @@ class OneSidedRuns : WalkRule {
  private:
   Run* run_in(const std::unordered_map<std::uint32_t, std::uint32_t>& runs, std::uint32_t api);
   bool note_end(const Run& run, Finding& found) const;
+  std::string other_epsilon(const Run& run) const;
 
   std::unordered_map<std::uint32_t, double> alone_target_;  // carried errors of entries without a partner
   std::unordered_map<std::uint32_t, double> alone_golden_;

@@ -39,6 +39,17 @@ void take_notes(Walk& walk) {
         "rounding of the coarser type",
         setting->target, setting->golden, human_count(setting->tensors), human_count(setting->floating)));
   }
+  if (const auto& split = walk.split_batch) {
+    walk.out.notes.push_back(fmt::format(
+        "a step's batch is computed in {} parts in this run, in {} in golden: parameters and what the "
+        "optimizer computes are compared, nothing else",
+        split->target, split->golden));
+  }
+  if (walk.rewritten > 0) {
+    walk.out.notes.push_back(fmt::format(
+        "{} {} on another way to the same result and not compared, the first at {}",
+        human_count(walk.rewritten), walk.rewritten == 1 ? "value is" : "values are", walk.first_rewritten));
+  }
   if (!walk.tensors) {
     for (std::string& limit : walk.history.precision->limits()) walk.out.notes.push_back(std::move(limit));
   }

@@ -20,11 +20,6 @@ namespace {
 using dump::Direction;
 using dump::State;
 
-/// What takes the gradients of all parameters, as the Python tool calls it in construct.json.
-bool is_of_optimizer(std::string_view parent) {
-  return parent == "optimizer" || parent == "clip_grad";
-}
-
 }  // namespace
 
 RankWalk::RankWalk(const measuring::MeasuredRank& rank, const DiagnosisOptions& options,
@@ -62,7 +57,7 @@ void RankWalk::judge(std::uint32_t api) {
   const bool forward = parsed->direction == Direction::forward;
   walk_.at = api;
   if (!walk_.alignment.has_golden(api)) {
-    if (forward) runs_.target_alone(api);
+    if (forward && !walk_.split_batch) runs_.target_alone(api);
     return;
   }
   walk_.before = std::max(walk_.largest.forward, walk_.largest.backward);
@@ -75,6 +70,10 @@ void RankWalk::judge(std::uint32_t api) {
   entry.communication = walk_.target.calls.contains(walk_.target_name(api));
   if (walk_.construct != nullptr)
     entry.optimizer = is_of_optimizer(walk_.construct->parent(walk_.target_name(api)));
+  if (walk_.split_batch && !entry.optimizer) {
+    part_of_batch(entry);
+    return;
+  }
   if (forward) {
     forward_pair(entry);
   } else if (parsed->direction == Direction::backward) {
@@ -113,6 +112,7 @@ void RankWalk::defer_gradients() {
 void RankWalk::forward_pair(EntryPair& entry) {
   runs_.advance_golden(entry.golden);
   if (!entry.compound) runs_.close_run();
+  rewrites_.examine(entry);
   walk_.measure_inputs(entry);
   inputs_.follow(entry);
   if (!entry.compound) calls_.examine(entry);
@@ -143,6 +143,22 @@ void RankWalk::forward_pair(EntryPair& entry) {
   for (const std::uint32_t i : walk_.target.apis[entry.target].items())
     walk_.trained = walk_.trained || (walk_.item_of(i).state == State::output &&
                                       walk_.item_of(i).requires_grad == dump::RequiresGrad::yes);
+}
+
+/// Of what is computed of a part of the batch only parameters can be compared.
+void RankWalk::part_of_batch(EntryPair& entry) {
+  for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
+    const dump::Item& item = walk_.item_of(i);
+    const auto position = position_of(walk_.target, item);
+    const bool takes_parameter =
+        item.state == State::input && position && is_parameter_position(entry.name.operation(), *position);
+    if (item.state != State::parameters && !takes_parameter) walk_.errors.e[i] = NAN;
+  }
+  walk_.errors.output[entry.target] = 0;
+  if (entry.name.direction != Direction::forward) return;
+  walk_.measure_inputs(entry);
+  inputs_.examine(entry);
+  finish_entry(entry);
 }
 
 void RankWalk::finish_entry(EntryPair& entry) {

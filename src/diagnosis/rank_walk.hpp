@@ -14,6 +14,7 @@
 #include "diagnosis/one_sided_runs.hpp"
 #include "diagnosis/output_rule.hpp"
 #include "diagnosis/parameter_rule.hpp"
+#include "diagnosis/rewrites.hpp"
 #include "diagnosis/step_rule.hpp"
 #include "diagnosis/unexplained_rule.hpp"
 #include "diagnosis/walk.hpp"
@@ -32,6 +33,7 @@ class RankWalk {
   void defer_gradients();
   void judge(std::uint32_t api);
   void forward_pair(EntryPair& entry);
+  void part_of_batch(EntryPair& entry);
   void finish_entry(EntryPair& entry);
   /// Is there certain evidence, and nothing open that could be earlier or make something else of it?
   bool may_stop(const EntryPair& entry) const;
@@ -41,6 +43,7 @@ class RankWalk {
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>>
       gradients_behind_;  // by backward: what Walk::deferred has
   StepExplanations explanations_{walk_};
+  Rewrites rewrites_{walk_};
   OneSidedRuns runs_{walk_};
   GradientPaths paths_{walk_};
   CallRule calls_{walk_, paths_};
@@ -48,7 +51,7 @@ class RankWalk {
   InputRule inputs_{walk_, runs_, parameters_};
   OutputRule outputs_{walk_};
   UnexplainedRule unexplained_{walk_};
-  GradientRule gradients_{walk_, explanations_, paths_, calls_, outputs_};
+  GradientRule gradients_{walk_, rewrites_, explanations_, paths_, calls_, outputs_};
 };
 
 }  // namespace msprobe::diagnosis

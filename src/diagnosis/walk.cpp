@@ -27,6 +27,10 @@ std::optional<std::int64_t> step_of(const std::string& json) {
 
 }  // namespace
 
+bool is_of_optimizer(std::string_view parent) {
+  return parent == "optimizer" || parent == "clip_grad";
+}
+
 Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& asked,
            const std::vector<std::string>& frames, SecondReading& second, History& past,
            const MeasureEntry& measure_entry)
@@ -64,6 +68,7 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
   }
   mark_compounds(*this);
   dtype_setting = diagnosis::dtype_setting(target, golden, errors.golden_item);
+  split_batch = diagnosis::split_batch(target, golden, alignment, errors.golden_item);
   for (std::uint32_t i = 0; i < target.items.size(); ++i) {
     if (item_of(i).state == State::parameters) parameter_items.put(target_keys.of(i), i);
   }

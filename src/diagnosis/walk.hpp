@@ -20,6 +20,7 @@
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/recorders.hpp"
 #include "diagnosis/second_reading.hpp"
+#include "diagnosis/split_batch.hpp"
 #include "diagnosis/updates.hpp"
 #include "dump/names.hpp"
 #include "pairing/operations.hpp"
@@ -106,6 +107,9 @@ struct Walk {
   bool flipped = false;  // a discrete decision, so that shapes may follow it
   std::optional<Drift> drift;
   std::optional<DtypeSetting> dtype_setting;
+  std::optional<SplitBatch> split_batch;
+  std::uint64_t rewritten = 0;  // values on other ways to the same, not compared
+  std::string first_rewritten;  // its entry
 
   RankDiagnosis out;
   std::uint64_t fault_order = UINT64_MAX;  // behind it errors may be propagated
@@ -148,6 +152,9 @@ struct Walk {
  private:
   void remember(std::uint32_t api, double excess);
 };
+
+/// What takes the gradients of all parameters, as the Python tool calls it in construct.json.
+bool is_of_optimizer(std::string_view parent);
 
 /// What a rule that judges entry by entry looks at most.
 class WalkRule {

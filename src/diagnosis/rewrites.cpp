@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/rewrites.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "diagnosis/structure.hpp"
+#include "pairing/roles.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Direction;
+using dump::Item;
+using dump::Side;
+using dump::State;
+
+/// A value is on the way to another one where its error is this much larger.
+constexpr double kClearlyMore = 10;
+
+bool is_floating(const Side& side, const Item& item) {
+  return item.is_tensor && unit_roundoff(side.text(item.dtype)) > 0;
+}
+
+bool is_masked(const Side& side, const Item& item) {
+  return is_floating(side, item) && std::abs(number_of(side, item, dump::kMin)) >= kMask;
+}
+
+/// The part that an input has in what an entry puts out, where others are added to it or laid beside it: its
+/// error shrinks as well.
+double share_of(const Side& side, std::uint32_t api, std::string_view operation, std::uint32_t input) {
+  if (is_product(operation) || (is_elementwise(operation) && nature_of(operation) != Nature::sum)) return 1;
+  double out = 0;
+  for (const std::uint32_t i : side.apis[api].items()) {
+    if (side.items[i].state == State::output && side.items[i].is_tensor)
+      out = std::max(out, std::abs(number_of(side, side.items[i], dump::kNorm)));
+  }
+  const double share = std::abs(number_of(side, side.items[input], dump::kNorm)) / out;
+  return std::isfinite(share) ? std::min(share, 1.0) : 1;
+}
+
+}  // namespace
+
+/// What is more than anything seen before it would be evidence.
+double Rewrites::limit_of(std::uint32_t api) const {
+  const double u = std::max(static_cast<double>(errors_.u[api]), kSingleRoundoff);
+  return kHandedOn * (walk_.any_error() + u);
+}
+
+/// Has it an error, and no mask, beside which statistics are blind?
+bool Rewrites::is_visible(const EntryPair& entry) const {
+  const double limit = limit_of(entry.target);
+  bool visible = false;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    if (!target_.items[i].is_tensor || errors_.golden_item[i] == kNone) continue;
+    if (is_masked(target_, target_.items[i]) || is_masked(golden_, golden_.items[errors_.golden_item[i]]))
+      return false;
+    visible = visible || walk_.e_of(i) > limit;
+  }
+  return visible;
+}
+
+/// Does it come from no recorded entry: a parameter, or data? Then it is wrong whatever is made of it.
+bool Rewrites::is_own_input(std::uint32_t item) const {
+  return walk_.target_flow.find(walk_.target_keys.of(item)) == ContentMap::kUnknown &&
+         walk_.golden_flow.find(walk_.golden_keys.of(errors_.golden_item[item])) == ContentMap::kUnknown;
+}
+
+/// A kernel's error may fade; calls that are others, or get something else, may mean the same.
+bool Rewrites::is_called_otherwise(const EntryPair& entry, const Cone& golden_cone) const {
+  const double limit = limit_of(entry.target);
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    if (target_.items[i].state == State::input && errors_.golden_item[i] != kNone && walk_.e_of(i) > limit)
+      return true;
+  }
+  const auto alone = [](const std::vector<std::uint32_t>& entries,
+                        const std::vector<std::uint32_t>& partners) {
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](std::uint32_t api) { return partners[api] == kNone; });
+  };
+  if (alone(golden_cone.entries, alignment_.target_of) ||
+      alone(cone_of(walk_.target_keys, entry.target).entries, alignment_.golden_of))
+    return true;
+  const CalledOtherwise called =
+      called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, 0, nullptr);
+  return called.first && called.first->kind == Kind::argument;
+}
+
+Rewrites::Cone Rewrites::cone_of(const ContentKeys& keys, std::uint32_t api) const {
+  constexpr unsigned kMostInSight = 16;
+  const Side& side = keys.side();
+  const std::vector<bool>& compound = &side == &target_ ? walk_.compound : walk_.compound_golden;
+  Cone cone;
+  std::unordered_set<std::uint64_t> contents;
+  const auto put = [&](std::uint32_t entry) {
+    for (const std::uint32_t i : side.apis[entry].items()) {
+      if (side.items[i].state != State::output || !is_floating(side, side.items[i])) continue;
+      cone.items.push_back(i);
+      if (keys.of(i) != 0) contents.insert(keys.of(i));
+    }
+  };
+  put(api);
+  unsigned seen = 0;
+  for (std::uint32_t next = api + 1; next < side.apis.size() && seen < kMostInSight; ++next) {
+    const auto name = dump::parse_entry_name(side.text(side.apis[next].name));
+    if (!name || name->direction != Direction::forward) break;
+    if (compound[next]) continue;
+    ++seen;
+    bool takes = false;
+    for (const std::uint32_t i : side.apis[next].items())
+      takes = takes || (side.items[i].state == State::input && contents.contains(keys.of(i)));
+    if (!takes) continue;
+    cone.entries.push_back(next);
+    put(next);
+  }
+  return cone;
+}
+
+/// `error`: the entry's error here, if it is one; of errors in all directions a norm shows half the square.
+bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double error) const {
+  if (walk_.target_keys.of(target_item) == 0) return false;
+  const Item& ours = target_.items[target_item];
+  const Item& theirs = golden_.items[golden_item];
+  if (elements_of(target_.text(ours.shape)) != elements_of(golden_.text(theirs.shape))) return false;
+  const Measure apart = errors_.by_statistics_of(target_item, golden_item);
+  const double u =
+      std::max(unit_roundoff(target_.text(ours.dtype)), unit_roundoff(golden_.text(theirs.dtype)));
+  const double rounding = kHandedOn * walk_.any_error() + kUnrecordedRoundings * std::max(u, kSingleRoundoff);
+  const double size = std::abs(number_of(golden_, theirs, dump::kNorm)) /
+                      std::sqrt(static_cast<double>(elements_of(golden_.text(theirs.shape))));
+  const double shift =
+      std::abs(number_of(target_, ours, dump::kMean) - number_of(golden_, theirs, dump::kMean));
+  if (shift > rounding * size) return false;
+  return apart.known && !apart.blind && !apart.partial && apart.e <= rounding &&
+         std::min(error * error, 1.0) / 2 > kClearlyMore * rounding;
+}
+
+/// Does all that is made of what the entry puts out become something that golden has as well?
+bool Rewrites::meet(const EntryPair& entry, const Cone& golden_cone) {
+  std::vector<Open> open;
+  std::unordered_map<std::uint32_t, Rewritten> group;
+  const auto put = [&](std::uint32_t api, double error) {
+    bool meets = true;
+    const Nature nature = nature_of(dump::parse_entry_name(walk_.target_name(api))->operation());
+    // The norm of what is normalised is the same, whatever went in.
+    const bool normalises = nature == Nature::normalising || nature == Nature::exponential;
+    if (normalises && api != entry.target) error = 0;
+    const std::uint32_t partner = alignment_.golden_of[api];
+    for (const std::uint32_t i : target_.apis[api].items()) {
+      const Item& item = target_.items[i];
+      if (item.state != State::output || !item.is_tensor) continue;
+      if (!is_floating(target_, item)) return false;
+      const auto met = std::find_if(golden_cone.items.begin(), golden_cone.items.end(),
+                                    [&](std::uint32_t other) { return same(i, other, error); });
+      if (met == golden_cone.items.end()) {
+        open.push_back({i, error, false});
+        meets = false;
+      } else {
+        meets = meets && golden_.items[*met].api == partner;
+      }
+    }
+    group[api] = {meets};
+    return true;
+  };
+  double largest = 0;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) largest = std::max(largest, walk_.e_of(i));
+  if (!put(entry.target, largest)) return false;
+  for (const std::uint32_t next : cone_of(walk_.target_keys, entry.target).entries) {
+    const std::string_view operation = dump::parse_entry_name(walk_.target_name(next))->operation();
+    bool takes = false;
+    double error = 0;
+    for (Open& each : open) {
+      for (const std::uint32_t i : target_.apis[next].items()) {
+        if (target_.items[i].state != State::input || walk_.target_keys.of(i) == 0) continue;
+        if (walk_.target_keys.of(i) != walk_.target_keys.of(each.item)) continue;
+        each.taken = takes = true;
+        error = std::max(error, each.error * share_of(target_, next, operation, i));
+      }
+    }
+    if (!takes) continue;
+    if (!put(next, error)) return false;
+  }
+  if (group.size() == 1 && group.at(entry.target).meets) return false;
+  if (!std::all_of(open.begin(), open.end(), [](const Open& each) { return each.taken; })) return false;
+  for (const Open& each : open) between_.insert(each.item);
+  rewritten_.insert(group.begin(), group.end());
+  return true;
+}
+
+void Rewrites::leave_out_item(std::uint32_t item) {
+  errors_.e[item] = NAN;
+  errors_.b[item] = 0;
+  if (walk_.rewritten++ == 0) walk_.first_rewritten = walk_.target_name(target_.items[item].api);
+}
+
+void Rewrites::leave_out(std::uint32_t api, const Rewritten& how, double limit) {
+  for (const std::uint32_t i : target_.apis[api].items()) {
+    if (std::isnan(errors_.e[i]) || !(walk_.e_of(i) > limit)) continue;
+    if (target_.items[i].state == State::output && how.meets) continue;
+    leave_out_item(i);
+  }
+  errors_.output[api] = 0;
+  for (const std::uint32_t i : target_.apis[api].items()) {
+    if (target_.items[i].state == State::output && is_floating(target_, target_.items[i]))
+      errors_.output[api] = std::max(errors_.output[api], static_cast<float>(walk_.e_of(i)));
+  }
+}
+
+void Rewrites::examine(EntryPair& entry) {
+  if (walk_.any_evidence || history_.evidence || walk_.flipped || walk_.other_operations || entry.optimizer)
+    return;
+  if (entry.compound) {
+    const auto among = [&](std::uint32_t i) {
+      if (errors_.golden_item[i] == kNone || !(walk_.e_of(i) > 0)) return false;
+      const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
+      return between_.contains(from) ||
+             golden_between_.contains(walk_.golden_flow.find(walk_.golden_keys.of(errors_.golden_item[i])));
+    };
+    if (between_.empty()) return;
+    for (const std::uint32_t i : target_.apis[entry.target].items()) {
+      if (!among(i)) continue;
+      leave_out_item(i);
+      rewritten_[entry.target] = {};
+    }
+    return;
+  }
+  const double limit = limit_of(entry.target);
+  if (const auto known = rewritten_.find(entry.target); known != rewritten_.end()) {
+    leave_out(entry.target, known->second, limit);
+    return;
+  }
+  if (entry.communication || entry.nature == Nature::random || !is_visible(entry)) return;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    if (target_.items[i].state == State::input && errors_.golden_item[i] != kNone && walk_.e_of(i) > limit &&
+        is_own_input(i))
+      return;
+  }
+  const Cone golden_cone = cone_of(walk_.golden_keys, entry.golden);
+  if (!is_called_otherwise(entry, golden_cone) || !meet(entry, golden_cone)) return;
+  golden_between_.insert(golden_cone.items.begin(), golden_cone.items.end());
+  leave_out(entry.target, rewritten_.at(entry.target), limit);
+}
+
+void Rewrites::examine_backward(std::uint32_t target_api, std::uint32_t forward) {
+  const auto known = rewritten_.find(forward);
+  if (known == rewritten_.end()) return;
+  for (const std::uint32_t i : target_.apis[target_api].items()) {
+    if (known->second.meets && target_.items[i].state == State::input) continue;
+    if (walk_.e_of(i) > limit_of(target_api)) leave_out_item(i);
+  }
+}
+
+}  // namespace msprobe::diagnosis

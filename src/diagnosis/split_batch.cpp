@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/split_batch.hpp"
+
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "dump/names.hpp"
+#include "measuring/measures.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Item;
+using dump::Side;
+
+/// Forward calls by their names without numbers.
+std::unordered_map<std::string_view, std::uint64_t> calls_of(const Side& side) {
+  std::unordered_map<std::string_view, std::uint64_t> calls;
+  for (const dump::Api& api : side.apis) {
+    const auto name = dump::parse_entry_name(side.text(api.name));
+    if (name && name->direction == dump::Direction::forward) ++calls[name->base];
+  }
+  return calls;
+}
+
+}  // namespace
+
+std::optional<SplitBatch> split_batch(const Side& target, const Side& golden, const Alignment& alignment,
+                                      const std::vector<std::uint32_t>& golden_item) {
+  std::uint64_t others = 0;  // outputs of another size
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> splits;
+  std::unordered_map<std::string_view, std::uint64_t> target_calls;
+  std::unordered_map<std::string_view, std::uint64_t> golden_calls;
+  for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
+    if (!alignment.has_golden(api)) continue;
+    const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
+    const auto other = dump::parse_entry_name(golden.text(golden.apis[alignment.golden_of[api]].name));
+    if (!name || !other || name->direction != dump::Direction::forward) continue;
+    for (const std::uint32_t i : target.apis[api].items()) {
+      const Item& item = target.items[i];
+      if (item.state != dump::State::output || !item.is_tensor || golden_item[i] == kNone) continue;
+      const std::uint64_t ours = elements_of(target.text(item.shape));
+      const std::uint64_t theirs = elements_of(golden.text(golden.items[golden_item[i]].shape));
+      if (ours == theirs) continue;
+      ++others;
+      if (target_calls.empty()) {
+        target_calls = calls_of(target);
+        golden_calls = calls_of(golden);
+      }
+      const std::uint64_t more = target_calls[name->base];
+      const std::uint64_t fewer = golden_calls[other->base];
+      if (more == fewer || ours * more != theirs * fewer) continue;
+      const std::uint64_t common = std::gcd(more, fewer);
+      ++splits[{more / common, fewer / common}];
+    }
+  }
+  for (const auto& [parts, times] : splits) {
+    if (2 * times > others) return SplitBatch{parts.first, parts.second};
+  }
+  return std::nullopt;
+}
+
+}  // namespace msprobe::diagnosis

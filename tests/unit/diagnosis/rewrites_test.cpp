@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same value by other operations, batches in other parts, fused operators against composed ones.
+#include "diagnosis/rewrites.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "unit/diagnosis/rank_pairs.hpp"
+
+namespace msprobe::diagnosis::rewrites_test {
+using testing::count;
+using testing::diagnosed;
+using testing::first;
+using testing::modules_of;
+using testing::named;
+using testing::no_evidence;
+using testing::rough;
+using testing::scalar;
+using testing::tensor;
+using testing::Texts;
+using testing::Two;
+
+bool is_noted(const RankDiagnosis& rank, std::string_view text) {
+  return std::any_of(rank.notes.begin(), rank.notes.end(),
+                     [&](const std::string& note) { return note.find(text) != std::string::npos; });
+}
+
+/// Three tensors of one shape, from linear layers.
+Two three_inputs() {
+  Two two;
+  for (int i = 0; i < 3; ++i) {
+    const std::string out = tensor(2 + i);
+    two.forward("Functional.linear." + std::to_string(i) + ".forward",
+                {tensor(1), tensor(0.1 + i, "[64, 64]")}, {out}, {tensor(1), tensor(0.1 + i, "[64, 64]")},
+                {out});
+  }
+  return two;
+}
+
+TEST_CASE("products in another order have one result") {
+  Two two = three_inputs();
+  double result = 50;
+  SUBCASE("the same") {}
+  SUBCASE("another") {
+    result = 60;
+  }
+  // (x * y) * z, in golden x * (y * z).
+  two.forward("Tensor.__mul__.0.forward", {tensor(2), tensor(3)}, {tensor(7)}, {tensor(3), tensor(4)},
+              {tensor(13)});
+  two.forward("Tensor.__mul__.1.forward", {tensor(7), tensor(4)}, {rough(result, 1e-7)},
+              {tensor(2), tensor(13)}, {tensor(50)});
+  two.backward("Tensor.__mul__.1.backward", {tensor(1)}, {tensor(0.7), tensor(0.4)}, {tensor(1)},
+               {tensor(0.1), tensor(0.3)});
+  const RankDiagnosis rank = diagnosed(two);
+  if (result == 50) {
+    CHECK(no_evidence(rank));
+    CHECK(is_noted(rank, "values are on another way to the same result and not compared"));
+    CHECK(count(rank, Origin::not_compared) > 0);
+    CHECK(count(rank, Origin::unexplained) == 0);
+  } else {
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(!is_noted(rank, "on another way"));
+  }
+}
+
+TEST_CASE("a sum that is divided later is a mean") {
+  Two two;
+  const std::string one = tensor(0.1, "[]");
+  two.target.forward("Functional.cross_entropy.0.forward", {tensor(1), tensor(2, "[4]", "torch.int64")},
+                     {tensor(9.6, "[]")}, {named("reduction", scalar("str", "\"sum\""))});
+  two.golden.forward("Functional.cross_entropy.0.forward", {tensor(1), tensor(2, "[4]", "torch.int64")},
+                     {tensor(0.1, "[]")});
+  double number = 0.1;
+  SUBCASE("by their number") {}
+  SUBCASE("by another one") {
+    number = 0.2;
+  }
+  two.target.forward("Tensor.__truediv__.0.forward", {tensor(9.6, "[]"), scalar("int", "96")},
+                     {tensor(number, "[]")});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(no_evidence(rank) == (number == 0.1));
+  if (number != 0.1) CHECK(first(rank).kind == Kind::argument);
+}
+
+TEST_CASE("an error that fades is no rewrite") {
+  // The sum is so much larger than what is wrong that its norm hardly shows it.
+  Two two = three_inputs();
+  two.forward("Functional.gelu.0.forward", {tensor(2), scalar("str", "\"tanh\"")}, {tensor(0.022)},
+              {tensor(2), scalar("str", "\"none\"")}, {tensor(0.02)});
+  two.forward("Tensor.__add__.0.forward", {tensor(400), tensor(0.022)}, {tensor(400)},
+              {tensor(400), tensor(0.02)}, {tensor(400)});
+  CHECK(first(diagnosed(two)).kind == Kind::argument);
+  CHECK(first(diagnosed(two)).confidence == Confidence::certain);
+}
+
+TEST_CASE("a wrong parameter stays one, whatever comes behind") {
+  Two two;
+  two.forward("Functional.linear.0.forward", {tensor(1), tensor(0.3, "[64, 64]")}, {tensor(6)},
+              {tensor(1), tensor(0.1, "[64, 64]")}, {tensor(2)});
+  two.forward("Tensor.__mul__.0.forward", {tensor(6), scalar("float", "0.5")}, {tensor(1)},
+              {tensor(2), scalar("float", "0.5")}, {tensor(1)});
+  CHECK(first(diagnosed(two)).kind == Kind::parameter);
+}
+
+TEST_CASE("a batch in two parts") {
+  const auto half = [](double size) { return tensor(size, "[2, 64]"); };
+  const std::string weight = tensor(0.1, "[64, 64]");
+  Two two;
+  two.golden.forward("Functional.linear.0.forward", {tensor(1), weight}, {tensor(2)});
+  double gradient = 0.3;
+  SUBCASE("that mean the same") {}
+  SUBCASE("whose gradients are not divided") {
+    gradient = 0.6;
+  }
+  for (const int i : {0, 1})
+    two.target.forward("Functional.linear." + std::to_string(i) + ".forward", {half(1 + i), weight},
+                       {half(2 + i)});
+  two.forward("Tensor.add_.0.forward", {tensor(0.5, "[64, 64]"), tensor(gradient, "[64, 64]")},
+              {tensor(0.5 + gradient, "[64, 64]")}, {tensor(0.5, "[64, 64]"), tensor(0.3, "[64, 64]")},
+              {tensor(0.8, "[64, 64]")});
+  const RankDiagnosis rank = diagnosed(two, {}, modules_of({{"Tensor.add_.0.forward", "optimizer"}}));
+  CHECK(is_noted(rank, "computed in 2 parts in this run, in 1 in golden"));
+  CHECK(no_evidence(rank) == (gradient == 0.3));
+  if (gradient != 0.3) CHECK(first(rank).entry == "Tensor.add_.0.forward");
+}
+
+TEST_CASE("gradients that are nothing but noise") {
+  // As of a key's bias in attention: beside those of other parameters they are nothing.
+  Two two;
+  double size = 1e-8;
+  SUBCASE("beside larger ones") {}
+  SUBCASE("of the size of others") {
+    size = 0.5;
+  }
+  two.forward("Tensor.lerp_.0.forward", {tensor(1, "[64]"), tensor(1, "[64]")}, {tensor(2, "[64]")},
+              {tensor(1, "[64]"), tensor(1, "[64]")}, {tensor(2, "[64]")});
+  two.forward("Tensor.lerp_.1.forward", {tensor(0.1, "[64]"), tensor(1.5 * size, "[64]")},
+              {tensor(0.1, "[64]")}, {tensor(0.1, "[64]"), tensor(size, "[64]")}, {tensor(0.1, "[64]")});
+  const RankDiagnosis rank = diagnosed(
+      two, {},
+      modules_of({{"Tensor.lerp_.0.forward", "optimizer"}, {"Tensor.lerp_.1.forward", "optimizer"}}));
+  CHECK(no_evidence(rank) == (size < 0.5));
+}
+
+TEST_CASE("the epsilon of a fused operator against the number that composed ones add") {
+  const auto half = [](double size) { return tensor(size, "[4, 64]", "torch.bfloat16"); };
+  Two two;
+  std::string epsilon = "1e-06";
+  SUBCASE("the same") {}
+  SUBCASE("another") {
+    epsilon = "0.01";
+  }
+  two.target.forward("NPU.npu_rms_norm.0.forward", {half(1)}, {half(2)},
+                     {named("epsilon", scalar("float", epsilon))});
+  two.golden.forward("Tensor.pow.0.forward", {half(1)}, {half(0.7)})
+      .forward("Tensor.__add__.0.forward", {half(0.7), scalar("float", "1e-06")}, {half(0.71)})
+      .forward("Torch.rsqrt.0.forward", {half(0.71)}, {half(2)});
+  two.forward("Functional.silu.0.forward", {half(2)}, {half(3)}, {half(2)}, {half(3)});
+  const RankDiagnosis rank = diagnosed(two);
+  if (epsilon == "0.01") {
+    CHECK(first(rank).confidence == Confidence::likely);
+    CHECK(first(rank).text.find("epsilon is 0.01, golden 1e-06") != std::string::npos);
+  } else {
+    CHECK(no_evidence(rank));
+  }
+}
+
+}  // namespace msprobe::diagnosis::rewrites_test
