@@ -201,6 +201,10 @@ MSPROBE_API msprobe_status msprobe_probe_gradient(msprobe_session* session, cons
 /* Parents named by the caller for all APIs this thread enters outside of modules, until set back with NULL:
  * "optimizer", "clip_grad". Only at level mix. */
 MSPROBE_API msprobe_status msprobe_set_pseudo_parent(msprobe_session* session, const char* name);
+/* What holds of the step besides its calls, a JSON object (UTF-8, `size` bytes): the member `training` of dump.json, in
+ * place of what was given for this step before. docs/formats.md has its members. MSPROBE_SKIP if no step is recorded,
+ * for tasks other than statistics and tensor, and with the setting python_compatible. */
+MSPROBE_API msprobe_status msprobe_describe_training(msprobe_session* session, const char* json, size_t size);
 /* The running number of the micro batch, as pipelines have; values of construct.json become pairs. */
 MSPROBE_API msprobe_status msprobe_set_micro_step(msprobe_session* session, uint32_t micro_step);
 
@@ -217,7 +221,10 @@ typedef enum msprobe_section {
   MSPROBE_KWARGS,       /* input_kwargs, an object */
   MSPROBE_OUTPUT,       /* output, a list */
   MSPROBE_PARAMETERS,   /* parameters, an object */
-  MSPROBE_NAMED_OUTPUT  /* output, an object: of a call that returned a structure with named fields */
+  MSPROBE_NAMED_OUTPUT, /* output, an object: of a call that returned a structure with named fields */
+  MSPROBE_BUFFERS       /* buffers, an object: a module's tensors that are no parameters, as it is entered. Without files;
+                           MSPROBE_SKIP but for its first call in a step, for tasks other than statistics and tensor,
+                           and with the setting python_compatible */
 } msprobe_section;
 
 /* Begins a section of an event's entry. It becomes part of the entry with msprobe_builder_commit(), and takes the

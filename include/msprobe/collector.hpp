@@ -110,6 +110,8 @@ class Call {
   /// Instead of output(): the fields have names.
   Section named_output() { return section(MSPROBE_NAMED_OUTPUT); }
   Section parameters() { return section(MSPROBE_PARAMETERS); }
+  /// Of a module, as it is entered.
+  Section buffers() { return section(MSPROBE_BUFFERS); }
 
  private:
   Section section(msprobe_section which) {

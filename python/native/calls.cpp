@@ -520,14 +520,19 @@ PyObject* enter_module(PyObject*, PyObject* arguments) {
   unsigned int name = 0;
   PyObject* args = nullptr;
   PyObject* kwargs = nullptr;
-  if (PyArg_ParseTuple(arguments, "IOO", &name, &args, &kwargs) == 0) return nullptr;
+  PyObject* buffers = nullptr;
+  if (PyArg_ParseTuple(arguments, "IOOO", &name, &args, &kwargs, &buffers) == 0) return nullptr;
   if (state.session == nullptr || this_thread.busy != 0 || is_being_traced()) Py_RETURN_NONE;
   const Busy busy;
   msprobe_event event{};
   // Entered whether recorded or not: its children and windows of `scope` depend on it.
   if (msprobe_enter(state.session, MSPROBE_KIND_MODULE, name, &event) == MSPROBE_OK) {
     const Unseen unseen(is_overridden(args, kwargs));
-    guarded("recording arguments", [&] { record_inputs(event, args, kwargs, nullptr); });
+    guarded("recording arguments", [&] {
+      record_inputs(event, args, kwargs, nullptr);
+      if (buffers == Py_None || (event.wants & MSPROBE_WANT_INPUT) == 0) return;
+      if (Section section(event, MSPROBE_BUFFERS); section) section.add_members(buffers);
+    });
   } else {
     event.wants = 0;
   }

@@ -2,6 +2,7 @@
 #include "session.hpp"
 
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "stacks.hpp"
@@ -266,6 +267,13 @@ PyObject* set_pseudo_parent(PyObject*, PyObject* arguments) {
   const char* name = nullptr;
   if (PyArg_ParseTuple(arguments, "z", &name) == 0) return nullptr;
   if (state.session != nullptr) msprobe_set_pseudo_parent(state.session, name);
+  Py_RETURN_NONE;
+}
+
+PyObject* describe_training(PyObject*, PyObject* arguments) {
+  const char* json = nullptr;
+  if (PyArg_ParseTuple(arguments, "s", &json) == 0) return nullptr;
+  if (state.session != nullptr) msprobe_describe_training(state.session, json, std::strlen(json));
   Py_RETURN_NONE;
 }
 

@@ -29,6 +29,7 @@ PyObject* reload(PyObject*, PyObject*);
 PyObject* log_error(PyObject*, PyObject* arguments);
 PyObject* intern(PyObject*, PyObject* arguments);
 PyObject* set_pseudo_parent(PyObject*, PyObject* arguments);
+PyObject* describe_training(PyObject*, PyObject* arguments);
 PyObject* set_micro_step(PyObject*, PyObject* arguments);
 /// Tensors changed although their versions did not: results known so far are not used again.
 PyObject* changed_unseen(PyObject*, PyObject*);

@@ -277,6 +277,12 @@ msprobe_status msprobe_set_pseudo_parent(msprobe_session* session, const char* n
   return with_recorder(session, [&](Recorder& r) { return r.set_pseudo_parent(name); });
 }
 
+msprobe_status msprobe_describe_training(msprobe_session* session, const char* json, size_t size) {
+  return with_recorder(session, [&](Recorder& r) {
+    return r.describe_training(std::string_view(&needed(json, "the description"), size));
+  });
+}
+
 msprobe_status msprobe_set_micro_step(msprobe_session* session, uint32_t micro_step) {
   return with_recorder(session, [&](Recorder& r) { return r.set_micro_step(micro_step); });
 }
@@ -300,7 +306,7 @@ msprobe_status msprobe_section_begin(msprobe_session* session, const msprobe_eve
   if (builder != nullptr) *builder = nullptr;
   return with(session, [&](Session& s) {
     needed(builder, "the place for the builder");
-    if (section < MSPROBE_INPUT || section > MSPROBE_NAMED_OUTPUT) throw InvalidCall("unknown section");
+    if (section < MSPROBE_INPUT || section > MSPROBE_BUFFERS) throw InvalidCall("unknown section");
     const msprobe_event& filled = needed(event, "the event");
     if (filled.entry == 0) return hand_out(nullptr, builder);
     return hand_out(s.build([&](Recorder& r) { return r.begin_section(filled, section); }), builder);

@@ -204,6 +204,15 @@ msprobe_status Recorder::set_pseudo_parent(const char* name) {
   return MSPROBE_OK;
 }
 
+msprobe_status Recorder::describe_training(std::string_view json) {
+  if (!step_ || step_->debug || !records_surroundings()) return MSPROBE_SKIP;
+  std::string tail = ",";
+  append_json_line(tail, 1, 1);
+  step_->data.set_tail(tail + "\"training\": " + std::string(json) + "\n}");
+  step_->changed = true;
+  return MSPROBE_OK;
+}
+
 msprobe_status Recorder::set_micro_step(std::uint32_t micro_step) {
   if (!step_) return MSPROBE_SKIP;
   step_->structure.set_micro_step(micro_step);
@@ -246,6 +255,7 @@ std::optional<Builder::Target> Recorder::begin_section(const msprobe_event& even
   const Entry* entry = step_->entries.find(event.entry);
   if (entry == nullptr || (!entry->open && entry->holds == 0)) return std::nullopt;
   const Call call = call_of(event);
+  if (section == MSPROBE_BUFFERS && (call.number != 0 || !records_surroundings())) return std::nullopt;
   if (!call.backward && wanted != MSPROBE_WANT_INPUT) {
     Thread* owner = nullptr;
     if (OpenCall* open = step_->structure.find(call, owner)) {
@@ -278,8 +288,12 @@ std::optional<Builder::Target> Recorder::begin_section(const msprobe_event& even
       target.key = "parameters";
       target.stem += ".parameters";
       break;
+    case MSPROBE_BUFFERS:
+      target.key = "buffers";
+      target.stem += ".buffers";
+      break;
   }
-  target.files = config_.wants_files(entry->name);
+  target.files = section != MSPROBE_BUFFERS && config_.wants_files(entry->name);
   target.keep_files = keeps_files();
   return target;
 }

@@ -29,6 +29,7 @@ class GrowingFile {
   /// The folder was renamed.
   void move(std::string path) { path_ = std::move(path); }
   void set_head(std::string head) { head_ = std::move(head); }
+  void set_tail(std::string tail) { tail_ = std::move(tail); }
 
   /// Bytes of the file when it was written last.
   std::uint64_t size() const { return size_; }

@@ -162,6 +162,11 @@ bool Recorder::move_step(const Place& place) {
   return true;
 }
 
+/// Are buffers and settings of the training recorded, which the Python tool does not know?
+bool Recorder::records_surroundings() const {
+  return (config_.task == Task::statistics || config_.task == Task::tensor) && !config_.python_compatible;
+}
+
 /// Events of an earlier session must not be taken for those of a later one.
 std::uint64_t Recorder::next_serial() {
   static std::atomic<std::uint64_t> last{0};

@@ -85,6 +85,7 @@ class Recorder {
   msprobe_status leave(const msprobe_event& event);
   msprobe_status enter_backward(const msprobe_event& forward, msprobe_event& event);
   msprobe_status set_pseudo_parent(const char* name);
+  msprobe_status describe_training(std::string_view json);
   msprobe_status set_micro_step(std::uint32_t micro_step);
   msprobe_status use_stack(const msprobe_event& event, std::uint64_t key);
   msprobe_status define_stack(std::uint64_t key, std::vector<std::string> frames);
@@ -112,6 +113,7 @@ class Recorder {
   TensorQueue& queue() { return queue_; }
 
  private:
+  bool records_surroundings() const;
   std::string header(const Place& place) const;
   Builder::Target new_target() const;
   msprobe_status put(const Builder::Target& target, Section section);

@@ -78,6 +78,10 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   }
   const double e = walk_.e_of(index);
   if (!known && !golden_known) {
+    if (buffers_.is_different(key)) {
+      entry.touched = true;
+      return;
+    }
     const auto position = position_of(target_, item);
     if (walk_.parameter_items.find(key) != ContentMap::kUnknown ||
         (position && is_parameter_position(entry.name.operation(), *position))) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "diagnosis/buffer_rule.hpp"
 #include "diagnosis/one_sided_runs.hpp"
 #include "diagnosis/parameter_rule.hpp"
 #include "diagnosis/walk.hpp"
@@ -15,8 +16,8 @@ namespace msprobe::diagnosis {
 
 class InputRule : WalkRule {
  public:
-  InputRule(Walk& walk, OneSidedRuns& runs, ParameterRule& parameters)
-      : WalkRule(walk), runs_(runs), parameters_(parameters) {}
+  InputRule(Walk& walk, OneSidedRuns& runs, ParameterRule& parameters, const BufferRule& buffers)
+      : WalkRule(walk), runs_(runs), parameters_(parameters), buffers_(buffers) {}
 
   void follow(EntryPair& entry);
   void examine(EntryPair& entry);
@@ -37,6 +38,7 @@ class InputRule : WalkRule {
 
   OneSidedRuns& runs_;
   ParameterRule& parameters_;
+  const BufferRule& buffers_;
   /// By operation and argument of the optimizer's calls: the root mean square of golden's largest.
   std::optional<std::map<std::string, double>> largest_taken_;
   bool data_differs_ = false;  // and is evidence

@@ -31,9 +31,11 @@ RankWalk::RankWalk(const measuring::MeasuredRank& rank, const DiagnosisOptions& 
 
 RankDiagnosis RankWalk::run() {
   const auto entries = static_cast<std::uint32_t>(walk_.target.apis.size());
+  training_.compare_tied();
   for (std::uint32_t api = 0; api < entries && !walk_.out.stopped; ++api) {
     walk_.out.looked_at = api + 1;
     walk_.errors.measure(api);
+    buffers_.report(api);
     if (walk_.deferred.contains(api)) continue;
     judge(api);
     if (const auto found = gradients_behind_.find(api); found != gradients_behind_.end()) {
@@ -114,6 +116,7 @@ void RankWalk::forward_pair(EntryPair& entry) {
   if (!entry.compound) runs_.close_run();
   rewrites_.examine(entry);
   walk_.measure_inputs(entry);
+  entry.touched = buffers_.differ_in(entry.target);
   inputs_.follow(entry);
   if (!entry.compound) calls_.examine(entry);
   inputs_.examine(entry);
@@ -184,6 +187,7 @@ void RankWalk::finish() {
   // What comes behind a stop may show an effect.
   if (!walk_.out.stopped) runs_.finish();
   parameters_.finish();
+  if (!walk_.out.stopped) training_.compare_optimizers();
   note_drift(walk_);
   std::stable_sort(walk_.out.findings.begin(), walk_.out.findings.end(),
                    [](const Finding& a, const Finding& b) {

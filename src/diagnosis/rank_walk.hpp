@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "diagnosis/buffer_rule.hpp"
 #include "diagnosis/call_rule.hpp"
 #include "diagnosis/gradient_paths.hpp"
 #include "diagnosis/gradient_rule.hpp"
@@ -16,6 +17,7 @@
 #include "diagnosis/parameter_rule.hpp"
 #include "diagnosis/rewrites.hpp"
 #include "diagnosis/step_rule.hpp"
+#include "diagnosis/training_rule.hpp"
 #include "diagnosis/unexplained_rule.hpp"
 #include "diagnosis/walk.hpp"
 
@@ -48,9 +50,11 @@ class RankWalk {
   GradientPaths paths_{walk_};
   CallRule calls_{walk_, paths_};
   ParameterRule parameters_{walk_};
-  InputRule inputs_{walk_, runs_, parameters_};
+  BufferRule buffers_{walk_};
+  InputRule inputs_{walk_, runs_, parameters_, buffers_};
   OutputRule outputs_{walk_};
   UnexplainedRule unexplained_{walk_};
+  TrainingRule training_{walk_};
   GradientRule gradients_{walk_, rewrites_, explanations_, paths_, calls_, outputs_};
 };
 

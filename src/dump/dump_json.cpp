@@ -22,6 +22,12 @@ Header read_values(const ByteSource& file, const ValueVisitor& visit) {
         continue;
       }
     }
+    if (key == "training") {
+      Entry description;
+      stream.entry(description, key);
+      header.training = training_of(description);
+      continue;
+    }
     const std::string_view text = stream.skip();
     if (key == "dump_data_dir") {
       header.data_directory.reset();

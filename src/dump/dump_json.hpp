@@ -9,6 +9,7 @@
 
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
+#include "dump/training.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::dump {
@@ -21,6 +22,7 @@ struct Header {
   std::string recorder;                       // "msprobe 1.2.3"; empty in dumps of other tools
   bool has_data = false;                      // not of a `data` that is null
   std::optional<std::string> data_directory;  // nothing if `dump_data_dir` is no text
+  Training training;
 
   bool is_mindspore() const { return framework == "mindspore"; }
 };

@@ -64,6 +64,7 @@ class Flattener {
       section("input", ".input", State::input);
       section("parameters", ".parameters", State::parameters);
       section("output", ".output", State::output);
+      if (places_ == nullptr) take_buffers();
     }
     look_for_md5();
     api.count = static_cast<std::uint32_t>(side_.items.size()) - api.first;
@@ -91,6 +92,14 @@ class Flattener {
   }
 
  private:
+  /// They stand beside the items.
+  void take_buffers() {
+    const auto first = static_cast<std::ptrdiff_t>(side_.items.size());
+    section("buffers", ".buffers", State::parameters);
+    side_.buffers.insert(side_.buffers.end(), side_.items.begin() + first, side_.items.end());
+    side_.items.erase(side_.items.begin() + first, side_.items.end());
+  }
+
   void section(std::string_view key, std::string_view suffix, State state) {
     const Entry::Index node = entry_->find(0, key);
     if (node == Entry::kNone) return;

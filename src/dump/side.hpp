@@ -82,6 +82,7 @@ struct Side {
   TextPool pool;
   std::vector<Api> apis;      // in the order of the file
   std::vector<Item> items;    // those of an API together: inputs, parameters, outputs, parameter gradients
+  std::vector<Item> buffers;  // of modules, in the order of the file; they give no rows
   bool has_md5 = false;       // md5 comparison is asked for (docs/rules.md, "By what dumps are compared")
   std::uint64_t skipped = 0;  // entries whose name says neither forward, backward nor parameters_grad
   std::string json;

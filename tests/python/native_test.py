@@ -119,8 +119,8 @@ class Native(unittest.TestCase):
 
     def test_modules(self):
         _native.start()
-        outer = _native.enter_module(_native.intern("Module.a.A"), (1,), {})
-        inner = _native.enter_module(_native.intern("Module.a.b.B"), (), {"k": 2})
+        outer = _native.enter_module(_native.intern("Module.a.A"), (1,), {}, None)
+        inner = _native.enter_module(_native.intern("Module.a.b.B"), (), {"k": 2}, None)
         inner.leave(3, {"weight": 4}, False)
         outer.leave((5, 6), {}, False)
         inner.begin_backward()

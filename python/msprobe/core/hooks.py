@@ -100,6 +100,10 @@ class Hooked:
     def register(self, module, before, after):
         raise NotImplementedError
 
+    def buffers(self):
+        """The module's own tensors that are no parameters, {name: tensor}; None if it has none."""
+        return None
+
     def resume(self):
         module = self.module()
         if not self._handles and module is not None:
@@ -117,7 +121,7 @@ class Hooked:
 
     def before(self, args, kwargs):
         try:
-            native = _native.enter_module(self.number, args, kwargs if kwargs is not None else {})
+            native = _native.enter_module(self.number, args, kwargs if kwargs is not None else {}, self.buffers())
             if native is None:
                 return None
             call = _Call(self, native, sys.exc_info()[1])

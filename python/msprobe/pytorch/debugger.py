@@ -13,7 +13,7 @@ from msprobe.core.describe import Record
 
 from . import apis, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, gradients, megatron
 from . import loading, modules, optimizers
-from . import triton_kernels, versions
+from . import training, triton_kernels, versions
 
 
 __path__ = []  # releases 8.x had a package of this name: see old_paths.py
@@ -107,8 +107,11 @@ class PrecisionDebugger(debugger.Debugger):
         if self._info["enabled"]:
             compiling.install()
             distributed.install()
-            if session.LEVELS[self._info["level"]] == "mix":
-                optimizers.install()
+            self._install_for_optimizers()
+
+    def _install_for_optimizers(self):
+        if session.LEVELS[self._info["level"]] in ("L0", "L1", "mix"):
+            optimizers.install()
 
     def _before_start(self, model):
         if self._loading is not None:
@@ -127,8 +130,7 @@ class PrecisionDebugger(debugger.Debugger):
             self._custom_operators.register()
         if self._info["records_modules"] and model is not None:
             megatron.install()
-        if session.LEVELS[self._info["level"]] == "mix":
-            optimizers.install()
+        self._install_for_optimizers()
 
     def _redirected(self, dump_path):
         if self._is_free_benchmark():
@@ -147,6 +149,10 @@ class PrecisionDebugger(debugger.Debugger):
             triton_kernels.install()
             for one in debugger.models_in(model):
                 self.registry.look_into(one)
+        try:
+            _native.call_quietly(training.begin, debugger.models_in(model))
+        except Exception:
+            session.guard("describing a model")
 
     def _dumps_module(self):
         return _module_dump.active()

@@ -33,6 +33,11 @@ class HookedModule(Hooked):
         super().__init__(name, module, with_backward)
         self.parameters = _Parameters(self.number, module, main_gradients)
 
+    def buffers(self):
+        module = self.module()
+        own = module._buffers if module is not None else None
+        return {name: buffer for name, buffer in own.items() if buffer is not None} if own else None
+
     def register(self, module, before, after):
         if framework.HAS_HOOKS_WITH_KWARGS:
             more = {"always_call": True} if framework.HAS_ALWAYS_CALL else {}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives functions called by an optimizer, or by gradient clipping, that as their parent in construct.json."""
+"""Gives functions called by an optimizer, or by gradient clipping, that as their parent in construct.json; and
+describes optimizers."""
 
 import functools
 import importlib
@@ -10,13 +11,19 @@ import torch
 from msprobe import _native
 from msprobe.core import session
 
+from . import training
+
 
 _MEGATRON = "megatron.core.optimizer"
+_optimizer = importlib.import_module("torch.optim.optimizer")  # some versions hide it as an attribute
+_HAS_HOOKS = hasattr(_optimizer, "register_optimizer_step_post_hook")  # PyTorch 2.0
 
 
 def install():
     """May be called again, because Megatron may be imported later."""
     _install_for_torch()
+    if not _HAS_HOOKS:
+        _wrap_steps(torch.optim.Optimizer)
     megatron = getattr(sys.modules.get(_MEGATRON), "MegatronOptimizer", None)
     if megatron is not None:
         _install_for_megatron(megatron)
@@ -31,12 +38,9 @@ def _install_for_megatron(optimizer):
 
 @functools.lru_cache(maxsize=None)  # once
 def _install_for_torch():
-    optimizer = importlib.import_module("torch.optim.optimizer")  # some versions hide it as an attribute
-    before = getattr(optimizer, "register_optimizer_step_pre_hook", None)
-    after = getattr(optimizer, "register_optimizer_step_post_hook", None)
-    if before is not None and after is not None:
-        before(_enter)
-        after(_leave)
+    if _HAS_HOOKS:
+        _optimizer.register_optimizer_step_pre_hook(_enter)
+        _optimizer.register_optimizer_step_post_hook(_leave)
     utils = torch.nn.utils
     for name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"):
         function = getattr(utils, name, None)
@@ -44,11 +48,35 @@ def _install_for_torch():
             setattr(utils, name, _inside(function))
 
 
+def _wrap_steps(kind):
+    """Those of a class of optimizers and of all that are derived from it, once each."""
+    step = kind.__dict__.get("step")
+    if callable(step) and not hasattr(step, "_msprobe"):
+        @functools.wraps(step)
+        def wrapper(self, *args, **kwargs):
+            _enter(self, args, kwargs)
+            try:
+                return step(self, *args, **kwargs)
+            finally:
+                _leave(self, args, kwargs)
+        wrapper._msprobe = True
+        kind.step = wrapper
+    for derived in kind.__subclasses__():
+        _wrap_steps(derived)
+
+
 def forget():
     _native.set_pseudo_parent(None)
+    training.forget()
 
 
 def _enter(optimizer, args, kwargs):
+    # Until step(): an optimizer may follow behind stop().
+    if session.forward_switch[0] or session.backward_switch[0]:
+        try:
+            _native.call_quietly(training.note, optimizer)
+        except Exception:
+            session.guard("describing an optimizer")
     if session.forward_switch[0]:
         _native.set_pseudo_parent("optimizer")
 

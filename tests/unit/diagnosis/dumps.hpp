@@ -72,9 +72,11 @@ class DumpText {
                   std::string_view framework = "pytorch") const {
     const std::string text = R"({"task": ")" + std::string(task) + R"(", "level": ")" + std::string(level) +
                              R"(", "framework": ")" + std::string(framework) + R"(", "data": {)" + text_ +
-                             "}}";
+                             "}" + (training.empty() ? "" : R"(, "training": )" + training) + "}";
     return dump::load_side(*memory_source(text, "dump.json"), communication);
   }
+
+  std::string training;  // the member of that name; empty: none
 
  private:
   std::string text_;

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds of a step besides its calls, for dump.json: optimizers, their settings, and tied parameters."""
+
+import json
+import math
+import weakref
+
+import torch
+
+from msprobe import _native
+
+# Wrappers' parts of a parameter's name, which say nothing about the model.
+_WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+
+_models = []      # weak references to what start() was given
+_optimizers = []  # descriptions of this step
+
+
+def begin(models):
+    """Recording begins with these models, or goes on."""
+    known = [reference() for reference in _models]
+    if len(models) != len(known) or any(one is not two for one, two in zip(models, known)):
+        _models[:] = [weakref.ref(model) for model in models]
+    _write()
+
+
+def note(optimizer):
+    """An optimizer is about to make a step."""
+    _optimizers.append(_described(optimizer))
+    _write()
+
+
+def forget():
+    """The step is over."""
+    _optimizers.clear()
+
+
+def _write():
+    names = _parameter_names()
+    tied = [one for one in names.values() if len(one) > 1]
+    description = {"optimizers": [{**one, "groups": [_named(group, names) for group in one["groups"]]}
+                                  for one in _optimizers]}
+    if names:
+        description["tied_parameters"] = tied
+    # Laid out as a member of the outermost object.
+    _native.describe_training(json.dumps(description, indent=1).replace("\n", "\n "))
+
+
+def _parameter_names():
+    """All names of each parameter of the models: {id(parameter): [name, ...]}."""
+    models = [reference() for reference in _models]
+    names = {}
+    for index, model in enumerate(models):
+        if model is None:
+            continue
+        for path, module in model.named_modules(remove_duplicate=False):
+            for name, parameter in module._parameters.items():
+                if parameter is None:
+                    continue
+                parts = [part for part in path.split(".") if part and part not in _WRAPPERS] + [name]
+                full = ".".join([str(index)] * (len(models) > 1) + parts)
+                known = names.setdefault(id(parameter), [])
+                if full not in known:
+                    known.append(full)
+    return names
+
+
+def _named(group, names):
+    return {**group, "parameters": [names.get(identity, [None])[0] for identity in group["parameters"]]}
+
+
+def _described(optimizer):
+    kind = type(optimizer)
+    groups = []
+    for group in optimizer.param_groups:
+        parameters = list(group.get("params", ()))
+        groups.append({
+            "settings": {key: value for key, value in ((key, _plain(value)) for key, value in group.items()
+                                                        if key != "params") if value is not _UNKNOWN},
+            "steps": _steps(optimizer, parameters),
+            "parameters": [id(parameter) for parameter in parameters],
+            "gradient_norms": _norms([parameter.grad for parameter in parameters]),
+        })
+    return {"class": kind.__qualname__, "module": kind.__module__, "groups": groups}
+
+
+def _norms(gradients):
+    """As the optimizer takes them; None for what is no plain tensor of this device, whose norm may need others."""
+    norms = [None] * len(gradients)
+    by_device = {}
+    for index, gradient in enumerate(gradients):
+        if type(gradient) is torch.Tensor and gradient.layout == torch.strided and gradient.is_floating_point():
+            norm = torch.linalg.vector_norm(gradient.detach(), dtype=torch.promote_types(gradient.dtype, torch.float32))
+            by_device.setdefault(norm.device, []).append((index, norm.double() if norm.device.type == "cpu" else norm))
+    for found in by_device.values():
+        # One transfer for all of them.
+        for (index, _), norm in zip(found, torch.stack([norm for _, norm in found]).tolist()):
+            norms[index] = _plain(norm)
+    return norms
+
+
+_UNKNOWN = object()
+
+
+def _plain(value):
+    """As JSON has it; _UNKNOWN for what it does not have. A tensor on a device is not waited for."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, torch.Tensor):
+        if value.numel() != 1 or value.device.type != "cpu":
+            return _UNKNOWN
+        return _plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, (tuple, list)):
+        parts = [_plain(part) for part in value]
+        return _UNKNOWN if any(part is _UNKNOWN for part in parts) else parts
+    return _UNKNOWN
+
+
+def _steps(optimizer, parameters):
+    """How many steps the optimizer has counted for the parameters of a group: the distinct numbers."""
+    found = set()
+    for parameter in parameters:
+        state = optimizer.state.get(parameter)
+        counted = _plain(state.get("step", _UNKNOWN)) if isinstance(state, dict) else _UNKNOWN
+        if isinstance(counted, (int, float)):
+            found.add(int(counted))
+    return sorted(found)

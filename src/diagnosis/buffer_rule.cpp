@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/buffer_rule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "diagnosis/sentences.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Item;
+using dump::Side;
+
+std::string name_of(const Side& side, const Item& buffer) {
+  return fmt::format("{}.{}", module_path(side.text(side.apis[buffer.api].name)),
+                     dump::split_last(side.name(buffer)).second);
+}
+
+}  // namespace
+
+BufferRule::BufferRule(Walk& walk) : WalkRule(walk) {
+  std::unordered_map<std::string, std::uint32_t> golden_buffers;
+  for (std::uint32_t i = 0; i < golden_.buffers.size(); ++i)
+    golden_buffers.try_emplace(name_of(golden_, golden_.buffers[i]), i);
+  for (std::uint32_t i = 0; i < target_.buffers.size(); ++i) {
+    const Item& ours = target_.buffers[i];
+    const auto partner = golden_buffers.find(name_of(target_, ours));
+    if (partner == golden_buffers.end() || !ours.is_tensor) continue;
+    const Item& theirs = golden_.buffers[partner->second];
+    const Tolerance tolerance = history_.precision->of(target_, ours, golden_, theirs);
+    const Measure measure = measuring::measure(target_, ours, golden_, theirs, tolerance);
+    const bool other_size = elements_of(target_.text(ours.shape)) != elements_of(golden_.text(theirs.shape));
+    const bool checksums = !measure.known && ours.has_checksum && theirs.has_checksum &&
+                           target_.text(ours.checksum) != golden_.text(theirs.checksum);
+    const double e = other_size || checksums ? kInfinite : measure.known ? measure.e : 0;
+    // Running statistics follow what was computed before.
+    const double ahead = std::max(
+        {history_.forward, history_.backward, history_.gradients, walk_.drift ? walk_.drift->largest : 0});
+    const double u = std::max({unit_roundoff(target_.text(ours.dtype)),
+                               unit_roundoff(golden_.text(theirs.dtype)), kSingleRoundoff});
+    const double excess = e / (ahead + kUnrecordedRoundings * u);
+    if (!(excess > walk_.threshold)) continue;
+    different_.put(content_key(target_, ours), i);
+    modules_.insert(ours.api);
+    findings_.emplace(begin_of(ours.api), finding_of(i, partner->second, checksums ? NAN : e, excess));
+  }
+}
+
+/// The first entry within a module.
+std::uint32_t BufferRule::begin_of(std::uint32_t module) const {
+  if (walk_.construct == nullptr) return module;
+  const std::string_view name = walk_.target_name(module);
+  constexpr int kMostLevels = 64;
+  for (std::uint32_t api = 0; api < module; ++api) {
+    std::string_view around = walk_.target_name(api);
+    for (int level = 0; level < kMostLevels && !around.empty() && around != name; ++level)
+      around = walk_.construct->parent(around);
+    if (around == name) return api;
+  }
+  return module;
+}
+
+Finding BufferRule::finding_of(std::uint32_t buffer, std::uint32_t golden_buffer, double e,
+                               double excess) const {
+  const Item& ours = target_.buffers[buffer];
+  const std::string name = name_of(target_, ours);
+  EntryPair entry;
+  entry.target = ours.api;
+  entry.golden = golden_.buffers[golden_buffer].api;
+  Finding found = walk_.finding(entry, Kind::parameter, Rule::source, excess);
+  walk_.name_places(found, entry.target, entry.golden);
+  found.place = fmt::format("buffers.{}", dump::split_last(name).second);
+  found.text = std::isnan(e) ? fmt::format("buffer {} has another checksum before it is used", name)
+                             : fmt::format("buffer {} differs by {} before it is used", name, error_text(e));
+  found.next =
+      fmt::format("compare how {} is computed, and whether loading a checkpoint leaves it as it was", name);
+  return found;
+}
+
+void BufferRule::report(std::uint32_t target_api) {
+  const auto [first, last] = findings_.equal_range(target_api);
+  for (auto found = first; found != last; ++found) {
+    found->second.order = walk_.order_of(target_api);
+    walk_.keep(std::move(found->second), walk_.before);
+  }
+  findings_.erase(first, last);
+}
+
+}  // namespace msprobe::diagnosis

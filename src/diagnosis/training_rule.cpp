@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/training_rule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "support/text.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::OptimizerGroup;
+using dump::OptimizerSettings;
+using dump::Side;
+using dump::State;
+using dump::Training;
+
+/// How an optimizer goes about it, and what a scheduler remembers, does not change what it computes.
+constexpr std::array<std::string_view, 6> kHow = {"foreach",        "fused",      "capturable",
+                                                  "differentiable", "initial_lr", "base_lr"};
+constexpr std::size_t kShownNames = 3;
+/// Norms of one tensor that are taken in float32 and in float64 agree better.
+constexpr double kChangedGradient = 1e-3;
+/// A learning rate that is computed may differ in its last digits.
+constexpr double kSameSetting = 1e-9;
+
+bool is_same(const std::string& ours, const std::string& theirs) {
+  if (ours == theirs) return true;
+  double a = 0;
+  double b = 0;
+  const auto parsed = [](const std::string& text, double& value) {
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+    return end.ec == std::errc() && end.ptr == text.data() + text.size();
+  };
+  return parsed(ours, a) && parsed(theirs, b) &&
+         std::abs(a - b) <= kSameSetting * std::max(std::abs(a), std::abs(b));
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShownNames); ++i)
+    text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > kShownNames) text += fmt::format(" and {} more", names.size() - kShownNames);
+  return text;
+}
+
+using Groups = std::map<std::string, const OptimizerGroup*>;  // by parameter
+
+/// Nothing if a name is not known: then groups are held against each other by their order.
+Groups groups_by_parameter(const OptimizerSettings& optimizer) {
+  Groups groups;
+  for (const OptimizerGroup& group : optimizer.groups) {
+    for (const std::string& name : group.parameters) {
+      if (name.empty()) return {};
+      groups[name] = &group;
+    }
+  }
+  return groups;
+}
+
+/// Of a parameter that an optimizer knows by its first name.
+bool is_other_name(const Training& training, const std::string& name) {
+  const auto tied = training.tied.value_or(std::vector<std::vector<std::string>>{});
+  return std::any_of(tied.begin(), tied.end(), [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
+}
+
+/// A module's path without what wrappers add to it, as training.json has it.
+std::string plain_path(std::string_view path) {
+  static constexpr std::array<std::string_view, 4> kWrappers = {"module", "_orig_mod", "_fsdp_wrapped_module",
+                                                                "_checkpoint_wrapped_module"};
+  std::string plain;
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('.'));
+    path.remove_prefix(std::min(path.size(), part.size() + 1));
+    if (std::find(kWrappers.begin(), kWrappers.end(), part) != kWrappers.end()) continue;
+    plain += (plain.empty() ? "" : ".") + std::string(part);
+  }
+  return plain;
+}
+
+std::map<std::string, double> taken_norms(const OptimizerSettings& optimizer) {
+  std::map<std::string, double> norms;
+  for (const OptimizerGroup& group : optimizer.groups) {
+    for (std::size_t i = 0; i < std::min(group.parameters.size(), group.gradient_norms.size()); ++i) {
+      if (!std::isnan(group.gradient_norms[i])) norms[group.parameters[i]] = group.gradient_norms[i];
+    }
+  }
+  return norms;
+}
+
+std::set<std::string> names_of(const Side& side, const Training& training) {
+  std::set<std::string> names;
+  for (const OptimizerSettings& optimizer : training.optimizers) {
+    for (const OptimizerGroup& group : optimizer.groups)
+      names.insert(group.parameters.begin(), group.parameters.end());
+  }
+  for (const dump::Item& item : side.items) {
+    if (item.state != State::parameters) continue;
+    const std::string_view path = module_path(side.text(side.apis[item.api].name));
+    names.insert(fmt::format("{}.{}", plain_path(path), dump::split_last(side.name(item)).second));
+  }
+  for (const auto& tied : training.tied.value_or(std::vector<std::vector<std::string>>{}))
+    names.insert(tied.begin(), tied.end());
+  return names;
+}
+
+}  // namespace
+
+std::uint32_t TrainingRule::first_of_optimizer() const {
+  for (std::uint32_t api = 0; walk_.construct != nullptr && api < target_.apis.size(); ++api) {
+    if (is_of_optimizer(walk_.construct->parent(walk_.target_name(api)))) return api;
+  }
+  return static_cast<std::uint32_t>(target_.apis.size());
+}
+
+/// `at`: the entry ahead of which it is so.
+void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concerned, std::string next,
+                         bool downstream) {
+  Finding finding;
+  finding.kind = Kind::optimizer;
+  finding.rule = Rule::structure;
+  finding.confidence = Confidence::certain;
+  finding.excess = kInfinite;
+  finding.order = 2 * std::uint64_t{at};
+  finding.entry = "optimizer";
+  finding.step = walk_.out.step;
+  finding.rank = walk_.out.rank;
+  finding.concerned = concerned;
+  finding.text = std::move(text);
+  finding.side = "a setting, not a kernel";
+  finding.next = std::move(next);
+  finding.downstream = downstream || history_.evidence;
+  walk_.keep(std::move(finding), walk_.any_error());
+}
+
+void TrainingRule::compare_tied() {
+  if (!target_training_.tied || !golden_training_.tied || history_.steps > 0) return;
+  const auto only_in = [&](const Training& tied, const Training& apart, const Side& apart_side, bool ours) {
+    const std::set<std::string> known = names_of(apart_side, apart);
+    for (const std::vector<std::string>& names : *tied.tied) {
+      const bool same = std::any_of(apart.tied->begin(), apart.tied->end(), [&](const auto& others) {
+        return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+          return std::find(others.begin(), others.end(), name) != others.end();
+        });
+      });
+      const bool all_there = std::all_of(names.begin(), names.end(),
+                                         [&](const std::string& name) { return known.contains(name); });
+      if (same || !all_there) continue;
+      tied_differ_ = true;
+      found(0,
+            fmt::format("{} are one parameter in {}, {} in {}", list_of(names), ours ? "this run" : "golden",
+                        names.size(), ours ? "golden" : "this run"),
+            names.size(), "tie the weights on both sides, or on neither");
+    }
+  };
+  only_in(golden_training_, target_training_, target_, false);
+  only_in(target_training_, golden_training_, golden_, true);
+}
+
+void TrainingRule::compare_optimizers() {
+  const std::size_t both = std::min(target_training_.optimizers.size(), golden_training_.optimizers.size());
+  for (std::size_t i = 0; i < both; ++i)
+    compare(target_training_.optimizers[i], golden_training_.optimizers[i]);
+  const auto alone = [&](std::size_t ours, std::size_t theirs) {
+    return fmt::format("{} optimizer {} in this step, {} in golden", ours, ours == 1 ? "step" : "steps",
+                       theirs);
+  };
+  const std::size_t ours = target_training_.optimizers.size();
+  const std::size_t theirs = golden_training_.optimizers.size();
+  if (both > 0 && ours != theirs)
+    found(first_of_optimizer(), alone(ours, theirs), 1, "check how often optimizer.step() is called");
+  compare_gradients();
+  mark_consequences();
+}
+
+/// What happens to gradients between the backward that gave them and the optimizer that takes them: clipping,
+/// scaling, a reduction.
+void TrainingRule::compare_gradients() {
+  if (target_training_.optimizers.size() != 1 || golden_training_.optimizers.size() != 1) return;
+  const std::map<std::string, double> ours = taken_norms(target_training_.optimizers[0]);
+  const std::map<std::string, double> theirs = taken_norms(golden_training_.optimizers[0]);
+  struct Change {
+    double target = 0;  // the norm that is taken, over that of what came out of the backward
+    double golden = 0;
+  };
+  std::uint32_t last_backward = 0;
+  std::map<std::string, Change> changes;
+  for (std::uint32_t api = 0; api < target_.apis.size(); ++api) {
+    const auto parsed = dump::parse_entry_name(walk_.target_name(api));
+    if (!parsed || parsed->direction != dump::Direction::parameters_grad) continue;
+    for (const std::uint32_t i : target_.apis[api].items()) {
+      const std::uint32_t partner = errors_.golden_item[i];
+      if (partner == kNone || std::isnan(errors_.e[i]) || errors_.e[i] > kNoisyGradient) continue;
+      const std::string name = fmt::format("{}.{}", plain_path(module_path(walk_.target_name(api))),
+                                           dump::split_last(target_.name(walk_.item_of(i))).second);
+      const auto our_norm = ours.find(name);
+      const auto their_norm = theirs.find(name);
+      if (our_norm == ours.end() || their_norm == theirs.end()) continue;
+      last_backward = std::max(last_backward, api);
+      const Change change{our_norm->second / number_of(target_, walk_.item_of(i), dump::kNorm),
+                          their_norm->second / number_of(golden_, golden_.items[partner], dump::kNorm)};
+      const double apart = std::abs(change.target / change.golden - 1);
+      // Gradients that are added up are recorded each time: the last one is taken.
+      if (std::isfinite(apart) && apart > kChangedGradient + walk_.threshold * errors_.e[i]) {
+        changes[name] = change;
+      } else {
+        changes.erase(name);
+      }
+    }
+  }
+  if (changes.empty()) return;
+  std::vector<std::string> names;
+  std::vector<double> targets;
+  std::vector<double> goldens;
+  for (const auto& [name, change] : changes) {
+    names.push_back(name);
+    targets.push_back(change.target);
+    goldens.push_back(change.golden);
+  }
+  const auto factor = [](std::vector<double>& factors) -> std::string {
+    const auto [least, most] = std::minmax_element(factors.begin(), factors.end());
+    if (*most - *least <= kChangedGradient * *most) {
+      return std::abs(*most - 1) <= kChangedGradient ? std::string("as the backward gave them")
+                                                     : fmt::format("{:.3g} times as large", *most);
+    }
+    return fmt::format("{:.3g} to {:.3g} times as large", *least, *most);
+  };
+  const std::uint32_t at = first_of_optimizer();
+  // Calls in between that one side alone makes, or makes otherwise, are why.
+  const bool by_calls =
+      std::any_of(walk_.out.findings.begin(), walk_.out.findings.end(), [&](const Finding& each) {
+        return each.is_evidence() && each.rule == Rule::structure && each.target_api != kNone &&
+               each.order < 2 * std::uint64_t{at} && each.order > walk_.order_of(last_backward);
+      });
+  const std::size_t n = names.size();
+  found(at,
+        fmt::format("between backward and optimizer: the optimizer takes {} {} {}, in golden {}: {}", n,
+                    n == 1 ? "gradient" : "gradients", factor(targets), factor(goldens), list_of(names)),
+        n, "compare what is done to gradients before optimizer.step(): clipping, scaling, reduction, hooks",
+        by_calls);
+}
+
+/// What the optimizer is given and computes follows from its settings, and gradients from what they are
+/// summed into.
+void TrainingRule::mark_consequences() {
+  const bool settings = std::any_of(
+      walk_.out.findings.begin(), walk_.out.findings.end(),
+      [](const Finding& each) { return each.target_api == kNone && each.kind == Kind::optimizer; });
+  if (!settings) return;
+  for (Finding& each : walk_.out.findings) {
+    if (each.target_api == kNone) continue;
+    const std::string_view name = walk_.target_name(each.target_api);
+    const auto parsed = dump::parse_entry_name(name);
+    const bool of_optimizer = walk_.construct != nullptr && is_of_optimizer(walk_.construct->parent(name));
+    const bool gradient = tied_differ_ && parsed && parsed->direction != dump::Direction::forward;
+    each.downstream = each.downstream || of_optimizer || gradient;
+  }
+}
+
+void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSettings& golden) {
+  const std::uint32_t at = first_of_optimizer();
+  if (target.name != golden.name)
+    found(at, fmt::format("the optimizer is {}, golden {}", target.name, golden.name), 1,
+          "use the same optimizer on both sides");
+  Groups ours = groups_by_parameter(target);
+  Groups theirs = groups_by_parameter(golden);
+  const bool named = !ours.empty() && !theirs.empty();
+  if (!named) {
+    ours.clear();
+    theirs.clear();
+    const auto number = [](const OptimizerSettings& optimizer, Groups& groups) {
+      for (std::size_t i = 0; i < optimizer.groups.size(); ++i)
+        groups[fmt::format("group {}", i)] = &optimizer.groups[i];
+    };
+    number(target, ours);
+    number(golden, theirs);
+  }
+  // Which parameters have which setting otherwise.
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<std::string>> others;
+  std::vector<std::string> here_only;
+  std::vector<std::string> there_only;
+  std::size_t common = 0;
+  for (const auto& [name, group] : ours) {
+    const auto partner = theirs.find(name);
+    if (partner == theirs.end()) {
+      here_only.push_back(name);
+      continue;
+    }
+    ++common;
+    for (const auto& [key, value] : group->settings) {
+      const auto other = partner->second->settings.find(key);
+      // The class says it already.
+      const bool how = (target.name != golden.name && key == "decoupled_weight_decay") ||
+                       std::find(kHow.begin(), kHow.end(), key) != kHow.end();
+      if (how || other == partner->second->settings.end() || is_same(value, other->second)) continue;
+      others[{key, value, other->second}].push_back(name);
+    }
+    const std::string& steps = group->steps;
+    const std::string& golden_steps = partner->second->steps;
+    if (!steps.empty() && !golden_steps.empty() && steps != golden_steps)
+      others[{"the count of steps", steps, golden_steps}].push_back(name);
+  }
+  for (const auto& [name, group] : theirs) {
+    if (!ours.contains(name)) there_only.push_back(name);
+  }
+  for (const auto& [difference, names] : others) {
+    const auto& [key, value, golden_value] = difference;
+    const std::string whose = names.size() == common
+                                  ? fmt::format("all {} {}", common, named ? "parameters" : "groups")
+                                  : fmt::format("{} of {} {}: {}", names.size(), common,
+                                                named ? "parameters" : "groups", list_of(names));
+    found(at, fmt::format("{}: {} is {}, golden {} ({})", target.name, key, value, golden_value, whose),
+          names.size(), "set it as in golden");
+  }
+  // Another model, or another way to name its parameters, is no matter of the optimizer.
+  if (!named || common == 0) return;
+  const std::set<std::string> known = names_of(target_, target_training_);
+  const std::set<std::string> golden_known = names_of(golden_, golden_training_);
+  std::erase_if(here_only, [&](const std::string& name) {
+    return !golden_known.contains(name) || is_other_name(golden_training_, name);
+  });
+  std::erase_if(there_only, [&](const std::string& name) {
+    return !known.contains(name) || is_other_name(target_training_, name);
+  });
+  if (!here_only.empty())
+    found(at, fmt::format("{} updates {}, golden's does not", target.name, list_of(here_only)),
+          here_only.size(), "check which parameters the optimizer is given, and which are frozen");
+  if (!there_only.empty())
+    found(at, fmt::format("golden's {} updates {}, this run's does not", golden.name, list_of(there_only)),
+          there_only.size(), "check which parameters the optimizer is given, and which are frozen");
+}
+
+}  // namespace msprobe::diagnosis

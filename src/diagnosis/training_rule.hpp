@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of the training: optimizers, what they update, and which parameters are one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "diagnosis/walk.hpp"
+#include "dump/training.hpp"
+
+namespace msprobe::diagnosis {
+
+class TrainingRule : WalkRule {
+ public:
+  explicit TrainingRule(Walk& walk)
+      : WalkRule(walk),
+        target_training_(walk.target.header.training),
+        golden_training_(walk.golden.header.training) {}
+
+  /// Before the entries are judged: what two parameters are in one run and one in the other is so from the
+  /// start.
+  void compare_tied();
+  /// Behind them: what a setting changes shows in the step that follows.
+  void compare_optimizers();
+
+ private:
+  void compare_gradients();
+  void mark_consequences();
+  void compare(const dump::OptimizerSettings& target, const dump::OptimizerSettings& golden);
+  void found(std::uint32_t at, std::string text, std::size_t concerned, std::string next,
+             bool downstream = false);
+  std::uint32_t first_of_optimizer() const;
+
+  const dump::Training& target_training_;
+  const dump::Training& golden_training_;
+  bool tied_differ_ = false;
+};
+
+}  // namespace msprobe::diagnosis

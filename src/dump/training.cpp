@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dump/training.hpp"
+
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+namespace msprobe::dump {
+namespace {
+
+std::vector<std::string> texts(const Entry& entry, Entry::Index list) {
+  std::vector<std::string> found;
+  if (!entry.is(list, NodeKind::array)) return found;
+  entry.children(list, [&](Entry::Index child) { found.emplace_back(entry.string(child)); });
+  return found;
+}
+
+OptimizerGroup group_of(const Entry& entry, Entry::Index node) {
+  OptimizerGroup group;
+  if (const Entry::Index settings = entry.find(node, "settings"); entry.is(settings, NodeKind::object)) {
+    entry.children(settings, [&](Entry::Index child) {
+      group.settings[std::string(entry.key(child))] = entry.python_str(child);
+    });
+  }
+  const Entry::Index steps = entry.find(node, "steps");
+  if (entry.is(steps, NodeKind::array) && !entry.empty(steps)) group.steps = entry.python_str(steps);
+  group.parameters = texts(entry, entry.find(node, "parameters"));
+  if (const Entry::Index norms = entry.find(node, "gradient_norms"); entry.is(norms, NodeKind::array)) {
+    entry.children(norms, [&](Entry::Index child) {
+      group.gradient_norms.push_back(entry.is_number(child) ? entry.number(child) : NAN);
+    });
+  }
+  return group;
+}
+
+}  // namespace
+
+Training training_of(const Entry& description) {
+  Training training;
+  const auto each_of = [&](Entry::Index list, const auto& visit) {
+    if (description.is(list, NodeKind::array)) description.children(list, visit);
+  };
+  each_of(description.find(0, "optimizers"), [&](Entry::Index node) {
+    OptimizerSettings& optimizer = training.optimizers.emplace_back();
+    optimizer.name = description.string(node, "class");
+    each_of(description.find(node, "groups"),
+            [&](Entry::Index group) { optimizer.groups.push_back(group_of(description, group)); });
+  });
+  const Entry::Index tied = description.find(0, "tied_parameters");
+  if (description.is(tied, NodeKind::array)) training.tied.emplace();
+  each_of(tied, [&](Entry::Index names) { training.tied->push_back(texts(description, names)); });
+  return training;
+}
+
+}  // namespace msprobe::dump

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds of a step besides its calls (docs/formats.md, "training").
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dump/entry.hpp"
+
+namespace msprobe::dump {
+
+struct OptimizerGroup {
+  std::map<std::string, std::string> settings;  // as Python writes the values
+  std::string steps;                            // that it has counted; empty: not known
+  std::vector<std::string> parameters;          // their names; empty for one whose name is not known
+  std::vector<double> gradient_norms;  // of their gradients as the optimizer takes them; NaN: not known
+};
+
+struct OptimizerSettings {
+  std::string name;  // of its class
+  std::vector<OptimizerGroup> groups;
+};
+
+struct Training {
+  std::vector<OptimizerSettings> optimizers;  // one for each step that one of them made
+  /// Names of one and the same parameter; nothing where the model is not known.
+  std::optional<std::vector<std::vector<std::string>>> tied;
+};
+
+/// Members that are not known, and values of another type than theirs, are passed over.
+Training training_of(const Entry& description);
+
+}  // namespace msprobe::dump

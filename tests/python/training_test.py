@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is recorded besides calls: buffers of modules, optimizers and tied parameters (`training` in dump.json)."""
+
+import copy
+
+from helpers import *
+
+
+class Net(nn.Module):
+    def __init__(self, tied=True):
+        super().__init__()
+        self.embed = nn.Embedding(8, 4)
+        self.norm = nn.BatchNorm1d(4)
+        self.head = nn.Linear(4, 8, bias=False)
+        self.register_buffer("scale", torch.full((4,), 2.0), persistent=False)
+        if tied:
+            self.head.weight = self.embed.weight
+
+    def forward(self, tokens):
+        return self.head(self.norm(self.embed(tokens) * self.scale))
+
+
+def make_optimizers(net):
+    first = list(net.norm.parameters())
+    rest = [parameter for parameter in net.parameters() if all(parameter is not one for one in first)]
+    made = {
+        "AdamW": torch.optim.AdamW([{"params": first, "weight_decay": 0.0}, {"params": rest}], 1e-3),
+        "SGD": torch.optim.SGD(net.parameters(), 0.1, momentum=0.9, foreach=True),
+        "Adam": torch.optim.Adam(net.parameters(), 1e-3, foreach=False),
+    }
+    return made
+
+
+class Training(Case):
+    def train(self, net, optimizer, debugger=None, change=None, steps=2):
+        losses = []
+        for step in range(steps):
+            tokens = torch.randint(0, 8, (6,), generator=torch.Generator().manual_seed(step))
+            if debugger is not None:
+                debugger.start(model=net)
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(net(tokens), tokens.roll(1))
+            loss.backward()
+            if change is not None:
+                change(net)
+            optimizer.step()
+            if debugger is not None:
+                debugger.stop()
+                debugger.step()
+            losses.append(loss.item())
+        return losses
+
+    def test_optimizers_are_described_and_training_stays_as_it_is(self):
+        for level in ("L0", "L1", "mix"):
+            for name in make_optimizers(Net()):
+                torch.manual_seed(1)
+                plain = Net()
+                recorded = copy.deepcopy(plain)
+                expected = self.train(plain, make_optimizers(plain)[name])
+                losses = self.train(recorded, make_optimizers(recorded)[name], self.open(level))
+                self.assertEqual(losses, expected)
+                for one, other in zip(plain.parameters(), recorded.parameters()):
+                    self.assertTrue(torch.equal(one, other))
+                tree = self.tree(1)
+                self.assertEqual(tree.errors, "")
+                training = tree.dump["training"]
+                self.assertEqual(training["tied_parameters"], [["embed.weight", "head.weight"]])
+                self.assertEqual(len(training["optimizers"]), 1)
+                optimizer = training["optimizers"][0]
+                self.assertEqual(optimizer["class"], name)
+                names = [parameter for group in optimizer["groups"] for parameter in group["parameters"]]
+                self.assertEqual(sorted(names), ["embed.weight", "norm.bias", "norm.weight"])
+                settings = optimizer["groups"][0]["settings"]
+                self.assertEqual(settings["lr"], 0.1 if name == "SGD" else 1e-3)
+                if name != "SGD":
+                    self.assertEqual(settings["betas"], [0.9, 0.999])
+                    self.assertEqual(optimizer["groups"][0]["steps"], [1])
+
+    def test_norms_are_those_that_the_optimizer_takes(self):
+        net = Net()
+        self.train(net, torch.optim.SGD(net.parameters(), 0.1), self.open("L0"), steps=1,
+                   change=lambda net: [parameter.grad.mul_(3) for parameter in net.parameters()])
+        group = self.tree().dump["training"]["optimizers"][0]["groups"][0]
+        recorded = self.tree().data["Module.norm.BatchNorm1d.parameters_grad.0"]["weight"][0]["Norm"]
+        taken = dict(zip(group["parameters"], group["gradient_norms"]))["norm.weight"]
+        self.assertAlmostEqual(taken / recorded, 3, places=5)
+
+    def test_what_json_cannot_hold_is_left_out(self):
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        optimizer.param_groups[0]["schedule"] = lambda step: step
+        optimizer.param_groups[0]["bound"] = float("inf")
+        self.train(net, optimizer, self.open("L0"), steps=1)
+        settings = self.tree().dump["training"]["optimizers"][0]["groups"][0]["settings"]
+        self.assertNotIn("schedule", settings)
+        self.assertEqual(settings["bound"], "inf")
+
+    def test_buffers_as_they_are_before_the_call(self):
+        for level, task in (("L0", "statistics"), ("mix", "tensor")):
+            net = Net(tied=False)
+            self.train(net, torch.optim.SGD(net.parameters(), 0.1), self.open(level, task), steps=1)
+            tree = self.tree()
+            self.assertEqual(tree.dump["training"]["tied_parameters"], [])
+            norm = tree.data["Module.norm.BatchNorm1d.forward.0"]["buffers"]
+            self.assertEqual(norm["running_mean"]["Norm"], 0)
+            self.assertEqual(norm["num_batches_tracked"]["Max"], 0)
+            self.assertNotIn("data_name", norm["running_mean"])
+            self.assertGreater(float(net.norm.running_mean.abs().sum()), 0)
+
+    def test_the_python_tools_dumps_have_neither(self):
+        net = Net()
+        self.train(net, torch.optim.SGD(net.parameters(), 0.1), self.open("mix", python_compatible=True), steps=1)
+        self.assertNotIn("training", self.tree().dump)
+        self.assertFalse(any("buffers" in entry for entry in self.tree().data.values()))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Optimizers, tied parameters and buffers, as a dump has them beside its calls.
+#include "diagnosis/training_rule.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "unit/diagnosis/rank_pairs.hpp"
+
+namespace msprobe::diagnosis::training_rule_test {
+using testing::Chain;
+using testing::diagnosed;
+using testing::first;
+using testing::modules_of;
+using testing::named;
+using testing::no_evidence;
+using testing::tensor;
+using testing::Two;
+
+/// One group for w and b.
+std::string adam(const std::string& settings, const std::string& more = R"("steps": [3])",
+                 const std::string& name = "Adam") {
+  return R"({"optimizers": [{"class": ")" + name + R"(", "groups": [{"settings": {)" + settings + "}, " +
+         more + R"(, "parameters": ["a.w", "a.b"]}]}], "tied_parameters": []})";
+}
+
+RankDiagnosis with(const std::string& target, const std::string& golden, Two two = Chain().text()) {
+  two.target.training = target;
+  two.golden.training = golden;
+  return diagnosed(two);
+}
+
+TEST_CASE("settings of an optimizer") {
+  const std::string golden = adam(R"("lr": 0.00066, "betas": [0.9, 0.999], "foreach": true)");
+  SUBCASE("equal, but for how it computes and the last digits") {
+    CHECK(no_evidence(
+        with(adam(R"("lr": 0.0006600000000001, "betas": [0.9, 0.999], "foreach": null)"), golden)));
+  }
+  SUBCASE("a learning rate") {
+    const Finding found = first(with(adam(R"("lr": 0.00075, "betas": [0.9, 0.999])"), golden));
+    CHECK(found.kind == Kind::optimizer);
+    CHECK(found.confidence == Confidence::certain);
+    CHECK(found.text == "Adam: lr is 0.00075, golden 0.00066 (all 2 parameters)");
+  }
+  SUBCASE("steps that were counted") {
+    const Finding found =
+        first(with(adam(R"("lr": 0.00066, "betas": [0.9, 0.999])", R"("steps": [4])"), golden));
+    CHECK(found.text == "Adam: the count of steps is [4], golden [3] (all 2 parameters)");
+  }
+  SUBCASE("another optimizer") {
+    const Finding found =
+        first(with(adam(R"("lr": 0.00066, "betas": [0.9, 0.999])", R"("steps": [3])", "AdamW"), golden));
+    CHECK(found.text == "the optimizer is AdamW, golden Adam");
+  }
+  SUBCASE("of one parameter alone") {
+    const std::string groups =
+        R"({"optimizers": [{"class": "Adam", "groups": [{"settings": {"lr": 0.00066}, "parameters": ["a.w"]},
+        {"settings": {"lr": 0.1}, "parameters": ["a.b"]}]}]})";
+    CHECK(first(with(groups, golden)).text == "Adam: lr is 0.1, golden 0.00066 (1 of 2 parameters: a.b)");
+  }
+  SUBCASE("a parameter that one side does not update") {
+    const std::string fewer =
+        R"({"optimizers": [{"class": "Adam", "groups": [{"settings": {}, "parameters": ["a.w"]}]}],
+        "tied_parameters": [["a.b", "c.b"]]})";
+    CHECK(no_evidence(with(fewer, golden)));  // it is another name of one that is updated
+    const std::string known =
+        R"({"optimizers": [{"class": "Adam", "groups": [{"settings": {}, "parameters": ["a.w"]}]},
+        {"class": "Adam", "groups": [{"settings": {}, "parameters": ["a.b"]}]}]})";
+    CHECK(first(with(known, golden)).text == "golden's Adam updates a.b, this run's does not");
+  }
+  SUBCASE("unnamed parameters") {
+    const auto unnamed = [](const std::string& rate) {
+      return R"({"optimizers": [{"class": "Adam", "groups": [{"settings": {"lr": )" + rate +
+             R"(}, "parameters": [null, null]}]}]})";
+    };
+    CHECK(first(with(unnamed("0.1"), unnamed("0.2"))).text == "Adam: lr is 0.1, golden 0.2 (all 1 groups)");
+  }
+  SUBCASE("not recorded") {
+    CHECK(no_evidence(with("{}", golden)));
+  }
+}
+
+TEST_CASE("parameters that are one") {
+  const std::string tied = R"({"tied_parameters": [["e.weight", "h.weight"]]})";
+  const std::string apart =
+      R"({"optimizers": [{"class": "Adam", "groups": [{"settings": {}, "parameters": ["e.weight", "h.weight"]}]}],
+      "tied_parameters": []})";
+  CHECK(first(with(apart, tied)).text == "e.weight, h.weight are one parameter in golden, 2 in this run");
+  CHECK(first(with(tied, apart)).text == "e.weight, h.weight are one parameter in this run, 2 in golden");
+  CHECK(no_evidence(with(tied, tied)));
+  CHECK(no_evidence(with(R"({"tied_parameters": []})", tied)));  // a side that has no h.weight
+  CHECK(no_evidence(with("{}", tied)));
+}
+
+TEST_CASE("gradients that change between backward and optimizer") {
+  const auto taken = [](const std::string& norm) {
+    return adam("", R"("gradient_norms": [)" + norm + ", 16]");
+  };
+  Two two;
+  two.target.gradients("Module.a.Linear.parameters_grad.0", {named("w", "[" + tensor(0.5) + "]")});
+  two.golden.gradients("Module.a.Linear.parameters_grad.0", {named("w", "[" + tensor(0.5) + "]")});
+  CHECK(no_evidence(with(taken("8.0001"), taken("8"), two)));
+  CHECK(no_evidence(with(taken("4"), taken("4"), two)));  // both clip
+  const Finding found = first(with(taken("4"), taken("8"), two));
+  CHECK(found.text ==
+        "between backward and optimizer: the optimizer takes 1 gradient 0.5 times as large, in golden as the "
+        "backward gave them: a.w");
+}
+
+TEST_CASE("a description that says something else") {
+  const auto read = [](std::string_view json) {
+    testing::DumpText text;
+    text.training = json;
+    return text.side().header.training;
+  };
+  CHECK(read(R"({"optimizers": 3, "tied_parameters": {"a": 1}, "more": null})").optimizers.empty());
+  CHECK(
+      read(R"({"optimizers": [1, {"groups": [2, {"settings": [], "parameters": {}}]}]})").optimizers.size() ==
+      2);
+  CHECK(!read("[3]").tied);
+  CHECK(!read("null").tied);
+}
+
+/// A module with an entry within, and a buffer.
+Two module_with(const std::string& buffer, const std::string& taken, double out) {
+  Two two;
+  two.target.forward("Torch.outer.0.forward", {taken}, {tensor(out)});
+  two.golden.forward("Torch.outer.0.forward", {tensor(1)}, {tensor(2)});
+  two.target.add("Module.rope.Rope.forward.0", R"({"input_args": [], "input_kwargs": {}, "output": [)" +
+                                                   tensor(out) + R"(], "buffers": {"table": )" + buffer +
+                                                   "}}");
+  two.golden.add("Module.rope.Rope.forward.0", R"({"input_args": [], "input_kwargs": {}, "output": [)" +
+                                                   tensor(2) + R"(], "buffers": {"table": )" + tensor(1) +
+                                                   "}}");
+  return two;
+}
+
+TEST_CASE("a buffer that differs before it is used") {
+  const auto modules = modules_of({{"Torch.outer.0.forward", "Module.rope.Rope.forward.0"}});
+  const RankDiagnosis rank = diagnosed(module_with(tensor(1.5), tensor(1.5), 3), {}, modules);
+  CHECK(first(rank).text == "buffer rope.table differs by 5.0e-01 before it is used");
+  CHECK(first(rank).confidence == Confidence::certain);
+  for (std::size_t i = 1; i < rank.findings.size(); ++i)
+    CHECK((rank.findings[i].downstream || !rank.findings[i].is_evidence()));
+  CHECK(no_evidence(diagnosed(module_with(tensor(1), tensor(1), 2), {}, modules)));
+  // It gives no rows.
+  CHECK(module_with(tensor(1), tensor(1), 2).target.side().items.size() == 3);
+  CHECK(module_with(tensor(1), tensor(1), 2).target.side().buffers.size() == 1);
+}
+
+}  // namespace msprobe::diagnosis::training_rule_test
