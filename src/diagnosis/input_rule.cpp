@@ -36,6 +36,7 @@ void InputRule::follow(EntryPair& entry) {
     if (from != ContentMap::kUnknown) {
       const bool touched = walk_.touched[target_.items[from].api];
       entry.touched = entry.touched || touched;
+      entry.noise = entry.noise || walk_.noisy[target_.items[from].api];
       walk_.untouched[i] = !touched;
       continue;
     }
@@ -77,6 +78,8 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
     if (paired) known = golden_known = false;
   }
   const double e = walk_.e_of(index);
+  if (entry.optimizer && e > kNoisyGradient && share_of_largest(entry, index) < kNoiseShare)
+    entry.noise = true;
   if (!known && !golden_known) {
     if (buffers_.is_different(key)) {
       entry.touched = true;
@@ -120,11 +123,11 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   const bool derived = (largest_.forward > 0 || largest_.rounded > 0) && !data && !settled;
   // The second moment is made of squares of gradients, whatever noise these are.
   const double gradients = std::max(largest_.gradients, history_.gradients);
-  const double ahead =
-      data      ? *data
-      : settled ? std::max(largest_.flips, history_.flipped ? walk_.forward_error() : 0)
-      : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients, largest_.rounded})
-                : std::max(walk_.forward_error(), derived ? largest_.rounded : 0);
+  const double ahead = data      ? *data
+                       : settled ? std::max(largest_.flips, history_.flipped ? walk_.forward_error() : 0)
+                       : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients,
+                                             largest_.rounded, history_.noise})
+                                 : std::max(walk_.forward_error(), derived ? largest_.rounded : 0);
   // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
   const double own =
       derived ? kUnrecordedRoundings * u

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "diagnosis/dtype_setting.hpp"
+#include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
 #include "support/parallel.hpp"
 
@@ -18,6 +18,36 @@ using dump::State;
 
 void raise_to(float& largest, float value) {
   if (value > largest) largest = value;
+}
+
+bool is_other_mask(const Side& target, const Item& item, const Side& golden, const Item& partner) {
+  const double ours = number_of(target, item, dump::kMin);
+  const double theirs = number_of(golden, partner, dump::kMin);
+  return ours != theirs && ours <= -kMask && theirs <= -kMask && std::isfinite(ours) &&
+         std::isfinite(theirs) && unit_roundoff(target.text(item.dtype)) > 0;
+}
+
+/// Does one repeat the other's elements, as broadcasting does? Then extremes and mean are the same.
+bool is_expanded(const Side& target, const Item& item, const Side& golden, const Item& partner) {
+  std::vector<std::uint64_t> ours = sizes_of(target.text(item.shape));
+  std::vector<std::uint64_t> theirs = sizes_of(golden.text(partner.shape));
+  std::vector<std::uint64_t>& shorter = ours.size() < theirs.size() ? ours : theirs;
+  shorter.insert(shorter.begin(), std::max(ours.size(), theirs.size()) - shorter.size(), 1);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (ours[i] != theirs[i] && ours[i] != 1 && theirs[i] != 1) return false;
+  }
+  const auto same = [&](dump::Statistic which) {
+    const double a = number_of(target, item, which);
+    const double b = number_of(golden, partner, which);
+    return a == b || std::abs(a - b) <= kUnrecordedRoundings * kSingleRoundoff * std::abs(b) ||
+           (std::isnan(a) && std::isnan(b));
+  };
+  return same(dump::kMax) && same(dump::kMin) && same(dump::kMean);
+}
+
+bool is_truth(const Side& side, const Item& item) {
+  const std::string_view dtype = side.text(item.dtype);
+  return dtype == "torch.bool" || dtype == "Bool" || dtype == "bool";
 }
 
 }  // namespace
@@ -111,15 +141,15 @@ void ItemErrors::measure_items(std::uint32_t api) {
     // What half types round is known by their roundoff.
     if (roundoff <= kSingleRoundoff) raise_to(anything_hidden[api], hidden[i]);
     if (found->blind && !other_shape) blind[i] = 1;
-    // The smallest number of each run's type, as a mask, is no error, and hides others.
-    const bool masks = target.text(item.dtype) != golden.text(partner.dtype) &&
-                       is_extreme(number_of(target, item, dump::kMin), target.text(item.dtype)) &&
-                       is_extreme(number_of(golden, partner, dump::kMin), golden.text(partner.dtype));
-    if (masks) blind[i] = 1;
+    // A mask by another finite number is no error, and hides others.
+    if (is_other_mask(target, item, golden, partner)) blind[i] = 1;
+    // Truths against numbers that are added, or against indices, cannot be compared.
+    if (is_truth(target, item) != is_truth(golden, partner)) continue;
     if (!found->known || blind[i] != 0 || (other_shape && backward)) continue;
     // Elements in another arrangement have the same statistics.
     const bool other_size =
         other_shape && elements_of(target.text(item.shape)) != elements_of(golden.text(partner.shape));
+    if (other_size && is_expanded(target, item, golden, partner)) continue;
     e[i] = other_size ? std::numeric_limits<float>::infinity() : static_cast<float>(found->e);
     b[i] = other_size ? std::numeric_limits<float>::infinity() : static_cast<float>(found->b);
     if (item.state == State::output && roundoff > 0) raise_to(output[api], e[i]);

@@ -95,6 +95,10 @@ inline constexpr double kOnset = 2;
 /// be noise alone, many times larger than golden's. Chosen, not measured.
 inline constexpr double kMostGradientError = 100;
 
+/// The root mean square of what an optimizer takes, over the largest that it takes there: below it, a
+/// gradient that differs is one that is zero but for rounding. Chosen, not measured: half types leave 1e-2.
+inline constexpr double kNoiseShare = 2e-2;
+
 // Source: parameters after an update
 
 /// What a step makes of rounding, in parts of a parameter; runs whose parameters differ by more at the
@@ -106,6 +110,9 @@ inline constexpr double kTrainedRoundingHalf = 2e-2;
 /// vector, and of one in 64 of a matrix. Chosen, not measured.
 inline constexpr double kFlippedStepsOfVector = 2.5;
 inline constexpr double kFlippedStepsOfMatrix = 0.25;
+/// Where gradients are of half types. Measured: eager against fused attention of two transformers, hidden
+/// 256, four layers, Adam: the second step of single matrices differed by half of it.
+inline constexpr double kFlippedStepsOfMatrixHalf = 0.5;
 /// Where an update goes by signs, as Adam's first ones, elements whose gradient is noise are off by twice
 /// the step, which statistics do not show: the whole by twice the step times the root of the gradient's
 /// error, if gradients spread evenly around zero. The factor stands for these two.

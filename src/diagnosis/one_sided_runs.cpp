@@ -81,7 +81,8 @@ void OneSidedRuns::advance_golden(std::uint32_t end) {
         if (from != ContentMap::kUnknown) error = std::max(error, carried(kNone, from));
       }
       alone_golden_[walk_.golden_next] = error;
-      if (!walk_.compound_golden[walk_.golden_next] && !walk_.golden_only.has(walk_.golden_next)) {
+      if (!walk_.compound_golden[walk_.golden_next] && !walk_.golden_only.has(walk_.golden_next) &&
+          !alignment_.is_golden_update_alone(walk_.golden_next)) {
         if (!run_open_) {
           runs_.push_back({{},
                            {},
@@ -109,7 +110,8 @@ void OneSidedRuns::target_alone(std::uint32_t api_number) {
     if (walk_.touched[target_.items[from].api]) walk_.touched[api_number] = true;
   }
   alone_target_[api_number] = error;
-  if (!walk_.compound[api_number] && !walk_.target_only.has(api_number)) {
+  if (!walk_.compound[api_number] && !walk_.target_only.has(api_number) &&
+      !alignment_.is_update_alone(api_number)) {
     if (!run_open_) {
       runs_.push_back({{}, {}, walk_.order_of(api_number), largest_.forward, kLooks});
       run_open_ = true;
@@ -137,7 +139,10 @@ void OneSidedRuns::look(const EntryPair& entry) {
     if (entry.touched || entry.tainted || entry.optimizer) continue;
     const bool own = entry.best && entry.best->is_evidence() && entry.best->rule == Rule::structure;
     const double error = own ? entry.worst_in : std::max(entry.worst_in, entry.e_out);
-    if (error > walk_.threshold * (std::max(run.error, trained_error()) + run.u))
+    const double limit = std::max(run.error, trained_error()) + run.u;
+    // The same by other operations has roundings of its own.
+    const bool rewritten = !run.target.empty() && !run.golden.empty();
+    if (error > (rewritten ? kThresholdStatistics : walk_.threshold) * limit)
       settle(run, walk_.target_name(entry.target), error, run.error);
   }
 }

@@ -35,7 +35,8 @@ class OneSidedRuns : WalkRule {
   void look(const EntryPair& entry);
   /// What recorded updates may have made of parameters that a run takes.
   double trained_error() const {
-    return walk_.drift ? 0 : std::max({largest_.parameters, largest_.updated, history_.forward});
+    return walk_.drift ? 0
+                       : std::max({largest_.parameters, largest_.updated, history_.forward, history_.noise});
   }
   double carried(std::uint32_t target_item, std::uint32_t golden_item) const;
 

@@ -85,8 +85,10 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     // Where the step is most of the value, noise of small gradients shows: their sign may flip, of all of a
     // vector's elements.
     const bool is_buffer = item.requires_grad == dump::RequiresGrad::no && !is_half(history_.coarsest);
-    const double flips =
-        is_buffer ? 0 : step.golden * (is_vector ? kFlippedStepsOfVector : kFlippedStepsOfMatrix);
+    const double flips = is_buffer ? 0
+                                   : step.golden * (is_vector                    ? kFlippedStepsOfVector
+                                                    : is_half(history_.coarsest) ? kFlippedStepsOfMatrixHalf
+                                                                                 : kFlippedStepsOfMatrix);
     const double limit = std::max(trained_rounding(u) * steps, flips);
     excess = noisy ? 0 : walk_.threshold * e / limit;
     text = fmt::format("{} differs by {} after the update, more than rounding explains",
@@ -103,7 +105,9 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     if (!update && !noisy) {
       steps_.add(step, u);
       // A gradient that cancels may be zero on one side; experts may have nothing to do on one side.
-      const bool may_rest = (is_vector && !gradient) || history_.flipped;
+      // So may what the coarser of two types cannot hold.
+      const bool is_lost = other_type && std::max(step.target, step.golden) < 2 * u;
+      const bool may_rest = (is_vector && !gradient) || history_.flipped || is_lost;
       if (!may_rest && step.rests_alone(u)) {
         excess = kCertain * walk_.threshold;
         text = fmt::format("{} was updated in {} only", place_text(target_, item),

@@ -52,6 +52,7 @@ struct History {
   double forward = 0;  // largest errors
   double backward = 0;
   double gradients = 0;  // however small the gradient
+  double noise = 0;      // of updates by gradients that are nothing else
   double coarsest = 0;   // largest unit roundoff of a forward entry
   std::uint32_t steps = 0;
   bool ends = false;      // no step follows: what only the next one needs is not kept

@@ -45,6 +45,15 @@ void take_notes(Walk& walk) {
         "optimizer computes are compared, nothing else",
         split->target, split->golden));
   }
+  const auto updates =
+      std::count(walk.alignment.target_update_alone.begin(), walk.alignment.target_update_alone.end(), true) +
+      std::count(walk.alignment.golden_update_alone.begin(), walk.alignment.golden_update_alone.end(), true);
+  if (updates > 0) {
+    walk.out.notes.push_back(
+        fmt::format("{} {} of an optimizer {} about parameters that one side has alone, and not compared",
+                    human_count(static_cast<std::uint64_t>(updates)), updates == 1 ? "call" : "calls",
+                    updates == 1 ? "is" : "are"));
+  }
   if (walk.rewritten > 0) {
     walk.out.notes.push_back(fmt::format(
         "{} {} on another way to the same result and not compared, the first at {}",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -125,6 +126,9 @@ void RankWalk::forward_pair(EntryPair& entry) {
   } else if (entry.compound) {
     inputs_.examine_module_outputs(entry);
     outputs_.examine_module(entry);
+  } else if (entry.noise) {
+    for (const std::uint32_t i : walk_.target.apis[entry.target].items())
+      walk_.out.explained[i] = std::numeric_limits<float>::infinity();
   } else {
     outputs_.examine(entry);
   }
@@ -137,7 +141,10 @@ void RankWalk::forward_pair(EntryPair& entry) {
     ++walk_.golden_next;
   }
   walk_.last_paired = entry.target;
-  if (explained) walk_.largest.forward = std::max(walk_.largest.forward, std::min(entry.e_out, 1.0));
+  walk_.noisy[entry.target] = entry.noise;
+  if (entry.noise) walk_.largest.noise = std::max(walk_.largest.noise, std::min(entry.e_out, 1.0));
+  if (explained && !entry.noise)
+    walk_.largest.forward = std::max(walk_.largest.forward, std::min(entry.e_out, 1.0));
   const double hidden = walk_.hidden_of(entry.target);
   const bool rounded = entry.u > kSingleRoundoff && hidden >= entry.u;
   if (rounded) walk_.largest.rounded = std::max(walk_.largest.rounded, hidden);
@@ -214,6 +221,7 @@ void RankWalk::finish() {
   walk_.history.forward = std::max(walk_.history.forward, walk_.largest.forward);
   walk_.history.backward = std::max(walk_.history.backward, walk_.largest.backward);
   walk_.history.gradients = std::max(walk_.history.gradients, walk_.largest.gradients);
+  walk_.history.noise = std::max(walk_.history.noise, walk_.largest.noise);
   walk_.history.evidence = walk_.history.evidence || walk_.fault_order != UINT64_MAX;
   walk_.history.certain = walk_.history.certain || walk_.any_certain;
   walk_.history.clean = walk_.clean;

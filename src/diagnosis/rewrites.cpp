@@ -51,13 +51,13 @@ double Rewrites::limit_of(std::uint32_t api) const {
   return kHandedOn * (walk_.any_error() + u);
 }
 
-/// Has it an error, and no mask, beside which statistics are blind?
+/// Has it an error, and no mask on one side alone, beside which statistics are blind?
 bool Rewrites::is_visible(const EntryPair& entry) const {
   const double limit = limit_of(entry.target);
   bool visible = false;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (!target_.items[i].is_tensor || errors_.golden_item[i] == kNone) continue;
-    if (is_masked(target_, target_.items[i]) || is_masked(golden_, golden_.items[errors_.golden_item[i]]))
+    if (is_masked(target_, target_.items[i]) != is_masked(golden_, golden_.items[errors_.golden_item[i]]))
       return false;
     visible = visible || walk_.e_of(i) > limit;
   }
@@ -91,7 +91,7 @@ bool Rewrites::is_called_otherwise(const EntryPair& entry, const Cone& golden_co
 }
 
 Rewrites::Cone Rewrites::cone_of(const ContentKeys& keys, std::uint32_t api) const {
-  constexpr unsigned kMostInSight = 16;
+  constexpr unsigned kMostInSight = 64;
   const Side& side = keys.side();
   const std::vector<bool>& compound = &side == &target_ ? walk_.compound : walk_.compound_golden;
   Cone cone;
@@ -147,8 +147,7 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& golden_cone) {
     bool meets = true;
     const Nature nature = nature_of(dump::parse_entry_name(walk_.target_name(api))->operation());
     // The norm of what is normalised is the same, whatever went in.
-    const bool normalises = nature == Nature::normalising || nature == Nature::exponential;
-    if (normalises && api != entry.target) error = 0;
+    if (nature == Nature::normalising) error = 0;
     const std::uint32_t partner = alignment_.golden_of[api];
     for (const std::uint32_t i : target_.apis[api].items()) {
       const Item& item = target_.items[i];
@@ -169,7 +168,12 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& golden_cone) {
   double largest = 0;
   for (const std::uint32_t i : target_.apis[entry.target].items()) largest = std::max(largest, walk_.e_of(i));
   if (!put(entry.target, largest)) return false;
+  const auto is_closed = [&] {
+    return std::all_of(open.begin(), open.end(), [](const Open& each) { return each.taken; });
+  };
   for (const std::uint32_t next : cone_of(walk_.target_keys, entry.target).entries) {
+    // Who takes it later is examined then.
+    if (is_closed()) break;
     const std::string_view operation = dump::parse_entry_name(walk_.target_name(next))->operation();
     bool takes = false;
     double error = 0;
@@ -184,8 +188,7 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& golden_cone) {
     if (!takes) continue;
     if (!put(next, error)) return false;
   }
-  if (group.size() == 1 && group.at(entry.target).meets) return false;
-  if (!std::all_of(open.begin(), open.end(), [](const Open& each) { return each.taken; })) return false;
+  if (!is_closed()) return false;
   for (const Open& each : open) between_.insert(each.item);
   rewritten_.insert(group.begin(), group.end());
   return true;

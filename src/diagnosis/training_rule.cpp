@@ -75,20 +75,6 @@ bool is_other_name(const Training& training, const std::string& name) {
   });
 }
 
-/// A module's path without what wrappers add to it, as training.json has it.
-std::string plain_path(std::string_view path) {
-  static constexpr std::array<std::string_view, 4> kWrappers = {"module", "_orig_mod", "_fsdp_wrapped_module",
-                                                                "_checkpoint_wrapped_module"};
-  std::string plain;
-  while (!path.empty()) {
-    const std::string_view part = path.substr(0, path.find('.'));
-    path.remove_prefix(std::min(path.size(), part.size() + 1));
-    if (std::find(kWrappers.begin(), kWrappers.end(), part) != kWrappers.end()) continue;
-    plain += (plain.empty() ? "" : ".") + std::string(part);
-  }
-  return plain;
-}
-
 std::map<std::string, double> taken_norms(const OptimizerSettings& optimizer) {
   std::map<std::string, double> norms;
   for (const OptimizerGroup& group : optimizer.groups) {
@@ -108,7 +94,7 @@ std::set<std::string> names_of(const Side& side, const Training& training) {
   for (const dump::Item& item : side.items) {
     if (item.state != State::parameters) continue;
     const std::string_view path = module_path(side.text(side.apis[item.api].name));
-    names.insert(fmt::format("{}.{}", plain_path(path), dump::split_last(side.name(item)).second));
+    names.insert(fmt::format("{}.{}", without_wrappers(path), dump::split_last(side.name(item)).second));
   }
   for (const auto& tied : training.tied.value_or(std::vector<std::vector<std::string>>{}))
     names.insert(tied.begin(), tied.end());
@@ -202,7 +188,7 @@ void TrainingRule::compare_gradients() {
     for (const std::uint32_t i : target_.apis[api].items()) {
       const std::uint32_t partner = errors_.golden_item[i];
       if (partner == kNone || std::isnan(errors_.e[i]) || errors_.e[i] > kNoisyGradient) continue;
-      const std::string name = fmt::format("{}.{}", plain_path(module_path(walk_.target_name(api))),
+      const std::string name = fmt::format("{}.{}", without_wrappers(module_path(walk_.target_name(api))),
                                            dump::split_last(target_.name(walk_.item_of(i))).second);
       const auto our_norm = ours.find(name);
       const auto their_norm = theirs.find(name);

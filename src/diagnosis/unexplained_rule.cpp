@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -22,7 +23,9 @@ bool UnexplainedRule::examine(const EntryPair& entry) {
       walk_.fault_order != UINT64_MAX || entry.touched || (entry.best && entry.best->is_evidence());
   const bool lost = walk_.drift && walk_.before >= kLost;
   if (evidence || lost || walk_.flipped || history_.flipped) return false;
-  const double limit = walk_.threshold * (walk_.any_error() + kUnrecordedRoundings * entry.u);
+  // What is trained by gradients that are noise is noise, whether it is recorded or not.
+  const double limit =
+      walk_.threshold * (std::max(walk_.any_error(), history_.noise) + kUnrecordedRoundings * entry.u);
   bool found = false;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);

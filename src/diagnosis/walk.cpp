@@ -54,6 +54,7 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
       other_operations(of_other_operations(target, golden)),
       tensors(rank.mode == measuring::Mode::tensor),
       touched(target.apis.size()),
+      noisy(target.apis.size()),
       untouched(target.items.size()),
       unexplained(target.items.size()) {
   out.step = rank.step;

@@ -45,6 +45,7 @@ struct EntryPair {
   double worst_in = 0;   // as measured, for the texts
   double grown = 1;      // by how much an error of the inputs may grow
   bool touched = false;  // takes something from evidence
+  bool noise = false;    // an optimizer's, of a gradient that is nothing but noise
   bool tainted = false;  // takes what nobody recorded, with an error that evidence may have made
   std::optional<Finding> best;
 };
@@ -59,6 +60,7 @@ struct LargestErrors {
   double rounded = 0;    // what statistics of half types that are rounded to them do not show
   double coarsest = 0;   // largest unit roundoff of what differs
   double flips = 0;      // of decisions
+  double noise = 0;      // of what an optimizer makes of gradients that are nothing else
 };
 
 struct Walk {
@@ -100,6 +102,7 @@ struct Walk {
   std::uint32_t last_paired = kNone;
   ContentMap gradient_items;      // contents of gradients that backwards gave: their items
   std::vector<bool> touched;      // by entry under test: evidence, or takes something from it
+  std::vector<bool> noisy;        // by entry under test: see EntryPair
   std::vector<bool> untouched;    // by item under test: it comes from none of those
   std::vector<bool> unexplained;  // by item under test
   LargestErrors largest;

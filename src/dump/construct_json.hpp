@@ -23,6 +23,8 @@ class ConstructTable {
   /// From the outermost module to the entry itself. A chain that runs in a circle ends where it would repeat.
   std::vector<std::string> chain(std::string_view entry) const;
   std::size_t size() const { return known_; }
+  /// Is it named anywhere, as an entry or as a parent?
+  bool knows(std::string_view name) const { return names_.find(name) != 0; }
   /// The micro batch of an entry, from 0, where the file numbers them.
   std::uint32_t micro_step(std::string_view entry) const;
   bool numbers_micro_steps() const { return !micro_steps_.empty(); }

@@ -8,10 +8,12 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "dump/names.hpp"
 #include "pairing/roles.hpp"
 #include "pairing/sequence.hpp"
+#include "pairing/updates.hpp"
 #include "support/parallel.hpp"
 #include "support/text_pool.hpp"
 #include "support/wrapper_names.hpp"
@@ -92,22 +94,6 @@ class SameSequence {
   std::unordered_map<std::uint32_t, std::uint32_t> equal_;
   std::unordered_map<std::uint32_t, std::uint32_t> equal_kinds_;
 };
-
-/// A text cut into the parts between its dots, without those that wrappers add.
-std::string without_wrappers(std::string_view path) {
-  std::string out;
-  bool first = true;
-  while (!path.empty()) {
-    const std::size_t dot = path.find('.');
-    const std::string_view part = path.substr(0, dot);
-    path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
-    if ((out.empty() && part == "module") || is_wrapper_component(part)) continue;
-    if (!first) out += '.';
-    first = false;
-    out += part;
-  }
-  return out;
-}
 
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t value) {
   seed ^= value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2);
@@ -227,7 +213,8 @@ class EntryAligner {
   Alignment run() {
     out_.golden_of.assign(target_.apis.size(), kNone);
     out_.target_of.assign(golden_.apis.size(), kNone);
-    if (SameSequence(target_, golden_).holds()) {
+    const bool by_parameter = pair_updates();
+    if (!by_parameter && SameSequence(target_, golden_).holds()) {
       for (std::uint32_t i = 0; i < target_.apis.size(); ++i) out_.golden_of[i] = out_.target_of[i] = i;
       return std::move(out_);
     }
@@ -241,23 +228,78 @@ class EntryAligner {
   }
 
  private:
+  /// Is it known of all calls of an optimizer which parameter they are about, but for those on constants?
+  static bool knows_all(const Side& side, const ConstructTable& construct,
+                        const std::vector<std::uint64_t>& parameters) {
+    const Parameters known(side);
+    for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+      if (parameters[api] != 0 || construct.parent(api_name(side, api)) != kOptimizer) continue;
+      for (const std::uint32_t i : side.apis[api].items()) {
+        if (known.content(side.items[i]) != 0) return false;
+      }
+    }
+    return true;
+  }
+
+  static std::vector<bool> alone(const std::vector<std::uint64_t>& own,
+                                 const std::vector<std::uint64_t>& other) {
+    const std::unordered_set<std::uint64_t> known(other.begin(), other.end());
+    std::vector<bool> found(own.size());
+    for (std::size_t api = 0; api < own.size(); ++api)
+      found[api] = own[api] != 0 && !known.contains(own[api]);
+    return found;
+  }
+
+  /// Calls of an optimizer, where the sides go through their parameters in another order, or have others: by
+  /// parameter. False if they do not.
+  bool pair_updates() {
+    if (target_construct_ == nullptr || !target_construct_->knows(kOptimizer)) return false;
+    const std::vector<std::uint64_t> ours = updated_parameters(target_, *target_construct_);
+    const std::vector<std::uint64_t> theirs = updated_parameters(golden_, *golden_construct_);
+    const std::vector<std::uint64_t> order = update_order(ours);
+    if (order.empty() || order == update_order(theirs)) return false;
+    const auto calls_of = [](const Side& side, const std::vector<std::uint64_t>& names) {
+      std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls;  // by parameter and operation
+      for (std::uint32_t api = 0; api < names.size(); ++api) {
+        const auto parsed = names[api] == 0 ? std::nullopt : dump::parse_entry_name(api_name(side, api));
+        if (parsed) calls[mixed(names[api], std::hash<std::string_view>{}(parsed->base))].push_back(api);
+      }
+      return calls;
+    };
+    if (knows_all(target_, *target_construct_, ours) && knows_all(golden_, *golden_construct_, theirs)) {
+      out_.target_update_alone = alone(ours, theirs);
+      out_.golden_update_alone = alone(theirs, ours);
+    }
+    const auto golden_calls = calls_of(golden_, theirs);
+    for (const auto& [what, calls] : calls_of(target_, ours)) {
+      const auto partners = golden_calls.find(what);
+      if (partners == golden_calls.end()) continue;
+      // The order alone would tell which of them are missing.
+      if (calls.size() != partners->second.size()) continue;
+      for (std::size_t i = 0; i < calls.size(); ++i) pair(calls[i], partners->second[i]);
+    }
+    return true;
+  }
+
   /// Entries of a direction that have no partner yet.
   static std::vector<std::uint32_t> entries(const Side& side, Direction direction,
-                                            const std::vector<std::uint32_t>& partners) {
+                                            const std::vector<std::uint32_t>& partners,
+                                            const std::vector<bool>& alone) {
     std::vector<std::uint32_t> apis;
     for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
       const auto parsed = dump::parse_entry_name(api_name(side, i));
-      if (parsed && parsed->direction == direction && partners[i] == kNone) apis.push_back(i);
+      const bool without = i < alone.size() && alone[i];
+      if (parsed && parsed->direction == direction && partners[i] == kNone && !without) apis.push_back(i);
     }
     return apis;
   }
 
   void align_direction(Direction direction) {
     Signatures signatures(of_other_operations(target_, golden_));
-    const AlignedEntries t =
-        signatures.of(target_, target_construct_, entries(target_, direction, out_.golden_of));
-    const AlignedEntries g =
-        signatures.of(golden_, golden_construct_, entries(golden_, direction, out_.target_of));
+    const AlignedEntries t = signatures.of(
+        target_, target_construct_, entries(target_, direction, out_.golden_of, out_.target_update_alone));
+    const AlignedEntries g = signatures.of(
+        golden_, golden_construct_, entries(golden_, direction, out_.target_of, out_.golden_update_alone));
     std::vector<SequenceRange> gaps = {
         {0, static_cast<std::uint32_t>(t.apis.size()), 0, static_cast<std::uint32_t>(g.apis.size())}};
     for (std::size_t grade = 0; grade < kGrades; ++grade) {
@@ -451,6 +493,22 @@ struct PlaceHash {
 
 }  // namespace
 
+/// A text cut into the parts between its dots, without those that wrappers add.
+std::string without_wrappers(std::string_view path) {
+  std::string out;
+  bool first = true;
+  while (!path.empty()) {
+    const std::size_t dot = path.find('.');
+    const std::string_view part = path.substr(0, dot);
+    path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
+    if ((out.empty() && part == "module") || is_wrapper_component(part)) continue;
+    if (!first) out += '.';
+    first = false;
+    out += part;
+  }
+  return out;
+}
+
 std::string_view module_path(std::string_view entry) {
   const auto parsed = dump::parse_entry_name(entry);
   if (!parsed || !parsed->is_module) return {};
@@ -532,12 +590,21 @@ void pair_by_role(const Side& target, const Api& ours, const Side& golden, const
 std::vector<std::uint32_t> pair_items(const Side& target, const Side& golden, const Alignment& alignment) {
   std::vector<std::uint32_t> partners(target.items.size(), kNone);
   const bool other_roles = pairs_by_role(target, golden);
+  std::optional<Parameters> target_parameters;  // where calls take lists of them
+  std::optional<Parameters> golden_parameters;
+  for (const Api& api : target.apis) {
+    if (target_parameters || !takes_parameter_lists(target.text(api.name))) continue;
+    target_parameters.emplace(target);
+    golden_parameters.emplace(golden);
+  }
   parallel_blocks(target.apis.size(), [&](std::size_t t) {
     if (alignment.golden_of[t] == kNone) return;
     const Api& ours = target.apis[t];
     const Api& theirs = golden.apis[alignment.golden_of[t]];
     pair_by_place(target, ours, golden, theirs, partners);
     if (other_roles) pair_by_role(target, ours, golden, theirs, partners);
+    if (target_parameters && takes_parameter_lists(target.text(ours.name)))
+      pair_lists(target, ours, golden, theirs, *target_parameters, *golden_parameters, partners);
   });
   return partners;
 }

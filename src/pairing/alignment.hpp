@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,10 +27,19 @@ struct Alignment {
   std::vector<std::uint32_t> golden_of;  // by entry under test: its partner, or kNone
   std::vector<std::uint32_t> target_of;  // by entry of the reference
   std::vector<GoldenOnly> golden_only;   // in the order of the reference
-  bool renamed = false;                  // an entry is paired with one of another name
-  bool same_order = true;                // all entries have partners and both orders are one
+  /// Calls of an optimizer for parameters that the other side has not, without a partner.
+  std::vector<bool> target_update_alone;  // empty: there are none
+  std::vector<bool> golden_update_alone;
+  bool renamed = false;    // an entry is paired with one of another name
+  bool same_order = true;  // all entries have partners and both orders are one
 
   bool has_golden(std::uint32_t target) const { return golden_of[target] != kNone; }
+  bool is_update_alone(std::uint32_t target) const {
+    return target < target_update_alone.size() && target_update_alone[target];
+  }
+  bool is_golden_update_alone(std::uint32_t golden) const {
+    return golden < golden_update_alone.size() && golden_update_alone[golden];
+  }
 };
 
 /// The entries of the reference without a partner, each behind that of the last one before it.
@@ -54,6 +64,9 @@ Place place_of(const dump::Side& side, const dump::Item& item);
 /// The reference's item for each item under test, or kNone: items of paired entries that stand at one place.
 std::vector<std::uint32_t> pair_items(const dump::Side& target, const dump::Side& golden,
                                       const Alignment& alignment);
+
+/// The parts of a dotted path but for those that wrappers add: `module` in front, `_orig_mod` anywhere.
+std::string without_wrappers(std::string_view path);
 
 /// `layers.0.norm` of `Module.layers.0.norm.Norm.forward.0`; empty for entries that are no module's.
 std::string_view module_path(std::string_view entry);

@@ -15,6 +15,7 @@
 #include "pairing/mapping_file.hpp"
 #include "pairing/names.hpp"
 #include "pairing/roles.hpp"
+#include "pairing/updates.hpp"
 #include "support/error.hpp"
 
 namespace msprobe::pairing {
@@ -154,7 +155,8 @@ class Matcher {
   Matching by_method(DtypeCheck check) {
     switch (options_.method) {
       case Method::exact:
-        if (!options_.fuzzy && !traits_.pairs_by_name && !same_calls(target_, golden_)) return aligned(check);
+        if (!options_.fuzzy && !traits_.pairs_by_name && (!same_calls(target_, golden_) || other_updates()))
+          return aligned(check);
         return plain(keys(target_, {}, true), {}, check);
       case Method::cell:
         return cell(check);
@@ -166,6 +168,16 @@ class Matcher {
         break;
     }
     return layer();
+  }
+
+  /// Do optimizers go through their parameters in another order?
+  bool other_updates() const {
+    if (constructs_.target == nullptr || constructs_.golden == nullptr) return false;
+    const dump::ConstructTable& ours = constructs_.target->table();
+    const dump::ConstructTable& theirs = constructs_.golden->table();
+    return ours.knows(kOptimizer) && theirs.knows(kOptimizer) &&
+           update_order(updated_parameters(target_, ours)) !=
+               update_order(updated_parameters(golden_, theirs));
   }
 
   /// They miss no partner: the other framework gives nothing for them.

@@ -10,7 +10,7 @@ import torch
 from msprobe import _native
 
 # Wrappers' parts of a parameter's name, which say nothing about the model.
-_WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+_WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
 
 _models = []      # weak references to what start() was given
 _optimizers = []  # descriptions of this step
@@ -57,7 +57,9 @@ def _parameter_names():
             for name, parameter in module._parameters.items():
                 if parameter is None:
                     continue
-                parts = [part for part in path.split(".") if part and part not in _WRAPPERS] + [name]
+                parts = [part for part in path.split(".") if part and part not in _WRAPPERS]
+                parts = parts[1:] if parts[:1] == ["module"] else parts
+                parts.append(name)
                 full = ".".join([str(index)] * (len(models) > 1) + parts)
                 known = names.setdefault(id(parameter), [])
                 if full not in known:

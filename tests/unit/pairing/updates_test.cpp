@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of an optimizer pair by the parameter that they are about.
+#include "pairing/updates.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pairing/alignment.hpp"
+#include "unit/diagnosis/dumps.hpp"
+
+namespace msprobe::pairing::updates_test {
+namespace {
+
+using diagnosis::testing::DumpText;
+using diagnosis::testing::named;
+using diagnosis::testing::tensor;
+using diagnosis::testing::Texts;
+using dump::Side;
+
+/// A parameter, and what its values, gradients and first moments are scaled by.
+using Parameter = std::pair<std::string, double>;
+
+/// Modules with a parameter each, and an optimizer that goes through them in the order of `updated`; it calls
+/// each of its functions once a parameter.
+DumpText training(const std::vector<Parameter>& modules, const std::vector<Parameter>& updated) {
+  DumpText text;
+  for (const auto& [name, size] : modules) {
+    text.forward("Module." + name + ".Linear.forward.0", {tensor(1)}, {tensor(1)}, {},
+                 {named("weight", tensor(size, "[8, 8]"))});
+    text.gradients("Module." + name + ".Linear.parameters_grad.0",
+                   {named("weight", "[" + tensor(size / 7, "[8, 8]") + "]")});
+  }
+  int call = 0;
+  for (const auto& [name, size] : updated) {
+    const std::string number = std::to_string(call++);
+    text.forward("Tensor.lerp_." + number + ".forward",
+                 {tensor(size / 100, "[8, 8]"), tensor(size / 7, "[8, 8]")}, {tensor(size / 50, "[8, 8]")});
+    // It takes the moment that was changed, and a parameter that decay has changed: by flow it is the same
+    // one.
+    text.forward("Tensor.addcdiv_." + number + ".forward",
+                 {tensor(size * 0.99, "[8, 8]"), tensor(size / 50, "[8, 8]")},
+                 {tensor(size * 0.98, "[8, 8]")});
+  }
+  return text;
+}
+
+dump::ConstructTable construct(std::size_t calls) {
+  dump::ConstructTable table;
+  for (std::size_t i = 0; i < calls; ++i) {
+    table.add("Tensor.lerp_." + std::to_string(i) + ".forward", "optimizer");
+    table.add("Tensor.addcdiv_." + std::to_string(i) + ".forward", "optimizer");
+  }
+  return table;
+}
+
+/// The optimizer's calls of the target and their partners.
+std::map<std::string, std::string> partners(const Side& target, const Side& golden) {
+  const auto ours = construct(4);
+  const Alignment alignment = align(target, golden, &ours, &ours);
+  std::map<std::string, std::string> names;
+  for (std::uint32_t i = 0; i < target.apis.size(); ++i) {
+    const std::string name(target.text(target.apis[i].name));
+    if (!name.starts_with("Tensor.")) continue;
+    const std::uint32_t partner = alignment.golden_of[i];
+    names[name] = partner == kNone ? "" : std::string(golden.text(golden.apis[partner].name));
+  }
+  return names;
+}
+
+const Parameter kA = {"a", 1};
+const Parameter kB = {"b", 2.3};
+const Parameter kC = {"c", 3.7};
+
+}  // namespace
+
+TEST_CASE("parameters in another order") {
+  const Side target = training({kA, kB, kC}, {kC, kA, kB}).side();
+  const Side golden = training({kA, kB, kC}, {kA, kB, kC}).side();
+  const auto pairs = partners(target, golden);
+  CHECK(pairs.at("Tensor.lerp_.0.forward") == "Tensor.lerp_.2.forward");
+  CHECK(pairs.at("Tensor.addcdiv_.0.forward") == "Tensor.addcdiv_.2.forward");
+  CHECK(pairs.at("Tensor.lerp_.1.forward") == "Tensor.lerp_.0.forward");
+  CHECK(pairs.at("Tensor.addcdiv_.2.forward") == "Tensor.addcdiv_.1.forward");
+}
+
+TEST_CASE("a parameter that the other side has not") {
+  const Side target = training({kA, kB, kC}, {kA, kB, kC}).side();
+  const Side golden = training({kA, kC}, {kA, kC}).side();
+  const auto pairs = partners(target, golden);
+  CHECK(pairs.at("Tensor.lerp_.0.forward") == "Tensor.lerp_.0.forward");
+  CHECK(pairs.at("Tensor.lerp_.1.forward").empty());
+  CHECK(pairs.at("Tensor.addcdiv_.1.forward").empty());
+  CHECK(pairs.at("Tensor.addcdiv_.2.forward") == "Tensor.addcdiv_.1.forward");
+  const auto table = construct(3);
+  CHECK(align(target, golden, &table, &table).is_update_alone(8));  // lerp_.1, behind six entries of modules
+}
+
+TEST_CASE("parameters that are not known leave the order as it is") {
+  // The golden run calls functions in place of the modules b and c.
+  const Side target = training({kA, kB, kC}, {kA, kB, kC}).side();
+  const Side golden = training({kA}, {kA, kB, kC}).side();
+  for (const auto& [ours, theirs] : partners(target, golden)) CHECK(ours == theirs);
+}
+
+TEST_CASE("lists of parameters") {
+  const auto lists = [](const std::vector<Parameter>& order) {
+    DumpText text = training({kA, kB}, {});
+    Texts parameters;
+    Texts gradients;
+    Texts moments;
+    for (const auto& [name, size] : order) {
+      parameters.push_back(tensor(size, "[8, 8]"));
+      gradients.push_back(tensor(size / 7, "[8, 8]"));
+      moments.push_back(tensor(size / 100, "[8, 8]"));
+    }
+    text.forward("Torch._fused_adamw_.0.forward",
+                 {"[" + diagnosis::testing::list_of(parameters) + "]",
+                  "[" + diagnosis::testing::list_of(gradients) + "]",
+                  "[" + diagnosis::testing::list_of(moments) + "]"},
+                 {});
+    return text.side();
+  };
+  const Side target = lists({kB, kA});
+  const Side golden = lists({kA, kB});
+  const auto items = pair_items(target, golden, align(target, golden));
+  std::map<std::string, std::string> pairs;
+  for (std::uint32_t i = 0; i < items.size(); ++i) {
+    if (items[i] != kNone)
+      pairs[std::string(target.name(target.items[i]))] = golden.name(golden.items[items[i]]);
+  }
+  CHECK(pairs.at("Torch._fused_adamw_.0.forward.input.0.0") == "Torch._fused_adamw_.0.forward.input.0.1");
+  CHECK(pairs.at("Torch._fused_adamw_.0.forward.input.1.1") == "Torch._fused_adamw_.0.forward.input.1.0");
+  CHECK(pairs.at("Torch._fused_adamw_.0.forward.input.2.0") == "Torch._fused_adamw_.0.forward.input.2.1");
+}
+
+}  // namespace msprobe::pairing::updates_test
