@@ -174,6 +174,7 @@ void RankWalk::part_of_batch(EntryPair& entry) {
 void RankWalk::finish_entry(EntryPair& entry) {
   if (entry.best) {
     walk_.name_places(*entry.best, entry.target, entry.golden);
+    enclosing_.name(*entry.best, entry);
     entry.touched = entry.touched || entry.best->is_evidence();
     walk_.keep(std::move(*entry.best), walk_.before);
   }

@@ -9,6 +9,7 @@
 
 #include "diagnosis/buffer_rule.hpp"
 #include "diagnosis/call_rule.hpp"
+#include "diagnosis/enclosing_code.hpp"
 #include "diagnosis/gradient_paths.hpp"
 #include "diagnosis/gradient_rule.hpp"
 #include "diagnosis/input_rule.hpp"
@@ -55,6 +56,7 @@ class RankWalk {
   OutputRule outputs_{walk_};
   UnexplainedRule unexplained_{walk_};
   TrainingRule training_{walk_};
+  EnclosingCode enclosing_{walk_};
   GradientRule gradients_{walk_, rewrites_, explanations_, paths_, calls_, outputs_};
 };
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/enclosing_code.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Direction;
+using dump::Side;
+using dump::State;
+
+bool has_operations(const Side& side) {
+  return std::any_of(side.apis.begin(), side.apis.end(), [&](const dump::Api& api) {
+    const auto parsed = dump::parse_entry_name(side.text(api.name));
+    return parsed && !parsed->is_module && parsed->direction != Direction::debug;
+  });
+}
+
+}  // namespace
+
+EnclosingCode::EnclosingCode(Walk& walk)
+    : WalkRule(walk),
+      modules_only_(walk.construct != nullptr && !has_operations(target_) && !has_operations(golden_)) {}
+
+std::string_view EnclosingCode::before(std::uint32_t target_api, std::string_view around) const {
+  for (std::uint32_t api = target_api; api-- > 0;) {
+    const std::string_view name = walk_.target_name(api);
+    const auto parsed = dump::parse_entry_name(name);
+    if (parsed && parsed->direction == Direction::forward && walk_.construct->parent(name) == around)
+      return name;
+  }
+  return {};
+}
+
+bool EnclosingCode::has_input(std::uint32_t module, std::uint64_t content) const {
+  for (const std::uint32_t i : target_.apis[module].items()) {
+    if (content != 0 && target_.items[i].state == State::input && walk_.target_keys.of(i) == content)
+      return true;
+  }
+  return false;
+}
+
+/// Does the module hand on what its child puts out?
+bool EnclosingCode::hands_on(std::uint32_t module, std::uint32_t child) const {
+  for (const std::uint32_t i : target_.apis[module].items()) {
+    const std::uint64_t content = walk_.target_keys.of(i);
+    if (content == 0 || target_.items[i].state != State::output) continue;
+    for (const std::uint32_t j : target_.apis[child].items()) {
+      if (target_.items[j].state == State::output && walk_.target_keys.of(j) == content) return true;
+    }
+  }
+  return false;
+}
+
+void EnclosingCode::name(Finding& finding, const EntryPair& entry) const {
+  const bool given = finding.kind == Kind::unrecorded || finding.kind == Kind::feed;
+  const bool gradient = finding.kind == Kind::gradient;
+  if (!modules_only_ || !finding.is_evidence() || !(given || gradient)) return;
+  std::uint32_t child = gradient ? errors_.forward_of(entry.target) : entry.target;
+  if (child == kNone) return;
+  const auto module_around = [&](std::string_view around) {
+    return around.empty() ? kNone : errors_.entry_named(around);
+  };
+  std::string_view around = walk_.construct->parent(walk_.target_name(child));
+  std::uint32_t module = module_around(around);
+  // What the module was given itself, or what it puts out, is not of its own making.
+  constexpr int kMostLevels = 64;
+  for (int level = 0; module != kNone && level < kMostLevels; ++level) {
+    const bool passes = gradient
+                            ? hands_on(module, child)
+                            : finding.item != kNone && has_input(module, walk_.target_keys.of(finding.item));
+    if (!passes) break;
+    child = module;
+    around = walk_.construct->parent(walk_.target_name(child));
+    module = module_around(around);
+  }
+  if (!around.empty() && module == kNone) return;
+  const std::string_view to = walk_.target_name(child);
+  const std::string_view from = given ? before(child, around) : std::string_view();
+  const std::string stretch = gradient       ? fmt::format("behind {}", to)
+                              : from.empty() ? fmt::format("ahead of {}", to)
+                                             : fmt::format("between {} and {}", from, to);
+  // Whose code it is stands in front.
+  static constexpr std::string_view kSource = "comes from unrecorded code and ";
+  if (const std::size_t at = finding.text.find(kSource); at != std::string::npos)
+    finding.text.erase(at, kSource.size());
+  finding.text =
+      fmt::format("{} own code {}: {}", module == kNone ? "the model's" : "its", stretch, finding.text);
+  finding.next = "record again at level mix: it shows the operations there";
+  if (module == kNone && gradient) return;
+  const std::uint32_t named = module == kNone ? child : module;
+  finding.entry = walk_.target_name(named);
+  finding.module = module_path(finding.entry);
+  if (alignment_.has_golden(named)) finding.golden_entry = walk_.golden_name(alignment_.golden_of[named]);
+  if (module != kNone)
+    finding.next = fmt::format("record {} again at level mix: it shows the operations there", finding.module);
+}
+
+}  // namespace msprobe::diagnosis
