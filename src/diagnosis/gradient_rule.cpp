@@ -154,11 +154,23 @@ double GradientRule::best_match(const EntryPair& entry, std::uint32_t index, dou
   return best;
 }
 
+/// Are the two backwards those of calls that do not belong together?
+bool GradientRule::is_of_other_call(const EntryPair& entry, std::uint32_t forward) const {
+  if (entry.name.is_module || !alignment_.has_golden(forward)) return false;
+  const auto partner = dump::parse_entry_name(walk_.golden_name(alignment_.golden_of[forward]));
+  const auto golden = dump::parse_entry_name(walk_.golden_name(entry.golden));
+  return partner && golden && (partner->base != golden->base || partner->call != golden->call);
+}
+
 void GradientRule::examine_backward(EntryPair& entry) {
   paths_.show();
   const std::uint32_t forward = errors_.forward_of(entry.target);
   if (forward != kNone) errors_.measure(forward);
   if (forward != kNone) rewrites_.examine_backward(entry.target, forward);
+  if (forward != kNone && is_of_other_call(entry, forward)) {
+    for (const std::uint32_t i : target_.apis[entry.target].items()) errors_.e[i] = NAN;
+    return;
+  }
   walk_.measure_inputs(entry);
   if (forward != kNone && walk_.touched[forward]) entry.touched = true;
   const double ahead = std::max({walk_.forward_error(), largest_.backward, history_.backward});

@@ -35,6 +35,7 @@ class GradientRule : WalkRule {
   std::optional<double> broadcast_scale(const EntryPair& entry, std::uint32_t golden_forward,
                                         const dump::Item& partner) const;
   double accumulated(const EntryPair& entry, std::uint32_t item);
+  bool is_of_other_call(const EntryPair& entry, std::uint32_t forward) const;
   double best_match(const EntryPair& entry, std::uint32_t item, double enough) const;
 
   Rewrites& rewrites_;

@@ -48,7 +48,12 @@ double share_of(const Side& side, std::uint32_t api, std::string_view operation,
 /// What is more than anything seen before it would be evidence.
 double Rewrites::limit_of(std::uint32_t api) const {
   const double u = std::max(static_cast<double>(errors_.u[api]), kSingleRoundoff);
-  return kHandedOn * (walk_.any_error() + u);
+  return kHandedOn * (seen() + u);
+}
+
+/// The largest error ahead of the entry that forward calls may have.
+double Rewrites::seen() const {
+  return std::max({walk_.forward_error(), largest_.updated, history_.noise});
 }
 
 /// Has it an error, and no mask on one side alone, beside which statistics are blind?
@@ -129,7 +134,7 @@ bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double
   const Measure apart = errors_.by_statistics_of(target_item, golden_item);
   const double u =
       std::max(unit_roundoff(target_.text(ours.dtype)), unit_roundoff(golden_.text(theirs.dtype)));
-  const double rounding = kHandedOn * walk_.any_error() + kUnrecordedRoundings * std::max(u, kSingleRoundoff);
+  const double rounding = kHandedOn * seen() + kUnrecordedRoundings * std::max(u, kSingleRoundoff);
   const double size = std::abs(number_of(golden_, theirs, dump::kNorm)) /
                       std::sqrt(static_cast<double>(elements_of(golden_.text(theirs.shape))));
   const double shift =
@@ -142,6 +147,7 @@ bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double
 /// Does all that is made of what the entry puts out become something that golden has as well?
 bool Rewrites::meet(const EntryPair& entry, const Cone& golden_cone) {
   std::vector<Open> open;
+  bool any_met = false;
   std::unordered_map<std::uint32_t, Rewritten> group;
   const auto put = [&](std::uint32_t api, double error) {
     bool meets = true;
@@ -159,6 +165,7 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& golden_cone) {
         open.push_back({i, error, false});
         meets = false;
       } else {
+        any_met = true;
         meets = meets && golden_.items[*met].api == partner;
       }
     }
@@ -188,7 +195,7 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& golden_cone) {
     if (!takes) continue;
     if (!put(next, error)) return false;
   }
-  if (!is_closed()) return false;
+  if (!any_met || !is_closed()) return false;
   for (const Open& each : open) between_.insert(each.item);
   rewritten_.insert(group.begin(), group.end());
   return true;
@@ -253,7 +260,8 @@ void Rewrites::examine_backward(std::uint32_t target_api, std::uint32_t forward)
   if (known == rewritten_.end()) return;
   for (const std::uint32_t i : target_.apis[target_api].items()) {
     if (known->second.meets && target_.items[i].state == State::input) continue;
-    if (walk_.e_of(i) > limit_of(target_api)) leave_out_item(i);
+    const double u = std::max(static_cast<double>(errors_.u[target_api]), kSingleRoundoff);
+    if (walk_.e_of(i) > kHandedOn * u) leave_out_item(i);
   }
 }
 

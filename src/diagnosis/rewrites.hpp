@@ -38,6 +38,7 @@ class Rewrites : WalkRule {
     bool meets = false;  // what it puts out is the same on both sides
   };
 
+  double seen() const;
   double limit_of(std::uint32_t api) const;
   bool is_visible(const EntryPair& entry) const;
   bool is_own_input(std::uint32_t item) const;

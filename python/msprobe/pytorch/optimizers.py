@@ -49,16 +49,14 @@ def _install_for_torch():
 
 
 def _wrap_steps(kind):
-    """Those of a class of optimizers and of all that are derived from it, once each."""
+    """Those of a class of optimizers and of all that are derived from it, once each. construct.json stays as the Python
+    tool's is for these versions, without "optimizer"."""
     step = kind.__dict__.get("step")
     if callable(step) and not hasattr(step, "_msprobe"):
         @functools.wraps(step)
         def wrapper(self, *args, **kwargs):
-            _enter(self, args, kwargs)
-            try:
-                return step(self, *args, **kwargs)
-            finally:
-                _leave(self, args, kwargs)
+            _describe(self)
+            return step(self, *args, **kwargs)
         wrapper._msprobe = True
         kind.step = wrapper
     for derived in kind.__subclasses__():
@@ -70,13 +68,17 @@ def forget():
     training.forget()
 
 
-def _enter(optimizer, args, kwargs):
+def _describe(optimizer):
     # Until step(): an optimizer may follow behind stop().
     if session.forward_switch[0] or session.backward_switch[0]:
         try:
             _native.call_quietly(training.note, optimizer)
         except Exception:
             session.guard("describing an optimizer")
+
+
+def _enter(optimizer, args, kwargs):
+    _describe(optimizer)
     if session.forward_switch[0]:
         _native.set_pseudo_parent("optimizer")
 

@@ -13,6 +13,7 @@ from msprobe import _native
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
 
 _models = []      # weak references to what start() was given
+_names = {}       # of the step: see _parameter_names()
 _optimizers = []  # descriptions of this step
 
 
@@ -21,7 +22,11 @@ def begin(models):
     known = [reference() for reference in _models]
     if len(models) != len(known) or any(one is not two for one, two in zip(models, known)):
         _models[:] = [weakref.ref(model) for model in models]
-    _write()
+        _names.clear()
+    if not _names:
+        _names.update(_parameter_names())
+        if _names:
+            _write()
 
 
 def note(optimizer):
@@ -33,15 +38,14 @@ def note(optimizer):
 def forget():
     """The step is over."""
     _optimizers.clear()
+    _names.clear()
 
 
 def _write():
-    names = _parameter_names()
-    tied = [one for one in names.values() if len(one) > 1]
-    description = {"optimizers": [{**one, "groups": [_named(group, names) for group in one["groups"]]}
+    description = {"optimizers": [{**one, "groups": [_named(group, _names) for group in one["groups"]]}
                                   for one in _optimizers]}
-    if names:
-        description["tied_parameters"] = tied
+    if _names:
+        description["tied_parameters"] = [one for one in _names.values() if len(one) > 1]
     # Laid out as a member of the outermost object.
     _native.describe_training(json.dumps(description, indent=1).replace("\n", "\n "))
 

@@ -95,6 +95,15 @@ TEST_CASE("an error that fades is no rewrite") {
   CHECK(first(diagnosed(two)).confidence == Confidence::certain);
 }
 
+TEST_CASE("what puts nothing out makes nothing good") {
+  Two two = three_inputs();
+  two.forward("Tensor.copy_.0.forward", {tensor(2), tensor(4)}, {}, {tensor(2), tensor(3)}, {});
+  two.forward("Functional.linear.3.forward", {tensor(2), tensor(0.1, "[64, 64]")}, {tensor(6)},
+              {tensor(2), tensor(0.1, "[64, 64]")}, {tensor(5)});
+  CHECK(!no_evidence(diagnosed(two)));
+  CHECK(!is_noted(diagnosed(two), "on another way"));
+}
+
 TEST_CASE("a wrong parameter stays one, whatever comes behind") {
   Two two;
   two.forward("Functional.linear.0.forward", {tensor(1), tensor(0.3, "[64, 64]")}, {tensor(6)},
