@@ -192,6 +192,8 @@ void GradientRule::examine_backward(EntryPair& entry) {
           fmt::format("the gradient of its output arrives with error {}; everything before it has at most {}",
                       error_text(walk_.e_of(i)), error_text(ahead));
       if (found.is_evidence() && !found.downstream) {
+        if (forward != kNone && runs_.settle_behind(forward, entry, walk_.e_of(i), ahead))
+          entry.touched = true;
         paths_.missing_backward(entry, walk_.e_of(i), ahead);
         found.downstream = entry.touched;
       }

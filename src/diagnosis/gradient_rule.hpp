@@ -7,6 +7,7 @@
 
 #include "diagnosis/call_rule.hpp"
 #include "diagnosis/gradient_paths.hpp"
+#include "diagnosis/one_sided_runs.hpp"
 #include "diagnosis/output_rule.hpp"
 #include "diagnosis/rewrites.hpp"
 #include "diagnosis/step_rule.hpp"
@@ -16,9 +17,10 @@ namespace msprobe::diagnosis {
 
 class GradientRule : WalkRule {
  public:
-  GradientRule(Walk& walk, Rewrites& rewrites, StepExplanations& explanations, GradientPaths& paths,
-               CallRule& calls, OutputRule& outputs)
+  GradientRule(Walk& walk, OneSidedRuns& runs, Rewrites& rewrites, StepExplanations& explanations,
+               GradientPaths& paths, CallRule& calls, OutputRule& outputs)
       : WalkRule(walk),
+        runs_(runs),
         rewrites_(rewrites),
         explanations_(explanations),
         paths_(paths),
@@ -38,6 +40,7 @@ class GradientRule : WalkRule {
   bool is_of_other_call(const EntryPair& entry, std::uint32_t forward) const;
   double best_match(const EntryPair& entry, std::uint32_t item, double enough) const;
 
+  OneSidedRuns& runs_;
   Rewrites& rewrites_;
   StepExplanations& explanations_;
   GradientPaths& paths_;

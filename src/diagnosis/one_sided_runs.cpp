@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
@@ -256,6 +257,41 @@ bool OneSidedRuns::settle_between(std::uint32_t producer, const EntryPair& entry
     return true;
   }
   return false;
+}
+
+OneSidedRuns::Run* OneSidedRuns::run_that_takes(
+    const ContentKeys& keys, std::uint32_t api,
+    const std::unordered_map<std::uint32_t, std::uint32_t>& runs) {
+  const Side& side = keys.side();
+  std::unordered_set<std::uint64_t> made;
+  for (const std::uint32_t i : side.apis[api].items()) {
+    if (side.items[i].state == State::output && side.items[i].is_tensor) made.insert(keys.of(i));
+  }
+  made.erase(0);
+  const auto takes = [&](std::uint32_t taker) {
+    for (const std::uint32_t i : side.apis[taker].items()) {
+      if (side.items[i].state == State::input && made.contains(keys.of(i))) return true;
+    }
+    return false;
+  };
+  constexpr std::uint32_t kMostBehind = 16;
+  const auto end = std::min<std::size_t>(side.apis.size(), std::size_t{api} + 1 + kMostBehind);
+  for (std::uint32_t next = api + 1; next < end; ++next) {
+    const auto run = runs.find(next);
+    if (run != runs.end() && takes(next)) return &runs_[run->second];
+  }
+  return nullptr;
+}
+
+bool OneSidedRuns::settle_behind(std::uint32_t forward, const EntryPair& backward, double error,
+                                 double before) {
+  if (!alignment_.has_golden(forward)) return false;
+  advance_golden(backward.golden);
+  Run* run = run_that_takes(walk_.target_keys, forward, run_of_target_);
+  if (run == nullptr) run = run_that_takes(walk_.golden_keys, alignment_.golden_of[forward], run_of_golden_);
+  if (run == nullptr || run->settled) return run != nullptr;
+  settle(*run, walk_.target_name(backward.target), error, before);
+  return true;
 }
 
 OneSidedRuns::Run* OneSidedRuns::run_in(const std::unordered_map<std::uint32_t, std::uint32_t>& runs,

@@ -45,6 +45,8 @@ class OneSidedRuns : WalkRule {
   Run* run_of_golden(std::uint32_t api) { return run_in(run_of_golden_, api); }
   void settle(Run& run, std::string_view consumer, double error, double before);
   bool settle_between(std::uint32_t producer, const EntryPair& entry, double error, double before);
+  /// A gradient that arrives wrong at a call is the fault of what one side alone makes of its output.
+  bool settle_behind(std::uint32_t forward, const EntryPair& backward, double error, double before);
   /// Is there one whose effect may still show?
   bool any_waits() const;
   /// No effect was seen of those that are left.
@@ -52,6 +54,8 @@ class OneSidedRuns : WalkRule {
 
  private:
   Run* run_in(const std::unordered_map<std::uint32_t, std::uint32_t>& runs, std::uint32_t api);
+  Run* run_that_takes(const ContentKeys& keys, std::uint32_t api,
+                      const std::unordered_map<std::uint32_t, std::uint32_t>& runs);
   bool note_end(const Run& run, Finding& found) const;
   std::string other_epsilon(const Run& run) const;
 

@@ -57,7 +57,7 @@ class RankWalk {
   UnexplainedRule unexplained_{walk_};
   TrainingRule training_{walk_};
   EnclosingCode enclosing_{walk_};
-  GradientRule gradients_{walk_, rewrites_, explanations_, paths_, calls_, outputs_};
+  GradientRule gradients_{walk_, runs_, rewrites_, explanations_, paths_, calls_, outputs_};
 };
 
 }  // namespace msprobe::diagnosis

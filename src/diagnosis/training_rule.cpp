@@ -33,6 +33,14 @@ constexpr double kChangedGradient = 1e-3;
 /// A learning rate that is computed may differ in its last digits.
 constexpr double kSameSetting = 1e-9;
 
+/// As Python writes it, but for the last digits of a number that was computed.
+std::string shown(const std::string& setting) {
+  double value = 0;
+  const auto end = std::from_chars(setting.data(), setting.data() + setting.size(), value);
+  const bool number = end.ec == std::errc() && end.ptr == setting.data() + setting.size();
+  return number ? fmt::format("{:.10g}", value) : setting;
+}
+
 bool is_same(const std::string& ours, const std::string& theirs) {
   if (ours == theirs) return true;
   double a = 0;
@@ -306,7 +314,9 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
                                   ? fmt::format("all {} {}", common, named ? "parameters" : "groups")
                                   : fmt::format("{} of {} {}: {}", names.size(), common,
                                                 named ? "parameters" : "groups", list_of(names));
-    found(at, fmt::format("{}: {} is {}, golden {} ({})", target.name, key, value, golden_value, whose),
+    found(at,
+          fmt::format("{}: {} is {}, golden {} ({})", target.name, key, shown(value), shown(golden_value),
+                      whose),
           names.size(), "set it as in golden");
   }
   // Another model, or another way to name its parameters, is no matter of the optimizer.

@@ -95,6 +95,23 @@ TEST_CASE("an error that fades is no rewrite") {
   CHECK(first(diagnosed(two)).confidence == Confidence::certain);
 }
 
+TEST_CASE("a gradient that arrives wrong is the fault of the call that one side alone makes behind") {
+  // A loss that is not divided by the number of accumulated batches.
+  Two two = three_inputs();
+  two.forward("Functional.mse_loss.0.forward", {tensor(2), tensor(3)}, {rough(8, 1e-7, "[2]")},
+              {tensor(2), tensor(3)}, {tensor(8, "[2]")});
+  two.golden.forward("Tensor.__truediv__.0.forward", {tensor(8, "[2]"), scalar("int", "2")},
+                     {tensor(4, "[2]")});
+  two.backward("Functional.mse_loss.0.backward", {tensor(1, "[2]")}, {tensor(6)}, {tensor(0.5, "[2]")},
+               {tensor(3)});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).entry == "Tensor.__truediv__.0.forward");
+  CHECK(first(rank).kind == Kind::removed);
+  CHECK(first(rank).text.find("at Functional.mse_loss.0.backward") != std::string::npos);
+  for (std::size_t i = 1; i < rank.findings.size(); ++i)
+    CHECK((rank.findings[i].downstream || !rank.findings[i].is_evidence()));
+}
+
 TEST_CASE("what puts nothing out makes nothing good") {
   Two two = three_inputs();
   two.forward("Tensor.copy_.0.forward", {tensor(2), tensor(4)}, {}, {tensor(2), tensor(3)}, {});
