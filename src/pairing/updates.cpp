@@ -27,12 +27,8 @@ std::uint64_t stirred(std::uint64_t seed, std::uint64_t value) {
   return seed * 0xff51afd7ed558ccdULL;
 }
 
-/// Where an element of a list stands: `.input.3.17` is list 3, element 17.
-struct ListPlace {
-  std::uint32_t list = 0;
-  std::uint32_t element = 0;
-  auto operator<=>(const ListPlace&) const = default;
-};
+/// Where an element of a list stands: `.input.3.17` is {3, 17}.
+using ListPlace = std::pair<std::uint32_t, std::uint32_t>;
 std::optional<ListPlace> list_place(const Side& side, const Item& item) {
   const Place place = place_of(side, item);
   std::string_view rest = place.rest;
@@ -44,9 +40,9 @@ std::optional<ListPlace> list_place(const Side& side, const Item& item) {
     rest.remove_prefix(static_cast<std::size_t>(end.ptr - rest.data()));
     return true;
   };
-  if (!number(found.list) || !rest.starts_with('.')) return std::nullopt;
+  if (!number(found.first) || !rest.starts_with('.')) return std::nullopt;
   rest.remove_prefix(1);
-  if (!number(found.element) || !rest.empty()) return std::nullopt;
+  if (!number(found.second) || !rest.empty()) return std::nullopt;
   return found;
 }
 
@@ -150,7 +146,7 @@ void pair_lists(const Side& target, const Api& ours, const Side& golden, const A
     if (!place) continue;
     their_items[*place] = i;
     if (const std::uint64_t name = golden_parameters.of(golden.items[i]); name != 0)
-      element_of.try_emplace(name, place->element);
+      element_of.try_emplace(name, place->second);
   }
   bool moved = false;
   for (const std::uint32_t i : ours.items()) {
@@ -160,14 +156,14 @@ void pair_lists(const Side& target, const Api& ours, const Side& golden, const A
     our_items[*place] = i;
     const auto partner = element_of.find(target_parameters.of(target.items[i]));
     if (partner == element_of.end()) continue;
-    golden_element.try_emplace(place->element, partner->second);
-    moved = moved || partner->second != place->element;
+    golden_element.try_emplace(place->second, partner->second);
+    moved = moved || partner->second != place->second;
   }
   if (!moved) return;
   for (const auto& [place, item] : our_items) {
-    const auto element = golden_element.find(place.element);
-    const auto partner =
-        element == golden_element.end() ? their_items.end() : their_items.find({place.list, element->second});
+    const auto element = golden_element.find(place.second);
+    const auto partner = element == golden_element.end() ? their_items.end()
+                                                         : their_items.find({place.first, element->second});
     partners[item] = partner == their_items.end() ? kNone : partner->second;
   }
 }
