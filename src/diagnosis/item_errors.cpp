@@ -21,10 +21,11 @@ void raise_to(float& largest, float value) {
 }
 
 bool is_other_mask(const Side& target, const Item& item, const Side& golden, const Item& partner) {
+  const auto is_mask = [](double value) { return value <= -kMask && std::isfinite(value); };
   const double ours = number_of(target, item, dump::kMin);
+  if (!is_mask(ours) || unit_roundoff(target.text(item.dtype)) == 0) return false;
   const double theirs = number_of(golden, partner, dump::kMin);
-  return ours != theirs && ours <= -kMask && theirs <= -kMask && std::isfinite(ours) &&
-         std::isfinite(theirs) && unit_roundoff(target.text(item.dtype)) > 0;
+  return is_mask(theirs) && ours != theirs;
 }
 
 /// Does one repeat the other's elements, as broadcasting does? Then extremes and mean are the same.
@@ -142,9 +143,10 @@ void ItemErrors::measure_items(std::uint32_t api) {
     if (roundoff <= kSingleRoundoff) raise_to(anything_hidden[api], hidden[i]);
     if (found->blind && !other_shape) blind[i] = 1;
     // A mask by another finite number is no error, and hides others.
-    if (is_other_mask(target, item, golden, partner)) blind[i] = 1;
+    if (found->known && found->e > 0 && is_other_mask(target, item, golden, partner)) blind[i] = 1;
     // Truths against numbers that are added, or against indices, cannot be compared.
-    if (is_truth(target, item) != is_truth(golden, partner)) continue;
+    const bool other_type = target.text(item.dtype) != golden.text(partner.dtype);
+    if (other_type && is_truth(target, item) != is_truth(golden, partner)) continue;
     if (!found->known || blind[i] != 0 || (other_shape && backward)) continue;
     // Elements in another arrangement have the same statistics.
     const bool other_size =
