@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
+#include "pairing/places.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -46,22 +47,27 @@ BufferRule::BufferRule(Walk& walk) : WalkRule(walk) {
                                unit_roundoff(golden_.text(theirs.dtype)), kSingleRoundoff});
     const double excess = e / (ahead + kUnrecordedRoundings * u);
     if (!(excess > walk_.threshold)) continue;
-    different_.put(content_key(target_, ours), i);
-    modules_.insert(ours.api);
-    findings_.emplace(begin_of(ours.api), finding_of(i, partner->second, checksums ? NAN : e, excess));
+    contents_.put(content_key(target_, ours), static_cast<std::uint32_t>(different_.size()));
+    different_.push_back({finding_of(i, partner->second, checksums ? NAN : e, excess), ours.api});
   }
+}
+
+bool BufferRule::is_within(std::uint32_t api, std::uint32_t module) const {
+  const std::string_view name = walk_.target_name(module);
+  constexpr int kMostLevels = 64;
+  std::string_view around = walk_.target_name(api);
+  for (int level = 0; level < kMostLevels && !around.empty(); ++level) {
+    if (around == name) return true;
+    if (walk_.construct == nullptr) return false;
+    around = walk_.construct->parent(around);
+  }
+  return false;
 }
 
 /// The first entry within a module.
 std::uint32_t BufferRule::begin_of(std::uint32_t module) const {
-  if (walk_.construct == nullptr) return module;
-  const std::string_view name = walk_.target_name(module);
-  constexpr int kMostLevels = 64;
   for (std::uint32_t api = 0; api < module; ++api) {
-    std::string_view around = walk_.target_name(api);
-    for (int level = 0; level < kMostLevels && !around.empty() && around != name; ++level)
-      around = walk_.construct->parent(around);
-    if (around == name) return api;
+    if (is_within(api, module)) return api;
   }
   return module;
 }
@@ -75,6 +81,7 @@ Finding BufferRule::finding_of(std::uint32_t buffer, std::uint32_t golden_buffer
   entry.golden = golden_.buffers[golden_buffer].api;
   Finding found = walk_.finding(entry, Kind::parameter, Rule::source, excess);
   walk_.name_places(found, entry.target, entry.golden);
+  found.order = walk_.order_of(begin_of(ours.api));
   found.place = fmt::format("buffers.{}", dump::split_last(name).second);
   found.text = std::isnan(e) ? fmt::format("buffer {} has another checksum before it is used", name)
                              : fmt::format("buffer {} differs by {} before it is used", name, error_text(e));
@@ -83,13 +90,36 @@ Finding BufferRule::finding_of(std::uint32_t buffer, std::uint32_t golden_buffer
   return found;
 }
 
-void BufferRule::report(std::uint32_t target_api) {
-  const auto [first, last] = findings_.equal_range(target_api);
-  for (auto found = first; found != last; ++found) {
-    found->second.order = walk_.order_of(target_api);
-    walk_.keep(std::move(found->second), walk_.before);
+void BufferRule::report(EntryPair& entry, Different& buffer) {
+  entry.touched = true;
+  if (std::exchange(buffer.reported, true)) return;
+  walk_.keep(buffer.finding, walk_.before);
+}
+
+bool BufferRule::takes(EntryPair& entry, std::uint64_t content) {
+  const std::uint32_t found = contents_.find(content);
+  if (found == ContentMap::kUnknown) return false;
+  report(entry, different_[found]);
+  return true;
+}
+
+void BufferRule::explain(EntryPair& entry) {
+  if (!entry.best || !entry.best->is_evidence() || entry.best->downstream) return;
+  for (Different& buffer : different_) {
+    if (!is_within(entry.target, buffer.module)) continue;
+    report(entry, buffer);
+    entry.best->downstream = true;
+    return;
   }
-  findings_.erase(first, last);
+}
+
+void BufferRule::finish() {
+  for (Different& buffer : different_) {
+    if (buffer.reported) continue;
+    buffer.finding.confidence = Confidence::hint;
+    buffer.finding.text += "; no effect";
+    walk_.keep(std::move(buffer.finding), 0);
+  }
 }
 
 }  // namespace msprobe::diagnosis

@@ -4,33 +4,39 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <set>
 #include <vector>
 
 #include "diagnosis/walk.hpp"
 
 namespace msprobe::diagnosis {
 
+/// A buffer that differs is evidence once its effect shows: an entry takes it, or something in its module is
+/// wrong that nothing else explains. Until then it is a hint.
 class BufferRule : WalkRule {
  public:
   /// Compares all of them, by module and name.
   explicit BufferRule(Walk& walk);
 
-  /// Reports what differs where its module begins; called for each entry in order.
-  void report(std::uint32_t target_api);
-  /// Does the module have one that differs?
-  bool differ_in(std::uint32_t module) const { return modules_.contains(module); }
-  /// Is an input of this content a buffer that differs?
-  bool is_different(std::uint64_t key) const { return different_.find(key) != ContentMap::kUnknown; }
+  /// An input of this content is a buffer that differs.
+  bool takes(EntryPair& entry, std::uint64_t content);
+  /// Evidence of an entry in a module with such a buffer follows from it.
+  void explain(EntryPair& entry);
+  /// No effect was seen of those that are left.
+  void finish();
 
  private:
+  struct Different {
+    Finding finding;
+    std::uint32_t module = 0;
+    bool reported = false;
+  };
+  bool is_within(std::uint32_t api, std::uint32_t module) const;
   std::uint32_t begin_of(std::uint32_t module) const;
   Finding finding_of(std::uint32_t buffer, std::uint32_t golden_buffer, double e, double excess) const;
+  void report(EntryPair& entry, Different& buffer);
 
-  std::multimap<std::uint32_t, Finding> findings_;  // by the entry at which they are reported
-  ContentMap different_;
-  std::set<std::uint32_t> modules_;
+  std::vector<Different> different_;
+  ContentMap contents_;  // of these
 };
 
 }  // namespace msprobe::diagnosis

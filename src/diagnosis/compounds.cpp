@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 #include "support/parallel.hpp"
 #include "support/text_pool.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/enclosing_code.hpp"
+#include "diagnosis/sentences.hpp"
+#include "pairing/places.hpp"
 
 #include <fmt/format.h>
 
@@ -85,9 +87,8 @@ void EnclosingCode::name(Finding& finding, const EntryPair& entry) const {
                               : from.empty() ? fmt::format("ahead of {}", to)
                                              : fmt::format("between {} and {}", from, to);
   // Whose code it is stands in front.
-  static constexpr std::string_view kSource = "comes from unrecorded code and ";
-  if (const std::size_t at = finding.text.find(kSource); at != std::string::npos)
-    finding.text.erase(at, kSource.size());
+  if (const std::size_t at = finding.text.find(kFromUnrecorded); at != std::string::npos)
+    finding.text.erase(at, kFromUnrecorded.size());
   finding.text =
       fmt::format("{} own code {}: {}", module == kNone ? "the model's" : "its", stretch, finding.text);
   finding.next = "record again at level mix: it shows the operations there";

@@ -10,6 +10,7 @@
 
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
+#include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
@@ -81,10 +82,7 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   if (entry.optimizer && e > kNoisyGradient && share_of_largest(entry, index) < kNoiseShare)
     entry.noise = true;
   if (!known && !golden_known) {
-    if (buffers_.is_different(key)) {
-      entry.touched = true;
-      return;
-    }
+    if (buffers_.takes(entry, key)) return;
     const auto position = position_of(target_, item);
     if (walk_.parameter_items.find(key) != ContentMap::kUnknown ||
         (position && is_parameter_position(entry.name.operation(), *position))) {
@@ -139,9 +137,9 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   if (walk_.is_shown(found.excess)) {
     const bool made = derived || !may_be_data(entry, index);
     found.kind = made ? Kind::unrecorded : Kind::data;
-    found.text =
-        fmt::format("{} comes from {} and differs by {}", place_text(target_, item),
-                    made ? "unrecorded code" : "outside the recorded code", error_text(walk_.e_of(index)));
+    found.text = fmt::format("{} {}differs by {}", place_text(target_, item),
+                             made ? kFromUnrecorded : "comes from outside the recorded code and ",
+                             error_text(walk_.e_of(index)));
     if (settled && !data && (largest_.forward > 0 || largest_.rounded > 0)) {
       found.text += "; integers do not differ by rounding";
       // A decision that nobody recorded may have made them.

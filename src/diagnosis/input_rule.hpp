@@ -16,7 +16,7 @@ namespace msprobe::diagnosis {
 
 class InputRule : WalkRule {
  public:
-  InputRule(Walk& walk, OneSidedRuns& runs, ParameterRule& parameters, const BufferRule& buffers)
+  InputRule(Walk& walk, OneSidedRuns& runs, ParameterRule& parameters, BufferRule& buffers)
       : WalkRule(walk), runs_(runs), parameters_(parameters), buffers_(buffers) {}
 
   void follow(EntryPair& entry);
@@ -38,7 +38,7 @@ class InputRule : WalkRule {
 
   OneSidedRuns& runs_;
   ParameterRule& parameters_;
-  const BufferRule& buffers_;
+  BufferRule& buffers_;
   /// By operation and argument of the optimizer's calls: the root mean square of golden's largest.
   std::optional<std::map<std::string, double>> largest_taken_;
   bool data_differs_ = false;  // and is evidence

@@ -6,6 +6,7 @@
 
 #include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
+#include "pairing/item_partners.hpp"
 #include "support/parallel.hpp"
 
 namespace msprobe::diagnosis {

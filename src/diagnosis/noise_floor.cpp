@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "pairing/alignment.hpp"
+#include "pairing/item_partners.hpp"
 
 namespace msprobe::diagnosis {
 namespace {

@@ -36,7 +36,6 @@ RankDiagnosis RankWalk::run() {
   for (std::uint32_t api = 0; api < entries && !walk_.out.stopped; ++api) {
     walk_.out.looked_at = api + 1;
     walk_.errors.measure(api);
-    buffers_.report(api);
     if (walk_.deferred.contains(api)) continue;
     judge(api);
     if (const auto found = gradients_behind_.find(api); found != gradients_behind_.end()) {
@@ -117,7 +116,6 @@ void RankWalk::forward_pair(EntryPair& entry) {
   if (!entry.compound) runs_.close_run();
   rewrites_.examine(entry);
   walk_.measure_inputs(entry);
-  entry.touched = buffers_.differ_in(entry.target);
   inputs_.follow(entry);
   if (!entry.compound) calls_.examine(entry);
   inputs_.examine(entry);
@@ -172,6 +170,7 @@ void RankWalk::part_of_batch(EntryPair& entry) {
 }
 
 void RankWalk::finish_entry(EntryPair& entry) {
+  buffers_.explain(entry);
   if (entry.best) {
     walk_.name_places(*entry.best, entry.target, entry.golden);
     enclosing_.name(*entry.best, entry);
@@ -193,7 +192,10 @@ bool RankWalk::may_stop(const EntryPair& entry) const {
 
 void RankWalk::finish() {
   // What comes behind a stop may show an effect.
-  if (!walk_.out.stopped) runs_.finish();
+  if (!walk_.out.stopped) {
+    runs_.finish();
+    buffers_.finish();
+  }
   parameters_.finish();
   if (!walk_.out.stopped) training_.compare_optimizers();
   note_drift(walk_);

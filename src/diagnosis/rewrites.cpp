@@ -76,7 +76,7 @@ bool Rewrites::is_own_input(std::uint32_t item) const {
 }
 
 /// A kernel's error may fade; calls that are others, or get something else, may mean the same.
-bool Rewrites::is_called_otherwise(const EntryPair& entry, const Cone& golden_cone) const {
+bool Rewrites::is_called_otherwise(const EntryPair& entry, const Cone& cone, const Cone& golden_cone) const {
   const double limit = limit_of(entry.target);
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (target_.items[i].state == State::input && errors_.golden_item[i] != kNone && walk_.e_of(i) > limit)
@@ -87,8 +87,7 @@ bool Rewrites::is_called_otherwise(const EntryPair& entry, const Cone& golden_co
     return std::any_of(entries.begin(), entries.end(),
                        [&](std::uint32_t api) { return partners[api] == kNone; });
   };
-  if (alone(golden_cone.entries, alignment_.target_of) ||
-      alone(cone_of(walk_.target_keys, entry.target).entries, alignment_.golden_of))
+  if (alone(golden_cone.entries, alignment_.target_of) || alone(cone.entries, alignment_.golden_of))
     return true;
   const CalledOtherwise called =
       called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, 0, nullptr);
@@ -145,7 +144,7 @@ bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double
 }
 
 /// Does all that is made of what the entry puts out become something that golden has as well?
-bool Rewrites::meet(const EntryPair& entry, const Cone& golden_cone) {
+bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden_cone) {
   std::vector<Open> open;
   bool any_met = false;
   std::unordered_map<std::uint32_t, Rewritten> group;
@@ -178,7 +177,7 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& golden_cone) {
   const auto is_closed = [&] {
     return std::all_of(open.begin(), open.end(), [](const Open& each) { return each.taken; });
   };
-  for (const std::uint32_t next : cone_of(walk_.target_keys, entry.target).entries) {
+  for (const std::uint32_t next : cone.entries) {
     // Who takes it later is examined then.
     if (is_closed()) break;
     const std::string_view operation = dump::parse_entry_name(walk_.target_name(next))->operation();
@@ -249,8 +248,9 @@ void Rewrites::examine(EntryPair& entry) {
         is_own_input(i))
       return;
   }
+  const Cone cone = cone_of(walk_.target_keys, entry.target);
   const Cone golden_cone = cone_of(walk_.golden_keys, entry.golden);
-  if (!is_called_otherwise(entry, golden_cone) || !meet(entry, golden_cone)) return;
+  if (!is_called_otherwise(entry, cone, golden_cone) || !meet(entry, cone, golden_cone)) return;
   golden_between_.insert(golden_cone.items.begin(), golden_cone.items.end());
   leave_out(entry.target, rewritten_.at(entry.target), limit);
 }

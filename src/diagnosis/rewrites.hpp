@@ -42,10 +42,10 @@ class Rewrites : WalkRule {
   double limit_of(std::uint32_t api) const;
   bool is_visible(const EntryPair& entry) const;
   bool is_own_input(std::uint32_t item) const;
-  bool is_called_otherwise(const EntryPair& entry, const Cone& golden_cone) const;
+  bool is_called_otherwise(const EntryPair& entry, const Cone& cone, const Cone& golden_cone) const;
   Cone cone_of(const ContentKeys& keys, std::uint32_t api) const;
   bool same(std::uint32_t target_item, std::uint32_t golden_item, double error) const;
-  bool meet(const EntryPair& entry, const Cone& golden_cone);
+  bool meet(const EntryPair& entry, const Cone& cone, const Cone& golden_cone);
   void leave_out(std::uint32_t api, const Rewritten& how, double limit);
   void leave_out_item(std::uint32_t item);
 

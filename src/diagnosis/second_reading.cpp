@@ -10,6 +10,7 @@
 #include "dump/member_stream.hpp"
 #include "dump/stack_json.hpp"
 #include "pairing/alignment.hpp"
+#include "pairing/places.hpp"
 #include "support/error.hpp"
 #include "support/parallel.hpp"
 

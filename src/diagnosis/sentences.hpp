@@ -20,6 +20,8 @@ std::string advice(const Finding& finding, bool tensors);
 
 /// The same for the output of unrecorded code, in a module or in none; `trained`: it may itself be a
 /// parameter.
+/// What is said of an input that no recorded entry put out.
+inline constexpr std::string_view kFromUnrecorded = "comes from unrecorded code and ";
 std::string made_unrecorded(std::string_view module, bool trained);
 
 /// One line of the answer.

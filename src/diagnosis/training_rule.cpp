@@ -8,11 +8,13 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "pairing/places.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
@@ -27,30 +29,32 @@ using dump::Training;
 /// How an optimizer goes about it, and what a scheduler remembers, does not change what it computes.
 constexpr std::array<std::string_view, 6> kHow = {"foreach",        "fused",      "capturable",
                                                   "differentiable", "initial_lr", "base_lr"};
+constexpr const char* kWhichParameters =
+    "check which parameters the optimizer is given, and which are frozen";
 constexpr std::size_t kShownNames = 3;
 /// Norms of one tensor that are taken in float32 and in float64 agree better.
 constexpr double kChangedGradient = 1e-3;
 /// A learning rate that is computed may differ in its last digits.
 constexpr double kSameSetting = 1e-9;
 
+std::optional<double> number_in(const std::string& setting) {
+  double value = 0;
+  const char* const end = setting.data() + setting.size();
+  const auto [stop, error] = std::from_chars(setting.data(), end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
 /// As Python writes it, but for the last digits of a number that was computed.
 std::string shown(const std::string& setting) {
-  double value = 0;
-  const auto end = std::from_chars(setting.data(), setting.data() + setting.size(), value);
-  const bool number = end.ec == std::errc() && end.ptr == setting.data() + setting.size();
-  return number ? fmt::format("{:.10g}", value) : setting;
+  const auto number = number_in(setting);
+  return number ? fmt::format("{:.10g}", *number) : setting;
 }
 
 bool is_same(const std::string& ours, const std::string& theirs) {
-  if (ours == theirs) return true;
-  double a = 0;
-  double b = 0;
-  const auto parsed = [](const std::string& text, double& value) {
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-    return end.ec == std::errc() && end.ptr == text.data() + text.size();
-  };
-  return parsed(ours, a) && parsed(theirs, b) &&
-         std::abs(a - b) <= kSameSetting * std::max(std::abs(a), std::abs(b));
+  const auto a = number_in(ours);
+  const auto b = number_in(theirs);
+  return ours == theirs ||
+         (a && b && std::abs(*a - *b) <= kSameSetting * std::max(std::abs(*a), std::abs(*b)));
 }
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -119,12 +123,11 @@ std::uint32_t TrainingRule::first_of_optimizer() const {
 }
 
 /// `at`: the entry ahead of which it is so.
-void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concerned, std::string next,
-                         bool downstream) {
+void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concerned, const About& about) {
   Finding finding;
   finding.kind = Kind::optimizer;
   finding.rule = Rule::structure;
-  finding.confidence = Confidence::certain;
+  finding.confidence = about.confidence;
   finding.excess = kInfinite;
   finding.order = 2 * std::uint64_t{at};
   finding.entry = "optimizer";
@@ -132,9 +135,9 @@ void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concern
   finding.rank = walk_.out.rank;
   finding.concerned = concerned;
   finding.text = std::move(text);
-  finding.side = "a setting, not a kernel";
-  finding.next = std::move(next);
-  finding.downstream = downstream || history_.evidence;
+  finding.side = about.side;
+  finding.next = about.next;
+  finding.downstream = about.downstream || history_.evidence;
   walk_.keep(std::move(finding), walk_.any_error());
 }
 
@@ -155,7 +158,7 @@ void TrainingRule::compare_tied() {
       found(0,
             fmt::format("{} are one parameter in {}, {} in {}", list_of(names), ours ? "this run" : "golden",
                         names.size(), ours ? "golden" : "this run"),
-            names.size(), "tie the weights on both sides, or on neither");
+            names.size(), {.next = "tie the weights on both sides, or on neither"});
     }
   };
   only_in(golden_training_, target_training_, target_, false);
@@ -173,7 +176,8 @@ void TrainingRule::compare_optimizers() {
   const std::size_t ours = target_training_.optimizers.size();
   const std::size_t theirs = golden_training_.optimizers.size();
   if (both > 0 && ours != theirs)
-    found(first_of_optimizer(), alone(ours, theirs), 1, "check how often optimizer.step() is called");
+    found(first_of_optimizer(), alone(ours, theirs), 1,
+          {.side = "the code differs, not a kernel", .next = "check how often optimizer.step() is called"});
   compare_gradients();
   mark_consequences();
 }
@@ -241,8 +245,11 @@ void TrainingRule::compare_gradients() {
   found(at,
         fmt::format("between backward and optimizer: the optimizer takes {} {} {}, in golden {}: {}", n,
                     n == 1 ? "gradient" : "gradients", factor(targets), factor(goldens), list_of(names)),
-        n, "compare what is done to gradients before optimizer.step(): clipping, scaling, reduction, hooks",
-        by_calls);
+        n,
+        {.side = {},
+         .next =
+             "compare what is done to gradients before optimizer.step(): clipping, scaling, reduction, hooks",
+         .downstream = by_calls});
 }
 
 /// What the optimizer is given and computes follows from its settings, and gradients from what they are
@@ -264,9 +271,13 @@ void TrainingRule::mark_consequences() {
 
 void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSettings& golden) {
   const std::uint32_t at = first_of_optimizer();
-  if (target.name != golden.name)
+  // Those of other libraries may do the same under another name.
+  const auto is_torchs = [](const OptimizerSettings& one) { return one.module.starts_with("torch.optim"); };
+  if (target.name != golden.name) {
     found(at, fmt::format("the optimizer is {}, golden {}", target.name, golden.name), 1,
-          "use the same optimizer on both sides");
+          {.confidence = is_torchs(target) && is_torchs(golden) ? Confidence::certain : Confidence::hint,
+           .next = "use the same optimizer on both sides"});
+  }
   Groups ours = groups_by_parameter(target);
   Groups theirs = groups_by_parameter(golden);
   const bool named = !ours.empty() && !theirs.empty();
@@ -317,7 +328,7 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
     found(at,
           fmt::format("{}: {} is {}, golden {} ({})", target.name, key, shown(value), shown(golden_value),
                       whose),
-          names.size(), "set it as in golden");
+          names.size(), {.next = "set it as in golden"});
   }
   // Another model, or another way to name its parameters, is no matter of the optimizer.
   if (!named || common == 0) return;
@@ -331,10 +342,10 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
   });
   if (!here_only.empty())
     found(at, fmt::format("{} updates {}, golden's does not", target.name, list_of(here_only)),
-          here_only.size(), "check which parameters the optimizer is given, and which are frozen");
+          here_only.size(), {.next = kWhichParameters});
   if (!there_only.empty())
     found(at, fmt::format("golden's {} updates {}, this run's does not", golden.name, list_of(there_only)),
-          there_only.size(), "check which parameters the optimizer is given, and which are frozen");
+          there_only.size(), {.next = kWhichParameters});
 }
 
 }  // namespace msprobe::diagnosis

@@ -27,8 +27,14 @@ class TrainingRule : WalkRule {
   void compare_gradients();
   void mark_consequences();
   void compare(const dump::OptimizerSettings& target, const dump::OptimizerSettings& golden);
-  void found(std::uint32_t at, std::string text, std::size_t concerned, std::string next,
-             bool downstream = false);
+  /// What a finding of this rule says besides its text.
+  struct About {
+    Confidence confidence = Confidence::certain;
+    std::string side = "a setting, not a kernel";
+    std::string next;
+    bool downstream = false;
+  };
+  void found(std::uint32_t at, std::string text, std::size_t concerned, const About& about);
   std::uint32_t first_of_optimizer() const;
 
   const dump::Training& target_training_;

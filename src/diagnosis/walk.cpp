@@ -8,6 +8,7 @@
 #include "diagnosis/compounds.hpp"
 #include "diagnosis/drift.hpp"
 #include "dump/tree.hpp"
+#include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {

@@ -19,7 +19,8 @@ OptimizerGroup group_of(const Entry& entry, Entry::Index node) {
   OptimizerGroup group;
   if (const Entry::Index settings = entry.find(node, "settings"); entry.is(settings, NodeKind::object)) {
     entry.children(settings, [&](Entry::Index child) {
-      group.settings[std::string(entry.key(child))] = entry.python_str(child);
+      if (!entry.is(child, NodeKind::string))
+        group.settings[std::string(entry.key(child))] = entry.python_str(child);
     });
   }
   const Entry::Index steps = entry.find(node, "steps");
@@ -43,6 +44,7 @@ Training training_of(const Entry& description) {
   each_of(description.find(0, "optimizers"), [&](Entry::Index node) {
     OptimizerSettings& optimizer = training.optimizers.emplace_back();
     optimizer.name = description.string(node, "class");
+    optimizer.module = description.string(node, "module");
     each_of(description.find(node, "groups"),
             [&](Entry::Index group) { optimizer.groups.push_back(group_of(description, group)); });
   });

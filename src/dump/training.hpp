@@ -12,14 +12,16 @@
 namespace msprobe::dump {
 
 struct OptimizerGroup {
-  std::map<std::string, std::string> settings;  // as Python writes the values
-  std::string steps;                            // that it has counted; empty: not known
-  std::vector<std::string> parameters;          // their names; empty for one whose name is not known
-  std::vector<double> gradient_norms;  // of their gradients as the optimizer takes them; NaN: not known
+  std::map<std::string, std::string>
+      settings;                         // as Python writes the values; texts, as names of groups, are none
+  std::string steps;                    // that it has counted; empty: not known
+  std::vector<std::string> parameters;  // their names; empty for one whose name is not known
+  std::vector<double> gradient_norms;   // of their gradients as the optimizer takes them; NaN: not known
 };
 
 struct OptimizerSettings {
-  std::string name;  // of its class
+  std::string name;    // of its class
+  std::string module;  // that the class is of
   std::vector<OptimizerGroup> groups;
 };
 

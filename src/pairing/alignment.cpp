@@ -8,15 +8,14 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "dump/names.hpp"
+#include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 #include "pairing/sequence.hpp"
 #include "pairing/updates.hpp"
 #include "support/parallel.hpp"
 #include "support/text_pool.hpp"
-#include "support/wrapper_names.hpp"
 #include "tensor/dtype.hpp"
 
 namespace msprobe::pairing {
@@ -28,9 +27,6 @@ using dump::Direction;
 using dump::EntryName;
 using dump::Item;
 using dump::Side;
-
-constexpr std::string_view kKeywordFront = ".kwargs.";
-constexpr std::string_view kInputFront = ".input.";
 
 std::string_view api_name(const Side& side, std::uint32_t api) {
   return side.text(side.apis[api].name);
@@ -213,10 +209,17 @@ class EntryAligner {
   Alignment run() {
     out_.golden_of.assign(target_.apis.size(), kNone);
     out_.target_of.assign(golden_.apis.size(), kNone);
-    const bool by_parameter = pair_updates();
-    if (!by_parameter && SameSequence(target_, golden_).holds()) {
+    std::optional<UpdatePairs> updates;
+    if (target_construct_ != nullptr)
+      updates = pair_updates(target_, *target_construct_, golden_, *golden_construct_);
+    if (!updates && SameSequence(target_, golden_).holds()) {
       for (std::uint32_t i = 0; i < target_.apis.size(); ++i) out_.golden_of[i] = out_.target_of[i] = i;
       return std::move(out_);
+    }
+    if (updates) {
+      for (const auto& [target, golden] : updates->pairs) pair(target, golden);
+      out_.target_update_alone = std::move(updates->target_alone);
+      out_.golden_update_alone = std::move(updates->golden_alone);
     }
     align_direction(Direction::forward);
     index_names();
@@ -228,59 +231,6 @@ class EntryAligner {
   }
 
  private:
-  /// Is it known of all calls of an optimizer which parameter they are about, but for those on constants?
-  static bool knows_all(const Side& side, const ConstructTable& construct,
-                        const std::vector<std::uint64_t>& parameters) {
-    const Parameters known(side);
-    for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-      if (parameters[api] != 0 || construct.parent(api_name(side, api)) != kOptimizer) continue;
-      for (const std::uint32_t i : side.apis[api].items()) {
-        if (known.content(side.items[i]) != 0) return false;
-      }
-    }
-    return true;
-  }
-
-  static std::vector<bool> alone(const std::vector<std::uint64_t>& own,
-                                 const std::vector<std::uint64_t>& other) {
-    const std::unordered_set<std::uint64_t> known(other.begin(), other.end());
-    std::vector<bool> found(own.size());
-    for (std::size_t api = 0; api < own.size(); ++api)
-      found[api] = own[api] != 0 && !known.contains(own[api]);
-    return found;
-  }
-
-  /// Calls of an optimizer, where the sides go through their parameters in another order, or have others: by
-  /// parameter. False if they do not.
-  bool pair_updates() {
-    if (target_construct_ == nullptr || !target_construct_->knows(kOptimizer)) return false;
-    const std::vector<std::uint64_t> ours = updated_parameters(target_, *target_construct_);
-    const std::vector<std::uint64_t> theirs = updated_parameters(golden_, *golden_construct_);
-    const std::vector<std::uint64_t> order = update_order(ours);
-    if (order.empty() || order == update_order(theirs)) return false;
-    const auto calls_of = [](const Side& side, const std::vector<std::uint64_t>& names) {
-      std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls;  // by parameter and operation
-      for (std::uint32_t api = 0; api < names.size(); ++api) {
-        const auto parsed = names[api] == 0 ? std::nullopt : dump::parse_entry_name(api_name(side, api));
-        if (parsed) calls[mixed(names[api], std::hash<std::string_view>{}(parsed->base))].push_back(api);
-      }
-      return calls;
-    };
-    if (knows_all(target_, *target_construct_, ours) && knows_all(golden_, *golden_construct_, theirs)) {
-      out_.target_update_alone = alone(ours, theirs);
-      out_.golden_update_alone = alone(theirs, ours);
-    }
-    const auto golden_calls = calls_of(golden_, theirs);
-    for (const auto& [what, calls] : calls_of(target_, ours)) {
-      const auto partners = golden_calls.find(what);
-      if (partners == golden_calls.end()) continue;
-      // The order alone would tell which of them are missing.
-      if (calls.size() != partners->second.size()) continue;
-      for (std::size_t i = 0; i < calls.size(); ++i) pair(calls[i], partners->second[i]);
-    }
-    return true;
-  }
-
   /// Entries of a direction that have no partner yet.
   static std::vector<std::uint32_t> entries(const Side& side, Direction direction,
                                             const std::vector<std::uint32_t>& partners,
@@ -484,38 +434,7 @@ class EntryAligner {
   TextIndex golden_names_;
 };
 
-struct PlaceHash {
-  std::size_t operator()(const std::pair<dump::State, Place>& key) const {
-    return mixed(mixed(std::hash<std::string_view>{}(key.second.rest), key.second.front.size()),
-                 static_cast<std::uint64_t>(key.first));
-  }
-};
-
 }  // namespace
-
-/// A text cut into the parts between its dots, without those that wrappers add.
-std::string without_wrappers(std::string_view path) {
-  std::string out;
-  bool first = true;
-  while (!path.empty()) {
-    const std::size_t dot = path.find('.');
-    const std::string_view part = path.substr(0, dot);
-    path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
-    if ((out.empty() && part == "module") || is_wrapper_component(part)) continue;
-    if (!first) out += '.';
-    first = false;
-    out += part;
-  }
-  return out;
-}
-
-std::string_view module_path(std::string_view entry) {
-  const auto parsed = dump::parse_entry_name(entry);
-  if (!parsed || !parsed->is_module) return {};
-  const std::string_view base = dump::split_last(parsed->base).first;
-  const std::size_t dot = base.find('.');
-  return dot == std::string_view::npos ? std::string_view{} : base.substr(dot + 1);
-}
 
 std::vector<GoldenOnly> golden_only_of(const std::vector<std::uint32_t>& target_of) {
   std::vector<GoldenOnly> alone;
@@ -533,80 +452,6 @@ std::vector<GoldenOnly> golden_only_of(const std::vector<std::uint32_t>& target_
 Alignment align(const Side& target, const Side& golden, const ConstructTable* target_construct,
                 const ConstructTable* golden_construct) {
   return EntryAligner(target, golden, target_construct, golden_construct).run();
-}
-
-Place place_of(const Side& side, const Item& item) {
-  const std::string_view entry = api_name(side, item.api);
-  std::string_view name = side.name(item);
-  if (!name.starts_with(entry)) return {{}, name};
-  name.remove_prefix(entry.size());
-  const bool keyword = name.starts_with(kKeywordFront);
-  if (keyword || name.starts_with(kInputFront))
-    return {kInputFront, name.substr(keyword ? kKeywordFront.size() : kInputFront.size())};
-  return {{}, name};
-}
-
-namespace {
-
-/// Items of two entries that stand at one place.
-void pair_by_place(const Side& target, const Api& ours, const Side& golden, const Api& theirs,
-                   std::vector<std::uint32_t>& partners) {
-  using Key = std::pair<dump::State, Place>;
-  const auto key = [](const Side& side, std::uint32_t item) {
-    return Key{side.items[item].state, place_of(side, side.items[item])};
-  };
-  // Nearly always the n-th item is the n-th.
-  std::uint32_t same = 0;
-  while (same < ours.count && same < theirs.count &&
-         key(target, ours.first + same) == key(golden, theirs.first + same)) {
-    partners[ours.first + same] = theirs.first + same;
-    ++same;
-  }
-  if (same == ours.count || same == theirs.count) return;
-  std::unordered_map<Key, std::uint32_t, PlaceHash> left;
-  for (std::uint32_t i = theirs.first + same; i < theirs.first + theirs.count; ++i)
-    left.try_emplace(key(golden, i), i);
-  for (std::uint32_t i = ours.first + same; i < ours.first + ours.count; ++i) {
-    const auto found = left.find(key(target, i));
-    if (found == left.end()) continue;
-    partners[i] = found->second;
-    left.erase(found);
-  }
-}
-
-/// Items that frameworks give in another order or call otherwise.
-void pair_by_role(const Side& target, const Api& ours, const Side& golden, const Api& theirs,
-                  std::vector<std::uint32_t>& partners) {
-  const RolePartners roles = by_role(target, ours, golden, theirs);
-  if (roles.partners.empty()) return;
-  auto role = roles.partners.begin();
-  for (const std::uint32_t i : ours.items()) {
-    if (target.items[i].state == roles.state) partners[i] = *role++;
-  }
-}
-
-}  // namespace
-
-std::vector<std::uint32_t> pair_items(const Side& target, const Side& golden, const Alignment& alignment) {
-  std::vector<std::uint32_t> partners(target.items.size(), kNone);
-  const bool other_roles = pairs_by_role(target, golden);
-  std::optional<Parameters> target_parameters;  // where calls take lists of them
-  std::optional<Parameters> golden_parameters;
-  for (const Api& api : target.apis) {
-    if (target_parameters || !takes_parameter_lists(target.text(api.name))) continue;
-    target_parameters.emplace(target);
-    golden_parameters.emplace(golden);
-  }
-  parallel_blocks(target.apis.size(), [&](std::size_t t) {
-    if (alignment.golden_of[t] == kNone) return;
-    const Api& ours = target.apis[t];
-    const Api& theirs = golden.apis[alignment.golden_of[t]];
-    pair_by_place(target, ours, golden, theirs, partners);
-    if (other_roles) pair_by_role(target, ours, golden, theirs, partners);
-    if (target_parameters && takes_parameter_lists(target.text(ours.name)))
-      pair_lists(target, ours, golden, theirs, *target_parameters, *golden_parameters, partners);
-  });
-  return partners;
 }
 
 }  // namespace msprobe::pairing

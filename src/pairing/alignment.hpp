@@ -4,8 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "dump/construct_json.hpp"
@@ -50,25 +48,5 @@ std::vector<GoldenOnly> golden_only_of(const std::vector<std::uint32_t>& target_
 Alignment align(const dump::Side& target, const dump::Side& golden,
                 const dump::ConstructTable* target_construct = nullptr,
                 const dump::ConstructTable* golden_construct = nullptr);
-
-/// Where an item stands in its entry: the part of its name behind the entry's, `.input.0`. Keyword arguments
-/// are called alike with and without data files.
-struct Place {
-  std::string_view front;  // `.input.` in place of `.kwargs.`, else empty
-  std::string_view rest;
-
-  bool operator==(const Place&) const = default;
-};
-Place place_of(const dump::Side& side, const dump::Item& item);
-
-/// The reference's item for each item under test, or kNone: items of paired entries that stand at one place.
-std::vector<std::uint32_t> pair_items(const dump::Side& target, const dump::Side& golden,
-                                      const Alignment& alignment);
-
-/// The parts of a dotted path but for those that wrappers add: `module` in front, `_orig_mod` anywhere.
-std::string without_wrappers(std::string_view path);
-
-/// `layers.0.norm` of `Module.layers.0.norm.Norm.forward.0`; empty for entries that are no module's.
-std::string_view module_path(std::string_view entry);
 
 }  // namespace msprobe::pairing

@@ -25,10 +25,8 @@ class Texts {
  public:
   /// `keys` nullptr: the names as they stand.
   Texts(const Side& side, const EntryKeys* keys) : side_(side), keys_(keys), hashes_(side.items.size()) {
-    parallel_blocks(hashes_.size(), [&](std::size_t i) {
-      thread_local std::string buffer;
-      hashes_[i] = hash_of(of(i, buffer));
-    });
+    parallel_blocks_with<std::string>(
+        hashes_.size(), [&](std::size_t i, std::string& buffer) { hashes_[i] = hash_of(of(i, buffer)); });
   }
   std::string_view of(std::size_t item, std::string& buffer) const {
     return keys_ == nullptr ? side_.name(side_.items[item]) : keys_->of(side_.items[item], buffer);
@@ -155,8 +153,7 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
   // Repeated names pair each with each, as the Python tool does; a hostile file must not make that quadratic.
   const std::size_t limit = 16 * (target.items.size() + golden.items.size()) + 300'000;
   std::vector<std::uint32_t> hashes(target.items.size());
-  parallel_blocks(hashes.size(), [&](std::size_t t) {
-    thread_local std::string key;
+  parallel_blocks_with<std::string>(hashes.size(), [&](std::size_t t, std::string& key) {
     hashes[t] = hash_of(target_keys.of(target.items[t], key).text);
   });
   std::vector<Pair> pairs;

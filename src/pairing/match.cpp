@@ -10,6 +10,7 @@
 #include "dump/names.hpp"
 #include "pairing/alignment.hpp"
 #include "pairing/default_api_table.hpp"
+#include "pairing/item_partners.hpp"
 #include "pairing/join.hpp"
 #include "pairing/layer_mapping.hpp"
 #include "pairing/mapping_file.hpp"
@@ -173,11 +174,8 @@ class Matcher {
   /// Do optimizers go through their parameters in another order?
   bool other_updates() const {
     if (constructs_.target == nullptr || constructs_.golden == nullptr) return false;
-    const dump::ConstructTable& ours = constructs_.target->table();
-    const dump::ConstructTable& theirs = constructs_.golden->table();
-    return ours.knows(kOptimizer) && theirs.knows(kOptimizer) &&
-           update_order(updated_parameters(target_, ours)) !=
-               update_order(updated_parameters(golden_, theirs));
+    return pair_updates(target_, constructs_.target->table(), golden_, constructs_.golden->table())
+        .has_value();
   }
 
   /// They miss no partner: the other framework gives nothing for them.

@@ -8,6 +8,7 @@
 #include "dump/names.hpp"
 #include "pairing/alignment.hpp"
 #include "pairing/operations.hpp"
+#include "pairing/places.hpp"
 #include "support/ascii.hpp"
 
 namespace msprobe::pairing {

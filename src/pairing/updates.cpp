@@ -8,10 +8,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "dump/names.hpp"
 #include "pairing/alignment.hpp"
+#include "pairing/places.hpp"
 #include "support/wrapper_names.hpp"
 
 namespace msprobe::pairing {
@@ -44,6 +46,87 @@ std::optional<ListPlace> list_place(const Side& side, const Item& item) {
   rest.remove_prefix(1);
   if (!number(found.second) || !rest.empty()) return std::nullopt;
   return found;
+}
+
+/// What is around an optimizer's calls, as construct.json calls it.
+constexpr std::string_view kOptimizer = "optimizer";
+
+/// Of a side.
+struct Updates {
+  std::vector<std::uint64_t> parameters;  // by entry: that a call of an optimizer is about, or 0
+  bool complete = true;                   // known for all such calls, but for those on constants
+};
+
+Updates updates_of(const Side& side, const dump::ConstructTable& construct) {
+  Updates found{std::vector<std::uint64_t>(side.apis.size())};
+  const Parameters parameters(side);
+  // Calls that take what others put out are about one parameter.
+  std::vector<std::uint32_t> calls;
+  std::vector<bool> plain;              // by call: it takes and gives constants alone
+  std::vector<std::uint32_t> first_of;  // by call: one that it belongs with
+  std::vector<std::uint64_t> name_of;   // by call that others belong with
+  const auto root = [&](std::uint32_t call) {
+    while (first_of[call] != call) call = first_of[call] = first_of[first_of[call]];
+    return call;
+  };
+  std::unordered_map<std::uint64_t, std::uint32_t> maker;  // by content
+  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+    if (construct.parent(side.text(side.apis[api].name)) != kOptimizer) continue;
+    const auto call = static_cast<std::uint32_t>(calls.size());
+    calls.push_back(api);
+    plain.push_back(true);
+    first_of.push_back(call);
+    name_of.push_back(0);
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const std::uint64_t content = parameters.content(side.items[i]);
+      if (content == 0) continue;
+      plain[call] = false;
+      if (side.items[i].state != State::input) continue;
+      const std::uint32_t own = root(call);
+      if (const auto made = maker.find(content); made != maker.end() && root(made->second) != own) {
+        const std::uint32_t other = root(made->second);
+        if (name_of[other] == 0) name_of[other] = name_of[own];
+        first_of[own] = other;
+      }
+      if (const std::uint64_t name = parameters.of(side.items[i]); name != 0 && name_of[root(call)] == 0)
+        name_of[root(call)] = name;
+    }
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const std::uint64_t content = parameters.content(side.items[i]);
+      if (content != 0 && side.items[i].state == State::output) maker[content] = call;
+    }
+  }
+  for (std::uint32_t call = 0; call < calls.size(); ++call) {
+    found.parameters[calls[call]] = name_of[root(call)];
+    found.complete = found.complete && (plain[call] || name_of[root(call)] != 0);
+  }
+  return found;
+}
+
+/// In which they are updated.
+std::vector<std::uint64_t> order_of(std::vector<std::uint64_t> parameters) {
+  std::erase(parameters, 0);
+  parameters.erase(std::unique(parameters.begin(), parameters.end()), parameters.end());
+  return parameters;
+}
+
+std::vector<bool> alone(const std::vector<std::uint64_t>& own, const std::vector<std::uint64_t>& other) {
+  const std::unordered_set<std::uint64_t> known(other.begin(), other.end());
+  std::vector<bool> found(own.size());
+  for (std::size_t api = 0; api < own.size(); ++api) found[api] = own[api] != 0 && !known.contains(own[api]);
+  return found;
+}
+
+/// By parameter and operation.
+std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls_of(
+    const Side& side, const std::vector<std::uint64_t>& parameters) {
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls;
+  for (std::uint32_t api = 0; api < parameters.size(); ++api) {
+    const auto parsed =
+        parameters[api] == 0 ? std::nullopt : dump::parse_entry_name(side.text(side.apis[api].name));
+    if (parsed) calls[stirred(parameters[api], std::hash<std::string_view>{}(parsed->base))].push_back(api);
+  }
+  return calls;
 }
 
 }  // namespace
@@ -81,50 +164,27 @@ std::uint64_t Parameters::of(const Item& item) const {
   return found == names_.end() ? 0 : found->second;
 }
 
-std::vector<std::uint64_t> updated_parameters(const Side& side, const dump::ConstructTable& construct) {
-  std::vector<std::uint64_t> found(side.apis.size());
-  const Parameters parameters(side);
-  if (parameters.empty()) return found;
-  // Calls that take what others put out are about one parameter.
-  std::vector<std::uint32_t> calls;
-  std::vector<std::uint32_t> first_of;  // by call: one that it belongs with
-  std::vector<std::uint64_t> name_of;   // by call that others belong with
-  const auto root = [&](std::uint32_t call) {
-    while (first_of[call] != call) call = first_of[call] = first_of[first_of[call]];
-    return call;
-  };
-  std::unordered_map<std::uint64_t, std::uint32_t> maker;  // by content
-  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-    if (construct.parent(side.text(side.apis[api].name)) != kOptimizer) continue;
-    auto call = static_cast<std::uint32_t>(calls.size());
-    calls.push_back(api);
-    first_of.push_back(call);
-    name_of.push_back(0);
-    for (const std::uint32_t i : side.apis[api].items()) {
-      const std::uint64_t content = parameters.content(side.items[i]);
-      if (content == 0 || side.items[i].state != State::input) continue;
-      const std::uint32_t own = root(call);
-      if (const auto made = maker.find(content); made != maker.end() && root(made->second) != own) {
-        const std::uint32_t other = root(made->second);
-        if (name_of[other] == 0) name_of[other] = name_of[own];
-        first_of[own] = other;
-      }
-      if (const std::uint64_t name = parameters.of(side.items[i]); name != 0 && name_of[root(call)] == 0)
-        name_of[root(call)] = name;
-    }
-    for (const std::uint32_t i : side.apis[api].items()) {
-      const std::uint64_t content = parameters.content(side.items[i]);
-      if (content != 0 && side.items[i].state == State::output) maker[content] = call;
-    }
+std::optional<UpdatePairs> pair_updates(const Side& target, const dump::ConstructTable& target_construct,
+                                        const Side& golden, const dump::ConstructTable& golden_construct) {
+  if (!target_construct.knows(kOptimizer) || !golden_construct.knows(kOptimizer)) return std::nullopt;
+  const Updates ours = updates_of(target, target_construct);
+  const Updates theirs = updates_of(golden, golden_construct);
+  const std::vector<std::uint64_t> order = order_of(ours.parameters);
+  const std::vector<std::uint64_t> golden_order = order_of(theirs.parameters);
+  if (order.empty() || golden_order.empty() || order == golden_order) return std::nullopt;
+  UpdatePairs found;
+  if (ours.complete && theirs.complete) {
+    found.target_alone = alone(ours.parameters, theirs.parameters);
+    found.golden_alone = alone(theirs.parameters, ours.parameters);
   }
-  for (std::uint32_t call = 0; call < calls.size(); ++call) found[calls[call]] = name_of[root(call)];
+  const auto golden_calls = calls_of(golden, theirs.parameters);
+  for (const auto& [what, calls] : calls_of(target, ours.parameters)) {
+    const auto partners = golden_calls.find(what);
+    // Of more calls on one side, the order alone would tell which of them are missing.
+    if (partners == golden_calls.end() || calls.size() != partners->second.size()) continue;
+    for (std::size_t i = 0; i < calls.size(); ++i) found.pairs.emplace_back(calls[i], partners->second[i]);
+  }
   return found;
-}
-
-std::vector<std::uint64_t> update_order(std::vector<std::uint64_t> parameters) {
-  std::erase(parameters, 0);
-  parameters.erase(std::unique(parameters.begin(), parameters.end()), parameters.end());
-  return parameters;
 }
 
 bool takes_parameter_lists(std::string_view entry) {

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "dump/construct_json.hpp"
@@ -31,14 +33,20 @@ class Parameters {
   std::unordered_map<std::uint64_t, std::uint64_t> names_;  // by content; 0: of several
 };
 
-/// As construct.json calls what is around an optimizer's calls.
-inline constexpr std::string_view kOptimizer = "optimizer";
+/// Calls of two optimizers that are about one parameter.
+struct UpdatePairs {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;  // target and golden
+  /// By entry: calls for parameters that the other side has not. Empty where a call's parameter is not known.
+  std::vector<bool> target_alone;
+  std::vector<bool> golden_alone;
+};
 
-/// By entry: the parameter that a call of an optimizer is about, or 0.
-std::vector<std::uint64_t> updated_parameters(const dump::Side& side, const dump::ConstructTable& construct);
-
-/// The parameters in the order in which they are updated, of what that gives.
-std::vector<std::uint64_t> update_order(std::vector<std::uint64_t> parameters);
+/// Nothing if both sides go through the same parameters in the same order, or if no parameter of a side is
+/// known.
+std::optional<UpdatePairs> pair_updates(const dump::Side& target,
+                                        const dump::ConstructTable& target_construct,
+                                        const dump::Side& golden,
+                                        const dump::ConstructTable& golden_construct);
 
 /// `_fused_adamw_`, `_foreach_norm`.
 bool takes_parameter_lists(std::string_view entry);

@@ -33,14 +33,24 @@ std::size_t most_threads();
 /// that is stopped so end too, and what called them with them.
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
 
+/// As parallel_blocks(), with something that the calls of a block share, such as a buffer. A thread_local one
+/// would end the program where memory is short: the C library aborts if it cannot note what is to be
+/// destroyed.
+template <typename State, typename Body>
+void parallel_blocks_with(std::size_t count, const Body& body) {
+  constexpr std::size_t kBlock = 64;
+  parallel_for((count + kBlock - 1) / kBlock, [&](std::size_t block) {
+    State state;
+    const std::size_t end = std::min(count, (block + 1) * kBlock);
+    for (std::size_t i = block * kBlock; i < end; ++i) body(i, state);
+  });
+}
+
 /// The same for bodies that are short: many in a turn.
 template <typename Body>
 void parallel_blocks(std::size_t count, const Body& body) {
-  constexpr std::size_t kBlock = 64;
-  parallel_for((count + kBlock - 1) / kBlock, [&](std::size_t block) {
-    const std::size_t end = std::min(count, (block + 1) * kBlock);
-    for (std::size_t i = block * kBlock; i < end; ++i) body(i);
-  });
+  struct Nothing {};
+  parallel_blocks_with<Nothing>(count, [&](std::size_t i, Nothing&) { body(i); });
 }
 
 /// Version of the TBB run-time library, e.g. "2021.8".

@@ -11,7 +11,7 @@ import torch
 from msprobe import _native
 from msprobe.core import session
 
-from . import training
+from . import framework, training
 
 
 _MEGATRON = "megatron.core.optimizer"
@@ -69,6 +69,8 @@ def forget():
 
 
 def _describe(optimizer):
+    if framework.is_compiling is not None and framework.is_compiling():
+        return
     # Until step(): an optimizer may follow behind stop().
     if session.forward_switch[0] or session.backward_switch[0]:
         try:

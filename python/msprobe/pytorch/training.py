@@ -9,8 +9,13 @@ import torch
 
 from msprobe import _native
 
+from . import device
+
 # Wrappers' parts of a parameter's name, which say nothing about the model.
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
+
+_NORM_DTYPES = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float32,
+                torch.float64: torch.float64}
 
 _models = []      # weak references to what start() was given
 _names = {}       # of the step: see _parameter_names()
@@ -91,12 +96,14 @@ def _described(optimizer):
 
 
 def _norms(gradients):
-    """As the optimizer takes them; None for what is no plain tensor of this device, whose norm may need others."""
+    """As the optimizer takes them; None for what is no plain tensor, whose norm may need other ranks, and while a graph is
+    captured."""
     norms = [None] * len(gradients)
     by_device = {}
     for index, gradient in enumerate(gradients):
-        if type(gradient) is torch.Tensor and gradient.layout == torch.strided and gradient.is_floating_point():
-            norm = torch.linalg.vector_norm(gradient.detach(), dtype=torch.promote_types(gradient.dtype, torch.float32))
+        if (type(gradient) is torch.Tensor and gradient.layout == torch.strided and gradient.dtype in _NORM_DTYPES
+                and not device.is_captured(gradient)):
+            norm = torch.linalg.vector_norm(gradient.detach(), dtype=_NORM_DTYPES[gradient.dtype])
             by_device.setdefault(norm.device, []).append((index, norm.double() if norm.device.type == "cpu" else norm))
     for found in by_device.values():
         # One transfer for all of them.

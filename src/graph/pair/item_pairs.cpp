@@ -7,6 +7,8 @@
 
 #include "dump/names.hpp"
 #include "pairing/alignment.hpp"
+#include "pairing/item_partners.hpp"
+#include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 #include "support/parallel.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "diagnosis/rank_walk.hpp"
+#include "pairing/item_partners.hpp"
 #include "unit/diagnosis/dumps.hpp"
 
 namespace msprobe::diagnosis::testing {
@@ -141,6 +143,13 @@ inline bool no_evidence(const RankDiagnosis& rank) {
 inline const Finding& first(const RankDiagnosis& rank) {
   REQUIRE(!rank.findings.empty());
   return rank.findings.front();
+}
+
+/// All evidence but the first follows from it.
+inline bool is_one_cause(const RankDiagnosis& rank) {
+  return !rank.findings.empty() &&
+         std::all_of(rank.findings.begin() + 1, rank.findings.end(),
+                     [](const Finding& each) { return each.downstream || !each.is_evidence(); });
 }
 
 inline std::uint64_t count(const RankDiagnosis& rank, Origin origin) {

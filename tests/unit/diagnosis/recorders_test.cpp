@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "diagnosis/rank_diagnosis.hpp"
+#include "pairing/item_partners.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
 
 namespace msprobe::diagnosis::recorders_test {

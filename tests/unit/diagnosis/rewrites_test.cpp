@@ -13,6 +13,7 @@ namespace msprobe::diagnosis::rewrites_test {
 using testing::count;
 using testing::diagnosed;
 using testing::first;
+using testing::is_one_cause;
 using testing::modules_of;
 using testing::named;
 using testing::no_evidence;
@@ -108,8 +109,7 @@ TEST_CASE("a gradient that arrives wrong is the fault of the call that one side 
   CHECK(first(rank).entry == "Tensor.__truediv__.0.forward");
   CHECK(first(rank).kind == Kind::removed);
   CHECK(first(rank).text.find("at Functional.mse_loss.0.backward") != std::string::npos);
-  for (std::size_t i = 1; i < rank.findings.size(); ++i)
-    CHECK((rank.findings[i].downstream || !rank.findings[i].is_evidence()));
+  CHECK(is_one_cause(rank));
 }
 
 TEST_CASE("what puts nothing out makes nothing good") {

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "pairing/item_partners.hpp"
 #include "unit/diagnosis/dumps.hpp"
 
 namespace msprobe::pairing::alignment_test {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of an optimizer pair by the parameter that they are about.
 #include "pairing/updates.hpp"
+#include "pairing/item_partners.hpp"
 
 #include <doctest/doctest.h>
 
