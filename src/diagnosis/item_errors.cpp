@@ -57,6 +57,7 @@ bool is_truth(const Side& side, const Item& item) {
 ItemErrors::ItemErrors(const measuring::MeasuredRank& rank, const StatisticsPrecision& precision, bool lazily,
                        const MeasureEntry& measure_entry)
     : golden_item(pair_items(rank.target, rank.golden, *rank.alignment)),
+      loss_scale(diagnosis::loss_scale(rank.target, rank.golden, *rank.alignment, golden_item)),
       rank_(rank),
       precision_(precision),
       measure_entry_(measure_entry) {
@@ -107,6 +108,19 @@ void ItemErrors::measure(std::uint32_t api) {
   if (module_of_[api] != nullptr) add_to_module(api, *module_of_[api]);
 }
 
+const LossScale* ItemErrors::scale_at(std::uint32_t api) const {
+  return loss_scale && loss_scale->reaches(rank_.target, api) ? &*loss_scale : nullptr;
+}
+
+std::optional<Measure> ItemErrors::without_scale(std::uint32_t index) const {
+  std::optional<Measure> best;
+  for (const double factor : {loss_scale->factor, 1 / loss_scale->factor}) {
+    const Measure found = by_statistics_of(index, golden_item[index], factor);
+    if (found.known && (!best || found.e < best->e)) best = found;
+  }
+  return best;
+}
+
 std::optional<Measure> ItemErrors::from_tensors(std::uint32_t item) const {
   if (row_of_.empty() || row_of_[item] == kNone) return std::nullopt;
   if (rank_.rows[row_of_[item]].golden != golden_item[item]) return std::nullopt;
@@ -136,6 +150,10 @@ void ItemErrors::measure_items(std::uint32_t api) {
     if (!found) {
       found = by_statistics_of(i, golden_item[i]);
       by_statistics[i] = row_of_.empty() ? 0 : 1;
+    }
+    if (scale_at(api) != nullptr && found->known && found->e > 0) {
+      const std::optional<Measure> unscaled = without_scale(i);
+      if (unscaled && unscaled->e < found->e) found = unscaled;
     }
     const bool other_shape = target.text(item.shape) != golden.text(partner.shape);
     partial[i] = found->partial ? 1 : 0;
@@ -248,10 +266,10 @@ Tolerance ItemErrors::tolerance_of(std::uint32_t index, std::uint32_t golden_ind
                        rank_.golden.items[golden_index]);
 }
 
-Measure ItemErrors::by_statistics_of(std::uint32_t index, std::uint32_t golden_index) const {
+Measure ItemErrors::by_statistics_of(std::uint32_t index, std::uint32_t golden_index, double factor) const {
   const Tolerance tolerance = tolerance_of(index, golden_index);
   Measure found = measuring::measure(rank_.target, rank_.target.items[index], rank_.golden,
-                                     rank_.golden.items[golden_index], tolerance);
+                                     rank_.golden.items[golden_index], tolerance, factor);
   found.hidden = tolerance.norm;
   return found;
 }

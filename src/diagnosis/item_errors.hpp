@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "diagnosis/imports.hpp"
+#include "diagnosis/loss_scale.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/structure.hpp"
 #include "dump/names.hpp"
@@ -42,6 +43,7 @@ class ItemErrors {
   void measure(std::uint32_t api);
 
   std::vector<std::uint32_t> golden_item;  // by item under test
+  std::optional<LossScale> loss_scale;     // taken out of what follows
   std::vector<float> e;                    // by item; NaN where nothing was measured
   std::vector<float> b;
   std::vector<float> hidden;                // by item: see Measure
@@ -55,9 +57,11 @@ class ItemErrors {
   std::vector<float> anything_hidden;  // of those that are not of half types
   std::vector<float> u;                // unit roundoff of the coarsest of its tensors, of both sides
 
+  /// Null where it changes nothing.
+  const LossScale* scale_at(std::uint32_t api) const;
   Tolerance tolerance_of(std::uint32_t item, std::uint32_t golden) const;
-  /// By their statistics, within what these can show.
-  Measure by_statistics_of(std::uint32_t item, std::uint32_t golden) const;
+  /// By their statistics, within what these can show; the item has `factor` times golden's value.
+  Measure by_statistics_of(std::uint32_t item, std::uint32_t golden, double factor = 1) const;
 
   std::uint32_t entry_named(std::string_view name) const;
   /// The forward entry of a backward one, or kNone.
@@ -72,6 +76,8 @@ class ItemErrors {
   void leave_out_unmasked(std::uint32_t api);
   void add_to_module(std::uint32_t api, ModuleErrors& module);
 
+  /// The same where one side has it times the scale of the loss, or through it.
+  std::optional<Measure> without_scale(std::uint32_t item) const;
   /// From tensors; nothing where a pair has none, which then is measured by its statistics.
   std::optional<Measure> from_tensors(std::uint32_t item) const;
 

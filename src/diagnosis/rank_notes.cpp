@@ -45,6 +45,13 @@ void take_notes(Walk& walk) {
         "optimizer computes are compared, nothing else",
         split->target, split->golden));
   }
+  if (const auto& scale = walk.errors.loss_scale) {
+    const std::string scales =
+        scale->target > 0 ? fmt::format("the loss is scaled by {:g}, in golden by {:g}", scale->target, scale->golden)
+                          : std::string("the loss is scaled in another way than in golden");
+    walk.out.notes.push_back(
+        fmt::format("{}: gradients are compared with that factor, {:.6g}, taken out", scales, scale->factor));
+  }
   const auto updates =
       std::count(walk.alignment.target_update_alone.begin(), walk.alignment.target_update_alone.end(), true) +
       std::count(walk.alignment.golden_update_alone.begin(), walk.alignment.golden_update_alone.end(), true);

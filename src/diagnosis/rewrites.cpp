@@ -90,7 +90,8 @@ bool Rewrites::is_called_otherwise(const EntryPair& entry, const Cone& cone, con
   if (alone(golden_cone.entries, alignment_.target_of) || alone(cone.entries, alignment_.golden_of))
     return true;
   const CalledOtherwise called =
-      called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, 0, nullptr);
+      called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, 0, nullptr,
+                       errors_.scale_at(entry.target));
   return called.first && called.first->kind == Kind::argument;
 }
 

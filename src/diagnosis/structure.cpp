@@ -54,15 +54,19 @@ bool is_written(double value) {
   return std::from_chars(text.data(), text.data() + text.size(), back).ec == std::errc() && back == value;
 }
 
+/// 1 / scale is taken in float32 by some, in float64 by others.
+constexpr double kScaledNumber = 0x1p-22;
+
 class CallComparison {
  public:
   CallComparison(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
-                 double rounding, const DtypeSetting* setting)
+                 double rounding, const DtypeSetting* setting, const LossScale* scale)
       : target_(target),
         golden_(golden),
         golden_item_(golden_item),
         rounding_(rounding),
         setting_(setting),
+        scale_(scale),
         other_framework_(of_other_frameworks(target, golden)) {}
 
   CalledOtherwise run(const dump::Api& ours, const dump::Api& theirs) {
@@ -194,6 +198,7 @@ class CallComparison {
       const bool extremes = setting_ != nullptr && a * b > 0 && is_extreme(a, setting_->target) &&
                             is_extreme(b, setting_->golden);
       if (extremes) return;  // of a mask, in each run's type
+      if (scale_ != nullptr && scale_->explains(a, b, kScaledNumber)) return;
       const double relative = std::abs(a - b) / largest;
       const bool whole = a == std::floor(a) && b == std::floor(b);
       const bool setting = is_written(a) && is_written(b);
@@ -219,6 +224,7 @@ class CallComparison {
   const std::vector<std::uint32_t>& golden_item_;
   double rounding_;
   const DtypeSetting* setting_;
+  const LossScale* scale_;
   bool other_framework_;
   CalledOtherwise out_;
 };
@@ -227,8 +233,8 @@ class CallComparison {
 
 CalledOtherwise called_otherwise(const Side& target, std::uint32_t target_api, const Side& golden,
                                  std::uint32_t golden_api, const std::vector<std::uint32_t>& golden_item,
-                                 double rounding, const DtypeSetting* setting) {
-  return CallComparison(target, golden, golden_item, rounding, setting)
+                                 double rounding, const DtypeSetting* setting, const LossScale* scale) {
+  return CallComparison(target, golden, golden_item, rounding, setting, scale)
       .run(target.apis[target_api], golden.apis[golden_api]);
 }
 

@@ -10,6 +10,7 @@
 #include "diagnosis/dtype_setting.hpp"
 #include "diagnosis/finding.hpp"
 #include "diagnosis/imports.hpp"
+#include "diagnosis/loss_scale.hpp"
 #include "dump/side.hpp"
 
 namespace msprobe::diagnosis {
@@ -31,9 +32,9 @@ struct CalledOtherwise {
 
 /// Looks at all items of two paired forward entries. Numbers that differ by less than `rounding`, relatively,
 /// are no difference but an error of the input.
-/// Types that differ as `setting`, if there is one, are none either.
+/// Types that differ as `setting`, if there is one, are none either, nor are numbers that `scale` explains.
 CalledOtherwise called_otherwise(const dump::Side& target, std::uint32_t target_api, const dump::Side& golden,
                                  std::uint32_t golden_api, const std::vector<std::uint32_t>& golden_item,
-                                 double rounding, const DtypeSetting* setting);
+                                 double rounding, const DtypeSetting* setting, const LossScale* scale);
 
 }  // namespace msprobe::diagnosis

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "diagnosis/taken_gradients.hpp"
 #include "pairing/places.hpp"
 #include "support/text.hpp"
 
@@ -85,16 +86,6 @@ bool is_other_name(const Training& training, const std::string& name) {
   return std::any_of(tied.begin(), tied.end(), [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   });
-}
-
-std::map<std::string, double> taken_norms(const OptimizerSettings& optimizer) {
-  std::map<std::string, double> norms;
-  for (const OptimizerGroup& group : optimizer.groups) {
-    for (std::size_t i = 0; i < std::min(group.parameters.size(), group.gradient_norms.size()); ++i) {
-      if (!std::isnan(group.gradient_norms[i])) norms[group.parameters[i]] = group.gradient_norms[i];
-    }
-  }
-  return norms;
 }
 
 std::set<std::string> names_of(const Side& side, const Training& training) {
@@ -179,42 +170,45 @@ void TrainingRule::compare_optimizers() {
     found(first_of_optimizer(), alone(ours, theirs), 1,
           {.side = "the code differs, not a kernel", .next = "check how often optimizer.step() is called"});
   compare_gradients();
+  compare_skipped();
   mark_consequences();
+}
+
+/// A scale that is too large for this step: that, and all that is not finite, is no matter of an operation.
+void TrainingRule::compare_skipped() {
+  const auto& scale = errors_.loss_scale;
+  if (!scale || scale->overflow == kNone) return;
+  const auto scaled = [](double by) { return by > 0 ? fmt::format(" by {:g}", by) : std::string(); };
+  const std::string text =
+      scale->skips
+          ? fmt::format("gradients of the loss scaled{} overflow, and this step is skipped; golden, which scales{}, "
+                        "makes it",
+                        scaled(scale->target), scale->golden > 0 ? scaled(scale->golden) : " otherwise")
+          : fmt::format("the loss is scaled{}, and this step made; golden{} skips it, as gradients overflow",
+                        scaled(scale->target), scale->golden > 0 ? ", which scales" + scaled(scale->golden) + "," : "");
+  found(scale->overflow, text, 1,
+        {.next = "begin with the same scale on both sides, or compare a step that both make"});
+  for (Finding& each : walk_.out.findings)
+    each.downstream = each.downstream || each.order > 2 * std::uint64_t{scale->overflow};
 }
 
 /// What happens to gradients between the backward that gave them and the optimizer that takes them: clipping,
 /// scaling, a reduction.
 void TrainingRule::compare_gradients() {
-  if (target_training_.optimizers.size() != 1 || golden_training_.optimizers.size() != 1) return;
-  const std::map<std::string, double> ours = taken_norms(target_training_.optimizers[0]);
-  const std::map<std::string, double> theirs = taken_norms(golden_training_.optimizers[0]);
-  struct Change {
-    double target = 0;  // the norm that is taken, over that of what came out of the backward
-    double golden = 0;
-  };
   std::uint32_t last_backward = 0;
-  std::map<std::string, Change> changes;
-  for (std::uint32_t api = 0; api < target_.apis.size(); ++api) {
-    const auto parsed = dump::parse_entry_name(walk_.target_name(api));
-    if (!parsed || parsed->direction != dump::Direction::parameters_grad) continue;
-    for (const std::uint32_t i : target_.apis[api].items()) {
-      const std::uint32_t partner = errors_.golden_item[i];
-      if (partner == kNone || std::isnan(errors_.e[i]) || errors_.e[i] > kNoisyGradient) continue;
-      const std::string name = fmt::format("{}.{}", without_wrappers(module_path(walk_.target_name(api))),
-                                           dump::split_last(target_.name(walk_.item_of(i))).second);
-      const auto our_norm = ours.find(name);
-      const auto their_norm = theirs.find(name);
-      if (our_norm == ours.end() || their_norm == theirs.end()) continue;
-      last_backward = std::max(last_backward, api);
-      const Change change{our_norm->second / number_of(target_, walk_.item_of(i), dump::kNorm),
-                          their_norm->second / number_of(golden_, golden_.items[partner], dump::kNorm)};
-      const double apart = std::abs(change.target / change.golden - 1);
-      // Gradients that are added up are recorded each time: the last one is taken.
-      if (std::isfinite(apart) && apart > kChangedGradient + walk_.threshold * errors_.e[i]) {
-        changes[name] = change;
-      } else {
-        changes.erase(name);
-      }
+  std::map<std::string, TakenGradient> changes;
+  const double expected = walk_.errors.loss_scale ? 1 / walk_.errors.loss_scale->factor : 1;
+  for (TakenGradient& gradient : taken_gradients(target_, golden_, errors_.golden_item)) {
+    const float error = errors_.e[gradient.item];
+    if (std::isnan(error) || error > kNoisyGradient) continue;
+    last_backward = std::max(last_backward, target_.items[gradient.item].api);
+    gradient.golden *= expected;
+    const double apart = std::abs(gradient.target / gradient.golden - 1);
+    // Gradients that are added up are recorded each time: the last one is taken.
+    if (std::isfinite(apart) && apart > kChangedGradient + walk_.threshold * error) {
+      changes[gradient.parameter] = gradient;
+    } else {
+      changes.erase(gradient.parameter);
     }
   }
   if (changes.empty()) return;

@@ -25,6 +25,7 @@ class TrainingRule : WalkRule {
 
  private:
   void compare_gradients();
+  void compare_skipped();
   void mark_consequences();
   void compare(const dump::OptimizerSettings& target, const dump::OptimizerSettings& golden);
   /// What a finding of this rule says besides its text.

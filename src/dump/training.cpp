@@ -51,6 +51,14 @@ Training training_of(const Entry& description) {
   const Entry::Index tied = description.find(0, "tied_parameters");
   if (description.is(tied, NodeKind::array)) training.tied.emplace();
   each_of(tied, [&](Entry::Index names) { training.tied->push_back(texts(description, names)); });
+  if (const Entry::Index scaler = description.find(0, "loss_scale");
+      description.is(scaler, NodeKind::object)) {
+    LossScaling& scaling = training.loss_scale.emplace();
+    const Entry::Index scale = description.find(scaler, "scale");
+    if (description.is_number(scale) && description.number(scale) > 0) scaling.scale = description.number(scale);
+    const Entry::Index skipped = description.find(scaler, "skipped");
+    scaling.skipped = description.is(skipped, NodeKind::boolean) && description.python_str(skipped) == "True";
+  }
   return training;
 }
 

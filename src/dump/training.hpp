@@ -25,10 +25,17 @@ struct OptimizerSettings {
   std::vector<OptimizerGroup> groups;
 };
 
+/// By what the loss is multiplied ahead of the backward.
+struct LossScaling {
+  double scale = 0;      // 0: not known
+  bool skipped = false;  // a gradient was not finite, and no step of an optimizer made
+};
+
 struct Training {
   std::vector<OptimizerSettings> optimizers;  // one for each step that one of them made
   /// Names of one and the same parameter; nothing where the model is not known.
   std::optional<std::vector<std::vector<std::string>>> tied;
+  std::optional<LossScaling> loss_scale;  // nothing where no scaler was seen
 };
 
 /// Members that are not known, and values of another type than theirs, are passed over.

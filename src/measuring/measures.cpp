@@ -109,10 +109,11 @@ bool is_constant(const std::array<Recorded, dump::kStatistics>& all) {
 }  // namespace
 
 Measure measure(const Side& target, const Item& item, const Side& golden, const Item& partner,
-                const Tolerance& known) {
+                const Tolerance& known, double factor) {
   Measure out;
   out.n = elements_of(golden.text(partner.shape));
-  const std::array<Recorded, dump::kStatistics> ours = all_recorded(target, item);
+  std::array<Recorded, dump::kStatistics> ours = all_recorded(target, item);
+  for (Recorded& each : ours) each.value /= factor;
   const std::array<Recorded, dump::kStatistics> theirs = all_recorded(golden, partner);
   const Recorded& norm = theirs[dump::kNorm];
   out.norm_golden = norm.present ? finite_size(norm.value) : 0;

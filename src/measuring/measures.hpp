@@ -36,9 +36,9 @@ struct Measure {
 Measure measure(const tensor::Difference& sums);
 
 /// From those of Max, Min, Mean and Norm that both sides have; checksums that are equal make it exact. What
-/// lies within the tolerance is no difference.
+/// lies within the tolerance is no difference. `factor`, positive: what the target is divided by first.
 Measure measure(const dump::Side& target, const dump::Item& item, const dump::Side& golden,
-                const dump::Item& partner, const Tolerance& tolerance = {});
+                const dump::Item& partner, const Tolerance& tolerance = {}, double factor = 1);
 
 /// Half of the distance of 1 to the next number; 0 for integers, booleans and what is no dtype. Any spelling.
 double unit_roundoff(std::string_view dtype);

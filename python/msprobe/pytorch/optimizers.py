@@ -41,6 +41,7 @@ def _install_for_torch():
     if _HAS_HOOKS:
         _optimizer.register_optimizer_step_pre_hook(_enter)
         _optimizer.register_optimizer_step_post_hook(_leave)
+    _wrap_update(_grad_scaler())
     utils = torch.nn.utils
     for name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"):
         function = getattr(utils, name, None)
@@ -63,18 +64,43 @@ def _wrap_steps(kind):
         _wrap_steps(derived)
 
 
+def _grad_scaler():
+    """The class of which all gradient scalers are, or None: torch.cuda.amp had it before PyTorch 2.3."""
+    for module in (getattr(torch, "amp", None), torch.cuda.amp):
+        found = getattr(module, "GradScaler", None)
+        if found is not None:
+            return found
+    return None
+
+
+def _wrap_update(scaler):
+    update = getattr(scaler, "update", None)
+    if not callable(update):
+        return
+
+    @functools.wraps(update)
+    def wrapper(self, *args, **kwargs):
+        _quietly(training.note_scaler, self)
+        return update(self, *args, **kwargs)
+    scaler.update = wrapper
+
+
 def forget():
     _native.set_pseudo_parent(None)
     training.forget()
 
 
 def _describe(optimizer):
+    _quietly(training.note, optimizer)
+
+
+def _quietly(note, what):
     if framework.is_compiling is not None and framework.is_compiling():
         return
     # Until step(): an optimizer may follow behind stop().
     if session.forward_switch[0] or session.backward_switch[0]:
         try:
-            _native.call_quietly(training.note, optimizer)
+            _native.call_quietly(note, what)
         except Exception:
             session.guard("describing an optimizer")
 

@@ -20,6 +20,7 @@ _NORM_DTYPES = {torch.float16: torch.float32, torch.bfloat16: torch.float32, tor
 _models = []      # weak references to what start() was given
 _names = {}       # of the step: see _parameter_names()
 _optimizers = []  # descriptions of this step
+_loss_scale = {}  # of this step
 
 
 def begin(models):
@@ -40,15 +41,29 @@ def note(optimizer):
     _write()
 
 
+def note_scaler(scaler):
+    """A torch.amp.GradScaler is about to take what it found in the gradients of this step into its scale."""
+    scale = getattr(scaler, "_scale", None)
+    if scale is None or not scaler.is_enabled():
+        return
+    found = [value for state in scaler._per_optimizer_states.values()
+             for value in state["found_inf_per_device"].values()]
+    _loss_scale.update(scale=_plain(scale.cpu()), skipped=any(value.item() > 0 for value in found))
+    _write()
+
+
 def forget():
     """The step is over."""
     _optimizers.clear()
+    _loss_scale.clear()
     _names.clear()
 
 
 def _write():
     description = {"optimizers": [{**one, "groups": [_named(group, _names) for group in one["groups"]]}
                                   for one in _optimizers]}
+    if _loss_scale:
+        description["loss_scale"] = _loss_scale
     if _names:
         description["tied_parameters"] = [one for one in _names.values() if len(one) > 1]
     # Laid out as a member of the outermost object.
@@ -90,7 +105,7 @@ def _described(optimizer):
                                                         if key != "params") if value is not _UNKNOWN},
             "steps": _steps(optimizer, parameters),
             "parameters": [id(parameter) for parameter in parameters],
-            "gradient_norms": _norms([parameter.grad for parameter in parameters]),
+            "gradient_norms": _unscaled(optimizer, _norms([parameter.grad for parameter in parameters])),
         })
     return {"class": kind.__qualname__, "module": kind.__module__, "groups": groups}
 
@@ -110,6 +125,15 @@ def _norms(gradients):
         for (index, _), norm in zip(found, torch.stack([norm for _, norm in found]).tolist()):
             norms[index] = _plain(norm)
     return norms
+
+
+def _unscaled(optimizer, norms):
+    """torch.amp.GradScaler leaves it to fused optimizers to divide gradients by the scale of the loss."""
+    scale = getattr(optimizer, "grad_scale", None)
+    if not isinstance(scale, torch.Tensor) or scale.numel() != 1:
+        return norms
+    by = scale.item()
+    return [norm / by if isinstance(norm, float) else norm for norm in norms]
 
 
 _UNKNOWN = object()

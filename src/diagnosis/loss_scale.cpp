@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/loss_scale.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "diagnosis/taken_gradients.hpp"
+#include "dump/names.hpp"
+#include "measuring/measures.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Direction;
+using dump::Item;
+using dump::Side;
+using dump::Training;
+
+/// Chosen: the first gradients of a backward, behind which a fault of the model may change them.
+constexpr std::size_t kFirstGradients = 8;
+/// Chosen: norms of float16 agree better where one is a multiple of the other.
+constexpr double kSameFactor = 0x1p-7;
+
+bool is_same_factor(double factor, double other) {
+  return std::abs(factor - other) <= kSameFactor * std::abs(other);
+}
+
+/// The factor that most of the first gradients have; nothing where there is none, or it is 1.
+std::optional<double> factor_of_gradients(const Side& target, const Side& golden, const Alignment& alignment,
+                                          const std::vector<std::uint32_t>& golden_item) {
+  std::vector<double> factors;
+  for (std::uint32_t api = 0; api < target.apis.size() && factors.size() < kFirstGradients; ++api) {
+    if (!alignment.has_golden(api)) continue;
+    const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
+    if (!name || name->direction != Direction::backward) continue;
+    for (const std::uint32_t i : target.apis[api].items()) {
+      if (golden_item[i] == kNone || !target.items[i].is_tensor) continue;
+      const double factor = number_of(target, target.items[i], dump::kNorm) /
+                            number_of(golden, golden.items[golden_item[i]], dump::kNorm);
+      if (std::isfinite(factor) && factor > 0) factors.push_back(factor);
+    }
+  }
+  for (const double factor : factors) {
+    const auto same = std::count_if(factors.begin(), factors.end(),
+                                    [&](double other) { return is_same_factor(other, factor); });
+    if (2 * static_cast<std::size_t>(same) > factors.size())
+      return is_same_factor(factor, 1) ? std::nullopt : std::optional(factor);
+  }
+  return std::nullopt;
+}
+
+/// Next to nothing of what is computed behind the backward has the factor.
+bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item, double factor) {
+  std::size_t without = 0;
+  std::size_t with = 0;
+  for (std::size_t api = target.apis.size(); api-- > 0;) {
+    const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
+    if (name && name->direction == Direction::backward) break;
+    for (const std::uint32_t i : target.apis[api].items()) {
+      const Item& item = target.items[i];
+      if (golden_item[i] == kNone || !item.is_tensor || item.state != dump::State::output) continue;
+      const double ratio = number_of(target, item, dump::kNorm) /
+                           number_of(golden, golden.items[golden_item[i]], dump::kNorm);
+      if (is_same_factor(ratio, 1)) ++without;
+      if (is_same_factor(ratio, factor)) ++with;
+    }
+  }
+  return with < without / 8;
+}
+
+/// Have most of the gradients that the optimizer takes lost the factor that those of the backward have?
+bool is_taken_out(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
+                  double factor) {
+  std::map<std::string, double> factors;  // by parameter: of the last gradient
+  for (const TakenGradient& gradient : taken_gradients(target, golden, golden_item))
+    factors[gradient.parameter] = gradient.golden / gradient.target;
+  if (factors.empty()) return is_gone(target, golden, golden_item, factor);
+  const auto out = std::count_if(factors.begin(), factors.end(), [&](const auto& each) {
+    return is_same_factor(each.second, factor);
+  });
+  return 2 * static_cast<std::size_t>(out) > factors.size();
+}
+
+/// Of a scaler that is not known it is seen that the optimizer makes no step.
+bool is_skipped(const Training& training) {
+  if (training.loss_scale) return training.loss_scale->skipped;
+  return training.tied.has_value() && training.optimizers.empty();
+}
+
+std::uint32_t first_backward(const Side& side) {
+  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
+    if (name && name->direction == Direction::backward) return api;
+  }
+  return static_cast<std::uint32_t>(side.apis.size());
+}
+
+/// The first entry under test whose gradient is not finite, in that run or in golden.
+std::uint32_t first_overflow(const Side& target, const Side& golden, const Alignment& alignment, bool in_target) {
+  for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
+    if (!alignment.has_golden(api)) continue;
+    const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
+    if (!name || name->direction == Direction::forward) continue;
+    const Side& side = in_target ? target : golden;
+    for (const std::uint32_t i : side.apis[in_target ? api : alignment.golden_of[api]].items()) {
+      const Item& item = side.items[i];
+      if (!item.is_tensor) continue;
+      for (const dump::Statistic extreme : {dump::kMax, dump::kMin}) {
+        const dump::ValueKind kind = item.statistics[extreme].kind;
+        const bool known = kind != dump::ValueKind::missing && kind != dump::ValueKind::none;
+        if (known && !std::isfinite(number_of(side, item, extreme))) return api;
+      }
+    }
+  }
+  return kNone;
+}
+
+}  // namespace
+
+bool LossScale::reaches(const Side& side, std::uint32_t api) const {
+  const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
+  if (api >= first_backward || (name && name->direction != Direction::forward)) return true;
+  for (const std::uint32_t i : side.apis[api].items()) {
+    const Item& item = side.items[i];
+    if (item.state == dump::State::output && item.is_tensor && elements_of(side.text(item.shape)) == 1)
+      return true;
+  }
+  return false;
+}
+
+bool LossScale::explains(double ours, double theirs, double tolerance) const {
+  const auto is = [&](double expected) { return std::abs(ours - expected) <= tolerance * std::abs(expected); };
+  return is(theirs * factor) || is(theirs / factor);
+}
+
+std::optional<LossScale> loss_scale(const Side& target, const Side& golden, const Alignment& alignment,
+                                    const std::vector<std::uint32_t>& golden_item) {
+  const Training& ours = target.header.training;
+  const Training& theirs = golden.header.training;
+  LossScale scale;
+  scale.first_backward = first_backward(target);
+  scale.target = ours.loss_scale.value_or(dump::LossScaling{}).scale;
+  scale.golden = theirs.loss_scale.value_or(dump::LossScaling{}).scale;
+  scale.skips = is_skipped(ours);
+  if (scale.skips != is_skipped(theirs)) scale.overflow = first_overflow(target, golden, alignment, scale.skips);
+  if (scale.target > 0 && scale.golden > 0) {
+    scale.factor = scale.target / scale.golden;
+    return scale.factor == 1 ? std::nullopt : std::optional(scale);
+  }
+  const auto factor = factor_of_gradients(target, golden, alignment, golden_item);
+  if (!factor) return std::nullopt;
+  scale.factor = *factor;
+  // One scaler, and nobody else who scales.
+  if (scale.target > 0 && is_same_factor(*factor, scale.target)) {
+    scale.factor = scale.target;
+    scale.golden = 1;
+  } else if (scale.golden > 0 && is_same_factor(*factor, 1 / scale.golden)) {
+    scale.factor = 1 / scale.golden;
+    scale.target = 1;
+  } else if (scale.overflow == kNone && !is_taken_out(target, golden, golden_item, *factor)) {
+    return std::nullopt;
+  }
+  return scale;
+}
+
+}  // namespace msprobe::diagnosis

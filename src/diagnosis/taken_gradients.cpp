@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/taken_gradients.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+
+#include "dump/names.hpp"
+#include "dump/training.hpp"
+#include "measuring/measures.hpp"
+#include "pairing/alignment.hpp"
+#include "pairing/places.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimizer) {
+  std::map<std::string, double> norms;
+  for (const dump::OptimizerGroup& group : optimizer.groups) {
+    for (std::size_t i = 0; i < std::min(group.parameters.size(), group.gradient_norms.size()); ++i) {
+      if (!std::isnan(group.gradient_norms[i])) norms[group.parameters[i]] = group.gradient_norms[i];
+    }
+  }
+  return norms;
+}
+
+}  // namespace
+
+std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump::Side& golden,
+                                           const std::vector<std::uint32_t>& golden_item) {
+  std::vector<TakenGradient> taken;
+  const auto& our_steps = target.header.training.optimizers;
+  const auto& their_steps = golden.header.training.optimizers;
+  if (our_steps.size() != 1 || their_steps.size() != 1) return taken;
+  const std::map<std::string, double> ours = taken_norms(our_steps[0]);
+  const std::map<std::string, double> theirs = taken_norms(their_steps[0]);
+  for (const dump::Api& api : target.apis) {
+    const std::string_view entry = target.text(api.name);
+    const auto parsed = dump::parse_entry_name(entry);
+    if (!parsed || parsed->direction != dump::Direction::parameters_grad) continue;
+    for (const std::uint32_t i : api.items()) {
+      if (golden_item[i] == kNone) continue;
+      std::string name = fmt::format("{}.{}", without_wrappers(module_path(entry)),
+                                     dump::split_last(target.name(target.items[i])).second);
+      const auto our_norm = ours.find(name);
+      const auto their_norm = theirs.find(name);
+      if (our_norm == ours.end() || their_norm == theirs.end()) continue;
+      const double given = number_of(target, target.items[i], dump::kNorm);
+      const double golden_given = number_of(golden, golden.items[golden_item[i]], dump::kNorm);
+      taken.push_back({std::move(name), i, our_norm->second / given, their_norm->second / golden_given});
+    }
+  }
+  return taken;
+}
+
+}  // namespace msprobe::diagnosis

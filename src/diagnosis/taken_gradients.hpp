@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of parameters, as the backward gave them and as the optimizer takes them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "diagnosis/imports.hpp"
+#include "dump/side.hpp"
+
+namespace msprobe::diagnosis {
+
+struct TakenGradient {
+  std::string parameter;
+  std::uint32_t item = 0;  // of the target
+  double target = 0;       // the norm that is taken, over that of what came out of the backward
+  double golden = 0;
+};
+
+/// In the order of the dump; one that is recorded several times, as it is added up, comes as often. Nothing
+/// where a side has another number of optimizer steps than one. `golden_item`: by item of the target, or kNone.
+std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump::Side& golden,
+                                           const std::vector<std::uint32_t>& golden_item);
+
+}  // namespace msprobe::diagnosis
