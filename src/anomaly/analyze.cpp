@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "anomaly/analyze.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
 
 #include "anomaly/input.hpp"
 #include "anomaly/packets.hpp"
+#include "dump/names.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/progress.hpp"
@@ -81,6 +84,14 @@ void check_framework(const std::vector<RankInput>& ranks) {
                     "framework.");
 }
 
+std::string rank_text(std::int64_t number) {
+  return "rank " + std::to_string(number);
+}
+
+std::string step_text(const Analysis& analysis) {
+  return analysis.step.empty() ? "" : display(analysis.step) + " ";
+}
+
 /// What is wanted of a rank, and what is found there.
 struct Wanted {
   std::size_t rank = 0;
@@ -143,10 +154,6 @@ void add_details(Analysis& analysis, const Tell& tell) {
   }
 }
 
-std::string rank_text(std::int64_t number) {
-  return "rank " + std::to_string(number);
-}
-
 void warn_of_structure(std::int64_t rank, const Tell& tell) {
   tell(Remark::warning, rank_text(rank) +
                             " was recorded with task structure, which has no values: nothing can be found "
@@ -170,6 +177,66 @@ void warn_of_listed_task(std::int64_t rank, const std::string& task, const Tell&
   tell(Remark::warning, rank_text(rank) +
                             " was recorded with task nan_check, which has no values to list by; without "
                             "--levels or --statistics, the entries that raised NaN or Inf are listed");
+}
+
+/// Gradients that overflow because the loss is scaled: the scaler skips the step and takes a smaller scale.
+/// One that has come down to 1 scales no more.
+bool is_by_loss_scale(const Root& root, const RankScan& scan) {
+  const auto& scaling = scan.header.training.loss_scale;
+  const auto name = dump::parse_entry_name(root.entry.name);
+  return scaling && scaling->skipped && scaling->scale > 1 && name &&
+         name->direction != dump::Direction::forward;
+}
+
+void leave_out_skipped(Analysis& analysis, const Tell& tell) {
+  std::erase_if(analysis.roots, [&](const Root& root) {
+    const RankInput& rank = analysis.ranks[root.rank];
+    if (!is_by_loss_scale(root, rank.scan)) return false;
+    tell(Remark::progress,
+         fmt::format(
+             "{}{}: gradients overflow from {} on, as the loss is scaled by {:g}; the scaler skips this "
+             "step, and no operation is to blame",
+             step_text(analysis), rank_text(rank.number),
+             display(rank.scan.first_bad ? rank.scan.first_bad->name : root.entry.name),
+             rank.scan.header.training.loss_scale->scale));
+    return true;
+  });
+}
+
+/// Is -inf all that is bad in what the entry gives, as masks and log(0) make it?
+bool is_minus_infinity(const dump::Entry& entry, dump::Entry::Index node) {
+  if (!entry.is_container(node)) return true;
+  bool only = true;
+  if (entry.is(node, dump::NodeKind::object)) {
+    for (const dump::Entry::Index value : entry.find_all<2>(node, {"Max", "Min"})) {
+      const Bad bad = value == dump::Entry::kNone ? Bad{0} : dump::bad_statistic(entry, value);
+      only = only && (bad == 0 || (bad == kInf && entry.text(value).starts_with('-')));
+    }
+  }
+  entry.children(node, [&](dump::Entry::Index child) { only = only && is_minus_infinity(entry, child); });
+  return only;
+}
+
+/// -inf that ends, by softmax or a cast, harms nothing.
+void leave_out_contained(Analysis& analysis, const Tell& tell) {
+  std::vector<Root> roots;
+  std::vector<RootDetails> details;
+  for (std::size_t i = 0; i < analysis.roots.size(); ++i) {
+    const Root& root = analysis.roots[i];
+    const dump::Entry& entry = analysis.details[i].entry;
+    const dump::Entry::Index output = entry.find(0, "output");
+    if (root.contained && output != dump::Entry::kNone && is_minus_infinity(entry, output)) {
+      tell(Remark::progress,
+           fmt::format("{}{}: {} makes -inf of clean inputs, as masks do; it spreads no further",
+                       step_text(analysis), rank_text(analysis.ranks[root.rank].number),
+                       display(root.entry.name)));
+    } else {
+      roots.push_back(root);
+      details.push_back(analysis.details[i]);
+    }
+  }
+  analysis.roots = std::move(roots);
+  analysis.details = std::move(details);
 }
 
 void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, Progress* progress,
@@ -214,8 +281,10 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
       if (rank.failure.empty()) warn_of_task(rank, tell);
     }
     analysis.roots = search_roots(ranks, rules, options.all, tell);
+    leave_out_skipped(analysis, tell);
   }
   add_details(analysis, tell);
+  if (!traits.search_by_rank) leave_out_contained(analysis, tell);
 }
 
 }  // namespace

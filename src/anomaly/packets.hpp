@@ -18,9 +18,14 @@ inline void carry(PacketReader& packet, Entry& entry) {
   entry.unpack(packet);
 }
 
+void carry(auto& packet, Carried<LossScaling> auto& scaling) {
+  packet(scaling.scale, scaling.skipped);
+}
+
+/// Of what holds of the training this search looks at the scale of the loss.
 void carry(auto& packet, Carried<Header> auto& header) {
-  packet(header.task, header.level, header.framework, header.recorder, header.has_data,
-         header.data_directory);
+  packet(header.task, header.level, header.framework, header.recorder, header.has_data, header.data_directory,
+         header.training.loss_scale);
 }
 
 }  // namespace msprobe::dump

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "anomaly/rank_scan.hpp"
 
+#include <string>
+#include <unordered_set>
+
 #include "anomaly/bad_flow.hpp"
 #include "anomaly/entry_probe.hpp"
 #include "dump/names.hpp"
@@ -8,6 +11,8 @@
 namespace msprobe::anomaly {
 namespace {
 
+/// Calls whose outputs were bad that are kept.
+constexpr std::size_t kMostForwards = 1 << 16;
 constexpr std::uint64_t kReportBytes = std::uint64_t{1} << 20;
 
 class Scanner {
@@ -41,12 +46,14 @@ class Scanner {
     } else {
       const bool ignored = rules_.is_never_blamed(name);
       const EntryBadness bad = probe.known() ? probe.badness() : judge_entry(entry_, nested, nullptr);
+      const bool of_bad_forward = !traits_.search_by_rank && follows_forward(name, bad);
+      const bool blamed = bad.inputs == 0 && !ignored && !of_bad_forward;
       const bool followed = (bad.inputs | bad.outputs) != 0 && (bad.inputs == 0 || flow_.follows());
       if (followed) {
         if (probe.known()) dump::build_entry(text, entry_, file_.name(), name);
-        flow_.add(entry_, bad, bad.inputs == 0 && !ignored, result_.entries);
+        flow_.add(entry_, bad, blamed, result_.entries);
       }
-      compute(name, ignored, bad);
+      compute(name, ignored, bad, blamed);
       if (!ignored) ++sub_layer_;
     }
     ++result_.entries;
@@ -54,6 +61,17 @@ class Scanner {
       options_.on_bytes(offset_ - reported_);
       reported_ = offset_;
     }
+  }
+
+  /// A backward that makes bad values of clean ones does so of what its forward kept, if that was bad.
+  bool follows_forward(std::string_view name, const EntryBadness& bad) {
+    if (bad.outputs == 0) return false;
+    const auto parsed = dump::parse_entry_name(name);
+    if (!parsed) return false;
+    std::string call = std::string(parsed->base) + '.' + std::string(parsed->call);
+    if (parsed->direction != dump::Direction::forward) return bad.inputs == 0 && bad_forwards_.contains(call);
+    if (bad_forwards_.size() < kMostForwards) bad_forwards_.insert(std::move(call));
+    return false;
   }
 
   void note_raised(std::string_view name, bool raised) {
@@ -111,7 +129,7 @@ class Scanner {
     node.operation = name.substr(first + 1, second - first - 1);
   }
 
-  void compute(std::string_view name, bool ignored, const EntryBadness& bad) {
+  void compute(std::string_view name, bool ignored, const EntryBadness& bad, bool blamed) {
     if (bad.inputs == 0 && bad.outputs == 0) {
       const auto parsed = dump::parse_entry_name(name);
       if (parsed && parsed->direction == dump::Direction::forward) flow_.add_clean(result_.entries);
@@ -127,7 +145,7 @@ class Scanner {
       if (bad.inputs != 0 && !result_.first_bad) result_.external = suspect(name, bad);
       if (bad.inputs == kInf && (bad.outputs & kNan) != 0 && !result_.inf_to_nan)
         result_.inf_to_nan = suspect(name, bad);
-      if (bad.inputs == 0) {
+      if (blamed) {
         settle_last();
         result_.suspects.push_back(suspect(name, bad));
         watching_ = true;
@@ -163,6 +181,7 @@ class Scanner {
   std::uint64_t reported_ = 0;
   std::uint32_t sub_layer_ = 0;
   BadFlow flow_;
+  std::unordered_set<std::string> bad_forwards_;
   bool watching_ = false;  // the last suspect is neither confirmed nor settled
   bool consumed_ = false;
 };

@@ -31,8 +31,7 @@ double CallRule::judge(EntryPair& entry) {
                                   kUnrecordedRoundings * kSingleRoundoff));
   const CalledOtherwise called =
       called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, rounding,
-                       walk_.dtype_setting ? &*walk_.dtype_setting : nullptr,
-                       errors_.scale_at(entry.target));
+                       walk_.dtype_setting ? &*walk_.dtype_setting : nullptr, errors_.scale_at(entry.target));
   const auto call_of = [&](const StructuralDifference& difference) {
     return fmt::format("{}\n{}\n{}\n{}", entry.name.operation(), difference.place, difference.target,
                        difference.golden);

@@ -136,6 +136,7 @@ void ItemErrors::measure_items(std::uint32_t api) {
   const bool of_call = name && !name->is_module;
   const bool backward = of_call && name->direction == Direction::backward;
   const bool forward = of_call && name->direction == Direction::forward;
+  const LossScale* const scale = scale_at(api);
   if (forward && is_commutative(name->operation())) exchange_operands(api);
   for (const std::uint32_t i : target.apis[api].items()) {
     const Item& item = target.items[i];
@@ -151,7 +152,7 @@ void ItemErrors::measure_items(std::uint32_t api) {
       found = by_statistics_of(i, golden_item[i]);
       by_statistics[i] = row_of_.empty() ? 0 : 1;
     }
-    if (scale_at(api) != nullptr && found->known && found->e > 0) {
+    if (scale != nullptr && found->known && found->e > 0) {
       const std::optional<Measure> unscaled = without_scale(i);
       if (unscaled && unscaled->e < found->e) found = unscaled;
     }
@@ -162,7 +163,9 @@ void ItemErrors::measure_items(std::uint32_t api) {
     if (roundoff <= kSingleRoundoff) raise_to(anything_hidden[api], hidden[i]);
     if (found->blind && !other_shape) blind[i] = 1;
     // A mask by another finite number is no error, and hides others.
-    if (found->known && found->e > 0 && is_other_mask(target, item, golden, partner)) blind[i] = 1;
+    if (!backward && scale == nullptr && found->known && found->e > 0 &&
+        is_other_mask(target, item, golden, partner))
+      blind[i] = 1;
     // Truths against numbers that are added, or against indices, cannot be compared.
     const bool other_type = target.text(item.dtype) != golden.text(partner.dtype);
     if (other_type && is_truth(target, item) != is_truth(golden, partner)) continue;

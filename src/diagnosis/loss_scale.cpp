@@ -52,7 +52,8 @@ std::optional<double> factor_of_gradients(const Side& target, const Side& golden
 }
 
 /// Next to nothing of what is computed behind the backward has the factor.
-bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item, double factor) {
+bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
+             double factor) {
   std::size_t without = 0;
   std::size_t with = 0;
   for (std::size_t api = target.apis.size(); api-- > 0;) {
@@ -61,13 +62,13 @@ bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint
     for (const std::uint32_t i : target.apis[api].items()) {
       const Item& item = target.items[i];
       if (golden_item[i] == kNone || !item.is_tensor || item.state != dump::State::output) continue;
-      const double ratio = number_of(target, item, dump::kNorm) /
-                           number_of(golden, golden.items[golden_item[i]], dump::kNorm);
+      const double ratio =
+          number_of(target, item, dump::kNorm) / number_of(golden, golden.items[golden_item[i]], dump::kNorm);
       if (is_same_factor(ratio, 1)) ++without;
       if (is_same_factor(ratio, factor)) ++with;
     }
   }
-  return with < without / 8;
+  return 8 * with < without;
 }
 
 /// Have most of the gradients that the optimizer takes lost the factor that those of the backward have?
@@ -77,9 +78,8 @@ bool is_taken_out(const Side& target, const Side& golden, const std::vector<std:
   for (const TakenGradient& gradient : taken_gradients(target, golden, golden_item))
     factors[gradient.parameter] = gradient.golden / gradient.target;
   if (factors.empty()) return is_gone(target, golden, golden_item, factor);
-  const auto out = std::count_if(factors.begin(), factors.end(), [&](const auto& each) {
-    return is_same_factor(each.second, factor);
-  });
+  const auto out = std::count_if(factors.begin(), factors.end(),
+                                 [&](const auto& each) { return is_same_factor(each.second, factor); });
   return 2 * static_cast<std::size_t>(out) > factors.size();
 }
 
@@ -98,7 +98,8 @@ std::uint32_t first_backward(const Side& side) {
 }
 
 /// The first entry under test whose gradient is not finite, in that run or in golden.
-std::uint32_t first_overflow(const Side& target, const Side& golden, const Alignment& alignment, bool in_target) {
+std::uint32_t first_overflow(const Side& target, const Side& golden, const Alignment& alignment,
+                             bool in_target) {
   for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
     if (!alignment.has_golden(api)) continue;
     const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
@@ -131,7 +132,9 @@ bool LossScale::reaches(const Side& side, std::uint32_t api) const {
 }
 
 bool LossScale::explains(double ours, double theirs, double tolerance) const {
-  const auto is = [&](double expected) { return std::abs(ours - expected) <= tolerance * std::abs(expected); };
+  const auto is = [&](double expected) {
+    return std::abs(ours - expected) <= tolerance * std::abs(expected);
+  };
   return is(theirs * factor) || is(theirs / factor);
 }
 
@@ -144,7 +147,8 @@ std::optional<LossScale> loss_scale(const Side& target, const Side& golden, cons
   scale.target = ours.loss_scale.value_or(dump::LossScaling{}).scale;
   scale.golden = theirs.loss_scale.value_or(dump::LossScaling{}).scale;
   scale.skips = is_skipped(ours);
-  if (scale.skips != is_skipped(theirs)) scale.overflow = first_overflow(target, golden, alignment, scale.skips);
+  if (scale.skips != is_skipped(theirs))
+    scale.overflow = first_overflow(target, golden, alignment, scale.skips);
   if (scale.target > 0 && scale.golden > 0) {
     scale.factor = scale.target / scale.golden;
     return scale.factor == 1 ? std::nullopt : std::optional(scale);

@@ -47,8 +47,9 @@ void take_notes(Walk& walk) {
   }
   if (const auto& scale = walk.errors.loss_scale) {
     const std::string scales =
-        scale->target > 0 ? fmt::format("the loss is scaled by {:g}, in golden by {:g}", scale->target, scale->golden)
-                          : std::string("the loss is scaled in another way than in golden");
+        scale->target > 0
+            ? fmt::format("the loss is scaled by {:g}, in golden by {:g}", scale->target, scale->golden)
+            : std::string("the loss is scaled in another way than in golden");
     walk.out.notes.push_back(
         fmt::format("{}: gradients are compared with that factor, {:.6g}, taken out", scales, scale->factor));
   }

@@ -19,7 +19,8 @@ struct TakenGradient {
 };
 
 /// In the order of the dump; one that is recorded several times, as it is added up, comes as often. Nothing
-/// where a side has another number of optimizer steps than one. `golden_item`: by item of the target, or kNone.
+/// where a side has another number of optimizer steps than one. `golden_item`: by item of the target, or
+/// kNone.
 std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump::Side& golden,
                                            const std::vector<std::uint32_t>& golden_item);
 

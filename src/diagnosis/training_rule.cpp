@@ -181,11 +181,13 @@ void TrainingRule::compare_skipped() {
   const auto scaled = [](double by) { return by > 0 ? fmt::format(" by {:g}", by) : std::string(); };
   const std::string text =
       scale->skips
-          ? fmt::format("gradients of the loss scaled{} overflow, and this step is skipped; golden, which scales{}, "
-                        "makes it",
-                        scaled(scale->target), scale->golden > 0 ? scaled(scale->golden) : " otherwise")
+          ? fmt::format(
+                "gradients of the loss scaled{} overflow, and this step is skipped; golden, which scales{}, "
+                "makes it",
+                scaled(scale->target), scale->golden > 0 ? scaled(scale->golden) : " otherwise")
           : fmt::format("the loss is scaled{}, and this step made; golden{} skips it, as gradients overflow",
-                        scaled(scale->target), scale->golden > 0 ? ", which scales" + scaled(scale->golden) + "," : "");
+                        scaled(scale->target),
+                        scale->golden > 0 ? ", which scales" + scaled(scale->golden) + "," : "");
   found(scale->overflow, text, 1,
         {.next = "begin with the same scale on both sides, or compare a step that both make"});
   for (Finding& each : walk_.out.findings)

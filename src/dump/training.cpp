@@ -55,7 +55,8 @@ Training training_of(const Entry& description) {
       description.is(scaler, NodeKind::object)) {
     LossScaling& scaling = training.loss_scale.emplace();
     const Entry::Index scale = description.find(scaler, "scale");
-    if (description.is_number(scale) && description.number(scale) > 0) scaling.scale = description.number(scale);
+    if (description.is_number(scale) && description.number(scale) > 0)
+      scaling.scale = description.number(scale);
     const Entry::Index skipped = description.find(scaler, "skipped");
     scaling.skipped = description.is(skipped, NodeKind::boolean) && description.python_str(skipped) == "True";
   }

@@ -107,6 +107,44 @@ class Training(Case):
             self.assertNotIn("data_name", norm["running_mean"])
             self.assertGreater(float(net.norm.running_mean.abs().sum()), 0)
 
+    def test_the_scale_of_the_loss(self):
+        try:
+            scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+        except (AttributeError, TypeError):
+            self.skipTest("torch.amp.GradScaler for the CPU is of PyTorch 2.3")
+        for skipped in (False, True):
+            net = Net()
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            debugger = self.open("L0")
+            debugger.start(model=net)
+            loss = functional.cross_entropy(net(torch.arange(6)), torch.arange(6))
+            scaler.scale(loss).backward()
+            if skipped:
+                net.norm.weight.grad.fill_(float("inf"))
+            before = scaler.get_scale()
+            scaler.step(optimizer)
+            scaler.update()
+            debugger.stop()
+            debugger.step()
+            training = self.tree().dump["training"]
+            self.assertEqual(training["loss_scale"], {"scale": before, "skipped": skipped})
+            self.assertEqual(len(training["optimizers"]), 0 if skipped else 1)
+
+    def test_gradients_that_a_fused_optimizer_divides_itself(self):
+        class Own(torch.optim.Optimizer):
+            grad_scale = torch.tensor(8.0)
+
+            def step(self, closure=None):
+                pass
+
+        net = Net()
+        optimizer = Own(net.parameters(), {})
+        self.train(net, optimizer, self.open("L0"), steps=1)
+        group = self.tree().dump["training"]["optimizers"][0]["groups"][0]
+        recorded = self.tree().data["Module.norm.BatchNorm1d.parameters_grad.0"]["weight"][0]["Norm"]
+        taken = dict(zip(group["parameters"], group["gradient_norms"]))["norm.weight"]
+        self.assertAlmostEqual(recorded / taken, 8, places=4)
+
     def test_the_python_tools_dumps_have_neither(self):
         net = Net()
         self.train(net, torch.optim.SGD(net.parameters(), 0.1), self.open("mix", python_compatible=True), steps=1)

@@ -253,6 +253,51 @@ TEST_CASE("the answer for people") {
         "  spread    1 of 1 entries of rank 0 hold NaN or Inf\n");
 }
 
+TEST_CASE("gradients that overflow because the loss is scaled") {
+  const auto anomaly = [](const std::string& training) {
+    const Scratch scratch;
+    std::string text =
+        dump_of({entry("Torch.exp.0.forward", "c", "c"), entry("Torch.exp.0.backward", "c", "i"),
+                 entry("Torch.sub.0.backward", "i", "n")});
+    text.insert(text.size() - 1, R"(, "training": )" + training);
+    scratch.put("rank0/dump.json", text);
+    return run(scratch / "rank0").anomaly();
+  };
+  CHECK_FALSE(anomaly(R"({"loss_scale": {"scale": 1024.0, "skipped": true}})"));
+  CHECK(anomaly(R"({"loss_scale": {"scale": 1.0, "skipped": true}})"));  // nothing is left to lower
+  CHECK(anomaly(R"({"loss_scale": {"scale": 1024.0, "skipped": false}})"));
+  CHECK(anomaly("{}"));
+}
+
+TEST_CASE("-inf that ends harms nothing, other infinities may") {
+  const auto anomaly = [](std::string text) {
+    const Scratch scratch;
+    scratch.put("rank0/dump.json", text);
+    return run(scratch / "rank0").anomaly();
+  };
+  const std::string mask = dump_of({entry("Tensor.masked_fill.0.forward", "c", "i"),
+                                    entry("Functional.softmax.0.forward", "i", "c"),
+                                    entry("Functional.linear.0.forward", "c", "c")});
+  std::string minus = mask;
+  const std::string plus = R"("Max": Infinity, "Min": -1.0)";
+  for (std::size_t at = 0; (at = minus.find(plus, at)) != std::string::npos;)
+    minus.replace(at, plus.size(), R"("Max": 1.0, "Min": -Infinity)");
+  CHECK(minus != mask);
+  CHECK_FALSE(anomaly(minus));
+  CHECK(anomaly(mask));
+}
+
+TEST_CASE("a backward follows from what its forward kept") {
+  const Scratch scratch;
+  scratch.rank("rank0",
+               {entry("Torch.mul.0.forward", "i", "n"), entry("Functional.softmax.0.forward", "n", "n"),
+                entry("Functional.softmax.0.backward", "c", "n")});
+  const Analysis analysis = run(scratch / "rank0");
+  REQUIRE(analysis.roots.size() == 1);
+  CHECK(analysis.roots[0].entry.name == "Torch.mul.0.forward");
+  CHECK(analysis.roots[0].kind == RootKind::inf_to_nan);
+}
+
 TEST_CASE("the user's own frame") {
   const Rules rules = default_rules();
   const std::vector<std::string> frames = {
