@@ -223,6 +223,54 @@ def make_tests(msprobe):
         equal = answer(msprobe, scratch, "two", "two")[0]
         check(equal.endswith("are equal in every number."), equal)
 
+    def most_of_a_quantity_at_once(scratch):
+        """Parameters whose learning rate is another one from step 3 on: each fluctuates by more than it is apart there."""
+        names = ["a.w", "b.w", "c.w", "d.w"]
+        rng = random.Random(1)
+        walks = {name: 1.0 for name in names}
+        steps = [[(name, 1e-3 * rng.choice((1, -1)) * rng.uniform(1, 2)) for name in names] for _ in range(12)]
+        gradients = [rng.uniform(1, 2) for _ in range(12)]
+
+        def write(folder, factor, of=names, gradient=1.0):
+            values, parameters = dict(walks), []
+            for step, changes in enumerate(steps):
+                for name, change in changes:
+                    values[name] += change * (factor if step >= 3 and name in of else 1)
+                    parameters.append(f'0,{name},{step},{values[name]!r},"[4]",torch.float32')
+            write_series(scratch / folder, [g * (gradient if step >= 6 else 1) for step, g in enumerate(gradients)], names=names)
+            rank = next((scratch / folder).iterdir())
+            (rank / "param_updated_0-99.csv").write_text("\n".join(["vpp_stage,name,step,norm,shape,dtype", *parameters]) + "\n")
+
+        write("good", 1)
+        write("bad", 1.5, gradient=1.1)  # gradients follow, later
+        lines = answer(msprobe, scratch, "good", "bad", "--fail-on", "parted", status=1)
+        check(lines[0].startswith("The runs part at step 3: param_updated of a.w is "), lines[0])
+        check("(norm, equal before; the difference is 0.5 times what the step changes)" in lines[0], lines[0])
+        check(lines[1].startswith("The gradients of the step had not parted"), lines[1])
+        rows = [row for row in table(msprobe, scratch, "good", "bad") if row["Quantity"] == "param_updated"]
+        check_equal("steps", {(row["Result"], row["Step"]) for row in rows}, {("parted", "3")})
+        write("one", 1.5, of=names[:1])  # one alone may be rounding
+        check(not any(row["Step"] == "3" for row in table(msprobe, scratch, "good", "one")), "one tensor alone")
+
+    def gradients_of_rounding(scratch):
+        """The bias of attention's keys: its gradient is noise, and so is what Adam makes of it."""
+        for folder, seed in (("one", 1), ("two", 2)):
+            rng = random.Random(seed)
+            rank = scratch / folder / "Jan01_00-00-00-rank0-00000000"
+            rank.mkdir(parents=True)
+            head = "vpp_stage,name,step,norm,shape,dtype"
+            gradients = [f'0,{name},{step},{value!r},"[4]",torch.float32' for step in range(40)
+                         for name, value in (("w", 1 + step / 10), ("k.bias", 1e-9 * rng.uniform(1, 2)))]
+            walk, parameters = 0.0, []
+            for step in range(40):
+                walk += 1e-3 * (1 if folder == "one" else -1)
+                parameters.append(f'0,k.bias,{step},{1 + walk!r},"[4]",torch.float32')
+            (rank / "grad_reduced_0-99.csv").write_text("\n".join([head, *gradients]) + "\n")
+            (rank / "param_updated_0-99.csv").write_text("\n".join([head, *parameters]) + "\n")
+        lines = answer(msprobe, scratch, "one", "two", "--fail-on", "parted")
+        check(lines[0].startswith("Both runs stay within their own fluctuation"), lines[0])
+        check("not judged: 1 parameter whose gradients are rounding alone, the first k.bias" in lines, lines)
+
     def what_is_missing_is_told(scratch):
         write_series(scratch / "one", [1.0] * 30, names=("w", "v"))
         write_series(scratch / "two", [1.0] * 20, names=("w",))
@@ -286,7 +334,7 @@ def make_tests(msprobe):
 
     return [(function.__name__, function) for function in (
         rows_agree_with_the_rule, noise_agrees_with_the_rule, names_the_cause, healthy_and_identical, numbers_that_were_cut_off,
-        what_is_missing_is_told,
+        most_of_a_quantity_at_once, gradients_of_rounding, what_is_missing_is_told,
         nothing_in_common, wrappers_do_not_matter, broken_file, layouts_do_not_mix, same_at_any_number_of_threads,
         json_tells_the_answer)]
 

@@ -79,8 +79,18 @@ class SeriesJudge {
       if (!common.empty()) {
         result.from = a.steps[common.front().first];
         result.to = a.steps[common.back().first];
-        result.course = judge(ours, theirs, rule_for(a, result.statistic, ours, tolerance_));
+        const PartingRule rule = rule_for(a, result.statistic, ours, tolerance_);
+        result.course = judge(ours, theirs, rule);
         step = a.steps[common[result.course.at].first];
+        if (const auto found = onset(ours, theirs, rule)) {
+          const std::int64_t at = a.steps[common[found->at].first];
+          result.start = {*found, moment_of(at, a, place, group_.first_layout), ours[found->at],
+                          theirs[found->at]};
+        }
+        for (const std::vector<double>* side : {&ours, &theirs}) {
+          for (const double value : *side) result.largest = std::max(result.largest, std::fabs(value));
+        }
+        result.begins_equal = !result.start || result.start->onset.at > 0;
         result.a = ours[result.course.at];
         result.b = theirs[result.course.at];
         result.first_unequal = a.steps[common[result.course.first_unequal].first];
@@ -151,6 +161,11 @@ void ComparisonBuilder::take(const TrackPairs& group) {
 }
 
 Comparison ComparisonBuilder::finish() {
+  leave_out_noise();
+  find_start();
+  for (const SeriesResult& result : found_.series) {
+    if (result.compared()) summarise(result);
+  }
   sort_series(found_.series);
   found_.ranks = ranks_.size();
   if (endless_) found_.resolution.reset();
@@ -166,28 +181,103 @@ void ComparisonBuilder::add(SeriesResult result) {
     found_.to = compared_ ? std::max(found_.to, result.to) : result.to;
     compared_ = true;
     found_.cut_short += !result.complete();
-    found_.parted += course.verdict == Verdict::parted;
-    found_.passing += course.verdict == Verdict::passing;
-    found_.unequal += course.verdict == Verdict::within;
-    found_.identical += course.verdict == Verdict::identical;
-    found_.zeros += course.verdict == Verdict::identical && result.zeros;
     endless_ = endless_ || result.endless;
     if (result.resolution > 0)
       found_.resolution = std::min(found_.resolution.value_or(result.resolution), result.resolution);
     found_.not_finite += course.not_finite > 0;
     found_.recorded.insert(result.quantity);
-    summarise(result);
   }
   found_.series.push_back(std::move(result));
 }
 
 void ComparisonBuilder::summarise(const SeriesResult& result) {
+  const Verdict verdict = result.course.verdict;
+  found_.parted += verdict == Verdict::parted;
+  found_.passing += verdict == Verdict::passing;
+  found_.unequal += verdict == Verdict::within;
+  found_.identical += verdict == Verdict::identical;
+  found_.zeros += verdict == Verdict::identical && result.zeros;
   QuantitySummary& summary = quantities_[{result.moment.phase, result.quantity}];
   summary.quantity = result.quantity;
   ++summary.series;
   if (!result.parted()) return;
   if (summary.parted++ == 0 || result.moment.step < summary.first_step)
     summary.first_step = result.moment.step;
+}
+
+/// A parameter that the loss does not depend on, as the bias of attention's keys, has gradients that are
+/// rounding alone. Adam makes steps of full size of them, which no two runs have in common.
+void ComparisonBuilder::leave_out_noise() {
+  // Chosen: gradients of float32 that cancel are some 1e-8 of others.
+  constexpr double kNoise = 1e-6;
+  using Tensor = std::pair<std::int64_t, std::string>;  // rank and name
+  const auto is_norm_of_gradient = [](const SeriesResult& result) {
+    return result.compared() && result.statistic == "norm" && result.quantity.starts_with("grad_");
+  };
+  std::map<Tensor, double> norms;
+  std::map<std::int64_t, double> largest;
+  for (const SeriesResult& result : found_.series) {
+    if (!is_norm_of_gradient(result)) continue;
+    double& norm = norms[{result.rank, result.name}];
+    norm = std::max(norm, result.largest);
+    largest[result.rank] = std::max(largest[result.rank], result.largest);
+  }
+  for (SeriesResult& result : found_.series) {
+    const auto norm = norms.find({result.rank, result.name});
+    if (norm == norms.end() || !(norm->second <= kNoise * largest[result.rank])) continue;
+    // 0 / 0, which a step without a gradient gives.
+    const bool ratio = result.quantity == "ratio" || result.quantity == "update";
+    if (result.course.parting == Parting::number && !ratio) continue;
+    result.noise = true;
+    result.start.reset();
+    if (result.course.parting == Parting::none) continue;
+    found_.noise.insert(result.name);
+    result.course.verdict = Verdict::within;
+    result.course.parting = Parting::none;
+  }
+}
+
+/// A quantity of which most tensors stop being equal at one moment, all together, parts there, also where
+/// each of them fluctuates by more: the first such moment, if no series has parted before it.
+void ComparisonBuilder::find_start() {
+  using Tensors = std::set<std::pair<std::int64_t, std::string>>;  // by rank and name
+  const auto moment_in_step = [](Moment moment) {
+    moment.place = 0;
+    return moment;
+  };
+  std::map<std::string, Tensors> tensors;
+  std::map<std::pair<Moment, std::string>, Tensors> starting;
+  std::optional<Moment> parted;
+  std::optional<Phase> equal;  // the first phase of which something begins equal
+  for (const SeriesResult& result : found_.series) {
+    if (!result.compared()) continue;
+    if (!result.zeros && !result.noise) tensors[result.quantity].emplace(result.rank, result.name);
+    if (result.parted() && (!parted || result.moment < *parted)) parted = result.moment;
+    if (result.begins_equal) equal = std::min(equal.value_or(result.moment.phase), result.moment.phase);
+    if (result.start)
+      starting[{moment_in_step(result.start->moment), result.quantity}].emplace(result.rank, result.name);
+  }
+  for (const auto& [at, names] : starting) {
+    const auto& [moment, quantity] = at;
+    // At the first step it is only known of what comes behind something that was equal there.
+    const bool first_step = moment.step == found_.from;
+    if (parted && *parted < moment) return;
+    if (2 * names.size() <= tensors[quantity].size() || names.size() < 2) continue;
+    if (first_step && (!equal || *equal >= moment.phase || moment.phase < Phase::backward)) return;
+    for (SeriesResult& result : found_.series) {
+      if (!result.start || result.quantity != quantity || moment_in_step(result.start->moment) != moment)
+        continue;
+      result.course.verdict = Verdict::parted;
+      result.course.parting = Parting::onset;
+      result.course.at = result.start->onset.at;
+      result.course.times = result.start->onset.share;
+      result.course.lasts = true;
+      result.moment = result.start->moment;
+      result.a = result.start->a;
+      result.b = result.start->b;
+    }
+    return;
+  }
 }
 
 void ComparisonBuilder::note_statistics(const TrackPairs& group) {

@@ -51,6 +51,18 @@ struct SeriesResult {
   std::size_t steps_a = 0;  // that one run has alone
   std::size_t steps_b = 0;
 
+  /// Where it stops being equal, however much it fluctuates: its moment, and the numbers there.
+  struct Start {
+    Onset onset;
+    Moment moment;
+    double a = 0;
+    double b = 0;
+  };
+  std::optional<Start> start;
+  double largest = 0;         // absolute number of both runs
+  bool noise = false;         // of a parameter whose gradients are rounding alone: not judged
+  bool begins_equal = false;  // at the first common step, but for rounding
+
   bool parted() const { return presence == Presence::both && course.verdict == Verdict::parted; }
   bool compared() const { return presence == Presence::both && steps > 0; }
   bool complete() const { return compared() && steps_a == 0 && steps_b == 0; }
@@ -70,7 +82,8 @@ struct Comparison {
   std::size_t passing = 0;
   std::size_t unequal = 0;  // of those that neither part nor pass
   std::size_t identical = 0;
-  std::size_t zeros = 0;             // of those, 0 throughout
+  std::size_t zeros = 0;        // of those, 0 throughout
+  std::set<std::string> noise;  // parameters whose gradients are rounding alone, and which would have parted
   std::optional<double> resolution;  // of the finest decimals; none: digits without end, or no decimals
   std::size_t not_finite = 0;        // NaN or infinite at a step in both runs
   std::size_t not_compared = 0;      // series of one run alone, or without a common step
@@ -106,6 +119,8 @@ class ComparisonBuilder {
   void add(SeriesResult result);
   void summarise(const SeriesResult& result);
   void note_statistics(const TrackPairs& group);
+  void leave_out_noise();
+  void find_start();
 
   double tolerance_;
   bool compared_ = false;

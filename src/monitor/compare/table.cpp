@@ -53,7 +53,9 @@ void ComparisonTable::row(std::size_t index, std::vector<Cell>& cells, report::S
            Text{result.statistic},
            beyond ? Cell(result.a) : nothing,
            beyond ? Cell(result.b) : nothing,
-           beyond && course.parting != Parting::number ? Cell(course.times) : nothing,
+           beyond && course.parting != Parting::number && course.parting != Parting::onset
+               ? Cell(course.times)
+               : nothing,
            unequal ? Cell(result.first_unequal) : nothing,
            count(course.unequal),
            count(result.steps),

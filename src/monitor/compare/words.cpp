@@ -45,6 +45,9 @@ std::string how_far(const SeriesResult& result) {
     case Parting::drift:
       return fmt::format(", which has drifted {} times as far as it moves by itself",
                          times_of(result.course.times));
+    case Parting::onset:
+      return fmt::format(", equal before; the difference is {} times what the step changes",
+                         times_of(result.course.times));
     case Parting::none:
       break;
   }
@@ -199,10 +202,14 @@ std::string message_of(const SeriesResult& result) {
     case Parting::drift:
       text = "drifts farther than it moves by itself";
       break;
+    case Parting::onset:
+      text = "stops being equal, as most of this quantity at that moment";
+      break;
     case Parting::none:
       break;
   }
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
+  if (result.noise) add("the gradients of this parameter are rounding alone");
   if (result.course.verdict == Verdict::passing) add("but not for long");
   if (!result.course.lasts) add("too close to the end to see whether it lasts");
   if (result.course.not_finite > 0)
@@ -238,6 +245,10 @@ std::string summary(const Comparison& comparison, bool color) {
                                                       : report::Color::green;
   std::string text = report::paint(headline(comparison), tone, color) + '\n';
   if (comparison.parted > 0) text += cause(comparison) + "\n\n" + quantity_table(comparison, color);
+  if (!comparison.noise.empty()) {
+    text += fmt::format("not judged: {} whose gradients are rounding alone, the first {}\n",
+                        counted(comparison.noise.size(), "parameter"), display(*comparison.noise.begin()));
+  }
   if (comparison.not_finite > 0) {
     text += fmt::format("NaN or infinite in both runs at some step: {}\n",
                         counted(comparison.not_finite, "series"));

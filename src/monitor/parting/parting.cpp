@@ -222,6 +222,26 @@ Course judge(std::span<const double> a, std::span<const double> b, const Parting
   return Judge(a, b, rule).take();
 }
 
+std::optional<Onset> onset(std::span<const double> a, std::span<const double> b, const PartingRule& rule) {
+  // Chosen: rounding of a few parts in a million is not seen beside a change of a ten-thousandth.
+  constexpr double kLeastShare = 0.02;
+  double before = 0;
+  for (std::size_t at = 0; at < a.size(); ++at) {
+    if (kind_of(a[at]) != 0 || kind_of(b[at]) != 0) return std::nullopt;
+    const double apart = std::fabs(b[at] - a[at]);
+    const double size = std::max(std::fabs(a[at]), std::fabs(b[at]));
+    if (apart <= rule.tolerance * std::max(rule.rounding * size, rule.resolution)) {
+      before = apart;
+      continue;
+    }
+    if (apart <= rule.tolerance * before || a.size() < 2) return std::nullopt;
+    const double change = std::fabs(at > 0 ? a[at] - a[at - 1] : a[1] - a[0]);
+    if (!(apart > kLeastShare * change)) return std::nullopt;
+    return Onset{at, change > 0 ? apart / change : HUGE_VAL};
+  }
+  return std::nullopt;
+}
+
 double resolution_of(std::span<const double> values) {
   constexpr int kMostDigits = 12;
   constexpr double kMostUnits = 1e12;  // beyond, doubles are too coarse to tell

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace msprobe::monitor {
@@ -29,6 +30,7 @@ enum class Parting : std::uint8_t {
   jump,    // the difference changes by more from one step to the next than the numbers themselves do
   shift,  // the difference moves beyond the fluctuation, and beyond all that it moved before, and stays there
   drift,  // the difference has grown beyond what the numbers go by themselves
+  onset,  // equal until here, and now apart by a part of what the step changes; for a whole quantity at once
 };
 
 struct Course {
@@ -47,6 +49,15 @@ struct Course {
 /// `a` and `b` are the numbers of the steps that both runs have, in order. Numbers that are all of one sign
 /// are judged by their logarithms, as norms fluctuate in proportion to their size.
 Course judge(std::span<const double> a, std::span<const double> b, const PartingRule& rule);
+
+/// Where a series stops being equal but for rounding, and at once by a part of what the step changes it.
+struct Onset {
+  std::size_t at = 0;
+  double share = 0;  // the difference over the change from the number before; at the first one, to the next
+};
+/// Nothing where they are equal throughout, or part slowly. As rounding may do the same to one series,
+/// several have to agree.
+std::optional<Onset> onset(std::span<const double> a, std::span<const double> b, const PartingRule& rule);
 
 /// How finely decimals are written: 1e-6 for 0.25, 0.123456, 1e-06; 0 where that cannot be told: integers, or
 /// digits without end.
