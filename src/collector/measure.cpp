@@ -62,6 +62,7 @@ Measured finish(const tensor::Statistics& statistics, std::uint64_t repetitions)
   result.zero = statistics.zero * repetitions;
   result.nan = statistics.nan * repetitions;
   result.inf = (statistics.pos_inf + statistics.neg_inf) * repetitions;
+  result.neg_inf = statistics.neg_inf * repetitions;
   result.below = (statistics.zero + statistics.denormal) * repetitions;
   result.integer_max = statistics.integer_max;
   result.integer_min = statistics.integer_min;
@@ -303,6 +304,7 @@ void rescale_sums(const TensorView& view, Measured& result) {
 void negate(Measured& result) {
   result.max = -std::exchange(result.min, -result.max);
   result.mean = -result.mean;
+  result.neg_inf = result.inf - result.neg_inf;
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct Measured {
   std::uint64_t zero = 0;
   std::uint64_t nan = 0;
   std::uint64_t inf = 0;
+  std::uint64_t neg_inf = 0;  // of these; 0 also where it is not known
   std::uint64_t below = 0;  // elements of measure_real() whose magnitude is below its `eps`
 };
 

@@ -224,6 +224,10 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
       numbers.null("Mean");
       numbers.null("Norm");
     }
+    if (!rules.python_compatible) {
+      const double trues = measured->mean * static_cast<double>(measured->count);
+      numbers.integer("True_count", DType::int64, std::llround(trues));
+    }
     return;
   }
   const bool scalar = kind.scalar && !kind.array && type != Kind::complex;
@@ -269,6 +273,8 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
   }
   numbers.real("Mean", round_to(rounded, mean));
   numbers.real("Norm", round_to(rounded, norm));
+  if (measured->neg_inf > 0 && !rules.python_compatible)
+    numbers.integer("Neg_inf_count", DType::int64, static_cast<std::int64_t>(measured->neg_inf));
 }
 
 void crop(TensorView& view, const std::vector<SliceRule>& rules) {

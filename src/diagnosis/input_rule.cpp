@@ -322,7 +322,7 @@ bool InputRule::is_judged_gradient(std::uint32_t index, std::uint32_t partner) c
 /// Is it handed to all modules around the entry that takes it, or a part of what is? What is trained, and
 /// what an optimizer takes, is no data.
 bool InputRule::may_be_data(const EntryPair& entry, std::uint32_t index) {
-  if (walk_.item_of(index).requires_grad == dump::RequiresGrad::yes) return false;
+  if (walk_.item_of(index).requires_grad == dump::RequiresGrad::yes || walk_.equal_inputs) return false;
   if (walk_.construct == nullptr) return true;
   constexpr int kMostLevels = 64;
   constexpr std::uint32_t kMostInputs = 256;

@@ -47,6 +47,20 @@ bool is_expanded(const Side& target, const Item& item, const Side& golden, const
   return same(dump::kMax) && same(dump::kMin) && same(dump::kMean);
 }
 
+/// Of truths, or of elements that are not -inf, of which there are more on one side: no less than this of what
+/// is one by one different, as of tensors of zeros and ones. Nothing where the counts are equal or not known.
+std::optional<double> error_of_counts(const Side& target, const Item& item, const Side& golden,
+                                      const Item& partner) {
+  const auto ours = target.counts.find(item.name);
+  const auto theirs = golden.counts.find(partner.name);
+  if (ours == target.counts.end() || theirs == golden.counts.end() || ours->second == theirs->second)
+    return std::nullopt;
+  if (target.text(item.dtype) != golden.text(partner.dtype) ||
+      target.text(item.shape) != golden.text(partner.shape))
+    return std::nullopt;
+  return std::sqrt(std::abs(ours->second - theirs->second) / std::max(ours->second, theirs->second));
+}
+
 bool is_truth(const Side& side, const Item& item) {
   const std::string_view dtype = side.text(item.dtype);
   return dtype == "torch.bool" || dtype == "Bool" || dtype == "bool";
@@ -155,6 +169,12 @@ void ItemErrors::measure_items(std::uint32_t api) {
     if (scale != nullptr && found->known && found->e > 0) {
       const std::optional<Measure> unscaled = without_scale(i);
       if (unscaled && unscaled->e < found->e) found = unscaled;
+    }
+    if (const auto other = error_of_counts(target, item, golden, partner)) {
+      found->known = true;
+      found->blind = false;
+      found->e = std::max(found->e, *other);
+      found->b = std::max(found->b, *other);
     }
     const bool other_shape = target.text(item.shape) != golden.text(partner.shape);
     partial[i] = found->partial ? 1 : 0;

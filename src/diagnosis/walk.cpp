@@ -26,6 +26,20 @@ std::optional<std::int64_t> step_of(const std::string& json) {
   return std::nullopt;
 }
 
+/// But for how sums are rounded. What is not known is not equal.
+bool are_equal(const std::vector<dump::ModelInput>& ours, const std::vector<dump::ModelInput>& theirs) {
+  const auto same = [](const dump::ModelInput& a, const dump::ModelInput& b) {
+    if (a.shape != b.shape) return false;
+    const double size = std::max(std::abs(b.numbers[0]), std::abs(b.numbers[1]));
+    for (std::size_t i = 0; i < a.numbers.size(); ++i) {
+      const double scale = i == 3 ? std::abs(b.numbers[i]) : size;
+      if (!(std::abs(a.numbers[i] - b.numbers[i]) <= kUnrecordedRoundings * kSingleRoundoff * scale)) return false;
+    }
+    return true;
+  };
+  return !ours.empty() && std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), same);
+}
+
 }  // namespace
 
 bool is_of_optimizer(std::string_view parent) {
@@ -54,6 +68,7 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
       threshold(rank.mode == measuring::Mode::tensor ? kThresholdTensors : kThresholdStatistics),
       other_operations(of_other_operations(target, golden)),
       tensors(rank.mode == measuring::Mode::tensor),
+      equal_inputs(are_equal(target.header.training.inputs, golden.header.training.inputs)),
       touched(target.apis.size()),
       noisy(target.apis.size()),
       untouched(target.items.size()),

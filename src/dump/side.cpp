@@ -158,11 +158,14 @@ class Flattener {
     kDataName,
     kValue,
     kPlacements,
+    kTrueCount,
+    kNegInfCount,
     kMembers
   };
   static constexpr std::array<Entry::Key, kMembers> kLeafKeys = {
       "class_type", "type", "dtype",         "shape",     "Max",   "Min",       "Mean",
-      "Norm",       "md5",  "requires_grad", "data_name", "value", "placements"};
+      "Norm",       "md5",  "requires_grad", "data_name", "value", "placements", "True_count",
+      "Neg_inf_count"};
   using LeafMembers = std::array<Entry::Index, kMembers>;
 
   std::uint32_t add_path_as_name() {
@@ -235,6 +238,11 @@ class Flattener {
       for (std::size_t i = 0; i < kStatistics; ++i) {
         const Entry::Index statistic = members[kFirstStatistic + i];
         if (statistic != Entry::kNone) item.statistics.set(i, to_value(statistic));
+      }
+      for (const Member count : {kTrueCount, kNegInfCount}) {
+        const Entry::Index counted = members[count];
+        if (!entry.is(counted, NodeKind::integer) || !(entry.number(counted) >= 0)) continue;
+        side_.counts[item.name] = entry.number(counted);
       }
       const Placement placement = placement_of(members[kPlacements]);
       if (placement.kind != Placement::Kind::unknown) side_.placements[item.name] = placement;

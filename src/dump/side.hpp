@@ -94,6 +94,8 @@ struct Side {
 
   std::unordered_map<std::uint32_t, P2PNames> transfers;    // by the names of their items
   std::unordered_map<std::uint32_t, Placement> placements;  // the same
+  /// How many elements are true, or -inf, where the recorder counted them; the same.
+  std::unordered_map<std::uint32_t, double> counts;
   /// The arguments of communication, by entry; if they were asked for.
   std::map<std::string, CommCall, std::less<>> calls;
 

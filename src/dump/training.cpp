@@ -51,6 +51,16 @@ Training training_of(const Entry& description) {
   const Entry::Index tied = description.find(0, "tied_parameters");
   if (description.is(tied, NodeKind::array)) training.tied.emplace();
   each_of(tied, [&](Entry::Index names) { training.tied->push_back(texts(description, names)); });
+  each_of(description.find(0, "inputs"), [&](Entry::Index call) {
+    each_of(call, [&](Entry::Index tensor) {
+      ModelInput& input = training.inputs.emplace_back();
+      const Entry::Index shape = description.find(tensor, "shape");
+      if (description.is(shape, NodeKind::array)) input.shape = description.python_str(shape);
+      std::size_t next = 0;
+      for (const Entry::Index number : description.find_all<4>(tensor, {"Max", "Min", "Mean", "Norm"}))
+        input.numbers[next++] = description.is_number(number) ? description.number(number) : NAN;
+    });
+  });
   if (const Entry::Index scaler = description.find(0, "loss_scale");
       description.is(scaler, NodeKind::object)) {
     LossScaling& scaling = training.loss_scale.emplace();

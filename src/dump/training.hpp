@@ -2,6 +2,7 @@
 // What holds of a step besides its calls (docs/formats.md, "training").
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,10 +32,17 @@ struct LossScaling {
   bool skipped = false;  // a gradient was not finite, and no step of an optimizer made
 };
 
+/// A tensor that a model takes as a whole.
+struct ModelInput {
+  std::string shape;
+  std::array<double, 4> numbers;  // Max, Min, Mean, Norm; NaN: not known
+};
+
 struct Training {
   std::vector<OptimizerSettings> optimizers;  // one for each step that one of them made
   /// Names of one and the same parameter; nothing where the model is not known.
   std::optional<std::vector<std::vector<std::string>>> tied;
+  std::vector<ModelInput> inputs;         // of all calls of models, in order; empty: not known
   std::optional<LossScaling> loss_scale;  // nothing where no scaler was seen
 };
 

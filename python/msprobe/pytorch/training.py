@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds of a step besides its calls, for dump.json: optimizers, their settings, and tied parameters."""
+"""What holds of a step besides its calls, for dump.json: optimizers, their settings, tied parameters, and what the
+models take."""
 
+import itertools
 import json
 import math
 import weakref
@@ -8,8 +10,9 @@ import weakref
 import torch
 
 from msprobe import _native
+from msprobe.core import session
 
-from . import device
+from . import device, framework
 
 # Wrappers' parts of a parameter's name, which say nothing about the model.
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
@@ -21,6 +24,10 @@ _models = []      # weak references to what start() was given
 _names = {}       # of the step: see _parameter_names()
 _optimizers = []  # descriptions of this step
 _loss_scale = {}  # of this step
+_inputs = []      # of this step: for each call of a model its tensors
+_hooked = weakref.WeakSet()  # models whose calls are seen
+_MOST_CALLS = 64
+_MOST_TENSORS = 64
 
 
 def begin(models):
@@ -29,6 +36,8 @@ def begin(models):
     if len(models) != len(known) or any(one is not two for one, two in zip(models, known)):
         _models[:] = [weakref.ref(model) for model in models]
         _names.clear()
+        for model in models:
+            _watch(model)
     if not _names:
         _names.update(_parameter_names())
         if _names:
@@ -52,16 +61,67 @@ def note_scaler(scaler):
     _write()
 
 
+def _watch(model):
+    """Sees the calls of the model as a whole, which has no entry."""
+    # In inference such a layer takes another path where it has a hook.
+    if model in _hooked or isinstance(model, (torch.jit.ScriptModule, torch.nn.TransformerEncoderLayer)):
+        return
+    _hooked.add(model)
+
+    def before(model, args, kwargs=None):
+        if framework.is_compiling is not None and framework.is_compiling():
+            return
+        if not session.forward_switch[0] or len(_inputs) >= _MOST_CALLS:
+            return
+        try:
+            _native.call_quietly(_note_inputs, args, kwargs)
+        except Exception:
+            session.guard("describing the inputs of the model")
+
+    more = {"with_kwargs": True} if framework.HAS_HOOKS_WITH_KWARGS else {}
+    model.register_forward_pre_hook(before, **more)
+
+
+def _note_inputs(args, kwargs):
+    _inputs.append([_numbers(tensor) for tensor in itertools.islice(_tensors((args, kwargs)), _MOST_TENSORS)])
+    _write()
+
+
+def _tensors(value):
+    """Those in lists, tuples and dictionaries, in order."""
+    if type(value) in (torch.Tensor, torch.nn.Parameter):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _tensors(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _tensors(each)
+
+
+def _numbers(tensor):
+    described = {"dtype": str(tensor.dtype), "shape": list(tensor.shape)}
+    if tensor.layout != torch.strided or tensor.device.type == "meta" or device.is_captured(tensor):
+        return described
+    measured = device.measure(tensor.detach())
+    if measured is not None:
+        described.update(zip(("Max", "Min", "Mean", "Norm"), (_plain(number) for number in measured[0].tolist())))
+    return described
+
+
 def forget():
     """The step is over."""
     _optimizers.clear()
     _loss_scale.clear()
+    _inputs.clear()
     _names.clear()
 
 
 def _write():
     description = {"optimizers": [{**one, "groups": [_named(group, _names) for group in one["groups"]]}
                                   for one in _optimizers]}
+    if _inputs:
+        description["inputs"] = _inputs
     if _loss_scale:
         description["loss_scale"] = _loss_scale
     if _names:
