@@ -137,6 +137,24 @@ bool same_change(const Finding& a, const Finding& b) {
          !a.module.empty() && a.module == b.module;
 }
 
+/// `Module.layers.3.mlp.forward.0` as `Module.layers..mlp.forward.`: of layers that are made alike, and calls
+/// of one operation.
+std::string without_numbers(std::string_view name) {
+  std::string text;
+  std::copy_if(name.begin(), name.end(), std::back_inserter(text), [](char c) { return c < '0' || c > '9'; });
+  return text;
+}
+
+/// One cause in several layers, or in several calls of one line.
+bool same_cause(const Finding& a, const Finding& b) {
+  if (a.kind != b.kind || a.rule != b.rule || a.step != b.step || a.rank != b.rank || a.place != b.place ||
+      without_numbers(a.entry) != without_numbers(b.entry))
+    return false;
+  return a.where.empty() ? !a.module.empty() && a.module != b.module &&
+                               without_numbers(a.module) == without_numbers(b.module)
+                         : a.where == b.where;
+}
+
 class Conclusion {
  public:
   Conclusion(const std::vector<RankFindings>& ranks, const std::set<std::string, std::less<>>& names_source)
@@ -233,6 +251,10 @@ class Conclusion {
     for (Finding& first : out_.findings) {
       if (first.rank != finding.rank && same_fault(first, finding)) {
         first.other_ranks.push_back(finding.rank);
+        return true;
+      }
+      if (same_cause(first, finding)) {
+        first.repeated += 1 + finding.repeated;
         return true;
       }
       const bool listed = std::find(first.other_ranks.begin(), first.other_ranks.end(), finding.rank) !=

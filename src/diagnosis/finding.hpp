@@ -80,7 +80,7 @@ struct Finding {
   std::string where;  // line of the call; may be empty
   std::string next;
   std::uint64_t concerned = 1;           // parameters or entries that this finding stands for
-  std::uint64_t repeated = 0;            // more calls that were given the same argument
+  std::uint64_t repeated = 0;            // more calls that show the same, as those given the same argument
   std::vector<std::string> other_ranks;  // that show the same
   std::uint64_t propagated = 0;          // later tensors that differ by it
   double propagated_largest = 0;

@@ -148,8 +148,14 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
       found.text += fmt::format("; {} by at most {}", data ? "earlier data there" : "everything before it",
                                 error_text(ahead));
     }
+    if (found.is_evidence() && walk_.tensors && are_same_elements(index)) {
+      found.text =
+          fmt::format("{} {}has golden's elements in another order (error {})", place_text(target_, item),
+                      made ? kFromUnrecorded : "comes from outside the recorded code and ",
+                      error_text(walk_.e_of(index)));
+    }
     if (made) {
-      const std::string module = walk_.module_around(entry.target, entry.golden);
+      const std::string module = module_that_makes(entry, index);
       const bool trained = item.requires_grad == dump::RequiresGrad::yes && !entry.optimizer;
       found.next = made_unrecorded(module, trained);
     }
@@ -160,6 +166,33 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
       found.downstream = entry.touched = true;
   }
   offer(entry, index, std::move(found));
+}
+
+/// The innermost module around the entry that has not been handed the item itself.
+std::string InputRule::module_that_makes(const EntryPair& entry, std::uint32_t index) {
+  const std::string innermost = walk_.module_around(entry.target, entry.golden);
+  if (walk_.construct == nullptr || innermost.empty()) return innermost;
+  const std::uint64_t key = walk_.target_keys.of(index);
+  constexpr int kMostLevels = 64;
+  std::string_view around = walk_.construct->parent(walk_.target_name(entry.target));
+  for (int level = 0; level < kMostLevels; ++level, around = walk_.construct->parent(around)) {
+    const std::uint32_t module = errors_.entry_named(around);
+    if (module == kNone) return around.empty() ? "the model" : innermost;
+    const auto items = target_.apis[module].items();
+    bool handed = false;
+    for (const std::uint32_t i : items)
+      handed = handed || (walk_.item_of(i).state == State::input && walk_.target_keys.of(i) == key);
+    if (!handed) return std::string(module_path(around));
+  }
+  return innermost;
+}
+
+/// Then their statistics agree but for the order in which sums were rounded.
+bool InputRule::are_same_elements(std::uint32_t index) const {
+  const std::uint32_t partner = errors_.golden_item[index];
+  const Measure statistics = errors_.by_statistics_of(index, partner);
+  return statistics.known && statistics.e <= kUnrecordedRoundings * kSingleRoundoff &&
+         walk_.reading.same_elements(index, partner);
 }
 
 /// How large the elements of what an optimizer takes are, beside the largest that its calls take there: the

@@ -35,6 +35,8 @@ class InputRule : WalkRule {
   bool may_be_data(const EntryPair& entry, std::uint32_t item);
   double share_of_largest(const EntryPair& entry, std::uint32_t item);
   bool is_tainted(const EntryPair& entry, std::uint32_t item) const;
+  bool are_same_elements(std::uint32_t item) const;
+  std::string module_that_makes(const EntryPair& entry, std::uint32_t item);
 
   OneSidedRuns& runs_;
   ParameterRule& parameters_;

@@ -2,16 +2,20 @@
 #include "diagnosis/second_reading.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
 #include "diagnosis/replay/replay.hpp"
 #include "dump/member_stream.hpp"
 #include "dump/stack_json.hpp"
+#include "formats/element_values.hpp"
 #include "pairing/alignment.hpp"
 #include "pairing/places.hpp"
 #include "support/error.hpp"
+#include "support/interrupt.hpp"
 #include "support/parallel.hpp"
 
 namespace msprobe::diagnosis {
@@ -32,6 +36,22 @@ replay::ReplayResult replay_entry_of(const Side& side, std::uint32_t api) {
   dump::Entry entry;
   dump::read_entry_at(*open_file(side.json), place.offset, place.size, entry, name);
   return replay::replay_entry(name, entry, side.tensor_directory);
+}
+
+/// All of a tensor, ascending, NaN last.
+std::vector<double> sorted_elements(const formats::StoredTensor& tensor) {
+  constexpr std::size_t kPiece = std::size_t{16} << 10;
+  std::vector<double> elements;
+  formats::ValueReader reader(tensor);
+  while (reader.remaining() > 0) {
+    check_interrupt();
+    const std::span<const double> piece = reader.read(kPiece);
+    elements.insert(elements.end(), piece.begin(), piece.end());
+  }
+  const auto numbers =
+      std::partition(elements.begin(), elements.end(), [](double value) { return !std::isnan(value); });
+  std::sort(elements.begin(), numbers);
+  return elements;
 }
 
 /// Items of a step, by name.
@@ -160,6 +180,25 @@ std::optional<Update> FileReading::update(std::uint32_t target_item, std::uint32
   } catch (const Error& error) {
     failed(rank_.target.name(rank_.target.items[target_item]), error.what());
     return std::nullopt;
+  }
+}
+
+bool FileReading::same_elements(std::uint32_t target_item, std::uint32_t golden_item) {
+  // Chosen: 64 MiB a side.
+  constexpr std::int64_t kMostElements = std::int64_t{8} << 20;
+  const Item& item = rank_.target.items[target_item];
+  const Item& partner = rank_.golden.items[golden_item];
+  if (item.data_name == 0 || partner.data_name == 0) return false;
+  try {
+    const formats::StoredTensor ours = measuring::open_data(rank_.target, item);
+    const formats::StoredTensor theirs = measuring::open_data(rank_.golden, partner);
+    if (ours.numel() != theirs.numel() || ours.numel() > kMostElements || ours.dtype != theirs.dtype)
+      return false;
+    const std::vector<double> elements = sorted_elements(ours);
+    return elements == sorted_elements(theirs);
+  } catch (const Error& error) {
+    failed(rank_.target.name(item), error.what());
+    return false;
   }
 }
 

@@ -37,6 +37,8 @@ class SecondReading {
   virtual std::vector<Replayed> replay(std::uint32_t target_api, std::uint32_t golden_api) = 0;
   /// Of a parameter, since the step before; nothing if that is not known.
   virtual std::optional<Update> update(std::uint32_t target_item, std::uint32_t golden_item) = 0;
+  /// Are these the same elements, in whatever order? False also where that is not known.
+  virtual bool same_elements(std::uint32_t target_item, std::uint32_t golden_item) = 0;
   /// Of an entry of golden; empty if it is not known.
   virtual std::string golden_line(std::string_view golden_entry) = 0;
   /// Of an output of golden.
@@ -53,6 +55,7 @@ class FileReading final : public SecondReading {
 
   std::vector<Replayed> replay(std::uint32_t target_api, std::uint32_t golden_api) override;
   std::optional<Update> update(std::uint32_t target_item, std::uint32_t golden_item) override;
+  bool same_elements(std::uint32_t target_item, std::uint32_t golden_item) override;
   std::string golden_line(std::string_view golden_entry) override;
   Noise noise(std::uint32_t golden_item) override;
 

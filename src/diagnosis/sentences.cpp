@@ -45,8 +45,11 @@ void add_finding(std::vector<Line>& out, std::string_view title, const Finding& 
                    finding.is_evidence() ? fmt::format("   {}", name_of(finding.confidence)) : "")});
   add("why", finding.text);
   if (finding.repeated > 0)
-    add("same", fmt::format("{} more {} the same argument", human_count(finding.repeated),
-                            finding.repeated == 1 ? "call gets" : "calls get"));
+    add("same",
+        fmt::format("{} more {} the same{}", human_count(finding.repeated),
+                    finding.kind == Kind::argument ? (finding.repeated == 1 ? "call gets" : "calls get")
+                                                   : (finding.repeated == 1 ? "place shows" : "places show"),
+                    finding.kind == Kind::argument ? " argument" : ""));
   if (finding.golden_entry != finding.entry) add("golden", finding.golden_entry);
   add("side", finding.side);
   add("where", finding.where);

@@ -33,7 +33,8 @@ bool are_equal(const std::vector<dump::ModelInput>& ours, const std::vector<dump
     const double size = std::max(std::abs(b.numbers[0]), std::abs(b.numbers[1]));
     for (std::size_t i = 0; i < a.numbers.size(); ++i) {
       const double scale = i == 3 ? std::abs(b.numbers[i]) : size;
-      if (!(std::abs(a.numbers[i] - b.numbers[i]) <= kUnrecordedRoundings * kSingleRoundoff * scale)) return false;
+      if (!(std::abs(a.numbers[i] - b.numbers[i]) <= kUnrecordedRoundings * kSingleRoundoff * scale))
+        return false;
     }
     return true;
   };

@@ -88,7 +88,7 @@ struct Walk {
   double threshold;
   bool other_operations;  // the sides run other operations, as two frameworks do
   bool tensors;
-  bool equal_inputs;  // the models of both sides take the same as a whole, as the collector saw it
+  bool equal_inputs;           // the models of both sides take the same as a whole, as the collector saw it
   std::vector<bool> compound;  // by entry: see EntryPair
   std::vector<bool> compound_golden;
   std::unordered_map<std::uint32_t, std::uint32_t>

@@ -163,9 +163,8 @@ class Flattener {
     kMembers
   };
   static constexpr std::array<Entry::Key, kMembers> kLeafKeys = {
-      "class_type", "type", "dtype",         "shape",     "Max",   "Min",       "Mean",
-      "Norm",       "md5",  "requires_grad", "data_name", "value", "placements", "True_count",
-      "Neg_inf_count"};
+      "class_type", "type",          "dtype",     "shape", "Max",        "Min",        "Mean",         "Norm",
+      "md5",        "requires_grad", "data_name", "value", "placements", "True_count", "Neg_inf_count"};
   using LeafMembers = std::array<Entry::Index, kMembers>;
 
   std::uint32_t add_path_as_name() {

@@ -107,6 +107,45 @@ class Training(Case):
             self.assertNotIn("data_name", norm["running_mean"])
             self.assertGreater(float(net.norm.running_mean.abs().sum()), 0)
 
+    def test_what_the_model_takes(self):
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = nn.Linear(2, 2)
+
+            def forward(self, x, masks=None):
+                return self.inner(x)
+
+        model = Model()
+        for level in ("L0", "L1"):
+            debugger = self.open(level)
+            debugger.start(model=model)
+            model(torch.tensor([[1.0, -3.0]]), {"one": torch.tensor([True, False]), "none": None})
+            model(torch.ones(2, 2))
+            model(torch.ones(2, 2).to_sparse().to_dense())
+            debugger.stop()
+            model(torch.zeros(2, 2))  # not recorded
+            debugger.step()
+            calls = self.tree().dump["training"]["inputs"]
+            self.assertEqual([len(call) for call in calls], [2, 1, 1])
+            first = calls[0][0]
+            self.assertEqual((first["dtype"], first["shape"], first["Max"], first["Min"], first["Mean"]),
+                             ("torch.float32", [1, 2], 1.0, -3.0, -1.0))
+            self.assertAlmostEqual(first["Norm"], 10 ** 0.5, places=6)
+            self.assertEqual((calls[0][1]["Max"], calls[0][1]["Min"]), (1.0, 0.0))
+
+    def test_true_and_infinite_elements_are_counted(self):
+        debugger = self.open("L1")
+        debugger.start()
+        scores = torch.zeros(2, 3).masked_fill(torch.tensor([True, False, True]), float("-inf"))
+        functional.softmax(scores, -1)
+        debugger.stop()
+        debugger.step()
+        data = self.tree().data
+        self.assertEqual(data["Tensor.masked_fill.0.forward"]["input_args"][1]["True_count"], 2)
+        self.assertEqual(data["Functional.softmax.0.forward"]["input_args"][0]["Neg_inf_count"], 4)
+        self.assertNotIn("Neg_inf_count", data["Functional.softmax.0.forward"]["output"][0])
+
     def test_the_scale_of_the_loss(self):
         try:
             scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)

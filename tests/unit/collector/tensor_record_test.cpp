@@ -78,8 +78,8 @@ std::string numbers(msprobe_dtype dtype, const std::vector<T>& values, bool comp
 }
 
 std::string four(const std::string& max, const std::string& min, const std::string& mean,
-                 const std::string& norm) {
-  return R"(,"Max":)" + max + R"(,"Min":)" + min + R"(,"Mean":)" + mean + R"(,"Norm":)" + norm + "}";
+                 const std::string& norm, const std::string& count = {}) {
+  return R"(,"Max":)" + max + R"(,"Min":)" + min + R"(,"Mean":)" + mean + R"(,"Norm":)" + norm + count + "}";
 }
 
 }  // namespace
@@ -124,7 +124,9 @@ TEST_CASE("numbers of each kind of type, as the Python tool has them and as we d
             .starts_with(R"(,"Max":18446744073709551615,)"));
   CHECK(numbers<double>(MSPROBE_FLOAT64, {1.5, 0.25}, true) == four("1.5", "0.25", "null", "null"));
   CHECK(numbers<double>(MSPROBE_FLOAT64, {3, 4}, false) == four("4.0", "3.0", "3.5", "5.0"));
-  CHECK(numbers<std::uint8_t>(MSPROBE_BOOL, {1, 0}, false) == four("true", "false", "null", "null"));
+  CHECK(numbers<std::uint8_t>(MSPROBE_BOOL, {1, 0, 1}, true) == four("true", "false", "null", "null"));
+  CHECK(numbers<std::uint8_t>(MSPROBE_BOOL, {1, 0, 1}, false) ==
+        four("true", "false", "null", "null", R"(,"True_count":2)"));
   CHECK(numbers<std::uint8_t>(MSPROBE_FLOAT8_E5M2, {0x3c, 0x40}, true) ==
         four("null", "null", "null", "null"));
   CHECK(numbers<std::uint8_t>(MSPROBE_FLOAT8_E5M2, {0x3c, 0x40}, false) ==
@@ -138,7 +140,11 @@ TEST_CASE("numbers of each kind of type, as the Python tool has them and as we d
   const float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK(numbers<float>(MSPROBE_FLOAT32, {1, nan}, false) == four("NaN", "NaN", "NaN", "NaN"));
   CHECK(numbers<float>(MSPROBE_FLOAT32, {1, -HUGE_VALF}, false) ==
+        four("1.0", "-Infinity", "-Infinity", "Infinity", R"(,"Neg_inf_count":1)"));
+  CHECK(numbers<float>(MSPROBE_FLOAT32, {1, -HUGE_VALF}, true) ==
         four("1.0", "-Infinity", "-Infinity", "Infinity"));
+  CHECK(numbers<float>(MSPROBE_FLOAT32, {1, HUGE_VALF}, false) ==
+        four("Infinity", "1.0", "Infinity", "Infinity"));
   CHECK(numbers<std::int64_t>(MSPROBE_INT64, {1, 2}, true, false, "numpy.ndarray") ==
         four("2", "1", "1.5", "2.23606797749979"));
 }
@@ -149,7 +155,8 @@ TEST_CASE("no axis: the value four times") {
   };
   CHECK(scalar(MSPROBE_FLOAT32, std::vector<float>{-2}) == four("-2.0", "-2.0", "-2.0", "-2.0"));
   CHECK(scalar(MSPROBE_INT64, std::vector<std::int64_t>{-7}) == four("-7", "-7", "-7", "-7"));
-  CHECK(scalar(MSPROBE_BOOL, std::vector<std::uint8_t>{1}) == four("true", "true", "null", "null"));
+  CHECK(scalar(MSPROBE_BOOL, std::vector<std::uint8_t>{1}) ==
+        four("true", "true", "null", "null", R"(,"True_count":1)"));
 }
 
 TEST_CASE("checksums in the place of numbers, or behind them") {

@@ -215,6 +215,7 @@ TEST_CASE("what is ahead of the culprit agrees, or is equal") {
 TEST_CASE(
     "calls that get the same argument, and tensors that could not be read, are reported with the culprit") {
   Finding finding = found_at("Tensor.addcmul_.0.forward", 30, Confidence::certain);
+  finding.kind = Kind::argument;
   finding.repeated = 51;
   RankFindings rank = rank_of(0, {finding});
   CHECK(block(conclude({rank})).find("  same    51 more calls get the same argument\n") != std::string::npos);
@@ -225,6 +226,34 @@ TEST_CASE(
   CHECK(text.find("  same    1 more call gets the same argument\n") != std::string::npos);
   CHECK(text.find("  unread  could not read the tensors of 1 row and used their statistics instead\n") !=
         std::string::npos);
+}
+
+TEST_CASE("one cause in several layers, or on one line, is one") {
+  const auto in_layer = [](int layer) {
+    const std::string path = "layers." + std::to_string(layer) + ".act";
+    Finding finding = found_at("Module." + path + ".GELU.forward.0", 30 + layer, Confidence::certain);
+    finding.module = path;
+    finding.kind = Kind::exchanged;
+    return finding;
+  };
+  const Diagnosis layers = conclude({rank_of(0, {in_layer(0), in_layer(1), in_layer(2)})});
+  CHECK(layers.independent == 1);
+  CHECK(block(layers).find("  same    2 more places show the same\n") != std::string::npos);
+  Finding other = in_layer(1);
+  other.place = "input.1";
+  CHECK(conclude({rank_of(0, {in_layer(0), other})}).independent == 2);
+  const auto on_line = [](int number, const char* line) {
+    Finding finding =
+        found_at("Tensor.div_." + std::to_string(number) + ".forward", 30 + number, Confidence::certain);
+    finding.where = line;
+    return finding;
+  };
+  CHECK(
+      conclude({rank_of(0, {on_line(0, "train.py, line 3"), on_line(1, "train.py, line 3")})}).independent ==
+      1);
+  CHECK(
+      conclude({rank_of(0, {on_line(0, "train.py, line 3"), on_line(1, "train.py, line 9")})}).independent ==
+      2);
 }
 
 TEST_CASE("a module that is a number is said to be one, and a hint says so once") {

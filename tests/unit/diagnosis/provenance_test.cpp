@@ -78,7 +78,7 @@ TEST_CASE("data comes in through all modules; what is made on the way comes from
     CHECK(found.kind == Kind::unrecorded);
     CHECK(found.confidence == Confidence::certain);
     CHECK(found.place == "input.1");
-    CHECK(found.next == made_unrecorded("block.att", false));
+    CHECK(found.next == made_unrecorded("block", false));  // which hands it on
   }
   SUBCASE("made where it is used") {
     CHECK(block(false, false).kind == Kind::unrecorded);
@@ -360,6 +360,41 @@ TEST_CASE("what golden alone runs is named with golden's module and line") {
   CHECK(first(rank).kind == Kind::removed);
   CHECK(first(rank).module == "clip_grad");
   CHECK(first(rank).where == "in golden: train.py of Torch.norm.0.forward");
+}
+
+TEST_CASE("models that take the same have no other data") {
+  const auto with = [](const std::string& ours, const std::string& theirs) {
+    Two two;
+    two.forward("Functional.linear.0.forward", {rough(1, 0.5)}, {rough(2, 0.5)}, {tensor(1)}, {tensor(2)});
+    two.target.training = R"({"inputs": [[)" + ours + "]]}";
+    two.golden.training = R"({"inputs": [[)" + theirs + "]]}";
+    return first(diagnosed(two)).kind;
+  };
+  CHECK(with(tensor(5), tensor(5)) == Kind::unrecorded);
+  CHECK(with(rough(5, 1e-7), tensor(5)) == Kind::unrecorded);
+  CHECK(with(rough(5, 1e-2), tensor(5)) == Kind::data);
+  CHECK(with(tensor(5) + "," + tensor(6), tensor(5)) == Kind::data);
+  CHECK(with("", "") == Kind::data);  // nothing is known
+}
+
+TEST_CASE("the same elements in another order") {
+  struct Sorted : testing::NoFiles {
+    bool same_elements(std::uint32_t, std::uint32_t) override { return true; }
+  };
+  const auto text = [](double apart) {
+    Two two;
+    two.forward("Functional.linear.0.forward", {rough(1, apart)}, {rough(2, 0.5)}, {tensor(1)}, {tensor(2)});
+    const RankDiagnosis rank = diagnosed(two, [](testing::Asked& asked) {
+      testing::with_tensors(asked);
+      asked.rank.metrics[0].measure.e = asked.rank.metrics[0].measure.b = 0.7;
+      asked.reading = std::make_unique<Sorted>();
+    });
+    return first(rank).text;
+  };
+  CHECK(text(0) ==
+        "input.0 comes from outside the recorded code and has golden's elements in another order (error "
+        "7.0e-01)");
+  CHECK(text(0.5).find("another order") == std::string::npos);  // their statistics say so
 }
 
 }  // namespace msprobe::diagnosis::provenance_test

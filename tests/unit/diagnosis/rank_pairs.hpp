@@ -81,6 +81,7 @@ inline Construct modules_of(std::initializer_list<std::pair<std::string_view, st
 struct NoFiles : SecondReading {
   std::vector<Replayed> replay(std::uint32_t, std::uint32_t) override { return {}; }
   std::optional<Update> update(std::uint32_t, std::uint32_t) override { return std::nullopt; }
+  bool same_elements(std::uint32_t, std::uint32_t) override { return false; }
   std::string golden_line(std::string_view) override { return {}; }
   Noise noise(std::uint32_t) override { return {}; }
 };
