@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <tuple>
 
 #include "diagnosis/sentences.hpp"
+#include "diagnosis/training_rule.hpp"
 #include "dump/communication_graph.hpp"
 
 namespace msprobe::diagnosis {
@@ -155,6 +158,29 @@ bool same_cause(const Finding& a, const Finding& b) {
                          : a.where == b.where;
 }
 
+/// Do all ranks' optimizers take the same, or each its own gradients? 1 for the same, -1 for their own, of
+/// nearly all parameters; 0 where that is not clear.
+int agreement(const std::vector<const RankFindings*>& ranks, double std::pair<double, double>::*side) {
+  constexpr double kSame = 1e-5;   // chosen: norms of one tensor, taken on two devices
+  constexpr double kOther = 1e-3;  // chosen: gradients of two parts of a batch are not so close
+  constexpr double kMost = 0.9;
+  double same = 0;
+  double other = 0;
+  double all = 0;
+  for (std::size_t i = 0; i < ranks.front()->changed_gradients.size(); ++i) {
+    const auto& [name, norms] = ranks.front()->changed_gradients[i];
+    double apart = 0;
+    for (const RankFindings* rank : ranks) {
+      if (i >= rank->changed_gradients.size() || rank->changed_gradients[i].first != name) return 0;
+      apart = std::max(apart, std::abs(rank->changed_gradients[i].second.*side / norms.*side - 1));
+    }
+    ++all;
+    same += apart <= kSame ? 1 : 0;
+    other += apart > kOther ? 1 : 0;
+  }
+  return all == 0 ? 0 : same >= kMost * all ? 1 : other >= kMost * all ? -1 : 0;
+}
+
 class Conclusion {
  public:
   Conclusion(const std::vector<RankFindings>& ranks, const std::set<std::string, std::less<>>& names_source)
@@ -219,8 +245,12 @@ class Conclusion {
     for (std::size_t step = 0; step < steps.size(); ++step) {
       const bool stops = std::any_of(steps[step].begin(), steps[step].end(),
                                      [&](std::size_t rank) { return ranks_[rank].stopped; });
+      std::vector<const RankFindings*> findings;
+      for (const std::size_t rank : steps[step]) findings.push_back(&ranks_[rank]);
       const StepRanks ranks(ranks_, std::move(steps[step]), step, names_source_);
+      const std::size_t before = placed_.size();
       ranks.place_findings(placed_);
+      note_reduction(findings, before);
       if (stopped) continue;
       stopped = stops;
       ranks.judge_exchanges(placed_);
@@ -230,6 +260,22 @@ class Conclusion {
                            "entries are ordered by their position within each rank"
                          : ranks.graph().uneven();
       }
+    }
+  }
+
+  /// What data parallel ranks take is one gradient: a reduction that one run alone makes is said with what it
+  /// does.
+  void note_reduction(const std::vector<const RankFindings*>& ranks, std::size_t from) {
+    if (ranks.size() < 2) return;
+    const int ours = agreement(ranks, &std::pair<double, double>::first);
+    const int theirs = agreement(ranks, &std::pair<double, double>::second);
+    if (ours * theirs != -1) return;
+    const std::string text = fmt::format(
+        "; the ranks of {} take the same, those of {} each their own: nothing reduces them in {}",
+        ours > 0 ? "this run" : "golden", ours > 0 ? "golden" : "this run", ours > 0 ? "golden" : "this run");
+    for (std::size_t i = from; i < placed_.size(); ++i) {
+      Finding& finding = placed_[i].finding;
+      if (finding.kind == Kind::optimizer && finding.place == kGradients) finding.text += text;
     }
   }
 

@@ -9,12 +9,20 @@
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
+#include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
 
 using dump::Item;
+using dump::Side;
+
+/// As the model calls it: `layers.0.mlp.weight`.
+std::string name_of_parameter(const Side& side, std::uint32_t item) {
+  return fmt::format("{}.{}", without_wrappers(module_path(side.text(side.apis[side.items[item].api].name))),
+                     dump::split_last(side.name(side.items[item])).second);
+}
 
 }  // namespace
 
@@ -42,8 +50,52 @@ std::optional<double> ParameterRule::gradient_error(std::uint64_t key) const {
   return found == history_.gradient_traces.end() ? std::nullopt : std::optional<double>(found->second.error);
 }
 
+/// Is it a parameter of another name than golden's, while one of these names is equal in both runs? Then
+/// nothing is wrong with a parameter: the code takes another one, or the call has a partner that stands
+/// elsewhere.
+bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint64_t key) {
+  if (walk_.e_of(index) == 0) return false;
+  const std::uint64_t golden_key = walk_.golden_keys.of(errors_.golden_item[index]);
+  const std::uint32_t ours = walk_.parameter_items.find(key);
+  const std::uint32_t theirs = walk_.golden_parameter_items.find(golden_key);
+  if (ours == ContentMap::kUnknown || theirs == ContentMap::kUnknown) return false;
+  const std::string name = name_of_parameter(target_, ours);
+  const std::string golden_name = name_of_parameter(golden_, theirs);
+  if (name == golden_name) return false;
+  const std::uint32_t ours_of_golden = walk_.parameter_items.find(golden_key);
+  const std::uint32_t theirs_of_ours = walk_.golden_parameter_items.find(key);
+  const bool equal =
+      (ours_of_golden != ContentMap::kUnknown && name_of_parameter(target_, ours_of_golden) == golden_name) ||
+      (theirs_of_ours != ContentMap::kUnknown && name_of_parameter(golden_, theirs_of_ours) == name);
+  if (!equal) return false;
+  bool other_inputs = false;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    if (walk_.item_of(i).state != dump::State::input || walk_.e_of(i) <= kUnrecordedRoundings * entry.u)
+      continue;
+    other_inputs =
+        other_inputs || walk_.parameter_items.find(walk_.target_keys.of(i)) == ContentMap::kUnknown;
+  }
+  if (other_inputs) {
+    for (const std::uint32_t i : target_.apis[entry.target].items()) errors_.e[i] = NAN;
+    errors_.output[entry.target] = 0;
+    ++walk_.others_parameters;
+    return true;
+  }
+  Finding found = walk_.finding(entry, Kind::feed, Rule::source, kInfinite);
+  found.confidence = Confidence::certain;
+  found.item = index;
+  found.place = place_text(target_, walk_.item_of(index));
+  found.text =
+      fmt::format("{} is {}, in golden {}, and both are as in golden", found.place, name, golden_name);
+  found.next = "compare which parameter the code takes there";
+  entry.touched = true;
+  walk_.offer(entry, std::move(found));
+  return true;
+}
+
 /// A parameter is judged where it is used first.
 void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t key) {
+  if (is_another(entry, index, key)) return;
   const Item& item = walk_.item_of(index);
   const ParameterStep step = last_step(index);
   const std::optional<double> gradient = gradient_error(key);

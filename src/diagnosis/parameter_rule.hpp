@@ -24,6 +24,7 @@ class ParameterRule : WalkRule {
  private:
   ParameterStep last_step(std::uint32_t item);
   std::optional<double> gradient_error(std::uint64_t key) const;
+  bool is_another(EntryPair& entry, std::uint32_t item, std::uint64_t key);
 
   ContentMap judged_contents_;
   UpdateStatistics updates_;

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "diagnosis/finding.hpp"
@@ -92,6 +93,9 @@ struct RankFindings {
   std::vector<Finding> findings;  // evidence before hints, each in order; not more than kMostFindings of both
   std::uint64_t evidence = 0;     // entries with evidence, kept or not
   std::vector<CommPlace> communication;
+  /// Of gradients that are changed between backward and optimizer in one run alone: the parameters, by name,
+  /// and the norms that the optimizers of both runs take.
+  std::vector<std::pair<std::string, std::pair<double, double>>> changed_gradients;
   bool drifted = false;            // parameters differ before the first step that was recorded
   bool apart = false;              // by more than training makes of rounding
   std::vector<std::string> notes;  // what holds of the whole: each is said once

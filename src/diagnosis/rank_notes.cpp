@@ -62,6 +62,11 @@ void take_notes(Walk& walk) {
                     human_count(static_cast<std::uint64_t>(updates)), updates == 1 ? "call" : "calls",
                     updates == 1 ? "is" : "are"));
   }
+  if (walk.others_parameters > 0) {
+    walk.out.notes.push_back(fmt::format(
+        "{} {} another parameter than in golden, as experts that are called in another order: not compared",
+        human_count(walk.others_parameters), walk.others_parameters == 1 ? "call takes" : "calls take"));
+  }
   if (walk.rewritten > 0) {
     walk.out.notes.push_back(fmt::format(
         "{} {} on another way to the same result and not compared, the first at {}",

@@ -5,17 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string_view>
 
 #include "dump/names.hpp"
-#include "dump/training.hpp"
 #include "measuring/measures.hpp"
 #include "pairing/alignment.hpp"
 #include "pairing/places.hpp"
 
 namespace msprobe::diagnosis {
-namespace {
 
 std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimizer) {
   std::map<std::string, double> norms;
@@ -26,8 +23,6 @@ std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimiz
   }
   return norms;
 }
-
-}  // namespace
 
 std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump::Side& golden,
                                            const std::vector<std::uint32_t>& golden_item) {
@@ -50,7 +45,8 @@ std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump:
       if (our_norm == ours.end() || their_norm == theirs.end()) continue;
       const double given = number_of(target, target.items[i], dump::kNorm);
       const double golden_given = number_of(golden, golden.items[golden_item[i]], dump::kNorm);
-      taken.push_back({std::move(name), i, our_norm->second / given, their_norm->second / golden_given});
+      taken.push_back({std::move(name), i, our_norm->second / given, their_norm->second / golden_given,
+                       our_norm->second, their_norm->second});
     }
   }
   return taken;

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "diagnosis/imports.hpp"
 #include "dump/side.hpp"
+#include "dump/training.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -16,6 +18,8 @@ struct TakenGradient {
   std::uint32_t item = 0;  // of the target
   double target = 0;       // the norm that is taken, over that of what came out of the backward
   double golden = 0;
+  double taken = 0;  // the norm that is taken
+  double golden_taken = 0;
 };
 
 /// In the order of the dump; one that is recorded several times, as it is added up, comes as often. Nothing
@@ -23,5 +27,8 @@ struct TakenGradient {
 /// kNone.
 std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump::Side& golden,
                                            const std::vector<std::uint32_t>& golden_item);
+
+/// The norms that an optimizer takes, by parameter, as far as they are known.
+std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimizer);
 
 }  // namespace msprobe::diagnosis

@@ -8,12 +8,14 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "diagnosis/sentences.hpp"
 #include "diagnosis/taken_gradients.hpp"
 #include "pairing/places.hpp"
 #include "support/text.hpp"
@@ -128,6 +130,7 @@ void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concern
   finding.text = std::move(text);
   finding.side = about.side;
   finding.next = about.next;
+  finding.place = about.place;
   finding.downstream = about.downstream || history_.evidence;
   walk_.keep(std::move(finding), walk_.any_error());
 }
@@ -170,8 +173,49 @@ void TrainingRule::compare_optimizers() {
     found(first_of_optimizer(), alone(ours, theirs), 1,
           {.side = "the code differs, not a kernel", .next = "check how often optimizer.step() is called"});
   compare_gradients();
+  compare_taken();
   compare_skipped();
   mark_consequences();
+}
+
+/// Where the gradients of parameters are not recorded (L1) it is known what the optimizer takes: others,
+/// while nothing in the backward is.
+void TrainingRule::compare_taken() {
+  const auto& our_steps = target_training_.optimizers;
+  const auto& their_steps = golden_training_.optimizers;
+  if (our_steps.size() != 1 || their_steps.size() != 1 || walk_.any_evidence || history_.evidence ||
+      walk_.split_batch || walk_.drift || !taken_gradients(target_, golden_, errors_.golden_item).empty())
+    return;
+  const std::map<std::string, double> ours = taken_norms(our_steps[0]);
+  const std::map<std::string, double> theirs = taken_norms(their_steps[0]);
+  const double largest =
+      std::accumulate(theirs.begin(), theirs.end(), 0.0, [](double most, const auto& gradient) {
+        return std::isfinite(gradient.second) ? std::max(most, gradient.second) : most;
+      });
+  const double explained =
+      std::max({walk_.any_error(), largest_.rounded, largest_.coarsest, kChangedGradient});
+  std::vector<std::string> names;
+  double most = 0;
+  for (const auto& [name, norm] : theirs) {
+    const auto other = ours.find(name);
+    if (other == ours.end() || !(norm > kNoiseShare * largest)) continue;
+    const double apart = std::abs(other->second - norm) / norm;
+    if (!std::isfinite(apart) || apart <= walk_.threshold * explained) continue;
+    names.push_back(name);
+    most = std::max(most, apart);
+  }
+  if (names.empty()) return;
+  found(
+      first_of_optimizer(),
+      fmt::format(
+          "the optimizer takes {} {} whose norms differ by up to {}; everything recorded in the backward by "
+          "at most {}: {}",
+          names.size(), names.size() == 1 ? "gradient" : "gradients", error_text(most),
+          error_text(walk_.any_error()), list_of(names)),
+      names.size(),
+      {.side = {},
+       .next = "compare what is done to gradients before optimizer.step(): zero_grad, clipping, scaling, "
+               "reduction, hooks"});
 }
 
 /// A scale that is too large for this step: that, and all that is not finite, is no matter of an operation.
@@ -221,6 +265,7 @@ void TrainingRule::compare_gradients() {
     names.push_back(name);
     targets.push_back(change.target);
     goldens.push_back(change.golden);
+    walk_.out.changed_gradients.push_back({name, {change.taken, change.golden_taken}});
   }
   const auto factor = [](std::vector<double>& factors) -> std::string {
     const auto [least, most] = std::minmax_element(factors.begin(), factors.end());
@@ -245,6 +290,7 @@ void TrainingRule::compare_gradients() {
         {.side = {},
          .next =
              "compare what is done to gradients before optimizer.step(): clipping, scaling, reduction, hooks",
+         .place = std::string(kGradients),
          .downstream = by_calls});
 }
 

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "diagnosis/walk.hpp"
 #include "dump/training.hpp"
 
 namespace msprobe::diagnosis {
+
+/// The place of a finding about gradients between backward and optimizer.
+inline constexpr std::string_view kGradients = "gradients";
 
 class TrainingRule : WalkRule {
  public:
@@ -25,6 +29,7 @@ class TrainingRule : WalkRule {
 
  private:
   void compare_gradients();
+  void compare_taken();
   void compare_skipped();
   void mark_consequences();
   void compare(const dump::OptimizerSettings& target, const dump::OptimizerSettings& golden);
@@ -32,7 +37,8 @@ class TrainingRule : WalkRule {
   struct About {
     Confidence confidence = Confidence::certain;
     std::string side = "a setting, not a kernel";
-    std::string next;
+    std::string next = {};
+    std::string place = {};
     bool downstream = false;
   };
   void found(std::uint32_t at, std::string text, std::size_t concerned, const About& about);

@@ -90,6 +90,9 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
   for (std::uint32_t i = 0; i < target.items.size(); ++i) {
     if (item_of(i).state == State::parameters) parameter_items.put(target_keys.of(i), i);
   }
+  for (std::uint32_t i = 0; i < golden.items.size(); ++i) {
+    if (golden.items[i].state == State::parameters) golden_parameter_items.put(golden_keys.of(i), i);
+  }
   // Not the first step of the runs: something was trained before it.
   if (history.steps == 0 && step.value_or(0) != 0 && golden_step.value_or(0) != 0) assess_drift(*this);
 }

@@ -94,6 +94,7 @@ struct Walk {
   std::unordered_map<std::uint32_t, std::uint32_t>
       deferred;                // gradients of parameters: the backward that they are judged behind
   ContentMap parameter_items;  // contents of modules' parameters: their items
+  ContentMap golden_parameter_items;
 
   std::uint32_t at = 0;    // entry under test at hand
   double before = 0;       // largest error ahead of it
@@ -112,8 +113,9 @@ struct Walk {
   std::optional<Drift> drift;
   std::optional<DtypeSetting> dtype_setting;
   std::optional<SplitBatch> split_batch;
-  std::uint64_t rewritten = 0;  // values on other ways to the same, not compared
-  std::string first_rewritten;  // its entry
+  std::uint64_t others_parameters = 0;  // calls that take another parameter than their partner, not compared
+  std::uint64_t rewritten = 0;          // values on other ways to the same, not compared
+  std::string first_rewritten;          // its entry
 
   RankDiagnosis out;
   std::uint64_t fault_order = UINT64_MAX;  // behind it errors may be propagated

@@ -11,6 +11,7 @@ import torch
 
 from msprobe import _native
 from msprobe.core import session
+from msprobe.core.hooks import Hook
 
 from . import device, framework
 
@@ -67,19 +68,24 @@ def _watch(model):
     if model in _hooked or isinstance(model, (torch.jit.ScriptModule, torch.nn.TransformerEncoderLayer)):
         return
     _hooked.add(model)
+    more = {"with_kwargs": True} if framework.HAS_HOOKS_WITH_KWARGS else {}
+    model.register_forward_pre_hook(_Taken(None), **more)
 
-    def before(model, args, kwargs=None):
-        if framework.is_compiling is not None and framework.is_compiling():
+
+class _Taken(Hook):
+    """Called with the arguments of a model."""
+
+    __slots__ = ()
+
+    def __call__(self, model, args, kwargs=None):
+        if not session.forward_switch[0] or len(_inputs) >= _MOST_CALLS or torch._C._get_tracing_state() is not None:
             return
-        if not session.forward_switch[0] or len(_inputs) >= _MOST_CALLS:
+        if framework.is_compiling is not None and framework.is_compiling():
             return
         try:
             _native.call_quietly(_note_inputs, args, kwargs)
         except Exception:
             session.guard("describing the inputs of the model")
-
-    more = {"with_kwargs": True} if framework.HAS_HOOKS_WITH_KWARGS else {}
-    model.register_forward_pre_hook(before, **more)
 
 
 def _note_inputs(args, kwargs):
@@ -103,9 +109,12 @@ def _numbers(tensor):
     described = {"dtype": str(tensor.dtype), "shape": list(tensor.shape)}
     if tensor.layout != torch.strided or tensor.device.type == "meta" or device.is_captured(tensor):
         return described
-    measured = device.measure(tensor.detach())
-    if measured is not None:
-        described.update(zip(("Max", "Min", "Mean", "Norm"), (_plain(number) for number in measured[0].tolist())))
+    try:
+        measured = device.measure(tensor.detach())
+        numbers = measured[0].tolist() if measured is not None else []
+    except RuntimeError:  # of a transformation, as torch.func.vmap: there are no numbers yet
+        numbers = []
+    described.update(zip(("Max", "Min", "Mean", "Norm"), (_plain(number) for number in numbers)))
     return described
 
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "diagnosis/sentences.hpp"
+#include "diagnosis/training_rule.hpp"
 #include "unit/diagnosis/dumps.hpp"
 
 namespace msprobe::diagnosis::conclusion_test {
@@ -226,6 +227,27 @@ TEST_CASE(
   CHECK(text.find("  same    1 more call gets the same argument\n") != std::string::npos);
   CHECK(text.find("  unread  could not read the tensors of 1 row and used their statistics instead\n") !=
         std::string::npos);
+}
+
+TEST_CASE("a reduction over ranks that one run alone makes is said") {
+  const auto rank = [](int number, double ours, double theirs) {
+    Finding finding = found_at("optimizer", 30, Confidence::certain);
+    finding.kind = Kind::optimizer;
+    finding.rule = Rule::structure;
+    finding.place = std::string(kGradients);
+    finding.text = "between backward and optimizer";
+    RankFindings found = rank_of(number, {finding});
+    found.changed_gradients = {{"a.bias", {ours, theirs}}, {"a.weight", {3 * ours, 2 * theirs}}};
+    return found;
+  };
+  const auto text = [](const Diagnosis& diagnosis) { return diagnosis.findings.front().text; };
+  CHECK(text(conclude({rank(0, 1, 5), rank(1, 2, 5)})) ==
+        "between backward and optimizer; the ranks of golden take the same, those of this run each their "
+        "own: nothing "
+        "reduces them in this run");
+  CHECK(text(conclude({rank(0, 1, 5), rank(1, 1, 6)})).ends_with("nothing reduces them in golden"));
+  CHECK(text(conclude({rank(0, 1, 5), rank(1, 1, 5)})) == "between backward and optimizer");
+  CHECK(text(conclude({rank(0, 1, 5)})) == "between backward and optimizer");
 }
 
 TEST_CASE("one cause in several layers, or on one line, is one") {

@@ -336,6 +336,31 @@ TEST_CASE("gradients") {
   }
 }
 
+TEST_CASE("another parameter than golden takes, which is equal in both runs") {
+  const auto with = [](double other_input) {
+    const std::string e0 = tensor(0.1, "[64, 64]");
+    const std::string e1 = tensor(0.2, "[64, 64]");
+    Two two;
+    for (DumpText* text : {&two.target, &two.golden}) {
+      text->forward("Module.e.0.Linear.forward.0", {tensor(5)}, {tensor(6)}, {}, {named("weight", e0)});
+      text->forward("Module.e.1.Linear.forward.0", {tensor(7)}, {tensor(8)}, {}, {named("weight", e1)});
+    }
+    two.forward("Functional.linear.0.forward", {rough(1, other_input), e1}, {rough(2, 0.5)}, {tensor(1), e0},
+                {tensor(2)});
+    return diagnosed(two);
+  };
+  const RankDiagnosis taken = with(0);
+  CHECK(first(taken).kind == Kind::feed);
+  CHECK(first(taken).confidence == Confidence::certain);
+  CHECK(first(taken).text == "input.1 is e.1.weight, in golden e.0.weight, and both are as in golden");
+  // With another input as well it is a call of its own, as those of experts in another order.
+  const RankDiagnosis paired = with(0.3);
+  CHECK(first(paired).kind == Kind::data);
+  CHECK(std::any_of(paired.notes.begin(), paired.notes.end(), [](const std::string& note) {
+    return note.find("another parameter than in golden") != std::string::npos;
+  }));
+}
+
 TEST_CASE("gradients of parameters that cancel are noise, others are not") {
   const auto with = [](const std::string& weight, const std::string& bias) {
     Two two;
