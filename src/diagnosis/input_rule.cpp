@@ -170,7 +170,7 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
 
 /// The innermost module around the entry that has not been handed the item itself.
 std::string InputRule::module_that_makes(const EntryPair& entry, std::uint32_t index) {
-  const std::string innermost = walk_.module_around(entry.target, entry.golden);
+  std::string innermost = walk_.module_around(entry.target, entry.golden);
   if (walk_.construct == nullptr || innermost.empty()) return innermost;
   const std::uint64_t key = walk_.target_keys.of(index);
   constexpr int kMostLevels = 64;

@@ -15,7 +15,6 @@ using dump::Side;
 using dump::Statistic;
 using dump::ValueClass;
 using dump::ValueKind;
-using tensor::DType;
 
 /// A statistic as recorded: NaN and infinities are values of their own.
 struct Recorded {

@@ -270,7 +270,7 @@ TEST_CASE("gradients that overflow because the loss is scaled") {
 }
 
 TEST_CASE("-inf that ends harms nothing, other infinities may") {
-  const auto anomaly = [](std::string text) {
+  const auto anomaly = [](const std::string& text) {
     const Scratch scratch;
     scratch.put("rank0/dump.json", text);
     return run(scratch / "rank0").anomaly();
