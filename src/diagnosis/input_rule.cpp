@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
@@ -166,6 +167,41 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
       found.downstream = entry.touched = true;
   }
   offer(entry, index, std::move(found));
+}
+
+/// Does anyone behind take what a view gave, but for other views, those who write into it, and communication?
+bool InputRule::is_read(const EntryPair& view) const {
+  constexpr std::uint32_t kMostBehind = 256;
+  std::unordered_set<std::uint64_t> given;
+  const auto take_outputs = [&](std::uint32_t api) {
+    for (const std::uint32_t i : target_.apis[api].items()) {
+      if (walk_.item_of(i).state == State::output && walk_.item_of(i).is_tensor)
+        given.insert(walk_.target_keys.of(i));
+    }
+    given.erase(0);
+  };
+  take_outputs(view.target);
+  const auto end = std::min<std::size_t>(target_.apis.size(), std::size_t{view.target} + 1 + kMostBehind);
+  for (std::uint32_t api = view.target + 1; api < end; ++api) {
+    const std::string_view name = walk_.target_name(api);
+    const auto parsed = dump::parse_entry_name(name);
+    if (!parsed || target_.calls.contains(name) || parsed->direction != dump::Direction::forward) continue;
+    bool takes = false;
+    bool reads = false;
+    for (const std::uint32_t i : target_.apis[api].items()) {
+      if (walk_.item_of(i).state != State::input || !given.contains(walk_.target_keys.of(i))) continue;
+      takes = true;
+      const bool written =
+          only_writes(parsed->operation()) && target_.name(walk_.item_of(i)).ends_with(".input.0");
+      reads = reads || !written;
+    }
+    if (takes && is_view(parsed->operation())) {
+      take_outputs(api);
+    } else if (reads) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// The innermost module around the entry that has not been handed the item itself.

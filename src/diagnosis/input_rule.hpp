@@ -23,6 +23,8 @@ class InputRule : WalkRule {
   void examine(EntryPair& entry);
   void examine_module_outputs(EntryPair& entry);
 
+  bool is_read(const EntryPair& view) const;
+
  private:
   void judge(EntryPair& entry, std::uint32_t item);
   void judge_unknown(EntryPair& entry, std::uint32_t item, bool updates);

@@ -123,6 +123,11 @@ void ItemErrors::measure(std::uint32_t api) {
   if (module_of_[api] != nullptr) add_to_module(api, *module_of_[api]);
 }
 
+void ItemErrors::leave_out(std::uint32_t api) {
+  for (const std::uint32_t i : rank_.target.apis[api].items()) e[i] = NAN;
+  output[api] = anything[api] = anything_b[api] = 0;
+}
+
 const LossScale* ItemErrors::scale_at(std::uint32_t api) const {
   return loss_scale && loss_scale->reaches(rank_.target, api) ? &*loss_scale : nullptr;
 }

@@ -57,6 +57,9 @@ class ItemErrors {
   std::vector<float> anything_hidden;  // of those that are not of half types
   std::vector<float> u;                // unit roundoff of the coarsest of its tensors, of both sides
 
+  /// Nothing of the entry is compared.
+  void leave_out(std::uint32_t api);
+
   /// Null where it changes nothing.
   const LossScale* scale_at(std::uint32_t api) const;
   Tolerance tolerance_of(std::uint32_t item, std::uint32_t golden) const;

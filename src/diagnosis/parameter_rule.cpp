@@ -78,8 +78,7 @@ bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint6
         other_inputs || walk_.parameter_items.find(walk_.target_keys.of(i)) == ContentMap::kUnknown;
   }
   if (other_inputs) {
-    for (const std::uint32_t i : target_.apis[entry.target].items()) errors_.e[i] = NAN;
-    errors_.output[entry.target] = 0;
+    errors_.leave_out(entry.target);
     ++walk_.others_parameters;
     return true;
   }

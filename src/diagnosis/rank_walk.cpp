@@ -130,6 +130,12 @@ void RankWalk::forward_pair(EntryPair& entry) {
   } else {
     outputs_.examine(entry);
   }
+  // A view of memory that nobody has written yet.
+  if (entry.best && entry.best->is_evidence() && is_view(entry.name.operation()) && !inputs_.is_read(entry)) {
+    entry.best.reset();
+    walk_.errors.leave_out(entry.target);
+    entry.e_in = entry.e_out = entry.worst_in = 0;
+  }
   calls_.recall_shape(entry);
   const bool explained = !unexplained_.examine(entry);
   runs_.look(entry);

@@ -282,6 +282,16 @@ bool is_activation(std::string_view operation) {
   return std::find(std::begin(kNames), std::end(kNames), operation) != std::end(kNames);
 }
 
+bool is_view(std::string_view operation) {
+  static constexpr std::string_view kViews[] = {
+      "narrow",           "view",      "view_as",   "split",     "chunk",    "unbind",
+      "select",           "expand",    "expand_as", "transpose", "permute",  "t",
+      "squeeze",          "unsqueeze", "detach",    "diagonal",  "unfold",   "unflatten",
+      "as_strided",       "swapaxes",  "swapdims",  "movedim",   "moveaxis", "tensor_split",
+      "split_with_sizes", "alias"};
+  return std::find(std::begin(kViews), std::end(kViews), operation) != std::end(kViews);
+}
+
 bool only_writes(std::string_view operation) {
   static constexpr std::string_view kWriters[] = {
       "__setitem__", "copy_",       "fill_",        "zero_",          "normal_",    "uniform_",

@@ -45,6 +45,8 @@ bool is_in_place(std::string_view operation);
 
 /// Writes to its first input without reading it, all of it or some elements: `copy_`, `__setitem__`.
 bool only_writes(std::string_view operation);
+/// What it gives is its input, or a part of it, in the same memory.
+bool is_view(std::string_view operation);
 /// One that may work in place, and whose gradient is that of its output, but for a factor by element.
 bool is_activation(std::string_view operation);
 

@@ -377,6 +377,20 @@ TEST_CASE("models that take the same have no other data") {
   CHECK(with("", "") == Kind::data);  // nothing is known
 }
 
+TEST_CASE("a view of memory that nobody has written yet") {
+  // As FSDP2 takes them of the buffers that it gathers into.
+  const auto with = [](std::string_view reader) {
+    Two two;
+    two.forward("Functional.relu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+    two.forward("Tensor.narrow.0.forward", {tensor(7e20)}, {tensor(5e20)}, {tensor(3)}, {tensor(4)});
+    two.forward("Tensor." + std::string(reader) + ".0.forward", {tensor(5e20), tensor(2)}, {tensor(2)},
+                {tensor(4), tensor(2)}, {tensor(2)});
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(with("copy_")));
+  CHECK(first(with("add")).entry == "Tensor.narrow.0.forward");
+}
+
 TEST_CASE("the same elements in another order") {
   struct Sorted : testing::NoFiles {
     bool same_elements(std::uint32_t, std::uint32_t) override { return true; }
