@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
+#include <utility>
 
 #include "anomaly/input.hpp"
 #include "anomaly/packets.hpp"
@@ -179,30 +181,6 @@ void warn_of_listed_task(std::int64_t rank, const std::string& task, const Tell&
                             "--levels or --statistics, the entries that raised NaN or Inf are listed");
 }
 
-/// Gradients that overflow because the loss is scaled: the scaler skips the step and takes a smaller scale.
-/// One that has come down to 1 scales no more.
-bool is_by_loss_scale(const Root& root, const RankScan& scan) {
-  const auto& scaling = scan.header.training.loss_scale;
-  const auto name = dump::parse_entry_name(root.entry.name);
-  return scaling && scaling->skipped && scaling->scale > 1 && name &&
-         name->direction != dump::Direction::forward;
-}
-
-void leave_out_skipped(Analysis& analysis, const Tell& tell) {
-  std::erase_if(analysis.roots, [&](const Root& root) {
-    const RankInput& rank = analysis.ranks[root.rank];
-    if (!is_by_loss_scale(root, rank.scan)) return false;
-    tell(Remark::progress,
-         fmt::format(
-             "{}{}: gradients overflow from {} on, as the loss is scaled by {:g}; the scaler skips this "
-             "step, and no operation is to blame",
-             step_text(analysis), rank_text(rank.number),
-             display(rank.scan.first_bad ? rank.scan.first_bad->name : root.entry.name),
-             rank.scan.header.training.loss_scale->scale));
-    return true;
-  });
-}
-
 /// Is -inf all that is bad in what the entry gives, as masks and log(0) make it?
 bool is_minus_infinity(const dump::Entry& entry, dump::Entry::Index node) {
   if (!entry.is_container(node)) return true;
@@ -217,26 +195,63 @@ bool is_minus_infinity(const dump::Entry& entry, dump::Entry::Index node) {
   return only;
 }
 
-/// -inf that ends, by softmax or a cast, harms nothing.
-void leave_out_contained(Analysis& analysis, const Tell& tell) {
+bool gives_minus_infinity(const dump::Entry& entry) {
+  const dump::Entry::Index output = entry.find(0, "output");
+  return output != dump::Entry::kNone && is_minus_infinity(entry, output);
+}
+
+/// Takes out the roots that `harmless(root, details)` says it of.
+template <typename Harmless>
+void leave_out(Analysis& analysis, const Harmless& harmless) {
   std::vector<Root> roots;
   std::vector<RootDetails> details;
   for (std::size_t i = 0; i < analysis.roots.size(); ++i) {
-    const Root& root = analysis.roots[i];
-    const dump::Entry& entry = analysis.details[i].entry;
-    const dump::Entry::Index output = entry.find(0, "output");
-    if (root.contained && output != dump::Entry::kNone && is_minus_infinity(entry, output)) {
-      tell(Remark::progress,
-           fmt::format("{}{}: {} makes -inf of clean inputs, as masks do; it spreads no further",
-                       step_text(analysis), rank_text(analysis.ranks[root.rank].number),
-                       display(root.entry.name)));
-    } else {
-      roots.push_back(root);
-      details.push_back(analysis.details[i]);
-    }
+    if (harmless(analysis.roots[i], analysis.details[i])) continue;
+    roots.push_back(analysis.roots[i]);
+    details.push_back(analysis.details[i]);
   }
   analysis.roots = std::move(roots);
   analysis.details = std::move(details);
+}
+
+/// -inf that ends, by softmax or a cast, harms nothing.
+void leave_out_contained(Analysis& analysis, const Tell& tell) {
+  leave_out(analysis, [&](const Root& root, const RootDetails& details) {
+    if (!root.contained || !gives_minus_infinity(details.entry)) return false;
+    tell(Remark::progress,
+         fmt::format("{}{}: {} makes -inf of clean inputs, as masks do; it spreads no further",
+                     step_text(analysis), rank_text(analysis.ranks[root.rank].number),
+                     display(root.entry.name)));
+    return true;
+  });
+}
+
+/// Gradients of float16 that overflow because the loss is scaled: the scaler skips the step and takes a
+/// smaller scale. One that has come down to 1 scales no more.
+bool is_skipped(const RankScan& scan) {
+  const auto& scaling = scan.header.training.loss_scale;
+  return scaling && scaling->skipped && scaling->scale > 1 && scan.bad_gradient &&
+         scan.bad_gradient->overflow && !scan.nan_in_forward;
+}
+
+void leave_out_skipped(Analysis& analysis, const Tell& tell) {
+  std::set<std::size_t> told;
+  leave_out(analysis, [&](const Root& root, const RootDetails& details) {
+    const RankInput& rank = analysis.ranks[root.rank];
+    const auto name = dump::parse_entry_name(root.entry.name);
+    if (!is_skipped(rank.scan) || !name) return false;
+    // -inf of a mask is not to blame for the gradients.
+    if (name->direction == dump::Direction::forward && !gives_minus_infinity(details.entry)) return false;
+    if (told.insert(root.rank).second) {
+      tell(Remark::progress,
+           fmt::format(
+               "{}{}: gradients overflow from {} on, as the loss is scaled by {:g}; the scaler skips this "
+               "step. If that goes on while the scale falls, an operation is to blame",
+               step_text(analysis), rank_text(rank.number), display(rank.scan.bad_gradient->place.name),
+               rank.scan.header.training.loss_scale->scale));
+    }
+    return true;
+  });
 }
 
 void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, Progress* progress,
@@ -281,10 +296,11 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
       if (rank.failure.empty()) warn_of_task(rank, tell);
     }
     analysis.roots = search_roots(ranks, rules, options.all, tell);
-    leave_out_skipped(analysis, tell);
   }
   add_details(analysis, tell);
-  if (!traits.search_by_rank) leave_out_contained(analysis, tell);
+  if (traits.search_by_rank) return;
+  leave_out_skipped(analysis, tell);
+  leave_out_contained(analysis, tell);
 }
 
 }  // namespace

@@ -49,10 +49,14 @@ void carry(auto& packet, Carried<Suspect> auto& suspect) {
          suspect.contained);
 }
 
+void carry(auto& packet, Carried<BadGradient> auto& bad) {
+  packet(bad.place, bad.overflow);
+}
+
 void carry(auto& packet, Carried<RankScan> auto& scan) {
   packet(scan.header, scan.entries, scan.comms, scan.suspects, scan.first_bad, scan.bad_entries,
          scan.external, scan.external_is_comm, scan.inf_to_nan, scan.checked_entries, scan.raised_entries,
-         scan.raised);
+         scan.raised, scan.bad_gradient, scan.nan_in_forward);
 }
 
 void carry(auto& packet, Carried<RootDetails> auto& details) {

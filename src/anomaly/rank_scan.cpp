@@ -53,6 +53,7 @@ class Scanner {
         if (probe.known()) dump::build_entry(text, entry_, file_.name(), name);
         flow_.add(entry_, bad, blamed, result_.entries);
       }
+      note_direction(name, text, bad, probe.known() && !followed);
       compute(name, ignored, bad, blamed);
       if (!ignored) ++sub_layer_;
     }
@@ -61,6 +62,34 @@ class Scanner {
       options_.on_bytes(offset_ - reported_);
       reported_ = offset_;
     }
+  }
+
+  void note_direction(std::string_view name, std::string_view text, const EntryBadness& bad, bool unread) {
+    if ((bad.inputs | bad.outputs) == 0 || result_.bad_gradient) return;
+    const auto parsed = dump::parse_entry_name(name);
+    if (!parsed) return;
+    if (parsed->direction == dump::Direction::forward) {
+      result_.nan_in_forward = result_.nan_in_forward || ((bad.inputs | bad.outputs) & kNan) != 0;
+      return;
+    }
+    if (unread) dump::build_entry(text, entry_, file_.name(), name);
+    const bool makes_nan = bad.inputs == 0 && (bad.outputs & kNan) != 0;
+    const dump::Entry::Index section = entry_.find(0, bad.inputs != 0 ? "input" : "output");
+    const bool half = section != dump::Entry::kNone && is_of_float16(entry_, section);
+    result_.bad_gradient = BadGradient{place(name), half && !makes_nan};
+  }
+
+  /// Of all that is bad below the node.
+  static bool is_of_float16(const dump::Entry& entry, dump::Entry::Index node) {
+    if (!entry.is_container(node)) return true;
+    if (entry.is(node, dump::NodeKind::object) && dump::bad_item(entry, node) != 0) {
+      const dump::Entry::Index dtype = entry.find(node, "dtype");
+      const std::string_view name = dtype == dump::Entry::kNone ? std::string_view() : entry.string(dtype);
+      if (name != "torch.float16" && name != "Float16") return false;
+    }
+    bool all = true;
+    entry.children(node, [&](dump::Entry::Index child) { all = all && is_of_float16(entry, child); });
+    return all;
   }
 
   /// A backward that makes bad values of clean ones does so of what its forward kept, if that was bad.

@@ -43,6 +43,14 @@ struct Suspect {
   bool contained = false;
 };
 
+/// The first entry of the backward with a bad value.
+struct BadGradient {
+  EntryPlace place;
+  /// What is bad there is of float16, and no NaN that the entry made of clean values: as numbers beyond its
+  /// range are.
+  bool overflow = false;
+};
+
 struct RankScan {
   dump::Header header;
   std::uint32_t entries = 0;
@@ -63,6 +71,8 @@ struct RankScan {
   std::uint32_t checked_entries = 0;
   std::uint32_t raised_entries = 0;
   std::optional<Suspect> raised;
+  std::optional<BadGradient> bad_gradient;
+  bool nan_in_forward = false;  // ahead of it
 };
 
 struct ScanOptions {

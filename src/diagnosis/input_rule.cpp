@@ -306,7 +306,9 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
                             (puts_out ? walk_.threshold * kUnrecordedRoundings : kHandedOn) * u);
   // Entries of one side alone answer for what comes from them.
   // The same by other operations has roundings of its own.
-  const double taken = std::max({q, unseen, runs_.trained_error()});
+  // So has a scale that is no power of two.
+  const double scaled = errors_.scale_at(entry.target) != nullptr ? kUnrecordedRoundings * u : 0;
+  const double taken = std::max({q, unseen, runs_.trained_error(), scaled});
   const bool changed = ratio > 1 && e > kHandedOn * taken + kUnrecordedRoundings * u;
   const auto answers = [&](OneSidedRuns::Run* run) {
     if (run == nullptr) return false;

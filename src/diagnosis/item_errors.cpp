@@ -172,7 +172,10 @@ void ItemErrors::measure_items(std::uint32_t api) {
       found = by_statistics_of(i, golden_item[i]);
       by_statistics[i] = row_of_.empty() ? 0 : 1;
     }
-    if (scale != nullptr && found->known && found->e > 0) {
+    // What is computed behind the backward takes the factor out.
+    const bool unscaled_output = scale != nullptr && forward && api >= scale->first_backward &&
+                                 item.state == State::output && elements_of(target.text(item.shape)) > 1;
+    if (scale != nullptr && !unscaled_output && found->known && found->e > 0) {
       const std::optional<Measure> unscaled = without_scale(i);
       if (unscaled && unscaled->e < found->e) found = unscaled;
     }

@@ -23,8 +23,19 @@ constexpr std::size_t kFirstGradients = 8;
 /// Chosen: norms of float16 agree better where one is a multiple of the other.
 constexpr double kSameFactor = 0x1p-7;
 
+/// Chosen: gradients of bfloat16 against those of float32.
+constexpr double kRoughly = 0x1p-5;
+
 bool is_same_factor(double factor, double other) {
   return std::abs(factor - other) <= kSameFactor * std::abs(other);
+}
+
+std::uint32_t first_backward(const Side& side) {
+  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
+    if (name && name->direction == Direction::backward) return api;
+  }
+  return static_cast<std::uint32_t>(side.apis.size());
 }
 
 /// The factor that most of the first gradients have; nothing where there is none, or it is 1.
@@ -51,11 +62,10 @@ std::optional<double> factor_of_gradients(const Side& target, const Side& golden
   return std::nullopt;
 }
 
-/// Next to nothing of what is computed behind the backward has the factor.
-bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
-             double factor) {
+/// Nearly all that is computed behind the backward is without a factor.
+bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item) {
+  std::size_t all = 0;
   std::size_t without = 0;
-  std::size_t with = 0;
   for (std::size_t api = target.apis.size(); api-- > 0;) {
     const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
     if (name && name->direction == Direction::backward) break;
@@ -64,11 +74,37 @@ bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint
       if (golden_item[i] == kNone || !item.is_tensor || item.state != dump::State::output) continue;
       const double ratio =
           number_of(target, item, dump::kNorm) / number_of(golden, golden.items[golden_item[i]], dump::kNorm);
+      if (!std::isfinite(ratio)) continue;
+      ++all;
       if (is_same_factor(ratio, 1)) ++without;
-      if (is_same_factor(ratio, factor)) ++with;
     }
   }
-  return 8 * with < without;
+  return 8 * (all - without) < without;
+}
+
+/// Numbers of at least 16 that the loss is multiplied by ahead of the backward: nobody weighs a loss so.
+std::vector<double> scales_of(const Side& side) {
+  constexpr double kLeastScale = 16;
+  constexpr std::uint32_t kLast = 16;
+  std::vector<double> scales;
+  const std::uint32_t end = first_backward(side);
+  for (std::uint32_t api = end > kLast ? end - kLast : 0; api < end; ++api) {
+    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
+    if (!name || name->direction != Direction::forward ||
+        name->operation().find("mul") == std::string_view::npos)
+      continue;
+    bool number = false;
+    std::vector<double> factors;
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const Item& item = side.items[i];
+      const bool single = !item.is_tensor || elements_of(side.text(item.shape)) == 1;
+      const double value = number_of(side, item, dump::kMax);
+      if (item.state == dump::State::input && single && value >= kLeastScale) factors.push_back(value);
+      number = number || (item.state == dump::State::output && item.is_tensor && single);
+    }
+    if (number) scales.insert(scales.end(), factors.begin(), factors.end());
+  }
+  return scales;
 }
 
 /// Have most of the gradients that the optimizer takes lost the factor that those of the backward have?
@@ -77,7 +113,7 @@ bool is_taken_out(const Side& target, const Side& golden, const std::vector<std:
   std::map<std::string, double> factors;  // by parameter: of the last gradient
   for (const TakenGradient& gradient : taken_gradients(target, golden, golden_item))
     factors[gradient.parameter] = gradient.golden / gradient.target;
-  if (factors.empty()) return is_gone(target, golden, golden_item, factor);
+  if (factors.empty()) return is_gone(target, golden, golden_item);
   const auto out = std::count_if(factors.begin(), factors.end(),
                                  [&](const auto& each) { return is_same_factor(each.second, factor); });
   return 2 * static_cast<std::size_t>(out) > factors.size();
@@ -87,14 +123,6 @@ bool is_taken_out(const Side& target, const Side& golden, const std::vector<std:
 bool is_skipped(const Training& training) {
   if (training.loss_scale) return training.loss_scale->skipped;
   return training.tied.has_value() && training.optimizers.empty();
-}
-
-std::uint32_t first_backward(const Side& side) {
-  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-    if (name && name->direction == Direction::backward) return api;
-  }
-  return static_cast<std::uint32_t>(side.apis.size());
 }
 
 /// The first entry under test whose gradient is not finite, in that run or in golden.
@@ -155,17 +183,23 @@ std::optional<LossScale> loss_scale(const Side& target, const Side& golden, cons
   }
   const auto factor = factor_of_gradients(target, golden, alignment, golden_item);
   if (!factor) return std::nullopt;
-  scale.factor = *factor;
-  // One scaler, and nobody else who scales.
-  if (scale.target > 0 && is_same_factor(*factor, scale.target)) {
-    scale.factor = scale.target;
-    scale.golden = 1;
-  } else if (scale.golden > 0 && is_same_factor(*factor, 1 / scale.golden)) {
-    scale.factor = 1 / scale.golden;
-    scale.target = 1;
-  } else if (scale.overflow == kNone && !is_taken_out(target, golden, golden_item, *factor)) {
-    return std::nullopt;
+  // One scaler, and nobody else who scales; or scales that stand in the program.
+  std::vector<double> our_scales = scale.target > 0 ? std::vector<double>{scale.target} : scales_of(target);
+  std::vector<double> their_scales = scale.golden > 0 ? std::vector<double>{scale.golden} : scales_of(golden);
+  our_scales.push_back(1);
+  their_scales.push_back(1);
+  for (const double a : our_scales) {
+    for (const double b : their_scales) {
+      if (a == b || std::abs(a / b - *factor) > kRoughly * *factor) continue;
+      scale.target = a;
+      scale.golden = b;
+      scale.factor = a / b;
+      return scale;
+    }
   }
+  scale.target = scale.golden = 0;
+  scale.factor = *factor;
+  if (scale.overflow == kNone && !is_taken_out(target, golden, golden_item, *factor)) return std::nullopt;
   return scale;
 }
 

@@ -47,7 +47,7 @@ void take_notes(Walk& walk) {
   }
   if (const auto& scale = walk.errors.loss_scale) {
     const std::string scales =
-        scale->target > 0
+        scale->target > 0 && scale->golden > 0
             ? fmt::format("the loss is scaled by {:g}, in golden by {:g}", scale->target, scale->golden)
             : std::string("the loss is scaled in another way than in golden");
     walk.out.notes.push_back(

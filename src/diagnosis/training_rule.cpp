@@ -248,8 +248,7 @@ void TrainingRule::compare_gradients() {
     const float error = errors_.e[gradient.item];
     if (std::isnan(error) || error > kNoisyGradient) continue;
     last_backward = std::max(last_backward, target_.items[gradient.item].api);
-    gradient.golden *= expected;
-    const double apart = std::abs(gradient.target / gradient.golden - 1);
+    const double apart = std::abs(gradient.target / (expected * gradient.golden) - 1);
     // Gradients that are added up are recorded each time: the last one is taken.
     if (std::isfinite(apart) && apart > kChangedGradient + walk_.threshold * error) {
       changes[gradient.parameter] = gradient;
@@ -283,9 +282,15 @@ void TrainingRule::compare_gradients() {
                each.order < 2 * std::uint64_t{at} && each.order > walk_.order_of(last_backward);
       });
   const std::size_t n = names.size();
+  const auto& scale = walk_.errors.loss_scale;
+  const std::string scaled =
+      scale && scale->target > 0 && scale->golden > 0
+          ? fmt::format("; the loss is scaled by {:g}, in golden by {:g}", scale->target, scale->golden)
+          : std::string();
   found(at,
-        fmt::format("between backward and optimizer: the optimizer takes {} {} {}, in golden {}: {}", n,
-                    n == 1 ? "gradient" : "gradients", factor(targets), factor(goldens), list_of(names)),
+        fmt::format("between backward and optimizer: the optimizer takes {} {} {}, in golden {}{}: {}", n,
+                    n == 1 ? "gradient" : "gradients", factor(targets), factor(goldens), scaled,
+                    list_of(names)),
         n,
         {.side = {},
          .next =

@@ -254,11 +254,13 @@ TEST_CASE("the answer for people") {
 }
 
 TEST_CASE("gradients that overflow because the loss is scaled") {
-  const auto anomaly = [](const std::string& training) {
+  const auto anomaly = [](const std::string& training, bool half = true, const char* first = "i") {
     const Scratch scratch;
     std::string text =
-        dump_of({entry("Torch.exp.0.forward", "c", "c"), entry("Torch.exp.0.backward", "c", "i"),
-                 entry("Torch.sub.0.backward", "i", "n")});
+        dump_of({entry("Torch.exp.0.forward", "c", "c"), entry("Torch.exp.0.backward", "c", first),
+                 entry("Torch.sub.0.backward", first, "n")});
+    for (std::size_t at = 0; half && (at = text.find("float32", at)) != std::string::npos;)
+      text.replace(at, 7, "float16");
     text.insert(text.size() - 1, R"(, "training": )" + training);
     scratch.put("rank0/dump.json", text);
     return run(scratch / "rank0").anomaly();
@@ -266,6 +268,9 @@ TEST_CASE("gradients that overflow because the loss is scaled") {
   CHECK_FALSE(anomaly(R"({"loss_scale": {"scale": 1024.0, "skipped": true}})"));
   CHECK(anomaly(R"({"loss_scale": {"scale": 1.0, "skipped": true}})"));  // nothing is left to lower
   CHECK(anomaly(R"({"loss_scale": {"scale": 1024.0, "skipped": false}})"));
+  // float32 does not overflow so, and an overflow is no NaN.
+  CHECK(anomaly(R"({"loss_scale": {"scale": 1024.0, "skipped": true}})", false));
+  CHECK(anomaly(R"({"loss_scale": {"scale": 1024.0, "skipped": true}})", true, "n"));
   CHECK(anomaly("{}"));
 }
 

@@ -100,6 +100,13 @@ TEST_CASE("another scale of the loss is no evidence, and is said") {
 TEST_CASE("a factor that nobody takes out is evidence") {
   const RankDiagnosis rank = diagnosed(training({.residue = 1.0 / 64}));
   CHECK(first(rank).is_evidence());
+  CHECK(first(rank).entry == "Tensor.mul_.0.forward");
+}
+
+TEST_CASE("a loss that is weighed otherwise is no scale") {
+  // Nobody scales by a half.
+  const RankDiagnosis rank = diagnosed(training({.ours = 0.5, .theirs = 1, .residue = 0.5}));
+  CHECK(first(rank).is_evidence());
   CHECK_FALSE(is_said(rank));
 }
 
