@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "anomaly/rank_scan.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <unordered_set>
 
@@ -76,7 +78,22 @@ class Scanner {
     const bool makes_nan = bad.inputs == 0 && (bad.outputs & kNan) != 0;
     const dump::Entry::Index section = entry_.find(0, bad.inputs != 0 ? "input" : "output");
     const bool half = section != dump::Entry::kNone && is_of_float16(entry_, section);
-    result_.bad_gradient = BadGradient{place(name), half && !makes_nan};
+    // Chosen: of smaller gradients an operation makes no Inf by their size, but by dividing by zero.
+    constexpr double kLargeGradient = 64;
+    const bool large = bad.inputs != 0 || largest_in(entry_, entry_.find(0, "input")) >= kLargeGradient;
+    result_.bad_gradient = BadGradient{place(name), half && large && !makes_nan};
+  }
+
+  static double largest_in(const dump::Entry& entry, dump::Entry::Index node) {
+    double largest = 0;
+    if (node == dump::Entry::kNone || !entry.is_container(node)) return largest;
+    if (entry.is(node, dump::NodeKind::object)) {
+      for (const dump::Entry::Index value : entry.find_all<2>(node, {"Max", "Min"}))
+        largest = std::max(largest, std::abs(dump::number_of(entry, value).value_or(0)));
+    }
+    entry.children(node,
+                   [&](dump::Entry::Index child) { largest = std::max(largest, largest_in(entry, child)); });
+    return largest;
   }
 
   /// Of all that is bad below the node.

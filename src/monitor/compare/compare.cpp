@@ -247,6 +247,7 @@ void ComparisonBuilder::find_start() {
   };
   std::map<std::string, Tensors> tensors;
   std::map<std::pair<Moment, std::string>, Tensors> starting;
+  std::set<std::pair<Moment, std::string>> clear;
   std::optional<Moment> parted;
   std::optional<Phase> equal;  // the first phase of which something begins equal
   for (const SeriesResult& result : found_.series) {
@@ -256,13 +257,16 @@ void ComparisonBuilder::find_start() {
     if (result.begins_equal) equal = std::min(equal.value_or(result.moment.phase), result.moment.phase);
     if (result.start)
       starting[{moment_in_step(result.start->moment), result.quantity}].emplace(result.rank, result.name);
+    if (result.start && result.start->onset.clear && result.statistic == "norm")
+      clear.emplace(moment_in_step(result.start->moment), result.quantity);
   }
   for (const auto& [at, names] : starting) {
     const auto& [moment, quantity] = at;
     // At the first step it is only known of what comes behind something that was equal there.
     const bool first_step = moment.step == found_.from;
     if (parted && *parted < moment) return;
-    if (2 * names.size() <= tensors[quantity].size() || names.size() < 2) continue;
+    const bool most = 2 * names.size() > tensors[quantity].size() && names.size() >= 2;
+    if (!most && !clear.contains(at)) continue;
     if (first_step && (!equal || *equal >= moment.phase || moment.phase < Phase::backward)) return;
     for (SeriesResult& result : found_.series) {
       if (!result.start || result.quantity != quantity || moment_in_step(result.start->moment) != moment)

@@ -81,10 +81,17 @@ std::string backward_cause(const Comparison& comparison) {
 }
 
 std::string communication_cause(const Comparison& comparison) {
+  const std::string between =
+      comparison.ranks > 1
+          ? "the reduction across ranks, a rank that was not recorded, or what else is done to "
+            "gradients before the optimizer's step (clipping, scaling, hooks)"
+          : "what is done to gradients before the optimizer's step (clipping, scaling, hooks, a "
+            "reduction)";
   return recorded(comparison, "grad_unreduced")
-             ? "The gradients before their reduction had not parted on the recorded ranks: the cause is the "
-               "reduction across ranks, or a rank that was not recorded."
-             : "The gradients before their reduction were not recorded: backward or reduction is the cause.";
+             ? "The gradients as the backward gave them had not parted on the recorded ranks: the cause is " +
+                   between + '.'
+             : "The gradients as the backward gave them were not recorded: the cause is the backward, or " +
+                   between + '.';
 }
 
 std::string after_cause(const Comparison& comparison) {

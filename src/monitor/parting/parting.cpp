@@ -237,7 +237,13 @@ std::optional<Onset> onset(std::span<const double> a, std::span<const double> b,
     if (apart <= rule.tolerance * before || a.size() < 2) return std::nullopt;
     const double change = std::fabs(at > 0 ? a[at] - a[at - 1] : a[1] - a[0]);
     if (!(apart > kLeastShare * change)) return std::nullopt;
-    return Onset{at, change > 0 ? apart / change : HUGE_VAL};
+    // Chosen.
+    constexpr double kClear = 0.1;
+    constexpr std::size_t kSteps = 3;
+    bool clear = at > 0 && at + kSteps <= a.size() &&
+                 std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(at), b.begin());
+    for (std::size_t i = at; clear && i < a.size(); ++i) clear = relative(a[i], b[i]) > kClear;
+    return Onset{at, change > 0 ? apart / change : HUGE_VAL, clear};
   }
   return std::nullopt;
 }

@@ -54,6 +54,8 @@ Course judge(std::span<const double> a, std::span<const double> b, const Parting
 struct Onset {
   std::size_t at = 0;
   double share = 0;  // the difference over the change from the number before; at the first one, to the next
+  /// Equal to the last digit before, and apart by a tenth of itself from then on: no rounding does that.
+  bool clear = false;
 };
 /// Nothing where they are equal throughout, or part slowly. As rounding may do the same to one series,
 /// several have to agree.
