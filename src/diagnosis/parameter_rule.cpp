@@ -89,6 +89,8 @@ bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint6
   found.text =
       fmt::format("{} is {}, in golden {}, and both are as in golden", found.place, name, golden_name);
   found.next = "compare which parameter the code takes there";
+  // Of a module it was said at its operation.
+  found.joined = walk_.item_of(index).state == dump::State::parameters && walk_.any_evidence;
   entry.touched = true;
   walk_.offer(entry, std::move(found));
   return true;

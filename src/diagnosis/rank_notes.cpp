@@ -64,7 +64,7 @@ void take_notes(Walk& walk) {
   }
   if (walk.others_parameters > 0) {
     walk.out.notes.push_back(fmt::format(
-        "{} {} another parameter than in golden, as experts that are called in another order: not compared",
+        "{} {} another parameter than in golden, and other inputs: not compared",
         human_count(walk.others_parameters), walk.others_parameters == 1 ? "call takes" : "calls take"));
   }
   if (walk.rewritten > 0) {
