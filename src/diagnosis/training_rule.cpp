@@ -241,13 +241,11 @@ void TrainingRule::compare_skipped() {
 /// What happens to gradients between the backward that gave them and the optimizer that takes them: clipping,
 /// scaling, a reduction.
 void TrainingRule::compare_gradients() {
-  std::uint32_t last_backward = 0;
   std::map<std::string, TakenGradient> changes;
   const double expected = walk_.errors.loss_scale ? 1 / walk_.errors.loss_scale->factor : 1;
   for (TakenGradient& gradient : taken_gradients(target_, golden_, errors_.golden_item)) {
     const float error = errors_.e[gradient.item];
     if (std::isnan(error) || error > kNoisyGradient) continue;
-    last_backward = std::max(last_backward, target_.items[gradient.item].api);
     const double apart = std::abs(gradient.target / (expected * gradient.golden) - 1);
     // Gradients that are added up are recorded each time: the last one is taken.
     if (std::isfinite(apart) && apart > kChangedGradient + walk_.threshold * error) {
@@ -275,11 +273,11 @@ void TrainingRule::compare_gradients() {
     return fmt::format("{:.3g} to {:.3g} times as large", *least, *most);
   };
   const std::uint32_t at = first_of_optimizer();
-  // Calls in between that one side alone makes, or makes otherwise, are why.
-  const bool by_calls =
-      std::any_of(walk_.out.findings.begin(), walk_.out.findings.end(), [&](const Finding& each) {
-        return each.is_evidence() && each.rule == Rule::structure && each.target_api != kNone &&
-               each.order < 2 * std::uint64_t{at} && each.order > walk_.order_of(last_backward);
+  // A call in between may be why, and behind other evidence gradients may have other partners.
+  const bool others =
+      std::any_of(walk_.out.findings.begin(), walk_.out.findings.end(), [](const Finding& each) {
+        return each.is_evidence() && each.kind != Kind::optimizer &&
+               (each.rule == Rule::structure || each.rule == Rule::source);
       });
   const std::size_t n = names.size();
   const auto& scale = walk_.errors.loss_scale;
@@ -296,7 +294,7 @@ void TrainingRule::compare_gradients() {
          .next =
              "compare what is done to gradients before optimizer.step(): clipping, scaling, reduction, hooks",
          .place = std::string(kGradients),
-         .downstream = by_calls});
+         .downstream = others});
 }
 
 /// What the optimizer is given and computes follows from its settings, and gradients from what they are
