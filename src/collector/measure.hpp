@@ -23,7 +23,7 @@ struct Measured {
   std::uint64_t nan = 0;
   std::uint64_t inf = 0;
   std::uint64_t neg_inf = 0;  // of these; 0 also where it is not known
-  std::uint64_t below = 0;  // elements of measure_real() whose magnitude is below its `eps`
+  std::uint64_t below = 0;    // elements of measure_real() whose magnitude is below its `eps`
 };
 
 /// Of a view with at least one element. `crc` (or null) receives the checksum of the element bytes if it
