@@ -50,32 +50,66 @@ std::optional<double> ParameterRule::gradient_error(std::uint64_t key) const {
   return found == history_.gradient_traces.end() ? std::nullopt : std::optional<double>(found->second.error);
 }
 
-/// Is it a parameter of another name than golden's, while one of these names is equal in both runs? Then
-/// nothing is wrong with a parameter: the code takes another one, or the call has a partner that stands
-/// elsewhere.
-bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint64_t key) {
-  // Chosen: weights of norms, all near 1, are alike by chance.
-  constexpr double kClearly = 0.01;
-  if (entry.optimizer || walk_.e_of(index) < kClearly) return false;
+/// What calls take as parameters, where no module's are recorded (L1).
+const ParameterRule::Taken& ParameterRule::taken() {
+  if (taken_) return *taken_;
+  taken_.emplace();
+  const auto collect = [](const Side& side, const ContentKeys& keys, ContentMap& contents) {
+    for (const dump::Api& api : side.apis) {
+      const auto parsed = dump::parse_entry_name(side.text(api.name));
+      if (!parsed || parsed->direction != dump::Direction::forward) continue;
+      for (const std::uint32_t i : api.items()) {
+        const Item& item = side.items[i];
+        const auto position =
+            item.state == dump::State::input && item.is_tensor ? position_of(side, item) : std::nullopt;
+        if (position && is_parameter_position(parsed->operation(), *position)) contents.put(keys.of(i), i);
+      }
+    }
+  };
+  collect(target_, walk_.target_keys, taken_->target);
+  collect(golden_, walk_.golden_keys, taken_->golden);
+  return *taken_;
+}
+
+/// What is to be said of a parameter of another name than golden's, while one of these names is equal in both
+/// runs; empty for its own.
+std::string ParameterRule::other_of(std::uint32_t index, std::uint64_t key) {
   const std::uint64_t golden_key = walk_.golden_keys.of(errors_.golden_item[index]);
+  const std::string place = place_text(target_, walk_.item_of(index));
+  if (walk_.parameter_items.size() == 0) {
+    const std::uint32_t elsewhere = taken().golden.find(key);
+    if (elsewhere == ContentMap::kUnknown) return {};
+    return fmt::format("{} is the parameter that golden takes at {}", place,
+                       walk_.golden_name(golden_.items[elsewhere].api));
+  }
   const std::uint32_t ours = walk_.parameter_items.find(key);
   const std::uint32_t theirs = walk_.golden_parameter_items.find(golden_key);
-  if (ours == ContentMap::kUnknown || theirs == ContentMap::kUnknown) return false;
+  if (ours == ContentMap::kUnknown || theirs == ContentMap::kUnknown) return {};
   const std::string name = name_of_parameter(target_, ours);
   const std::string golden_name = name_of_parameter(golden_, theirs);
-  if (name == golden_name) return false;
   const std::uint32_t ours_of_golden = walk_.parameter_items.find(golden_key);
   const std::uint32_t theirs_of_ours = walk_.golden_parameter_items.find(key);
   const bool equal =
       (ours_of_golden != ContentMap::kUnknown && name_of_parameter(target_, ours_of_golden) == golden_name) ||
       (theirs_of_ours != ContentMap::kUnknown && name_of_parameter(golden_, theirs_of_ours) == name);
-  if (!equal) return false;
+  if (name == golden_name || !equal) return {};
+  return fmt::format("{} is {}, in golden {}, and both are as in golden", place, name, golden_name);
+}
+
+/// Then nothing is wrong with a parameter: the code takes another one, or the call has a partner that stands
+/// elsewhere.
+bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint64_t key) {
+  // Chosen: weights of norms, all near 1, are alike by chance.
+  constexpr double kClearly = 0.01;
+  if (entry.optimizer || walk_.e_of(index) < kClearly) return false;
+  std::string text = other_of(index, key);
+  if (text.empty()) return false;
+  const ContentMap& parameters = walk_.parameter_items.size() > 0 ? walk_.parameter_items : taken().target;
   bool other_inputs = false;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != dump::State::input || walk_.e_of(i) <= kUnrecordedRoundings * entry.u)
       continue;
-    other_inputs =
-        other_inputs || walk_.parameter_items.find(walk_.target_keys.of(i)) == ContentMap::kUnknown;
+    other_inputs = other_inputs || parameters.find(walk_.target_keys.of(i)) == ContentMap::kUnknown;
   }
   if (other_inputs) {
     errors_.leave_out(entry.target);
@@ -86,8 +120,7 @@ bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint6
   found.confidence = Confidence::certain;
   found.item = index;
   found.place = place_text(target_, walk_.item_of(index));
-  found.text =
-      fmt::format("{} is {}, in golden {}, and both are as in golden", found.place, name, golden_name);
+  found.text = std::move(text);
   found.next = "compare which parameter the code takes there";
   // Of a module it was said at its operation.
   found.joined = walk_.item_of(index).state == dump::State::parameters && walk_.any_evidence;

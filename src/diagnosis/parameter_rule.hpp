@@ -24,9 +24,16 @@ class ParameterRule : WalkRule {
  private:
   ParameterStep last_step(std::uint32_t item);
   std::optional<double> gradient_error(std::uint64_t key) const;
+  struct Taken {  // contents: the items that have them
+    ContentMap target;
+    ContentMap golden;
+  };
+  const Taken& taken();
+  std::string other_of(std::uint32_t item, std::uint64_t key);
   bool is_another(EntryPair& entry, std::uint32_t item, std::uint64_t key);
 
   ContentMap judged_contents_;
+  std::optional<Taken> taken_;
   UpdateStatistics updates_;
   StepRatios steps_;
   std::optional<Finding> first_updated_;  // place of the first parameter whose update is known

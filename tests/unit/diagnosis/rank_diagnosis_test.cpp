@@ -361,6 +361,21 @@ TEST_CASE("another parameter than golden takes, which is equal in both runs") {
   }));
 }
 
+TEST_CASE("another parameter than golden takes, where no module's are recorded") {
+  const std::string e0 = tensor(0.1, "[64, 64]");
+  const std::string e1 = tensor(0.2, "[64, 64]");
+  const auto with = [&](const std::string& weight) {
+    Two two;
+    two.forward("Functional.relu.0.forward", {tensor(5)}, {tensor(1)}, {tensor(5)}, {tensor(1)});
+    two.forward("Functional.linear.0.forward", {tensor(1), weight}, {rough(2, 0.5)}, {tensor(1), e0},
+                {tensor(2)});
+    two.forward("Functional.linear.1.forward", {tensor(1), e1}, {tensor(3)}, {tensor(1), e1}, {tensor(3)});
+    return first(diagnosed(two));
+  };
+  CHECK(with(e1).text == "input.1 is the parameter that golden takes at Functional.linear.1.forward");
+  CHECK(with(tensor(0.7, "[64, 64]")).kind == Kind::parameter);
+}
+
 TEST_CASE("gradients of parameters that cancel are noise, others are not") {
   const auto with = [](const std::string& weight, const std::string& bias) {
     Two two;
