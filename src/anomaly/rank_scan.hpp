@@ -46,8 +46,8 @@ struct Suspect {
 /// The first entry of the backward with a bad value.
 struct BadGradient {
   EntryPlace place;
-  /// What is bad there is of float16, and no NaN that the entry made of clean values: as numbers beyond its
-  /// range are.
+  /// What is bad there is of float16; if the entry made it of clean values, of large ones, and no NaN: as
+  /// numbers beyond its range are made.
   bool overflow = false;
 };
 
