@@ -229,6 +229,9 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   found.item = index;
   found.place = place_text(target_, item);
   found.text = std::move(text);
+  if (history_.steps > 0)
+    found.next =
+        "compare what the optimizer does to it, and whether the rounding of its type loses small steps";
   if (!found.is_evidence()) {
     walk_.offer(entry, std::move(found));
     return;
@@ -253,6 +256,7 @@ void ParameterRule::finish() {
     Finding found = all_updates ? std::move(*first_updated_) : std::move(*first_);
     found.kind = Kind::optimizer;
     found.rule = Rule::source;
+    found.next.clear();
     if (all_updates) found.excess = walk_.threshold * deviation / kWrongSetting;
     found.confidence = found.excess >= kCertain * walk_.threshold ? Confidence::certain : Confidence::likely;
     const std::size_t updated = by_tensors ? updates_.size() : steps_.parameters();
