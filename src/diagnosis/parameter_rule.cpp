@@ -104,13 +104,16 @@ bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint6
   if (entry.optimizer || walk_.e_of(index) < kClearly) return false;
   std::string text = other_of(index, key);
   if (text.empty()) return false;
-  const ContentMap& parameters = walk_.parameter_items.size() > 0 ? walk_.parameter_items : taken().target;
+  const bool named = walk_.parameter_items.size() > 0;
+  const ContentMap& parameters = named ? walk_.parameter_items : taken().target;
   bool other_inputs = false;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != dump::State::input || walk_.e_of(i) <= kUnrecordedRoundings * entry.u)
       continue;
     other_inputs = other_inputs || parameters.find(walk_.target_keys.of(i)) == ContentMap::kUnknown;
   }
+  // Without a name it may as well be its own, as it was before an update.
+  if (other_inputs && !named) return false;
   if (other_inputs) {
     errors_.leave_out(entry.target);
     ++walk_.others_parameters;
