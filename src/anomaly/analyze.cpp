@@ -182,22 +182,17 @@ void warn_of_listed_task(std::int64_t rank, const std::string& task, const Tell&
 }
 
 /// Is -inf all that is bad in what the entry gives, as masks and log(0) make it?
-bool is_minus_infinity(const dump::Entry& entry, dump::Entry::Index node) {
-  if (!entry.is_container(node)) return true;
+bool gives_minus_infinity(const dump::Entry& entry) {
+  const dump::Entry::Index output = entry.find(0, "output");
+  if (output == dump::Entry::kNone) return false;
   bool only = true;
-  if (entry.is(node, dump::NodeKind::object)) {
-    for (const dump::Entry::Index value : entry.find_all<2>(node, {"Max", "Min"})) {
+  each_bad(entry, output, [&](dump::Entry::Index item) {
+    for (const dump::Entry::Index value : entry.find_all<2>(item, {"Max", "Min"})) {
       const Bad bad = value == dump::Entry::kNone ? Bad{0} : dump::bad_statistic(entry, value);
       only = only && (bad == 0 || (bad == kInf && entry.text(value).starts_with('-')));
     }
-  }
-  entry.children(node, [&](dump::Entry::Index child) { only = only && is_minus_infinity(entry, child); });
+  });
   return only;
-}
-
-bool gives_minus_infinity(const dump::Entry& entry) {
-  const dump::Entry::Index output = entry.find(0, "output");
-  return output != dump::Entry::kNone && is_minus_infinity(entry, output);
 }
 
 /// Takes out the roots that `harmless(root, details)` says it of.

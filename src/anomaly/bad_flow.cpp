@@ -27,15 +27,6 @@ std::uint64_t content_of(const Entry& entry, Entry::Index item) {
   return content;
 }
 
-/// Calls `visit(content)` for each object below the node that has a bad Max or Min.
-template <typename Visit>
-void each_bad(const Entry& entry, Entry::Index node, Visit&& visit) {
-  if (!entry.is_container(node)) return;
-  if (entry.is(node, dump::NodeKind::object) && dump::bad_item(entry, node) != 0)
-    visit(content_of(entry, node));
-  entry.children(node, [&](Entry::Index child) { each_bad(entry, child, visit); });
-}
-
 }  // namespace
 
 std::size_t BadFlow::find(std::size_t chain) const {
@@ -77,7 +68,8 @@ void BadFlow::add(const Entry& entry, const EntryBadness& bad, bool is_suspect, 
   bool unknown = false;
   const auto section = [&](const char* name, auto&& visit) {
     const Entry::Index node = entry.find(0, name);
-    if (node != Entry::kNone) each_bad(entry, node, visit);
+    if (node == Entry::kNone) return;
+    each_bad(entry, node, [&](Entry::Index item) { visit(content_of(entry, item)); });
   };
   for (const char* const name : {"input_args", "input_kwargs", "input"}) {
     section(name, [&](std::uint64_t content) {

@@ -21,6 +21,14 @@ std::string_view bad_name(Bad bad);
 /// tensors that a transfer receives into.
 Bad bad_anywhere(const dump::Entry& entry, dump::Entry::Index node, bool as_input = false);
 
+/// Calls `visit(item)` for the node and each object below it that has a bad Max or Min.
+template <typename Visit>
+void each_bad(const dump::Entry& entry, dump::Entry::Index node, Visit&& visit) {
+  if (!entry.is_container(node)) return;
+  if (entry.is(node, dump::NodeKind::object) && dump::bad_item(entry, node) != 0) visit(node);
+  entry.children(node, [&](dump::Entry::Index child) { each_bad(entry, child, visit); });
+}
+
 struct EntryBadness {
   Bad inputs = 0;     // of all input sections
   Bad arguments = 0;  // of input_args and input_kwargs only

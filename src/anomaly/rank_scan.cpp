@@ -98,14 +98,12 @@ class Scanner {
 
   /// Of all that is bad below the node.
   static bool is_of_float16(const dump::Entry& entry, dump::Entry::Index node) {
-    if (!entry.is_container(node)) return true;
-    if (entry.is(node, dump::NodeKind::object) && dump::bad_item(entry, node) != 0) {
-      const dump::Entry::Index dtype = entry.find(node, "dtype");
-      const std::string_view name = dtype == dump::Entry::kNone ? std::string_view() : entry.string(dtype);
-      if (name != "torch.float16" && name != "Float16") return false;
-    }
     bool all = true;
-    entry.children(node, [&](dump::Entry::Index child) { all = all && is_of_float16(entry, child); });
+    each_bad(entry, node, [&](dump::Entry::Index item) {
+      const dump::Entry::Index dtype = entry.find(item, "dtype");
+      const std::string_view name = dtype == dump::Entry::kNone ? std::string_view() : entry.string(dtype);
+      all = all && (name == "torch.float16" || name == "Float16");
+    });
     return all;
   }
 

@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "diagnosis/sentences.hpp"
-#include "diagnosis/training_rule.hpp"
 #include "dump/communication_graph.hpp"
 
 namespace msprobe::diagnosis {

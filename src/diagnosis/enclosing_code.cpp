@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/enclosing_code.hpp"
-#include "diagnosis/sentences.hpp"
-#include "pairing/places.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
+
+#include "diagnosis/sentences.hpp"
+#include "pairing/places.hpp"
 
 namespace msprobe::diagnosis {
 namespace {

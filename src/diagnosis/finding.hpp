@@ -56,6 +56,9 @@ enum class Origin : std::uint8_t {
 inline constexpr std::size_t kOrigins = 6;
 std::string_view name_of(Origin origin);
 
+/// The place of a finding about gradients between backward and optimizer.
+inline constexpr std::string_view kGradients = "gradients";
+
 struct Finding {
   Kind kind = Kind::introduced;
   Rule rule = Rule::introduced;

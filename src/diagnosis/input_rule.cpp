@@ -138,9 +138,10 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   if (walk_.is_shown(found.excess)) {
     const bool made = derived || !may_be_data(entry, index);
     found.kind = made ? Kind::unrecorded : Kind::data;
-    found.text = fmt::format("{} {}differs by {}", place_text(target_, item),
-                             made ? kFromUnrecorded : "comes from outside the recorded code and ",
-                             error_text(walk_.e_of(index)));
+    const std::string origin =
+        fmt::format("{} {}", place_text(target_, item),
+                    made ? kFromUnrecorded : "comes from outside the recorded code and ");
+    found.text = fmt::format("{}differs by {}", origin, error_text(walk_.e_of(index)));
     if (settled && !data && (largest_.forward > 0 || largest_.rounded > 0)) {
       found.text += "; integers do not differ by rounding";
       // A decision that nobody recorded may have made them.
@@ -150,10 +151,8 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
                                 error_text(ahead));
     }
     if (found.is_evidence() && walk_.tensors && are_same_elements(index)) {
-      found.text =
-          fmt::format("{} {}has golden's elements in another order (error {})", place_text(target_, item),
-                      made ? kFromUnrecorded : "comes from outside the recorded code and ",
-                      error_text(walk_.e_of(index)));
+      found.text = fmt::format("{}has golden's elements in another order (error {})", origin,
+                               error_text(walk_.e_of(index)));
     }
     if (made) {
       const std::string module = module_that_makes(entry, index);

@@ -47,9 +47,8 @@ bool is_expanded(const Side& target, const Item& item, const Side& golden, const
   return same(dump::kMax) && same(dump::kMin) && same(dump::kMean);
 }
 
-/// Of truths, or of elements that are not -inf, of which there are more on one side: no less than this of
-/// what is one by one different, as of tensors of zeros and ones. Nothing where the counts are equal or not
-/// known.
+/// Of elements that are true, or -inf, of which one side has more: the least error that such masks have, as
+/// tensors of zeros and ones. Nothing where the counts are equal or not known.
 std::optional<double> error_of_counts(const Side& target, const Item& item, const Side& golden,
                                       const Item& partner) {
   const auto ours = target.counts.find(item.name);

@@ -15,7 +15,7 @@ namespace msprobe::diagnosis {
 
 struct LossScale {
   double factor = 1;  // by which gradients are larger in this run
-  double target = 0;  // the scales, where the recorder wrote them; 0: not known
+  double target = 0;  // the scales, as the recorder wrote them or as they stand in the program; 0: not known
   double golden = 0;
   /// In one run gradients overflow, and the optimizer makes no step: the entry under test where they do
   /// first.
@@ -31,8 +31,8 @@ struct LossScale {
 };
 
 /// Known from what the collector wrote of the scalers, or seen in the gradients: the first ones of the
-/// backward have one factor, and what the optimizer takes has not. `golden_item`: by item of the target, or
-/// kNone.
+/// backward have one factor, which products of the loss explain, or which what the optimizer takes has not.
+/// `golden_item`: by item of the target, or kNone.
 std::optional<LossScale> loss_scale(const dump::Side& target, const dump::Side& golden,
                                     const Alignment& alignment,
                                     const std::vector<std::uint32_t>& golden_item);

@@ -18,12 +18,6 @@ namespace {
 using dump::Item;
 using dump::Side;
 
-/// As the model calls it: `layers.0.mlp.weight`.
-std::string name_of_parameter(const Side& side, std::uint32_t item) {
-  return fmt::format("{}.{}", without_wrappers(module_path(side.text(side.apis[side.items[item].api].name))),
-                     dump::split_last(side.name(side.items[item])).second);
-}
-
 }  // namespace
 
 /// The last step of a parameter on both sides, as far as its statistics show.
@@ -85,15 +79,17 @@ std::string ParameterRule::other_of(std::uint32_t index, std::uint64_t key) {
   const std::uint32_t ours = walk_.parameter_items.find(key);
   const std::uint32_t theirs = walk_.golden_parameter_items.find(golden_key);
   if (ours == ContentMap::kUnknown || theirs == ContentMap::kUnknown) return {};
-  const std::string name = name_of_parameter(target_, ours);
-  const std::string golden_name = name_of_parameter(golden_, theirs);
-  const std::uint32_t ours_of_golden = walk_.parameter_items.find(golden_key);
-  const std::uint32_t theirs_of_ours = walk_.golden_parameter_items.find(key);
-  const bool equal =
-      (ours_of_golden != ContentMap::kUnknown && name_of_parameter(target_, ours_of_golden) == golden_name) ||
-      (theirs_of_ours != ContentMap::kUnknown && name_of_parameter(golden_, theirs_of_ours) == name);
-  if (name == golden_name || !equal) return {};
-  return fmt::format("{} is {}, in golden {}, and both are as in golden", place, name, golden_name);
+  const std::string name = name_in_model(target_, target_.items[ours]);
+  const std::string golden_name = name_in_model(golden_, golden_.items[theirs]);
+  if (name == golden_name) return {};
+  const auto has = [](const Side& side, std::uint32_t item, const std::string& wanted) {
+    return item != ContentMap::kUnknown && name_in_model(side, side.items[item]) == wanted;
+  };
+  const bool own_equal = has(golden_, walk_.golden_parameter_items.find(key), name);
+  const bool other_equal = has(target_, walk_.parameter_items.find(golden_key), golden_name);
+  if (!own_equal && !other_equal) return {};
+  return fmt::format("{} is {}, in golden {}, and {} as in golden", place, name, golden_name,
+                     own_equal && other_equal ? "both are" : (own_equal ? name : golden_name) + " is");
 }
 
 /// Then nothing is wrong with a parameter: the code takes another one, or the call has a partner that stands

@@ -44,12 +44,14 @@ void add_finding(std::vector<Line>& out, std::string_view title, const Finding& 
                    at_rank(finding),
                    finding.is_evidence() ? fmt::format("   {}", name_of(finding.confidence)) : "")});
   add("why", finding.text);
-  if (finding.repeated > 0)
-    add("same",
-        fmt::format("{} more {} the same{}", human_count(finding.repeated),
-                    finding.kind == Kind::argument ? (finding.repeated == 1 ? "call gets" : "calls get")
-                                                   : (finding.repeated == 1 ? "place shows" : "places show"),
-                    finding.kind == Kind::argument ? " argument" : ""));
+  if (finding.repeated > 0) {
+    const bool one = finding.repeated == 1;
+    const bool argument = finding.kind == Kind::argument;
+    add("same", human_count(finding.repeated) + " more " +
+                    (argument ? one ? "call gets the same argument" : "calls get the same argument"
+                     : one    ? "place shows the same"
+                              : "places show the same"));
+  }
   if (finding.golden_entry != finding.entry) add("golden", finding.golden_entry);
   add("side", finding.side);
   add("where", finding.where);

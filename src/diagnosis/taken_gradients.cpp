@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/taken_gradients.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -38,8 +36,7 @@ std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump:
     if (!parsed || parsed->direction != dump::Direction::parameters_grad) continue;
     for (const std::uint32_t i : api.items()) {
       if (golden_item[i] == kNone) continue;
-      std::string name = fmt::format("{}.{}", without_wrappers(module_path(entry)),
-                                     dump::split_last(target.name(target.items[i])).second);
+      std::string name = name_in_model(target, target.items[i]);
       const auto our_norm = ours.find(name);
       const auto their_norm = theirs.find(name);
       if (our_norm == ours.end() || their_norm == theirs.end()) continue;

@@ -98,8 +98,7 @@ std::set<std::string> names_of(const Side& side, const Training& training) {
   }
   for (const dump::Item& item : side.items) {
     if (item.state != State::parameters) continue;
-    const std::string_view path = module_path(side.text(side.apis[item.api].name));
-    names.insert(fmt::format("{}.{}", without_wrappers(path), dump::split_last(side.name(item)).second));
+    names.insert(name_in_model(side, item));
   }
   for (const auto& tied : training.tied.value_or(std::vector<std::vector<std::string>>{}))
     names.insert(tied.begin(), tied.end());
@@ -172,8 +171,9 @@ void TrainingRule::compare_optimizers() {
   if (both > 0 && ours != theirs)
     found(first_of_optimizer(), alone(ours, theirs), 1,
           {.side = "the code differs, not a kernel", .next = "check how often optimizer.step() is called"});
-  compare_gradients();
-  compare_taken();
+  const std::vector<TakenGradient> gradients = taken_gradients(target_, golden_, errors_.golden_item);
+  compare_gradients(gradients);
+  if (gradients.empty()) compare_taken();
   compare_skipped();
   mark_consequences();
 }
@@ -184,7 +184,7 @@ void TrainingRule::compare_taken() {
   const auto& our_steps = target_training_.optimizers;
   const auto& their_steps = golden_training_.optimizers;
   if (our_steps.size() != 1 || their_steps.size() != 1 || walk_.any_evidence || history_.evidence ||
-      walk_.split_batch || walk_.drift || !taken_gradients(target_, golden_, errors_.golden_item).empty())
+      walk_.split_batch || walk_.drift)
     return;
   const std::map<std::string, double> ours = taken_norms(our_steps[0]);
   const std::map<std::string, double> theirs = taken_norms(their_steps[0]);
@@ -240,10 +240,10 @@ void TrainingRule::compare_skipped() {
 
 /// What happens to gradients between the backward that gave them and the optimizer that takes them: clipping,
 /// scaling, a reduction.
-void TrainingRule::compare_gradients() {
+void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients) {
   std::map<std::string, TakenGradient> changes;
   const double expected = walk_.errors.loss_scale ? 1 / walk_.errors.loss_scale->factor : 1;
-  for (TakenGradient& gradient : taken_gradients(target_, golden_, errors_.golden_item)) {
+  for (const TakenGradient& gradient : gradients) {
     const float error = errors_.e[gradient.item];
     if (std::isnan(error) || error > kNoisyGradient) continue;
     const double apart = std::abs(gradient.target / (expected * gradient.golden) - 1);

@@ -3,16 +3,13 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "diagnosis/taken_gradients.hpp"
 #include "diagnosis/walk.hpp"
 #include "dump/training.hpp"
 
 namespace msprobe::diagnosis {
-
-/// The place of a finding about gradients between backward and optimizer.
-inline constexpr std::string_view kGradients = "gradients";
 
 class TrainingRule : WalkRule {
  public:
@@ -28,7 +25,7 @@ class TrainingRule : WalkRule {
   void compare_optimizers();
 
  private:
-  void compare_gradients();
+  void compare_gradients(const std::vector<TakenGradient>& gradients);
   void compare_taken();
   void compare_skipped();
   void mark_consequences();

@@ -68,7 +68,7 @@ Training training_of(const Entry& description) {
     if (description.is_number(scale) && description.number(scale) > 0)
       scaling.scale = description.number(scale);
     const Entry::Index skipped = description.find(scaler, "skipped");
-    scaling.skipped = description.is(skipped, NodeKind::boolean) && description.python_str(skipped) == "True";
+    scaling.skipped = description.is(skipped, NodeKind::boolean) && description.boolean(skipped);
   }
   return training;
 }

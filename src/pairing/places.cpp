@@ -47,4 +47,9 @@ Place place_of(const dump::Side& side, const dump::Item& item) {
   return {{}, name};
 }
 
+std::string name_in_model(const dump::Side& side, const dump::Item& item) {
+  return without_wrappers(module_path(side.text(side.apis[item.api].name))) + '.' +
+         std::string(dump::split_last(side.name(item)).second);
+}
+
 }  // namespace msprobe::pairing

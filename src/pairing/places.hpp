@@ -22,6 +22,9 @@ Place place_of(const dump::Side& side, const dump::Item& item);
 /// The parts of a dotted path but for those that wrappers add: `module` in front, `_orig_mod` anywhere.
 std::string without_wrappers(std::string_view path);
 
+/// A parameter, its gradient or a buffer of a module as the model calls it: `layers.0.mlp.weight`.
+std::string name_in_model(const dump::Side& side, const dump::Item& item);
+
 /// `layers.0.norm` of `Module.layers.0.norm.Norm.forward.0`; empty for entries that are no module's.
 std::string_view module_path(std::string_view entry);
 

@@ -153,9 +153,7 @@ void Parameters::add(const Item& item, std::uint64_t name) {
 Parameters::Parameters(const Side& side) : side_(side) {
   for (const Item& item : side.items) {
     if (item.state != State::parameters && item.state != State::parameters_grad) continue;
-    const std::string_view entry = side.text(side.apis[item.api].name);
-    const std::string_view own = dump::split_last(side.name(item)).second;
-    add(item, std::hash<std::string>{}(without_wrappers(module_path(entry)) + '.' + std::string(own)) | 1);
+    add(item, std::hash<std::string>{}(name_in_model(side, item)) | 1);
   }
 }
 

@@ -19,6 +19,8 @@ double rounding_of(const std::string& dtype) {
   return 1e-6;
 }
 
+using Tensor = std::pair<std::int64_t, std::string>;  // rank and name
+
 bool has_number(const std::vector<double>& values) {
   return std::ranges::any_of(values, [](double value) { return !std::isnan(value); });
 }
@@ -90,7 +92,7 @@ class SeriesJudge {
         for (const std::vector<double>* side : {&ours, &theirs}) {
           for (const double value : *side) result.largest = std::max(result.largest, std::fabs(value));
         }
-        result.begins_equal = !result.start || result.start->onset.at > 0;
+        result.begins_equal = is_rounding(ours.front(), theirs.front(), rule);
         result.a = ours[result.course.at];
         result.b = theirs[result.course.at];
         result.first_unequal = a.steps[common[result.course.first_unequal].first];
@@ -210,7 +212,6 @@ void ComparisonBuilder::summarise(const SeriesResult& result) {
 void ComparisonBuilder::leave_out_noise() {
   // Chosen: gradients of float32 that cancel are some 1e-8 of others.
   constexpr double kNoise = 1e-6;
-  using Tensor = std::pair<std::int64_t, std::string>;  // rank and name
   const auto is_norm_of_gradient = [](const SeriesResult& result) {
     return result.compared() && result.statistic == "norm" && result.quantity.starts_with("grad_");
   };
@@ -240,7 +241,7 @@ void ComparisonBuilder::leave_out_noise() {
 /// A quantity of which most tensors stop being equal at one moment, all together, parts there, also where
 /// each of them fluctuates by more: the first such moment, if no series has parted before it.
 void ComparisonBuilder::find_start() {
-  using Tensors = std::set<std::pair<std::int64_t, std::string>>;  // by rank and name
+  using Tensors = std::set<Tensor>;
   const auto moment_in_step = [](Moment moment) {
     moment.place = 0;
     return moment;

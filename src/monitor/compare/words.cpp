@@ -210,7 +210,7 @@ std::string message_of(const SeriesResult& result) {
       text = "drifts farther than it moves by itself";
       break;
     case Parting::onset:
-      text = "stops being equal, as most of this quantity at that moment";
+      text = "stops being equal, at once by a part of what the step changes";
       break;
     case Parting::none:
       break;

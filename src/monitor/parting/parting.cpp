@@ -222,6 +222,11 @@ Course judge(std::span<const double> a, std::span<const double> b, const Parting
   return Judge(a, b, rule).take();
 }
 
+bool is_rounding(double a, double b, const PartingRule& rule) {
+  const double size = std::max(std::fabs(a), std::fabs(b));
+  return std::fabs(b - a) <= rule.tolerance * std::max(rule.rounding * size, rule.resolution);
+}
+
 std::optional<Onset> onset(std::span<const double> a, std::span<const double> b, const PartingRule& rule) {
   // Chosen: rounding of a few parts in a million is not seen beside a change of a ten-thousandth.
   constexpr double kLeastShare = 0.02;
@@ -229,8 +234,7 @@ std::optional<Onset> onset(std::span<const double> a, std::span<const double> b,
   for (std::size_t at = 0; at < a.size(); ++at) {
     if (kind_of(a[at]) != 0 || kind_of(b[at]) != 0) return std::nullopt;
     const double apart = std::fabs(b[at] - a[at]);
-    const double size = std::max(std::fabs(a[at]), std::fabs(b[at]));
-    if (apart <= rule.tolerance * std::max(rule.rounding * size, rule.resolution)) {
+    if (is_rounding(a[at], b[at], rule)) {
       before = apart;
       continue;
     }

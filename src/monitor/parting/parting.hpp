@@ -50,6 +50,9 @@ struct Course {
 /// are judged by their logarithms, as norms fluctuate in proportion to their size.
 Course judge(std::span<const double> a, std::span<const double> b, const PartingRule& rule);
 
+/// Is the difference of two numbers one that rounding makes?
+bool is_rounding(double a, double b, const PartingRule& rule);
+
 /// Where a series stops being equal but for rounding, and at once by a part of what the step changes it.
 struct Onset {
   std::size_t at = 0;
@@ -57,8 +60,8 @@ struct Onset {
   /// Equal to the last digit before, and apart by a tenth of itself from then on: no rounding does that.
   bool clear = false;
 };
-/// Nothing where they are equal throughout, or part slowly. As rounding may do the same to one series,
-/// several have to agree.
+/// Nothing where they are equal throughout, or part slowly. Rounding may do the same to one series: unless it
+/// is clear, several have to agree.
 std::optional<Onset> onset(std::span<const double> a, std::span<const double> b, const PartingRule& rule);
 
 /// How finely decimals are written: 1e-6 for 0.25, 0.123456, 1e-06; 0 where that cannot be told: integers, or
