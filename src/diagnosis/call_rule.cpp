@@ -16,6 +16,10 @@ using dump::State;
 
 constexpr std::size_t kMostRepeated = 4096;
 
+bool is_truth(const StructuralDifference& difference) {
+  return difference.target == "True" || difference.target == "False";
+}
+
 }  // namespace
 
 void CallRule::examine(EntryPair& entry) {
@@ -62,12 +66,14 @@ double CallRule::judge(EntryPair& entry) {
   // Rounding, or how far the runs have drifted apart, may hide what another setting does.
   // So may statistics that are rounded to half types; truths are about how rather than what, as `inplace` is.
   const double shown_from = walk_.hidden_of(entry.target);
-  const bool truth = difference.target == "True" || difference.target == "False";
+  const bool truth = is_truth(difference);
   const bool casts = difference.kind == Kind::dtype &&
                      is_half(std::max(unit_roundoff(difference.target), unit_roundoff(difference.golden)));
   const bool below = e_out == 0 && !truth && entry.u > kSingleRoundoff && shown_from >= entry.u;
-  const bool hides =
-      (casts || (difference.kind == Kind::argument && difference.setting)) && (e_out > 0 || below);
+  const double kernel =
+      std::max(kUnrecordedRoundings * entry.u, kRightKernel);  // where a truth chooses another
+  const bool hides = (casts || (difference.kind == Kind::argument && difference.setting)) &&
+                     (e_out > (truth ? kernel : 0) || below);
   const bool hidden = !effect && hides && !walk_.flipped && entry.nature != Nature::random;
   const bool input_grad = difference.kind == Kind::requires_grad && difference.item != kNone &&
                           walk_.item_of(difference.item).state != State::output;
@@ -129,9 +135,14 @@ double CallRule::judge(EntryPair& entry) {
 /// type, and of an input against what came before it.
 bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& difference,
                           double e_out) const {
-  // Another layout adds up in another order.
-  const double roundings = difference.kind == Kind::shape ? kUnrecordedRoundings : 1;
-  if (e_out > kEffect * entry.e_in + roundings * entry.u) return true;
+  // Another layout adds up in another order, and a truth, or whole numbers for others, may choose another
+  // kernel.
+  const bool truth = is_truth(difference);
+  const bool whole = difference.kind == Kind::dtype &&
+                     (unit_roundoff(difference.target) == 0) != (unit_roundoff(difference.golden) == 0);
+  const double roundings = difference.kind == Kind::shape || truth || whole ? kUnrecordedRoundings : 1;
+  const double kernel = truth ? kRightKernel : 0;
+  if (e_out > kEffect * entry.e_in + std::max(roundings * entry.u, kernel)) return true;
   if (difference.kind != Kind::dtype || difference.item == kNone) return false;
   const double finer = std::min(unit_roundoff(difference.target), unit_roundoff(difference.golden));
   if (finer == 0) return false;

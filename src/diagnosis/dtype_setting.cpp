@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "diagnosis/limits.hpp"
+#include "dump/names.hpp"
 #include "measuring/measures.hpp"
 #include "pairing/alignment.hpp"
+#include "pairing/operations.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -20,15 +22,20 @@ bool is_extreme(double value, std::string_view dtype) {
   return u > 0 && std::abs(value) == std::ldexp(2 - 2 * u, exponent);  // IEEE 754: all bits of the fraction
 }
 
-std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::Side& golden,
-                                          const std::vector<std::uint32_t>& golden_item) {
+namespace {
+
+/// The pair of types that most have, of items that `counts`.
+template <typename Counts>
+std::optional<DtypeSetting> most_common(const dump::Side& target, const dump::Side& golden,
+                                        const std::vector<std::uint32_t>& golden_item, Counts&& counts) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> pairs;  // of texts
   std::uint64_t floating = 0;
   const auto is_floating = [](const dump::Side& side, const dump::Item& item) {
     return item.is_tensor && unit_roundoff(side.text(item.dtype)) > 0;
   };
   for (std::uint32_t i = 0; i < target.items.size(); ++i) {
-    if (golden_item[i] == kNone || !is_floating(target, target.items[i])) continue;
+    if (golden_item[i] == kNone || !is_floating(target, target.items[i]) || !counts(target.items[i]))
+      continue;
     const dump::Item& partner = golden.items[golden_item[i]];
     if (!is_floating(golden, partner)) continue;
     ++floating;
@@ -37,11 +44,30 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
   if (pairs.empty()) return std::nullopt;
   const auto most = std::max_element(pairs.begin(), pairs.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  const DtypeSetting found{target.text(most->first.first), golden.text(most->first.second), most->second,
-                           floating};
-  const bool enough = static_cast<double>(found.tensors) >= kMostInOtherDtype * static_cast<double>(floating);
-  if (!enough || same_dtype(found.target, found.golden)) return std::nullopt;
-  return found;
+  return DtypeSetting{target.text(most->first.first), golden.text(most->first.second), most->second,
+                      floating};
+}
+
+}  // namespace
+
+std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::Side& golden,
+                                          const std::vector<std::uint32_t>& golden_item) {
+  const auto holds = [](const std::optional<DtypeSetting>& found, double part) {
+    return found && static_cast<double>(found->tensors) >= part * static_cast<double>(found->floating) &&
+           !same_dtype(found->target, found->golden);
+  };
+  const auto everywhere =
+      most_common(target, golden, golden_item, [](const dump::Item& /*item*/) { return true; });
+  if (holds(everywhere, kMostInOtherDtype)) return everywhere;
+  auto products = most_common(target, golden, golden_item, [&](const dump::Item& item) {
+    if (item.state != dump::State::output) return false;
+    const auto name = dump::parse_entry_name(target.text(target.apis[item.api].name));
+    return name && name->direction == dump::Direction::forward && is_product(name->operation());
+  });
+  if (!holds(products, kMostProductsInOtherDtype) || products->floating < kFewestProducts)
+    return std::nullopt;
+  products->by_products = true;
+  return products;
 }
 
 }  // namespace msprobe::diagnosis

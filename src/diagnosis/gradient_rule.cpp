@@ -226,7 +226,10 @@ void GradientRule::examine_backward(EntryPair& entry) {
         continue;
       }
       walk_.gradient_items.put(walk_.target_keys.of(i), i);
-      if (!same_dtype(target_.text(item.dtype), golden_.text(golden_.items[errors_.golden_item[i]].dtype))) {
+      const std::string_view dtype = target_.text(item.dtype);
+      const std::string_view golden_dtype = golden_.text(golden_.items[errors_.golden_item[i]].dtype);
+      const bool setting = walk_.dtype_setting && walk_.dtype_setting->is(dtype, golden_dtype);
+      if (!setting && !same_dtype(dtype, golden_dtype)) {
         if (forward != kNone) calls_.show_effect(entry, forward, walk_.e_of(i), entry.e_in, ahead, onset);
         continue;
       }

@@ -246,7 +246,7 @@ double InputRule::share_of_largest(const EntryPair& entry, std::uint32_t index) 
       const std::uint32_t partner = alignment_.target_of[api];
       if (partner == kNone || walk_.construct == nullptr) continue;
       const std::string_view name = walk_.target_name(partner);
-      if (!is_of_optimizer(walk_.construct->parent(name))) continue;
+      if (!dump::is_of_optimizer(walk_.construct->parent(name))) continue;
       const auto parsed = dump::parse_entry_name(name);
       for (const std::uint32_t i : golden_.apis[api].items()) {
         const Item& item = golden_.items[i];

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "diagnosis/imports.hpp"
 #include "measuring/measures.hpp"
@@ -72,6 +73,10 @@ inline constexpr unsigned kMostBehindRearranged = 4;
 /// From this part of the pairs of floating tensors on, a pair of types that differ is a setting of the run.
 /// Chosen, not measured: the casts of one module are far fewer, and automatic casting leaves about half.
 inline constexpr double kMostInOtherDtype = 0.5;
+/// And this part of what products of matrices put out, of at least so many of them, is automatic casting.
+/// Chosen, not measured: it casts all of them, but where the code turns it off.
+inline constexpr double kMostProductsInOtherDtype = 0.9;
+inline constexpr std::uint64_t kFewestProducts = 4;
 /// Two numbers among the arguments that differ by more, in parts of the larger, differ by no rounding,
 /// however large errors are. Chosen, not measured.
 inline constexpr double kMostScalarRounding = 0.1;
@@ -85,6 +90,12 @@ inline constexpr int kWrittenDigits = 6;
 /// What is handed on has the error that it had where it was made, and no more. So many times that error and
 /// u are explained: the consumer's may be measured in another type. Chosen, not measured.
 inline constexpr double kHandedOn = 2;
+/// What modules hand on is equal up to this error at most, however large those ahead of it are. Chosen, not
+/// measured.
+inline constexpr double kMostOfEqual = 1e-3;
+/// Of half types, statistics of what a module hands on show this part of the rounding of one element. Chosen,
+/// not measured.
+inline constexpr double kRoundedOfHandedOn = 8;
 /// Two parameters of equal content are one, unless the error is so many times larger at the second. Chosen,
 /// not measured.
 inline constexpr double kSameParameter = 4;
@@ -144,6 +155,8 @@ inline constexpr double kHiddenSteps = 4;
 /// The median of all factors deviates from 1 by so many times what noise explains: a wrong setting. Chosen,
 /// not measured.
 inline constexpr double kWrongSetting = 2;
+/// Two steps are one step and noise where the cosine between them is larger. Chosen, not measured.
+inline constexpr double kAlikeSteps = 0.5;
 /// From tensors, noise explains this part of a step. Chosen, not measured.
 inline constexpr double kSettingByTensors = 1e-3;
 /// And so many standard deviations of the factor. Derived: as kChance.

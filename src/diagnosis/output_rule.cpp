@@ -146,6 +146,8 @@ void OutputRule::examine(EntryPair& entry) {
     walk_.out.visible = sees;
     walk_.out.visible_module = walk_.module_around(entry.target, entry.golden);
   }
+  // Rounding may have decided otherwise, unseen.
+  decided_ = decided_ || (entry.nature == Nature::discrete && !walk_.tensors && entry.worst_in > 0);
   if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!walk_.tensors && largest_.forward > 0))) {
     double e = 0;
     for (const std::uint32_t i : judged) e = std::max(e, walk_.e_of(i));
@@ -158,6 +160,14 @@ void OutputRule::examine(EntryPair& entry) {
     found.text = fmt::format("a decision flipped: output error {}, inputs within rounding ({})",
                              error_text(e), error_text(entry.worst_in));
     walk_.offer(entry, std::move(found));
+    return;
+  }
+  // Statistics of whole numbers do not show which element a decision chose.
+  const bool whole = std::all_of(judged.begin(), judged.end(), [&](std::uint32_t i) {
+    return unit_roundoff(target_.text(walk_.item_of(i).dtype)) == 0;
+  });
+  if (decided_ && whole && entry.worst_in == 0 && largest_excess >= walk_.threshold) {
+    walk_.flip(entry, walk_.e_of(judged.front()));
     return;
   }
   const std::vector<Replayed> replays = replayed(entry, largest_excess);

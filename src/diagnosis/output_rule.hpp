@@ -41,6 +41,7 @@ class OutputRule : WalkRule {
   void checksum(EntryPair& entry);
 
   bool any_checksum_ = false;
+  bool decided_ = false;  // a discrete operation took what differs, by statistics
 };
 
 }  // namespace msprobe::diagnosis

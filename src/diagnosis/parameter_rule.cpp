@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -128,12 +129,31 @@ bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint6
   return true;
 }
 
+/// Does the side with the coarser type rest, after a step that its rounding loses? What a norm shows of a
+/// step d in one direction is the root of 2 d.
+bool ParameterRule::rests_by_rounding(const ParameterStep& step, std::uint32_t index, double u) const {
+  const Item& partner = golden_.items[errors_.golden_item[index]];
+  const bool ours_is_coarser =
+      unit_roundoff(target_.text(walk_.item_of(index).dtype)) > unit_roundoff(golden_.text(partner.dtype));
+  const double rests = ours_is_coarser ? step.target : step.golden;
+  const double moves = ours_is_coarser ? step.golden : step.target;
+  return rests == 0 && moves * moves / 2 < 2 * u;
+}
+
 /// A parameter is judged where it is used first.
 void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t key) {
   if (is_another(entry, index, key)) return;
   const Item& item = walk_.item_of(index);
   const ParameterStep step = last_step(index);
   const std::optional<double> gradient = gradient_error(key);
+  // Where gradients are nothing but noise, so are updates.
+  const bool noisy = gradient.value_or(0) > kNoisyGradient;
+  if (noisy && history_.steps > 0 && !history_.evidence && walk_.e_of(index) > kMostByNoise) {
+    walk_.noise_alone.insert(index);
+    walk_.out.explained[index] = std::numeric_limits<float>::infinity();
+    entry.e_in = entry.b_in = entry.spread = 0;
+    walk_.measure_inputs(entry);
+  }
   if (!walk_.tensors && step.n > 0) {
     // An update that goes by the sign of a gradient goes either way where the gradient is noise.
     const double noise = std::min(gradient.value_or(std::max(history_.backward, largest_.gradients)), 1.0);
@@ -157,8 +177,6 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   const bool other_type = !same_dtype(target_.text(item.dtype), golden_.text(partner.dtype));
   const double u = std::max(
       {unit_roundoff(target_.text(item.dtype)), unit_roundoff(golden_.text(partner.dtype)), kSingleRoundoff});
-  // Where gradients are nothing but noise, so are updates.
-  const bool noisy = gradient.value_or(0) > kNoisyGradient;
   double excess = e / (kUnrecordedRoundings * u);
   const auto position = position_of(target_, item);
   const bool is_running = position && is_running_statistic(entry.name.operation(), *position);
@@ -193,7 +211,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
       steps_.add(step, u);
       // A gradient that cancels may be zero on one side; experts may have nothing to do on one side.
       // So may what the coarser of two types cannot hold.
-      const bool is_lost = other_type && std::max(step.target, step.golden) < 2 * u;
+      const bool is_lost = other_type && rests_by_rounding(step, index, u);
       const bool may_rest = (is_vector && !gradient) || history_.flipped || is_lost;
       if (!may_rest && step.rests_alone(u)) {
         excess = kCertain * walk_.threshold;

@@ -29,6 +29,7 @@ class ParameterRule : WalkRule {
     ContentMap golden;
   };
   const Taken& taken();
+  bool rests_by_rounding(const ParameterStep& step, std::uint32_t index, double u) const;
   std::string other_of(std::uint32_t item, std::uint64_t key);
   bool is_another(EntryPair& entry, std::uint32_t item, std::uint64_t key);
 

@@ -33,11 +33,13 @@ void take_notes(Walk& walk) {
         fmt::format("this run was recorded at step {}, golden at step {}", *walk.step, *walk.golden_step));
   }
   if (const auto& setting = walk.dtype_setting) {
-    walk.out.notes.push_back(fmt::format(
-        "this run computes in {}, golden in {} ({} of {} pairs of floating tensors): differences are judged "
-        "by the "
-        "rounding of the coarser type",
-        setting->target, setting->golden, human_count(setting->tensors), human_count(setting->floating)));
+    walk.out.notes.push_back(
+        fmt::format("this run computes {}in {}, golden in {} ({} of {} pairs of {}): differences are judged "
+                    "by the rounding "
+                    "of the coarser type",
+                    setting->by_products ? "products of matrices " : "", setting->target, setting->golden,
+                    human_count(setting->tensors), human_count(setting->floating),
+                    setting->by_products ? "their outputs" : "floating tensors"));
   }
   if (const auto& split = walk.split_batch) {
     walk.out.notes.push_back(fmt::format(

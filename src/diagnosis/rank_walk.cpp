@@ -71,11 +71,13 @@ void RankWalk::judge(std::uint32_t api) {
   entry.compound = walk_.compound[api];
   entry.communication = walk_.target.calls.contains(walk_.target_name(api));
   if (walk_.construct != nullptr)
-    entry.optimizer = is_of_optimizer(walk_.construct->parent(walk_.target_name(api)));
+    entry.optimizer = dump::is_of_optimizer(walk_.construct->parent(walk_.target_name(api)));
   if (walk_.split_batch && !entry.optimizer) {
     part_of_batch(entry);
     return;
   }
+  if (walk_.equivalent_modules.is_inside(walk_.target_name(api)))
+    walk_.leave_out(api, kHandedOn * (walk_.forward_error() + walk_.errors.u[api]) + kRightKernel);
   if (forward) {
     forward_pair(entry);
   } else if (parsed->direction == Direction::backward) {
@@ -137,6 +139,7 @@ void RankWalk::forward_pair(EntryPair& entry) {
     entry.e_in = entry.e_out = entry.worst_in = 0;
   }
   calls_.recall_shape(entry);
+  make_good(entry);
   const bool explained = !unexplained_.examine(entry);
   runs_.look(entry);
   walk_.target_flow.put_outputs(walk_.target_keys, entry.target, entry.compound);
@@ -175,7 +178,17 @@ void RankWalk::part_of_batch(EntryPair& entry) {
   finish_entry(entry);
 }
 
+/// What is evidence here, but in a module that hands on the same as golden's, is no error.
+void RankWalk::make_good(EntryPair& entry) {
+  if (!entry.best || !entry.best->is_evidence()) return;
+  walk_.make_good(*entry.best, entry.target, {}, walk_.before);
+  if (entry.best->is_evidence()) return;
+  walk_.leave_out(entry.target, kHandedOn * (walk_.forward_error() + entry.u) + kRightKernel);
+  entry.e_in = entry.e_out = entry.worst_in = 0;
+}
+
 void RankWalk::finish_entry(EntryPair& entry) {
+  make_good(entry);
   buffers_.explain(entry);
   if (entry.best) {
     walk_.name_places(*entry.best, entry.target, entry.golden);

@@ -37,6 +37,7 @@ class RankWalk {
   void judge(std::uint32_t api);
   void forward_pair(EntryPair& entry);
   void part_of_batch(EntryPair& entry);
+  void make_good(EntryPair& entry);
   void finish_entry(EntryPair& entry);
   /// Is there certain evidence, and nothing open that could be earlier or make something else of it?
   bool may_stop(const EntryPair& entry) const;

@@ -109,7 +109,7 @@ std::set<std::string> names_of(const Side& side, const Training& training) {
 
 std::uint32_t TrainingRule::first_of_optimizer() const {
   for (std::uint32_t api = 0; walk_.construct != nullptr && api < target_.apis.size(); ++api) {
-    if (is_of_optimizer(walk_.construct->parent(walk_.target_name(api)))) return api;
+    if (dump::is_of_optimizer(walk_.construct->parent(walk_.target_name(api)))) return api;
   }
   return static_cast<std::uint32_t>(target_.apis.size());
 }
@@ -308,7 +308,8 @@ void TrainingRule::mark_consequences() {
     if (each.target_api == kNone) continue;
     const std::string_view name = walk_.target_name(each.target_api);
     const auto parsed = dump::parse_entry_name(name);
-    const bool of_optimizer = walk_.construct != nullptr && is_of_optimizer(walk_.construct->parent(name));
+    const bool of_optimizer =
+        walk_.construct != nullptr && dump::is_of_optimizer(walk_.construct->parent(name));
     const bool gradient = tied_differ_ && parsed && parsed->direction != dump::Direction::forward;
     each.downstream = each.downstream || of_optimizer || gradient;
   }

@@ -48,7 +48,12 @@ std::optional<Update> update_between(const StepTensors& target, const StepTensor
   update.n = static_cast<std::uint64_t>(golden.after.numel());
   if (squares_golden > 0) {
     update.e = std::sqrt(between / squares_golden);
-    update.gain = dot / squares_golden;
+    // Noise that one side's step has more of makes its part along golden's shorter, or it itself longer: a
+    // factor shows in both.
+    const double along = dot / squares_golden;
+    const double length = std::sqrt(squares_target / squares_golden);
+    const bool alike = along > kAlikeSteps * length;
+    update.gain = alike && std::abs(length - 1) < std::abs(along - 1) ? length : along;
   } else if (squares_target > 0) {
     update.e = update.gain = std::numeric_limits<double>::infinity();
   }

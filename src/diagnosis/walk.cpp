@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/walk.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <tuple>
@@ -43,10 +45,6 @@ bool are_equal(const std::vector<dump::ModelInput>& ours, const std::vector<dump
 
 }  // namespace
 
-bool is_of_optimizer(std::string_view parent) {
-  return parent == "optimizer" || parent == "clip_grad";
-}
-
 Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& asked,
            const std::vector<std::string>& frames, SecondReading& second, History& past,
            const MeasureEntry& measure_entry)
@@ -62,6 +60,7 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
       alignment(*rank.alignment),
       history(past),
       errors(rank, *history.precision, options.first, measure_entry),
+      equivalent_modules(rank, errors),
       target_only(target, golden),
       golden_only(golden, target),
       target_keys(target, !options.first),
@@ -148,6 +147,7 @@ void Walk::measure_inputs(EntryPair& entry) const {
   for (const std::uint32_t i : target.apis[entry.target].items()) {
     const Item& item = item_of(i);
     if (!item.is_tensor || errors.golden_item[i] == kNone || item.state == State::output) continue;
+    if (noise_alone.contains(i)) continue;
     entry.e_in = std::max(entry.e_in, e_of(i));
     entry.b_in = std::max(entry.b_in, static_cast<double>(errors.b[i]));
     if (!is_elementwise(entry.name.operation())) continue;
@@ -214,7 +214,9 @@ Finding Walk::finding(const EntryPair& entry, Kind kind, Rule rule, double exces
       (entry.name.direction != Direction::forward || entry.optimizer || rule == Rule::introduced);
   const bool drifted = (drift && drift->median > 0) || behind_update;
   const double least = drifted && by_values ? kTogether * threshold : threshold;
-  const bool weak = excess < least || (drift && by_size && before >= kLost);
+  // An optimizer whose numbers are of another type makes something else of gradients that are small.
+  const bool other_type = dtype_setting && entry.optimizer && by_values;
+  const bool weak = excess < least || other_type || (drift && by_size && before >= kLost);
   found.confidence = weak ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
   // Behind a decision that noise flipped, everything is different, and nothing is evidence.
   if (flipped && entry.touched && !any_evidence) found.confidence = Confidence::hint;
@@ -248,6 +250,7 @@ void Walk::offer(EntryPair& entry, Finding found) {
 /// `ahead`: the largest error before it.
 void Walk::keep(Finding found, double ahead) {
   if (options.without.contains(found.rule)) return;
+  make_good(found, found.target_api, found.golden_entry, ahead);
   if (found.is_evidence()) {
     ++out.evidence;
     if (fault_order == UINT64_MAX) clean = ahead;
@@ -262,6 +265,58 @@ void Walk::keep(Finding found, double ahead) {
   const auto last = std::find_if(out.findings.rbegin(), out.findings.rend(), weak);
   full = last == out.findings.rend();
   out.findings.erase(full ? out.findings.end() - 1 : last.base() - 1);
+}
+
+void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view golden_entry, double ahead) {
+  // Where runs have drifted apart, what is handed on is never the same.
+  if (!found.is_evidence() || history.evidence || drift) return;
+  switch (found.kind) {
+    case Kind::parameter:
+    case Kind::data:
+    case Kind::gain:
+    case Kind::optimizer:
+    case Kind::replay:
+    case Kind::random:
+    case Kind::communication:
+    case Kind::checksum:
+    case Kind::unexplained:
+      return;
+    default:
+      break;
+  }
+  // Rounding may hide its effect.
+  if (found.rule == Rule::structure && found.confidence != Confidence::certain) return;
+  // The same by other operations has roundings of its own.
+  const bool other_calls = found.kind == Kind::added || found.kind == Kind::removed ||
+                           found.kind == Kind::exchanged || found.kind == Kind::unrecorded ||
+                           found.kind == Kind::feed;
+  const std::string_view entry = target_api == kNone ? std::string_view() : target_name(target_api);
+  if (const std::string module = equivalent_modules.around(entry, golden_entry, {ahead, other_calls});
+      !module.empty()) {
+    found.text += fmt::format("; what {} hands on is the same, its gradients too", module);
+  } else {
+    // An argument of a loss may matter in a later step.
+    const bool of_optimizer = construct != nullptr && dump::is_of_optimizer(construct->parent(entry));
+    if (found.kind == Kind::argument || of_optimizer ||
+        !equivalent_modules.is_step_equal({ahead, other_calls}))
+      return;
+    found.text += "; the gradients of all parameters are the same";
+  }
+  found.confidence = Confidence::hint;
+}
+
+void Walk::leave_out(std::uint32_t target_api, double limit) {
+  errors.output[target_api] = 0;
+  for (const std::uint32_t i : target.apis[target_api].items()) {
+    if (std::isnan(errors.e[i])) continue;
+    if (errors.e[i] > limit) {
+      errors.e[i] = NAN;
+      errors.b[i] = 0;
+      if (rewritten++ == 0) first_rewritten = target_name(target_api);
+    } else if (item_of(i).state == State::output) {
+      errors.output[target_api] = std::max(errors.output[target_api], errors.e[i]);
+    }
+  }
 }
 
 /// What was a hint until its effect was seen.

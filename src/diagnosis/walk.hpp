@@ -9,10 +9,12 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "diagnosis/dtype_setting.hpp"
+#include "diagnosis/equivalent_modules.hpp"
 #include "diagnosis/flow.hpp"
 #include "diagnosis/imports.hpp"
 #include "diagnosis/item_errors.hpp"
@@ -81,6 +83,7 @@ struct Walk {
   const Alignment& alignment;
   History& history;
   ItemErrors errors;
+  EquivalentModules equivalent_modules;
   OneRecorder target_only;
   OneRecorder golden_only;
   ContentKeys target_keys;
@@ -102,11 +105,12 @@ struct Walk {
   ContentMap golden_flow;
   std::uint32_t golden_next = 0;  // the first entry of golden that golden_flow does not have
   std::uint32_t last_paired = kNone;
-  ContentMap gradient_items;      // contents of gradients that backwards gave: their items
-  std::vector<bool> touched;      // by entry under test: evidence, or takes something from it
-  std::vector<bool> noisy;        // by entry under test: see EntryPair
-  std::vector<bool> untouched;    // by item under test: it comes from none of those
-  std::vector<bool> unexplained;  // by item under test
+  ContentMap gradient_items;                      // contents of gradients that backwards gave: their items
+  std::vector<bool> touched;                      // by entry under test: evidence, or takes something from it
+  std::vector<bool> noisy;                        // by entry under test: see EntryPair
+  std::unordered_set<std::uint32_t> noise_alone;  // parameters under test that updates by noise made
+  std::vector<bool> untouched;                    // by item under test: it comes from none of those
+  std::vector<bool> unexplained;                  // by item under test
   LargestErrors largest;
   bool trained = false;  // parameters had a part in something of this step
   bool flipped = false;  // a discrete decision, so that shapes may follow it
@@ -154,13 +158,14 @@ struct Walk {
   void keep(Finding finding, double before);
   void confirm(Finding finding, double before);
   void flip(EntryPair& entry, double error);
+  /// Evidence becomes a hint inside of a module that hands on the same on both sides.
+  void make_good(Finding& finding, std::uint32_t target_api, std::string_view golden_entry, double ahead);
+  /// The entry's values are on another way to the same, where they have an error above the limit.
+  void leave_out(std::uint32_t target_api, double limit);
 
  private:
   void remember(std::uint32_t api, double excess);
 };
-
-/// What takes the gradients of all parameters, as the Python tool calls it in construct.json.
-bool is_of_optimizer(std::string_view parent);
 
 /// What a rule that judges entry by entry looks at most.
 class WalkRule {

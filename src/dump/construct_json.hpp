@@ -40,6 +40,11 @@ class ConstructTable {
   std::vector<std::uint32_t> micro_steps_;  // of the names, by number; empty: none beyond the first
 };
 
+/// What takes the gradients of all parameters, as the Python tool calls it there.
+inline bool is_of_optimizer(std::string_view parent) {
+  return parent == "optimizer" || parent == "clip_grad";
+}
+
 /// The construct.json beside a dump.json, read when it is first asked for; any thread may ask.
 class ConstructBeside {
  public:

@@ -120,6 +120,40 @@ TEST_CASE("a run in another type has a setting, and is judged by its rounding") 
   CHECK(first(run(0.3)).kind == Kind::introduced);
 }
 
+TEST_CASE("products in another type are automatic casting") {
+  const auto run = [](std::string_view last_type) {
+    Two two;
+    const std::string weight = tensor(0.1, "[64, 64]");
+    for (int i = 0; i < 6; ++i) {
+      const std::string type(i == 5 ? last_type : "torch.bfloat16");
+      two.forward("Functional.linear." + std::to_string(i) + ".forward", {tensor(1), weight},
+                  {rough(2, 2e-3, "[4, 64]", type)}, {tensor(1), weight}, {tensor(2)});
+      two.forward("Functional.layer_norm." + std::to_string(i) + ".forward",
+                  {rough(2, 2e-3, "[4, 64]", type)}, {rough(3, 2e-3)}, {tensor(2)}, {tensor(3)});
+    }
+    return diagnosed(two);
+  };
+  const RankDiagnosis all = run("torch.bfloat16");
+  CHECK(no_evidence(all));
+  CHECK(std::any_of(all.notes.begin(), all.notes.end(), [](const std::string& note) {
+    return note.starts_with(
+        "this run computes products of matrices in torch.bfloat16, golden in torch.float32 "
+        "(6 of 6 pairs of their outputs)");
+  }));
+  CHECK(first(run("torch.float32")).kind == Kind::dtype);  // five of six are no setting
+}
+
+TEST_CASE("a truth may choose another kernel, which rounds otherwise") {
+  const auto attention = [](double error) {
+    Two two;
+    two.forward("Functional.attention.0.forward", {tensor(1), scalar("bool", "true")}, {rough(2, error)},
+                {tensor(1), scalar("bool", "false")}, {tensor(2)});
+    return first(diagnosed(two));
+  };
+  CHECK_FALSE(attention(2.5e-7).is_evidence());
+  CHECK(attention(1e-3).confidence == Confidence::certain);
+}
+
 TEST_CASE("an overflow of float16 is named as such, whichever side has it") {
   const auto infinite = [](std::string text) {
     const std::string key = "\"Max\": ";

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/equivalent_modules.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "diagnosis/limits.hpp"
+#include "pairing/places.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Direction;
+using dump::Item;
+using dump::State;
+
+constexpr int kMostLevels = 64;
+
+/// The module and the call, in both directions alike.
+std::string call_of(std::string_view entry) {
+  const auto parsed = dump::parse_entry_name(entry);
+  return parsed && parsed->is_module ? std::string(parsed->base) + '.' + std::string(parsed->call)
+                                     : std::string();
+}
+
+/// What went in, and rounding.
+double limit_of(double seen) {
+  return std::min(kHandedOn * seen + kRightKernel, kMostOfEqual);
+}
+
+bool is_within(std::string_view path, std::string_view module) {
+  return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
+}
+
+}  // namespace
+
+/// By other operations, single elements show each of their roundings to a half type, which norms do not.
+bool EquivalentModules::is_equal(std::uint32_t item, const Ahead& ahead, double scale) const {
+  const std::uint32_t partner = errors_.golden_item[item];
+  if (partner == kNone || errors_.blind[item] != 0 || errors_.partial[item] != 0) return false;
+  const double e = scale * errors_.e[item];
+  const double u = std::max(unit_roundoff(rank_.target.text(rank_.target.items[item].dtype)),
+                            unit_roundoff(rank_.golden.text(rank_.golden.items[partner].dtype)));
+  if (u == 0) return e == 0;
+  if (e <= limit_of(ahead.error)) return true;
+  return ahead.other_calls && is_half(u) && e <= kHandedOn * u &&
+         scale * errors_.b[item] <= limit_of(std::max(ahead.error, u / kRoundedOfHandedOn));
+}
+
+EquivalentModules::EquivalentModules(const measuring::MeasuredRank& rank, ItemErrors& errors)
+    : rank_(rank),
+      errors_(errors),
+      construct_(rank.target_construct ? &rank.target_construct->table() : nullptr) {}
+
+/// Of parameters, with a partner or without.
+void EquivalentModules::collect_gradients() {
+  if (std::exchange(collected_, true)) return;
+  const auto collect = [](const dump::Side& side, const std::vector<std::uint32_t>& partners, bool alone,
+                          std::vector<Gradients>& found) {
+    for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+      const std::string_view name = side.text(side.apis[api].name);
+      const auto parsed = dump::parse_entry_name(name);
+      if (!parsed || parsed->direction != Direction::parameters_grad) continue;
+      if (!alone || partners[api] == kNone) found.push_back({module_path(name), api});
+    }
+  };
+  collect(rank_.target, rank_.alignment->golden_of, false, gradients_);
+  collect(rank_.golden, rank_.alignment->target_of, true, golden_alone_);
+}
+
+/// Those that are small beside the largest may cancel. `any`: is there one?
+bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& ahead, bool& any) {
+  collect_gradients();
+  const auto within = [&](const Gradients& each) { return path.empty() || is_within(each.path, path); };
+  if (std::any_of(golden_alone_.begin(), golden_alone_.end(), within)) return false;
+  std::vector<std::pair<std::uint32_t, double>> norms;  // of items
+  double largest = 0;
+  for (const Gradients& each : gradients_) {
+    if (!within(each)) continue;
+    if (!rank_.alignment->has_golden(each.api)) return false;
+    errors_.measure(each.api);
+    for (const std::uint32_t i : rank_.target.apis[each.api].items()) {
+      if (!rank_.target.items[i].is_tensor) continue;
+      const std::uint32_t partner = errors_.golden_item[i];
+      if (partner == kNone) return false;
+      const double norm = std::abs(number_of(rank_.golden, rank_.golden.items[partner], dump::kNorm));
+      if (!std::isfinite(norm)) return false;
+      norms.emplace_back(i, norm);
+      largest = std::max(largest, norm);
+    }
+  }
+  any = any || !norms.empty();
+  return std::all_of(norms.begin(), norms.end(), [&](const auto& each) {
+    return is_equal(each.first, ahead,
+                    largest > 0 ? std::min(each.second / (kNoiseShare * largest), 1.0) : 1);
+  });
+}
+
+/// `trained`: something of it takes part in the backward.
+bool EquivalentModules::puts_out_the_same(std::uint32_t module, const Ahead& ahead, bool& trained) {
+  if (!rank_.alignment->has_golden(module)) return false;
+  errors_.measure(module);
+  bool any = false;
+  std::uint32_t ours = 0;
+  for (const std::uint32_t i : rank_.target.apis[module].items()) {
+    const Item& item = rank_.target.items[i];
+    if (item.state != State::output) continue;
+    ++ours;
+    if (!item.is_tensor) continue;
+    if (!is_equal(i, ahead)) return false;
+    any = true;
+    const Item& partner = rank_.golden.items[errors_.golden_item[i]];
+    for (const dump::RequiresGrad grad : {item.requires_grad, partner.requires_grad})
+      trained = trained || grad == dump::RequiresGrad::yes;
+  }
+  std::uint32_t theirs = 0;
+  for (const std::uint32_t i : rank_.golden.apis[rank_.alignment->golden_of[module]].items())
+    theirs += rank_.golden.items[i].state == State::output ? 1 : 0;
+  return any && ours == theirs;
+}
+
+bool EquivalentModules::hands_on_the_same(std::uint32_t module, const Ahead& ahead) {
+  bool trained = false;
+  if (!puts_out_the_same(module, ahead, trained)) return false;
+  if (!trained) return true;
+  const std::string_view name = rank_.target.text(rank_.target.apis[module].name);
+  const auto parsed = dump::parse_entry_name(name);
+  std::string behind(parsed->base);
+  behind.append(".backward.").append(parsed->call);
+  const std::uint32_t backward = errors_.entry_named(behind);
+  if (backward == kNone && golden_named(behind) != kNone) return false;
+  bool any = false;
+  Ahead arrived = ahead;  // with the gradients of what it puts out
+  if (backward != kNone) {
+    if (!rank_.alignment->has_golden(backward)) return false;
+    errors_.measure(backward);
+    const auto items = rank_.target.apis[backward].items();
+    for (const std::uint32_t i : items) {
+      if (rank_.target.items[i].state == State::input && !std::isnan(errors_.e[i]))
+        arrived.error = std::max(arrived.error, std::min(static_cast<double>(errors_.e[i]), 1.0));
+    }
+    for (const std::uint32_t i : items) {
+      if (rank_.target.items[i].state != State::output || !rank_.target.items[i].is_tensor) continue;
+      if (!is_equal(i, arrived)) return false;
+      any = true;
+    }
+  }
+  return gradients_are_equal(module_path(name), arrived, any) && any;
+}
+
+std::string EquivalentModules::around(std::string_view entry, std::string_view golden_entry,
+                                      const Ahead& ahead) {
+  const bool ours = !entry.empty();
+  const dump::ConstructTable* const construct = ours                     ? construct_
+                                                : rank_.golden_construct ? &rank_.golden_construct->table()
+                                                                         : nullptr;
+  if (construct == nullptr || construct_ == nullptr) return {};
+  std::string_view parent = construct->parent(ours ? entry : golden_entry);
+  for (int level = 0; level < kMostLevels && !parent.empty(); ++level, parent = construct->parent(parent)) {
+    const auto parsed = dump::parse_entry_name(parent);
+    if (!parsed || !parsed->is_module) continue;
+    std::string forward(parsed->base);
+    forward.append(".forward.").append(parsed->call);
+    std::uint32_t module = kNone;
+    if (ours) {
+      module = errors_.entry_named(forward);
+    } else if (const std::uint32_t api = golden_named(forward); api != kNone) {
+      module = rank_.alignment->target_of[api];
+    }
+    if (module == kNone) continue;
+    const auto [known, added] = known_.try_emplace({module, ahead.error, ahead.other_calls}, false);
+    if (added) known->second = hands_on_the_same(module, ahead);
+    if (!known->second) continue;
+    const std::string_view name = rank_.target.text(rank_.target.apis[module].name);
+    found_.insert(call_of(name));
+    const std::string_view path = module_path(name);
+    return std::string(path.empty() ? "the model" : path);
+  }
+  return {};
+}
+
+/// What they put out and the gradients of what they take.
+bool EquivalentModules::modules_are_equal(const Ahead& ahead) {
+  for (std::uint32_t api = 0; api < rank_.target.apis.size(); ++api) {
+    const auto parsed = dump::parse_entry_name(rank_.target.text(rank_.target.apis[api].name));
+    if (!parsed || !parsed->is_module || !rank_.alignment->has_golden(api)) continue;
+    if (parsed->direction != Direction::forward && parsed->direction != Direction::backward) continue;
+    errors_.measure(api);
+    for (const std::uint32_t i : rank_.target.apis[api].items()) {
+      const Item& item = rank_.target.items[i];
+      if (item.state == State::output && item.is_tensor && !is_equal(i, ahead)) return false;
+    }
+  }
+  return true;
+}
+
+bool EquivalentModules::is_step_equal(const Ahead& ahead) {
+  const auto [known, added] = known_.try_emplace({kNone, ahead.error, ahead.other_calls}, false);
+  bool any = false;
+  if (added) known->second = modules_are_equal(ahead) && gradients_are_equal({}, ahead, any) && any;
+  return known->second;
+}
+
+std::uint32_t EquivalentModules::golden_named(std::string_view name) {
+  const auto name_of = [this](std::uint32_t api) { return rank_.golden.text(rank_.golden.apis[api].name); };
+  if (!std::exchange(golden_indexed_, true)) {
+    for (std::uint32_t api = 0; api < rank_.golden.apis.size(); ++api) golden_names_.add(api, name_of);
+  }
+  return golden_names_.find(name, name_of);
+}
+
+bool EquivalentModules::is_inside(std::string_view entry) const {
+  if (found_.empty()) return false;
+  std::string_view parent = construct_->parent(entry);
+  for (int level = 0; level < kMostLevels && !parent.empty(); ++level, parent = construct_->parent(parent)) {
+    if (found_.contains(call_of(parent))) return true;
+  }
+  return false;
+}
+
+}  // namespace msprobe::diagnosis

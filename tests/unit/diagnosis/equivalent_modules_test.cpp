@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs inside of a module that hands on the same, forward and backward.
+#include "diagnosis/equivalent_modules.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "unit/diagnosis/rank_pairs.hpp"
+
+namespace msprobe::diagnosis::equivalent_modules_test {
+using testing::diagnosed;
+using testing::first;
+using testing::modules_of;
+using testing::no_evidence;
+using testing::rough;
+using testing::tensor;
+using testing::Two;
+
+const testing::Construct kInRotary = modules_of({
+    {"Tensor.cos.0.forward", "Module.rotary.Rotary.forward.0"},
+    {"Tensor.__mul__.0.forward", "Module.rotary.Rotary.forward.0"},
+    {"Tensor.polar.0.forward", "Module.rotary.Rotary.forward.0"},
+    {"Module.rotary.Rotary.forward.0", ""},
+    {"Module.rotary.Rotary.backward.0", ""},
+    {"Functional.linear.0.forward", "Module.proj.Linear.forward.0"},
+    {"Module.proj.Linear.forward.0", ""},
+});
+
+/// What a module of another spelling hands on: its output, the gradient of its input, that of a parameter.
+struct HandedOn {
+  double output = 1e-7;
+  double gradient = 1e-7;
+  double parameter = 1e-7;
+};
+
+/// A table of half the width is multiplied in one run, a wide one in golden.
+Two spelled_otherwise(const HandedOn& target, const std::string& dtype = "torch.float32") {
+  constexpr std::string_view kTrained = R"(, "requires_grad": true)";
+  const auto same = [&](double size) { return tensor(size, "[4, 64]", dtype, kTrained); };
+  const auto off = [&](double size, double error) { return rough(size, error, "[4, 64]", dtype, kTrained); };
+  const std::string weight = tensor(0.1, "[64, 64]", dtype);
+  Two two;
+  two.forward("Tensor.cos.0.forward", {tensor(0.5, "[4, 32]", dtype)}, {tensor(0.7, "[4, 32]", dtype)},
+              {same(0.6)}, {same(0.8)});
+  two.forward("Tensor.__mul__.0.forward", {same(1), tensor(0.7, "[4, 32]", dtype)}, {off(2, target.output)},
+              {same(1), same(0.8)}, {same(2)});
+  two.forward("Module.rotary.Rotary.forward.0", {same(1)}, {off(2, target.output)}, {same(1)}, {same(2)});
+  two.forward("Functional.linear.0.forward", {off(2, target.output), weight}, {off(3, target.output)},
+              {same(2), weight}, {same(3)});
+  two.forward("Module.proj.Linear.forward.0", {off(2, target.output)}, {off(3, target.output)}, {same(2)},
+              {same(3)});
+  two.backward("Module.rotary.Rotary.backward.0", {same(5)}, {off(6, target.gradient)}, {same(5)}, {same(6)});
+  two.target.gradients("Module.rotary.Rotary.parameters_grad.0",
+                       {"\"weight\": [" + off(7, target.parameter) + "]"});
+  two.golden.gradients("Module.rotary.Rotary.parameters_grad.0", {"\"weight\": [" + same(7) + "]"});
+  return two;
+}
+
+TEST_CASE("another way to what a module hands on is a hint") {
+  const RankDiagnosis rank = diagnosed(spelled_otherwise({}), {}, kInRotary);
+  CHECK(no_evidence(rank));
+  CHECK(rank.counts[static_cast<std::size_t>(Origin::unexplained)] == 0);
+  CHECK(first(rank).entry == "Tensor.cos.0.forward");
+  CHECK(first(rank).text.ends_with("; what rotary hands on is the same, its gradients too"));
+}
+
+TEST_CASE("the same forward is not enough") {
+  HandedOn wrong;
+  SUBCASE("output") {
+    wrong.output = 0.1;
+  }
+  SUBCASE("gradient of the input") {
+    wrong.gradient = 0.1;
+  }
+  SUBCASE("gradient of a parameter") {
+    wrong.parameter = 0.1;
+  }
+  const RankDiagnosis rank = diagnosed(spelled_otherwise(wrong), {}, kInRotary);
+  CHECK(first(rank).is_evidence());
+  CHECK(first(rank).entry == "Tensor.cos.0.forward");
+}
+
+TEST_CASE("a gradient that one side alone has is another one") {
+  Two two = spelled_otherwise({});
+  two.golden.gradients("Module.rotary.table.Table.parameters_grad.0", {"\"weight\": [" + tensor(7) + "]"});
+  CHECK(first(diagnosed(two, {}, kInRotary)).is_evidence());
+}
+
+TEST_CASE("single elements of half types are off by a rounding") {
+  const std::string half = "torch.bfloat16";  // with a unit roundoff of 3.9e-3
+  CHECK(no_evidence(diagnosed(spelled_otherwise({5e-3, 5e-3, 5e-3}, half), {}, kInRotary)));
+  CHECK(first(diagnosed(spelled_otherwise({2e-2, 5e-3, 5e-3}, half), {}, kInRotary)).is_evidence());
+}
+
+}  // namespace msprobe::diagnosis::equivalent_modules_test
