@@ -119,6 +119,11 @@ double CallRule::judge(EntryPair& entry) {
   found.side = "the code differs, not a kernel";
   if (!effect && !hidden && difference.kind != Kind::requires_grad) await_effect(entry, found);
   if (difference.kind == Kind::requires_grad && !found.is_evidence()) paths_.await(entry, found, given);
+  if (difference.kind == Kind::dtype && found.is_evidence() && !entry.touched &&
+      is_cast_ahead(entry, difference.item) &&
+      runs_.settle_between(walk_.last_paired == kNone ? 0 : walk_.last_paired, entry,
+                           walk_.e_of(difference.item), walk_.forward_error(), given))
+    found.downstream = entry.touched = true;
   if (difference.kind == Kind::argument && found.is_evidence()) {
     if (again != repeated_.end()) {
       ++again->second.times;
@@ -149,6 +154,13 @@ bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& di
   const double u = std::max(finer, kSingleRoundoff);
   if (walk_.item_of(difference.item).state == State::output) return e_out > kEffect * entry.e_in + u;
   return walk_.e_of(difference.item) > kEffect * walk_.forward_error() + u;
+}
+
+/// Did unrecorded code make it what it is? Then other calls right ahead of it may have.
+bool CallRule::is_cast_ahead(const EntryPair& entry, std::uint32_t item) const {
+  return item != kNone && target_.items[item].api == entry.target &&
+         walk_.item_of(item).state == State::input &&
+         walk_.target_flow.find(walk_.target_keys.of(item)) == ContentMap::kUnknown;
 }
 
 /// The output of a call with another argument may hide its effect, which its gradients show.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "diagnosis/gradient_paths.hpp"
+#include "diagnosis/one_sided_runs.hpp"
 #include "diagnosis/structure.hpp"
 #include "diagnosis/walk.hpp"
 
@@ -15,7 +16,8 @@ namespace msprobe::diagnosis {
 
 class CallRule : WalkRule {
  public:
-  CallRule(Walk& walk, GradientPaths& paths) : WalkRule(walk), paths_(paths) {}
+  CallRule(Walk& walk, OneSidedRuns& runs, GradientPaths& paths)
+      : WalkRule(walk), runs_(runs), paths_(paths) {}
 
   /// Numbers that differ by so little that it may be rounding count as an error of the inputs.
   void examine(EntryPair& entry);
@@ -40,8 +42,10 @@ class CallRule : WalkRule {
   double judge(EntryPair& entry);
   const Rearranged* rearranged_ahead(const EntryPair& entry) const;
   bool has_effect(const EntryPair& entry, const StructuralDifference& difference, double e_out) const;
+  bool is_cast_ahead(const EntryPair& entry, std::uint32_t item) const;
   void await_effect(const EntryPair& entry, Finding found);
 
+  OneSidedRuns& runs_;
   GradientPaths& paths_;
   std::vector<Finding> quiet_calls_;  // with another argument, and without effect on the output
   std::unordered_map<std::uint32_t, std::uint32_t> quiet_at_;  // they, and what gave them their inputs

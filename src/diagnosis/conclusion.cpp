@@ -147,11 +147,13 @@ std::string without_numbers(std::string_view name) {
   return text;
 }
 
-/// One cause in several layers, or in several calls of one line.
+/// One cause in several layers, or in several calls of one line, whose errors different rules may have seen.
 bool same_cause(const Finding& a, const Finding& b) {
-  if (a.kind != b.kind || a.rule != b.rule || a.step != b.step || a.rank != b.rank || a.place != b.place ||
-      without_numbers(a.entry) != without_numbers(b.entry))
+  if (a.step != b.step || a.rank != b.rank || without_numbers(a.entry) != without_numbers(b.entry))
     return false;
+  const bool by_values = a.rule >= Rule::introduced && b.rule >= Rule::introduced;
+  if (by_values && !a.where.empty() && a.where == b.where) return true;
+  if (a.kind != b.kind || a.rule != b.rule || a.place != b.place) return false;
   return a.where.empty() ? !a.module.empty() && a.module != b.module &&
                                without_numbers(a.module) == without_numbers(b.module)
                          : a.where == b.where;

@@ -352,7 +352,15 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
       known ? target_.items[from].api : alignment_.target_of[golden_.items[golden_from].api];
   if (maker != kNone && found.is_evidence() && runs_.settle_between(maker, entry, e, q))
     found.downstream = entry.touched = true;
+  // Unrecorded code of a module may have taken what is wrong in it.
+  found.joined = found.joined || (!fed && is_wrong_in(walk_.module_around(entry.target, entry.golden)));
   offer(entry, index, std::move(found));
+}
+
+bool InputRule::is_wrong_in(std::string_view module) const {
+  return std::any_of(walk_.out.findings.begin(), walk_.out.findings.end(), [&](const Finding& each) {
+    return each.is_evidence() && each.rule == Rule::source && each.module == module;
+  });
 }
 
 void InputRule::offer(EntryPair& entry, std::uint32_t index, Finding found) {

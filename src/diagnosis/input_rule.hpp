@@ -29,6 +29,8 @@ class InputRule : WalkRule {
   void judge(EntryPair& entry, std::uint32_t item);
   void judge_unknown(EntryPair& entry, std::uint32_t item, bool updates);
   void judge_passed_on(EntryPair& entry, std::uint32_t item, std::uint32_t from, std::uint32_t golden_from);
+  /// Was something in the module given what is wrong, ahead of this?
+  bool is_wrong_in(std::string_view module) const;
   void offer(EntryPair& entry, std::uint32_t item, Finding found);
   std::uint64_t data_place(const EntryPair& entry, std::uint32_t item) const;
   void know_data(const EntryPair& entry, std::uint32_t item);

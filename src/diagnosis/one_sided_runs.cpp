@@ -124,7 +124,7 @@ void OneSidedRuns::target_alone(std::uint32_t api_number) {
 }
 
 /// Where nobody is seen to take what a run put out, a jump of errors right behind it shows its effect.
-void OneSidedRuns::look(const EntryPair& entry) {
+void OneSidedRuns::look(EntryPair& entry) {
   if (entry.compound) return;
   for (std::size_t i = first_open_; i < runs_.size(); ++i) {
     Run& run = runs_[i];
@@ -143,13 +143,17 @@ void OneSidedRuns::look(const EntryPair& entry) {
     const double limit = std::max(run.error, trained_error()) + run.u;
     // The same by other operations has roundings of its own.
     const bool rewritten = !run.target.empty() && !run.golden.empty();
-    if (error > (rewritten ? kThresholdStatistics : walk_.threshold) * limit)
+    if (error > (rewritten ? kThresholdStatistics : walk_.threshold) * limit) {
       settle(run, walk_.target_name(entry.target), error, run.error);
+      // What it was given is the run's doing.
+      if (entry.best && entry.best->rule == Rule::source) entry.best->downstream = true;
+    }
   }
 }
 
 /// A run has an effect.
-void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, double before) {
+void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, double before,
+                          std::string_view given) {
   if (run.settled) return;
   run.settled = true;
   if (walk_.other_operations) return;
@@ -173,21 +177,28 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
   };
   // Without an effect it may be that one side does not record them.
   const std::string_view verb = consumer.empty() ? "records" : "runs";
-  if (both) {
-    found.text = fmt::format("{} {} where golden {} {}", verb, list(target_, run.target), verb,
-                             list(golden_, run.golden));
+  const std::string ours = list(target_, run.target);
+  const std::string theirs = list(golden_, run.golden);
+  const bool unpaired = ours == theirs;  // nothing is known to differ but their partners
+  if (unpaired) {
+    found.confidence = Confidence::likely;
+    found.text =
+        fmt::format("{} of both runs were not paired, and nothing is known of what they compute", ours);
+  } else if (both) {
+    found.text = fmt::format("{} {} where golden {} {}", verb, ours, verb, theirs);
   } else if (run.target.empty()) {
-    found.text = fmt::format("golden {} {} here, this run does not", verb, list(golden_, run.golden));
+    found.text = fmt::format("golden {} {} here, this run does not", verb, theirs);
   } else {
-    found.text = fmt::format("{} {}, golden does not", verb, list(target_, run.target));
+    found.text = fmt::format("{} {}, golden does not", verb, ours);
   }
   if (!consumer.empty())
     found.text += fmt::format("; error {} at {}, {} before", error_text(error), consumer, error_text(before));
+  if (!given.empty()) found.text += fmt::format(", where {}", given);
   found.concerned = std::max<std::size_t>(run.target.size(), run.golden.size());
   found.downstream = walk_.any_evidence && !run.target.empty() && walk_.touched[run.target[0]];
   const std::string epsilon = other_epsilon(run);
   if (!epsilon.empty()) found.text += "; " + epsilon;
-  if (!consumer.empty() || !epsilon.empty()) found.side = "the code differs, not a kernel";
+  if ((!consumer.empty() && !unpaired) || !epsilon.empty()) found.side = "the code differs, not a kernel";
   if (consumer.empty() && !epsilon.empty()) {
     found.kind = Kind::argument;
     found.confidence = Confidence::likely;
@@ -245,15 +256,15 @@ std::string OneSidedRuns::other_epsilon(const Run& run) const {
 
 /// A change between two entries that one side alone ran something between is that something's. False if there
 /// is none.
-bool OneSidedRuns::settle_between(std::uint32_t producer, const EntryPair& entry, double error,
-                                  double before) {
+bool OneSidedRuns::settle_between(std::uint32_t producer, const EntryPair& entry, double error, double before,
+                                  std::string_view given) {
   constexpr std::size_t kMostRuns = 64;
   const auto end = runs_.rbegin() + static_cast<std::ptrdiff_t>(std::min(runs_.size(), kMostRuns));
   for (auto run = runs_.rbegin(); run != end; ++run) {
     if (run->order < walk_.order_of(producer)) return false;
     const bool in_sight = run->settled || (!run->consumed && run->looks > 0);
     if (run->order > walk_.order_of(entry.target) || !in_sight) continue;
-    settle(*run, walk_.target_name(entry.target), error, before);
+    settle(*run, walk_.target_name(entry.target), error, before, given);
     return true;
   }
   return false;

@@ -32,7 +32,7 @@ class OneSidedRuns : WalkRule {
   void advance_golden(std::uint32_t end);
   void target_alone(std::uint32_t api);
   void close_run() { run_open_ = false; }
-  void look(const EntryPair& entry);
+  void look(EntryPair& entry);
   /// What recorded updates may have made of parameters that a run takes.
   double trained_error() const {
     return walk_.drift ? 0
@@ -43,8 +43,10 @@ class OneSidedRuns : WalkRule {
   /// The run that an entry of one side alone is in; null if it is in none.
   Run* run_of_target(std::uint32_t api) { return run_in(run_of_target_, api); }
   Run* run_of_golden(std::uint32_t api) { return run_in(run_of_golden_, api); }
-  void settle(Run& run, std::string_view consumer, double error, double before);
-  bool settle_between(std::uint32_t producer, const EntryPair& entry, double error, double before);
+  /// `given`: how its effect shows beside the error; may be empty.
+  void settle(Run& run, std::string_view consumer, double error, double before, std::string_view given = {});
+  bool settle_between(std::uint32_t producer, const EntryPair& entry, double error, double before,
+                      std::string_view given = {});
   /// A gradient that arrives wrong at a call is the fault of what one side alone makes of its output.
   bool settle_behind(std::uint32_t forward, const EntryPair& backward, double error, double before);
   /// Is there one whose effect may still show?

@@ -50,7 +50,7 @@ class RankWalk {
   Rewrites rewrites_{walk_};
   OneSidedRuns runs_{walk_};
   GradientPaths paths_{walk_};
-  CallRule calls_{walk_, paths_};
+  CallRule calls_{walk_, runs_, paths_};
   ParameterRule parameters_{walk_};
   BufferRule buffers_{walk_};
   InputRule inputs_{walk_, runs_, parameters_, buffers_};

@@ -147,7 +147,7 @@ void TrainingRule::compare_tied() {
       const bool all_there = std::all_of(names.begin(), names.end(),
                                          [&](const std::string& name) { return known.contains(name); });
       if (same || !all_there) continue;
-      tied_differ_ = true;
+      tied_.insert(names.begin(), names.end());
       found(0,
             fmt::format("{} are one parameter in {}, {} in {}", list_of(names), ours ? "this run" : "golden",
                         names.size(), ours ? "golden" : "this run"),
@@ -297,6 +297,13 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
          .downstream = others});
 }
 
+/// Is it about a parameter that is another's on one side?
+bool TrainingRule::is_tied(const Finding& found) const {
+  if (tied_.empty() || found.kind != Kind::parameter || found.item == kNone) return false;
+  const std::uint32_t item = walk_.parameter_items.find(walk_.target_keys.of(found.item));
+  return item != ContentMap::kUnknown && tied_.contains(name_in_model(target_, target_.items[item]));
+}
+
 /// What the optimizer is given and computes follows from its settings, and gradients from what they are
 /// summed into.
 void TrainingRule::mark_consequences() {
@@ -310,8 +317,8 @@ void TrainingRule::mark_consequences() {
     const auto parsed = dump::parse_entry_name(name);
     const bool of_optimizer =
         walk_.construct != nullptr && dump::is_of_optimizer(walk_.construct->parent(name));
-    const bool gradient = tied_differ_ && parsed && parsed->direction != dump::Direction::forward;
-    each.downstream = each.downstream || of_optimizer || gradient;
+    const bool gradient = !tied_.empty() && parsed && parsed->direction != dump::Direction::forward;
+    each.downstream = each.downstream || of_optimizer || gradient || is_tied(each);
   }
 }
 

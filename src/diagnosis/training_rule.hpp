@@ -2,6 +2,8 @@
 // Settings of the training: optimizers, what they update, and which parameters are one.
 #pragma once
 
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@ class TrainingRule : WalkRule {
   void compare_taken();
   void compare_skipped();
   void mark_consequences();
+  bool is_tied(const Finding& found) const;
   void compare(const dump::OptimizerSettings& target, const dump::OptimizerSettings& golden);
   /// What a finding of this rule says besides its text.
   struct About {
@@ -43,7 +46,7 @@ class TrainingRule : WalkRule {
 
   const dump::Training& target_training_;
   const dump::Training& golden_training_;
-  bool tied_differ_ = false;
+  std::set<std::string, std::less<>> tied_;  // names of parameters that are one in one run alone
 };
 
 }  // namespace msprobe::diagnosis

@@ -278,6 +278,20 @@ TEST_CASE("one cause in several layers, or on one line, is one") {
       2);
 }
 
+TEST_CASE("what different rules see of one line is one cause") {
+  const auto of_line = [](int number, Rule rule, Kind kind) {
+    Finding finding = found_at("Functional.dropout." + std::to_string(number) + ".forward", 30 + number,
+                               Confidence::likely);
+    finding.rule = rule;
+    finding.kind = kind;
+    finding.where = "model.py, line 3";
+    return finding;
+  };
+  const Finding random = of_line(2, Rule::introduced, Kind::random);
+  CHECK(conclude({rank_of(0, {random, of_line(3, Rule::gain, Kind::gain)})}).independent == 1);
+  CHECK(conclude({rank_of(0, {random, of_line(3, Rule::source, Kind::data)})}).independent == 2);
+}
+
 TEST_CASE("a module that is a number is said to be one, and a hint says so once") {
   Finding finding = found_at("Functional.gelu.0.forward", 3, Confidence::certain);
   finding.kind = Kind::argument;

@@ -20,6 +20,7 @@ using testing::count;
 using testing::diagnosed;
 using testing::DumpText;
 using testing::first;
+using testing::is_one_cause;
 using testing::kNoise;
 using testing::named;
 using testing::no_evidence;
@@ -275,6 +276,38 @@ TEST_CASE("an operation in place of another is named with both names") {
     CHECK(no_evidence(rank));
     CHECK(first(rank).kind == Kind::exchanged);
   }
+}
+
+TEST_CASE("calls that could not be paired are not said to be others") {
+  Two two;
+  two.forward("Torch.exp.0.forward", {tensor(1)}, {rough(2, kNoise)}, {tensor(1)}, {tensor(2)});
+  two.forward("Functional.gelu.0.forward", {rough(2, kNoise)}, {tensor(3)}, {tensor(2)}, {tensor(6)});
+  two.forward("Torch.tanh.0.forward", {tensor(3)}, {rough(0.5, 0.4)}, {tensor(6)}, {tensor(0.5)});
+  const Finding found = first(diagnosed(two, [](testing::Asked& asked) {
+    Alignment alignment = *asked.rank.alignment;
+    alignment.golden_of[1] = alignment.target_of[1] = kNone;
+    asked.rank.alignment = std::make_shared<const Alignment>(std::move(alignment));
+  }));
+  CHECK(found.text.starts_with("Functional.gelu of both runs were not paired"));
+  CHECK(found.confidence == Confidence::likely);
+  CHECK(found.side.empty());
+}
+
+TEST_CASE("a cast by unrecorded code is that of the other calls right ahead of it") {
+  Two two;
+  two.target.forward("Tensor.__matmul__.0.forward", {tensor(1), tensor(0.5)}, {tensor(2)});
+  two.golden.forward("Tensor.__mul__.0.forward", {tensor(1), tensor(0.5)}, {tensor(2)});
+  two.forward("Tensor.cos.0.forward", {rough(2, 1e-3, "[4, 64]", "torch.bfloat16")},
+              {rough(3, 2e-3, "[4, 64]", "torch.bfloat16")}, {tensor(2)}, {tensor(3)});
+  for (int i = 1; i < 4; ++i)
+    two.forward("Tensor.cos." + std::to_string(i) + ".forward", {tensor(10 + i)}, {tensor(20 + i)},
+                {tensor(10 + i)}, {tensor(20 + i)});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).entry == "Tensor.__matmul__.0.forward");
+  CHECK(first(rank).kind == Kind::exchanged);
+  CHECK(first(rank).text.ends_with(
+      "at Tensor.cos.0.forward, 0 before, where dtype of input.0 is torch.bfloat16, golden torch.float32"));
+  CHECK(is_one_cause(rank));
 }
 
 TEST_CASE("an operation that only golden has stands in its place") {

@@ -108,6 +108,21 @@ TEST_CASE("parameters that are one") {
   CHECK(no_evidence(with("{}", tied)));
 }
 
+TEST_CASE("a parameter that is another's on one side follows from that") {
+  Two two;
+  const std::string weight = tensor(0.1, "[64, 64]");
+  const std::string own = tensor(0.7, "[64, 64]");
+  two.target.forward("Module.h.Linear.forward.0", {tensor(1)}, {tensor(2)}, {}, {named("weight", own)});
+  two.golden.forward("Module.h.Linear.forward.0", {tensor(1)}, {tensor(3)}, {}, {named("weight", weight)});
+  const std::string tied = R"({"tied_parameters": [["e.weight", "h.weight"]]})";
+  const std::string apart =
+      R"({"optimizers": [{"class": "Adam", "groups": [{"settings": {}, "parameters": ["e.weight", "h.weight"]}]}],
+      "tied_parameters": []})";
+  const RankDiagnosis rank = with(apart, tied, two);
+  CHECK(first(rank).text == "e.weight, h.weight are one parameter in golden, 2 in this run");
+  CHECK(is_one_cause(rank));
+}
+
 TEST_CASE("gradients that change between backward and optimizer") {
   const auto taken = [](const std::string& norm) {
     return adam("", R"("gradient_norms": [)" + norm + ", 16]");
