@@ -50,7 +50,9 @@ std::optional<double> number_in(const std::string& setting) {
 /// As Python writes it, but for the last digits of a number that was computed.
 std::string shown(const std::string& setting) {
   const auto number = number_in(setting);
-  return number ? fmt::format("{:.10g}", *number) : setting;
+  if (!number) return setting;
+  const auto single = static_cast<float>(*number);  // as the settings of some optimizers, which are tensors
+  return single == *number ? fmt::format("{:g}", single) : fmt::format("{:.10g}", *number);
 }
 
 bool is_same(const std::string& ours, const std::string& theirs) {
@@ -111,7 +113,7 @@ std::uint32_t TrainingRule::first_of_optimizer() const {
   for (std::uint32_t api = 0; walk_.construct != nullptr && api < target_.apis.size(); ++api) {
     if (dump::is_of_optimizer(walk_.construct->parent(walk_.target_name(api)))) return api;
   }
-  return static_cast<std::uint32_t>(target_.apis.size());
+  return walk_.behind_backward();
 }
 
 /// `at`: the entry ahead of which it is so.
@@ -311,12 +313,11 @@ void TrainingRule::mark_consequences() {
       walk_.out.findings.begin(), walk_.out.findings.end(),
       [](const Finding& each) { return each.target_api == kNone && each.kind == Kind::optimizer; });
   if (!settings) return;
+  const std::uint32_t optimizer = first_of_optimizer();
   for (Finding& each : walk_.out.findings) {
     if (each.target_api == kNone) continue;
-    const std::string_view name = walk_.target_name(each.target_api);
-    const auto parsed = dump::parse_entry_name(name);
-    const bool of_optimizer =
-        walk_.construct != nullptr && dump::is_of_optimizer(walk_.construct->parent(name));
+    const auto parsed = dump::parse_entry_name(walk_.target_name(each.target_api));
+    const bool of_optimizer = each.target_api >= optimizer;
     const bool gradient = !tied_.empty() && parsed && parsed->direction != dump::Direction::forward;
     each.downstream = each.downstream || of_optimizer || gradient || is_tied(each);
   }
@@ -374,6 +375,10 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
   }
   for (const auto& [difference, names] : others) {
     const auto& [key, value, golden_value] = difference;
+    // An optimizer that calls another hands its settings on.
+    std::set<std::string>& said = said_[difference];
+    if (std::includes(said.begin(), said.end(), names.begin(), names.end())) continue;
+    said.insert(names.begin(), names.end());
     const std::string whose = names.size() == common
                                   ? fmt::format("all {} {}", common, named ? "parameters" : "groups")
                                   : fmt::format("{} of {} {}: {}", names.size(), common,

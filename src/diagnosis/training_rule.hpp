@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "diagnosis/taken_gradients.hpp"
@@ -46,6 +48,8 @@ class TrainingRule : WalkRule {
 
   const dump::Training& target_training_;
   const dump::Training& golden_training_;
+  std::map<std::tuple<std::string, std::string, std::string>, std::set<std::string>>
+      said_;                                 // of whom: settings
   std::set<std::string, std::less<>> tied_;  // names of parameters that are one in one run alone
 };
 

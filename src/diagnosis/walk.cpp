@@ -101,6 +101,15 @@ std::uint64_t Walk::order_of(std::uint32_t api) const {
   return 2 * std::uint64_t{behind == deferred.end() ? api : behind->second} + 1;
 }
 
+std::uint32_t Walk::behind_backward() const {
+  auto api = static_cast<std::uint32_t>(target.apis.size());
+  for (; api > 0; --api) {
+    const auto parsed = dump::parse_entry_name(target_name(api - 1));
+    if (parsed && parsed->direction == Direction::backward) break;
+  }
+  return api;
+}
+
 double Walk::forward_error() const {
   return std::max({largest.forward, largest.parameters, history.forward, largest.flips});
 }
@@ -295,9 +304,8 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
       !module.empty()) {
     found.text += fmt::format("; what {} hands on is the same, its gradients too", module);
   } else {
-    // An argument of a loss may matter in a later step.
-    const bool of_optimizer = construct != nullptr && dump::is_of_optimizer(construct->parent(entry));
-    if (found.kind == Kind::argument || of_optimizer ||
+    // An argument of a loss may matter in a later step, and gradients may be changed behind the backward.
+    if (found.kind == Kind::argument || found.order >= 2 * std::uint64_t{behind_backward()} ||
         !equivalent_modules.is_step_equal({ahead, other_calls}))
       return;
     found.text += "; the gradients of all parameters are the same";

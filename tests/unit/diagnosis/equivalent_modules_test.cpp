@@ -81,6 +81,16 @@ TEST_CASE("the same forward is not enough") {
   CHECK(first(rank).entry == "Tensor.cos.0.forward");
 }
 
+TEST_CASE("what is done to gradients behind the backward is no other way") {
+  Two two = spelled_otherwise({});
+  two.target.forward("Tensor.mul_.0.forward", {tensor(7)}, {tensor(4)});
+  two.forward("Tensor.lerp_.0.forward", {tensor(9), tensor(4)}, {tensor(10)}, {tensor(9), tensor(7)},
+              {rough(10, 0.3)});
+  const RankDiagnosis rank = diagnosed(two, {}, kInRotary);
+  CHECK(first(rank).is_evidence());
+  CHECK(first(rank).entry == "Tensor.mul_.0.forward");
+}
+
 TEST_CASE("a gradient that one side alone has is another one") {
   Two two = spelled_otherwise({});
   two.golden.gradients("Module.rotary.table.Table.parameters_grad.0", {"\"weight\": [" + tensor(7) + "]"});

@@ -16,6 +16,7 @@ using testing::is_one_cause;
 using testing::modules_of;
 using testing::named;
 using testing::no_evidence;
+using testing::rough;
 using testing::tensor;
 using testing::Two;
 
@@ -94,6 +95,23 @@ TEST_CASE("settings of an optimizer") {
   SUBCASE("not recorded") {
     CHECK(no_evidence(with("{}", golden)));
   }
+}
+
+TEST_CASE("an optimizer that calls another says its settings once, and leads where no module is recorded") {
+  const auto settings = [](const char* lr) {
+    const std::string group = R"({"settings": {"lr": )" + std::string(lr) + "}, \"parameters\": ";
+    return R"({"optimizers": [{"class": "ZeroRedundancyOptimizer", "groups": [)" + group +
+           R"(["a.w", "a.b"]}]}, {"module": "torch.optim.adam", "class": "AdamW", "groups": [)" + group +
+           R"(["a.w"]}]}], "tied_parameters": []})";
+  };
+  Two two = Chain().text();
+  two.backward("Functional.linear.0.backward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  two.forward("Tensor.mul_.0.forward", {tensor(1), testing::scalar("float", "0.99")}, {rough(1, 0.01)},
+              {tensor(1), testing::scalar("float", "0.98")}, {tensor(1)});
+  const RankDiagnosis rank = with(settings("0.0007500000065192580"), settings("0.00066"), two);
+  CHECK(first(rank).entry == "optimizer");
+  CHECK(first(rank).text == "ZeroRedundancyOptimizer: lr is 0.00075, golden 0.00066 (all 2 parameters)");
+  CHECK(is_one_cause(rank));
 }
 
 TEST_CASE("parameters that are one") {
