@@ -53,32 +53,45 @@ EquivalentModules::EquivalentModules(const measuring::MeasuredRank& rank, ItemEr
       errors_(errors),
       construct_(rank.target_construct ? &rank.target_construct->table() : nullptr) {}
 
-/// Of parameters, with a partner or without.
+/// Of parameters that both sides have, and that one has alone.
 void EquivalentModules::collect_gradients() {
   if (std::exchange(collected_, true)) return;
-  const auto collect = [](const dump::Side& side, const std::vector<std::uint32_t>& partners, bool alone,
+  const auto collect = [](const dump::Side& side, const std::vector<std::uint32_t>& partners, bool paired,
                           std::vector<Gradients>& found) {
     for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
       const std::string_view name = side.text(side.apis[api].name);
       const auto parsed = dump::parse_entry_name(name);
       if (!parsed || parsed->direction != Direction::parameters_grad) continue;
-      if (!alone || partners[api] == kNone) found.push_back({module_path(name), api});
+      if (paired == (partners[api] != kNone)) found.push_back({module_path(name), api});
     }
   };
-  collect(rank_.target, rank_.alignment->golden_of, false, gradients_);
-  collect(rank_.golden, rank_.alignment->target_of, true, golden_alone_);
+  collect(rank_.target, rank_.alignment->golden_of, true, gradients_);
+  collect(rank_.target, rank_.alignment->golden_of, false, alone_);
+  collect(rank_.golden, rank_.alignment->target_of, false, golden_alone_);
 }
 
 /// Those that are small beside the largest may cancel. `any`: is there one?
 bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& ahead, bool& any) {
   collect_gradients();
   const auto within = [&](const Gradients& each) { return path.empty() || is_within(each.path, path); };
-  if (std::any_of(golden_alone_.begin(), golden_alone_.end(), within)) return false;
+  // Parameters that are laid together on one side have the same squares together.
+  const auto norm_of = [&](const dump::Side& side, const std::vector<Gradients>& gradients) {
+    double norm = 0;
+    for (const Gradients& each : gradients) {
+      if (!within(each)) continue;
+      for (const std::uint32_t i : side.apis[each.api].items()) {
+        if (side.items[i].is_tensor) norm = std::hypot(norm, number_of(side, side.items[i], dump::kNorm));
+      }
+    }
+    return norm;
+  };
+  const double alone = norm_of(rank_.target, alone_);
+  const double golden_alone = norm_of(rank_.golden, golden_alone_);
+  if (!(std::abs(alone - golden_alone) <= limit_of(ahead.error) * golden_alone)) return false;
   std::vector<std::pair<std::uint32_t, double>> norms;  // of items
   double largest = 0;
   for (const Gradients& each : gradients_) {
     if (!within(each)) continue;
-    if (!rank_.alignment->has_golden(each.api)) return false;
     errors_.measure(each.api);
     for (const std::uint32_t i : rank_.target.apis[each.api].items()) {
       if (!rank_.target.items[i].is_tensor) continue;
@@ -90,7 +103,7 @@ bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& 
       largest = std::max(largest, norm);
     }
   }
-  any = any || !norms.empty();
+  any = any || !norms.empty() || alone > 0;
   return std::all_of(norms.begin(), norms.end(), [&](const auto& each) {
     return is_equal(each.first, ahead,
                     largest > 0 ? std::min(each.second / (kNoiseShare * largest), 1.0) : 1);

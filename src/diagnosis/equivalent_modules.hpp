@@ -56,7 +56,8 @@ class EquivalentModules {
   TextIndex golden_names_;
   bool golden_indexed_ = false;
   bool collected_ = false;
-  std::vector<Gradients> gradients_;  // of parameters, under test
+  std::vector<Gradients> gradients_;  // of parameters under test, with a partner
+  std::vector<Gradients> alone_;
   std::vector<Gradients> golden_alone_;
   std::map<std::tuple<std::uint32_t, double, bool>, bool>
       known_;                              // by forward entry of a module, and what is ahead

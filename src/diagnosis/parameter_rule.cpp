@@ -12,6 +12,7 @@
 #include "diagnosis/sentences.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
+#include "pairing/updates.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -127,6 +128,20 @@ bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint6
   entry.touched = true;
   walk_.offer(entry, std::move(found));
   return true;
+}
+
+bool ParameterRule::is_of_another(const EntryPair& entry) {
+  if (takes_parameter_lists(walk_.target_name(entry.target))) return false;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    const Item& item = walk_.item_of(i);
+    if (item.state != dump::State::input || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
+    const Item& partner = golden_.items[errors_.golden_item[i]];
+    if (elements_of(target_.text(item.shape)) == elements_of(golden_.text(partner.shape))) return false;
+    errors_.leave_out(entry.target);
+    ++walk_.others_parameters;
+    return true;
+  }
+  return false;
 }
 
 /// Does the side with the coarser type rest, after a step that its rounding loses? What a norm shows of a

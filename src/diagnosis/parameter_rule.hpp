@@ -16,6 +16,9 @@ class ParameterRule : WalkRule {
 
   void judge(EntryPair& entry, std::uint32_t item, std::uint64_t key);
   void finish();
+  /// Is it a call of an optimizer about a parameter of another size than its partner's? Then it is not
+  /// compared.
+  bool is_of_another(const EntryPair& entry);
 
   /// The first that differs; null if none does yet.
   const Finding* first() const { return first_ ? &*first_ : nullptr; }

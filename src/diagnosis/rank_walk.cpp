@@ -116,11 +116,12 @@ void RankWalk::defer_gradients() {
 void RankWalk::forward_pair(EntryPair& entry) {
   runs_.advance_golden(entry.golden);
   if (!entry.compound) runs_.close_run();
+  const bool another = entry.optimizer && parameters_.is_of_another(entry);
   rewrites_.examine(entry);
   walk_.measure_inputs(entry);
   inputs_.follow(entry);
-  if (!entry.compound) calls_.examine(entry);
-  inputs_.examine(entry);
+  if (!entry.compound && !another) calls_.examine(entry);
+  if (!another) inputs_.examine(entry);
   if (entry.communication) {
     note_communication(walk_, entry);
   } else if (entry.compound) {

@@ -58,8 +58,11 @@ std::string shown(const std::string& setting) {
 bool is_same(const std::string& ours, const std::string& theirs) {
   const auto a = number_in(ours);
   const auto b = number_in(theirs);
-  return ours == theirs ||
-         (a && b && std::abs(*a - *b) <= kSameSetting * std::max(std::abs(*a), std::abs(*b)));
+  if (ours == theirs) return true;
+  if (!a || !b) return false;
+  const auto is_single = [](double number) { return static_cast<float>(number) == number; };
+  if (is_single(*a) || is_single(*b)) return static_cast<float>(*a) == static_cast<float>(*b);
+  return std::abs(*a - *b) <= kSameSetting * std::max(std::abs(*a), std::abs(*b));
 }
 
 std::string list_of(const std::vector<std::string>& names) {

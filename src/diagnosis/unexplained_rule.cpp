@@ -34,6 +34,10 @@ bool UnexplainedRule::examine(const EntryPair& entry) {
     const bool takes = item.state == State::input && from != kNone && walk_.unexplained[from];
     const bool judged = !std::isnan(walk_.out.explained[i]) && !found;
     if (!takes && (judged || walk_.e_of(i) <= limit)) continue;
+    if (walk_.is_made_good(entry)) {
+      walk_.leave_out(entry.target, limit);
+      return false;
+    }
     walk_.unexplained[i] = true;
     found = true;
     if (std::exchange(any_, true)) continue;

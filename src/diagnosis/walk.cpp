@@ -313,6 +313,11 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
   found.confidence = Confidence::hint;
 }
 
+bool Walk::is_made_good(const EntryPair& entry) {
+  return !history.evidence && !drift &&
+         !equivalent_modules.around(target_name(entry.target), {}, {before, true}).empty();
+}
+
 void Walk::leave_out(std::uint32_t target_api, double limit) {
   errors.output[target_api] = 0;
   for (const std::uint32_t i : target.apis[target_api].items()) {

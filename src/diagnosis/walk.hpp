@@ -160,6 +160,8 @@ struct Walk {
   void keep(Finding finding, double before);
   void confirm(Finding finding, double before);
   void flip(EntryPair& entry, double error);
+  /// Is the entry inside of a module that hands on the same on both sides, by other operations?
+  bool is_made_good(const EntryPair& entry);
   /// Evidence becomes a hint inside of a module that hands on the same on both sides.
   void make_good(Finding& finding, std::uint32_t target_api, std::string_view golden_entry, double ahead);
   /// The entry's values are on another way to the same, where they have an error above the limit.

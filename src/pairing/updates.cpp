@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -48,20 +49,44 @@ std::optional<ListPlace> list_place(const Side& side, const Item& item) {
   return found;
 }
 
+/// As a number; never 0.
+std::uint64_t parameter_name(const Side& side, const Item& item) {
+  return std::hash<std::string>{}(name_in_model(side, item)) | 1;
+}
+
 /// What is around an optimizer's calls, as construct.json calls it.
 constexpr std::string_view kOptimizer = "optimizer";
 
 /// Of a side.
 struct Updates {
-  std::vector<std::uint64_t> parameters;  // by entry: that a call of an optimizer is about, or 0
-  bool complete = true;                   // known for all such calls, but for those on constants
+  std::vector<std::uint64_t> parameters;    // by entry: that a call of an optimizer is about, or 0
+  bool complete = true;                     // known for all such calls, but for those on constants
+  std::unordered_set<std::uint64_t> model;  // all parameters of modules
+  std::vector<std::uint32_t> calls;         // of optimizers
+  std::multiset<std::uint64_t> sizes;       // of what these take first, and their operations
 };
 
+/// The operation, and the shape of the first tensor that it takes.
+std::uint64_t kind_of(const Side& side, std::uint32_t api) {
+  const auto parsed = dump::parse_entry_name(side.text(side.apis[api].name));
+  std::uint64_t kind = std::hash<std::string_view>{}(parsed ? parsed->base : std::string_view());
+  for (const std::uint32_t i : side.apis[api].items()) {
+    if (side.items[i].state != State::input || !side.items[i].is_tensor) continue;
+    return stirred(kind, std::hash<std::string_view>{}(side.text(side.items[i].shape)));
+  }
+  return kind;
+}
+
 Updates updates_of(const Side& side, const dump::ConstructTable& construct) {
-  Updates found{std::vector<std::uint64_t>(side.apis.size())};
+  Updates found;
+  found.parameters.resize(side.apis.size());
   const Parameters parameters(side);
+  for (const Item& item : side.items) {
+    if (item.state == State::parameters || item.state == State::parameters_grad)
+      found.model.insert(parameter_name(side, item));
+  }
   // Calls that take what others put out are about one parameter.
-  std::vector<std::uint32_t> calls;
+  std::vector<std::uint32_t>& calls = found.calls;
   std::vector<bool> plain;              // by call: it takes and gives constants alone
   std::vector<std::uint32_t> first_of;  // by call: one that it belongs with
   std::vector<std::uint64_t> name_of;   // by call that others belong with
@@ -77,6 +102,7 @@ Updates updates_of(const Side& side, const dump::ConstructTable& construct) {
     plain.push_back(true);
     first_of.push_back(call);
     name_of.push_back(0);
+    found.sizes.insert(kind_of(side, api));
     for (const std::uint32_t i : side.apis[api].items()) {
       const std::uint64_t content = parameters.content(side.items[i]);
       if (content == 0) continue;
@@ -110,8 +136,9 @@ std::vector<std::uint64_t> order_of(std::vector<std::uint64_t> parameters) {
   return parameters;
 }
 
-std::vector<bool> alone(const std::vector<std::uint64_t>& own, const std::vector<std::uint64_t>& other) {
-  const std::unordered_set<std::uint64_t> known(other.begin(), other.end());
+/// `known`: what the other side has.
+std::vector<bool> alone(const std::vector<std::uint64_t>& own,
+                        const std::unordered_set<std::uint64_t>& known) {
   std::vector<bool> found(own.size());
   for (std::size_t api = 0; api < own.size(); ++api) found[api] = own[api] != 0 && !known.contains(own[api]);
   return found;
@@ -153,7 +180,7 @@ void Parameters::add(const Item& item, std::uint64_t name) {
 Parameters::Parameters(const Side& side) : side_(side) {
   for (const Item& item : side.items) {
     if (item.state != State::parameters && item.state != State::parameters_grad) continue;
-    add(item, std::hash<std::string>{}(name_in_model(side, item)) | 1);
+    add(item, parameter_name(side, item));
   }
 }
 
@@ -171,10 +198,13 @@ std::optional<UpdatePairs> pair_updates(const Side& target, const dump::Construc
   const std::vector<std::uint64_t> golden_order = order_of(theirs.parameters);
   if (order.empty() || golden_order.empty() || order == golden_order) return std::nullopt;
   UpdatePairs found;
-  if (ours.complete && theirs.complete) {
-    found.target_alone = alone(ours.parameters, theirs.parameters);
-    found.golden_alone = alone(theirs.parameters, ours.parameters);
-  }
+  const auto updated = [](const Updates& side) {
+    return std::unordered_set<std::uint64_t>(side.parameters.begin(), side.parameters.end());
+  };
+  // Where some are not known, what is in no module of the other side is not among them.
+  const bool complete = ours.complete && theirs.complete;
+  found.target_alone = alone(ours.parameters, complete ? updated(theirs) : theirs.model);
+  found.golden_alone = alone(theirs.parameters, complete ? updated(ours) : ours.model);
   const auto golden_calls = calls_of(golden, theirs.parameters);
   for (const auto& [what, calls] : calls_of(target, ours.parameters)) {
     const auto partners = golden_calls.find(what);
@@ -182,6 +212,17 @@ std::optional<UpdatePairs> pair_updates(const Side& target, const dump::Construc
     if (partners == golden_calls.end() || calls.size() != partners->second.size()) continue;
     for (std::size_t i = 0; i < calls.size(); ++i) found.pairs.emplace_back(calls[i], partners->second[i]);
   }
+  if (complete) return found;
+  if (ours.sizes == theirs.sizes) {  // the same parameters, of modules that one side does not record
+    found.target_alone.clear();
+    found.golden_alone.clear();
+    return found;
+  }
+  // Of other parameters, those that are not known may be any.
+  for (const std::uint32_t call : ours.calls) found.target_alone[call] = true;
+  for (const std::uint32_t call : theirs.calls) found.golden_alone[call] = true;
+  for (const auto& [call, partner] : found.pairs)
+    found.target_alone[call] = found.golden_alone[partner] = false;
   return found;
 }
 

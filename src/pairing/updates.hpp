@@ -36,7 +36,7 @@ class Parameters {
 /// Calls of two optimizers that are about one parameter.
 struct UpdatePairs {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;  // target and golden
-  /// By entry: calls for parameters that the other side has not. Empty where a call's parameter is not known.
+  /// By entry: calls for parameters that the other side has not.
   std::vector<bool> target_alone;
   std::vector<bool> golden_alone;
 };

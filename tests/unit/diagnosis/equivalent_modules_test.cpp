@@ -81,6 +81,20 @@ TEST_CASE("the same forward is not enough") {
   CHECK(first(rank).entry == "Tensor.cos.0.forward");
 }
 
+TEST_CASE("parameters that one side lays together have the same squares together") {
+  Two two = spelled_otherwise({});
+  const auto gradient = [](double size) { return "\"weight\": [" + tensor(size, "[64, 64]") + "]"; };
+  two.target.gradients("Module.rotary.both.Linear.parameters_grad.0", {gradient(5)});
+  two.golden.gradients("Module.rotary.one.Linear.parameters_grad.0", {gradient(3)});
+  double other = 4;
+  SUBCASE("the same") {}
+  SUBCASE("another") {
+    other = 4.1;
+  }
+  two.golden.gradients("Module.rotary.other.Linear.parameters_grad.0", {gradient(other)});
+  CHECK(no_evidence(diagnosed(two, {}, kInRotary)) == (other == 4));
+}
+
 TEST_CASE("what is done to gradients behind the backward is no other way") {
   Two two = spelled_otherwise({});
   two.target.forward("Tensor.mul_.0.forward", {tensor(7)}, {tensor(4)});

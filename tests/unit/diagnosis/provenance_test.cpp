@@ -60,8 +60,7 @@ TEST_CASE("data comes in through all modules; what is made on the way comes from
     const auto inputs = [&](bool takes, const std::string& own) {
       return takes ? testing::Texts{tensor(1), own} : testing::Texts{tensor(1)};
     };
-    // Its gradients are not recorded, which may show what the output does not.
-    const std::string result = tensor(2, "[4, 64]", "torch.float32", R"(, "requires_grad": true)");
+    const std::string result = tensor(2, "[4, 64]", "torch.float32", kTrained);
     two.forward("Module.block.Block.forward.0", inputs(outer, other), {result}, inputs(outer, mask),
                 {result});
     two.forward("Module.block.att.Attention.forward.0", inputs(inner, other), {result}, inputs(inner, mask),
@@ -88,12 +87,13 @@ TEST_CASE("data comes in through all modules; what is made on the way comes from
 
 TEST_CASE("a part of data that a module was handed is data") {
   Two two;
-  two.forward("Module.block.Block.forward.0", {tensor(1), rough(7, 0.1)}, {tensor(2)}, {tensor(1), tensor(7)},
-              {tensor(2)});
-  two.forward("Module.block.att.Attention.forward.0", {tensor(1), rough(7, 0.1)}, {tensor(2)},
-              {tensor(1), tensor(7)}, {tensor(2)});
-  two.forward("Tensor.masked_fill.0.forward", {tensor(1), rough(5, 0.2)}, {tensor(2)}, {tensor(1), tensor(5)},
-              {tensor(2)});
+  const std::string result = tensor(2, "[4, 64]", "torch.float32", kTrained);
+  two.forward("Module.block.Block.forward.0", {tensor(1), rough(7, 0.1)}, {result}, {tensor(1), tensor(7)},
+              {result});
+  two.forward("Module.block.att.Attention.forward.0", {tensor(1), rough(7, 0.1)}, {result},
+              {tensor(1), tensor(7)}, {result});
+  two.forward("Tensor.masked_fill.0.forward", {tensor(1), rough(5, 0.2)}, {result}, {tensor(1), tensor(5)},
+              {result});
   CHECK(first(diagnosed(two, {}, kModules)).kind == Kind::data);
 }
 

@@ -97,6 +97,11 @@ TEST_CASE("settings of an optimizer") {
   }
 }
 
+TEST_CASE("a setting that is a tensor is what rounding to float32 makes of it") {
+  CHECK(no_evidence(with(adam(R"("lr": 0.0010000000474974513)"), adam(R"("lr": 0.001)"))));
+  CHECK(first(with(adam(R"("lr": 0.0010000000474974513)"), adam(R"("lr": 0.0010001)"))).is_evidence());
+}
+
 TEST_CASE("an optimizer that calls another says its settings once, and leads where no module is recorded") {
   const auto settings = [](const char* lr) {
     const std::string group = R"({"settings": {"lr": )" + std::string(lr) + "}, \"parameters\": ";

@@ -107,6 +107,16 @@ TEST_CASE("parameters that are not known leave the order as it is") {
   for (const auto& [ours, theirs] : partners(target, golden)) CHECK(ours == theirs);
 }
 
+TEST_CASE("parameters that are laid together on one side") {
+  // The golden run has one parameter in place of b and c, of a module that is not recorded.
+  const Side target = training({kA, kB, kC}, {kA, kB, kC}).side();
+  const Side golden = training({kA}, {kA, {"bc", 5}}).side();
+  const auto pairs = partners(target, golden);
+  CHECK(pairs.at("Tensor.lerp_.0.forward") == "Tensor.lerp_.0.forward");
+  for (const char* call : {"Tensor.lerp_.1.forward", "Tensor.addcdiv_.1.forward", "Tensor.lerp_.2.forward"})
+    CHECK(pairs.at(call).empty());
+}
+
 TEST_CASE("lists of parameters") {
   const auto lists = [](const std::vector<Parameter>& order) {
     DumpText text = training({kA, kB}, {});
