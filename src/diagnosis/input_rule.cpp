@@ -312,17 +312,17 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   const auto answers = [&](OneSidedRuns::Run* run) {
     if (run == nullptr) return false;
     run->consumed = true;
-    if (changed) runs_.settle(*run, walk_.target_name(entry.target), e, q);
+    if (changed && e > kUnrecordedRoundings * run->u) {  // other operations round otherwise
+      runs_.settle(*run, walk_.target_name(entry.target), e, q);
+      entry.touched = true;
+    }
     return true;
   };
   const bool alone =
       !walk_.other_operations && known && answers(runs_.run_of_target(target_.items[from].api));
   const bool golden_alone =
       !walk_.other_operations && golden_known && answers(runs_.run_of_golden(golden_.items[golden_from].api));
-  if (alone || golden_alone) {
-    if (changed) entry.touched = true;
-    return;
-  }
+  if (alone || golden_alone) return;
   const bool certainly = !partners && ratio > 1 && !walk_.other_operations;
   const bool fed = known && golden_known && !partners && !walk_.other_operations;
   Finding found = walk_.finding(entry, fed ? Kind::feed : Kind::unrecorded, Rule::source,

@@ -22,6 +22,15 @@ using dump::State;
 constexpr unsigned kLooks = 8;
 constexpr std::size_t kShownOfRun = 4;
 
+/// The largest unit roundoff of what an entry puts out.
+double coarsest_of(const Side& side, std::uint32_t api) {
+  double u = 0;
+  for (const std::uint32_t i : side.apis[api].items()) {
+    if (side.items[i].state == State::output) u = std::max(u, unit_roundoff(side.text(side.items[i].dtype)));
+  }
+  return u;
+}
+
 /// Small numbers that normalisation is given, or that are added.
 std::vector<double> epsilons_of(const Side& side, const std::vector<std::uint32_t>& entries) {
   constexpr double kLargestEpsilon = 0.1;
@@ -93,6 +102,7 @@ void OneSidedRuns::advance_golden(std::uint32_t end) {
           run_open_ = true;
         }
         if (runs_.back().golden.size() < kShownOfRun) runs_.back().golden.push_back(walk_.golden_next);
+        runs_.back().u = std::max(runs_.back().u, coarsest_of(golden_, walk_.golden_next));
         run_of_golden_[walk_.golden_next] = static_cast<std::uint32_t>(runs_.size() - 1);
       }
     }
@@ -118,6 +128,7 @@ void OneSidedRuns::target_alone(std::uint32_t api_number) {
       run_open_ = true;
     }
     if (runs_.back().target.size() < kShownOfRun) runs_.back().target.push_back(api_number);
+    runs_.back().u = std::max(runs_.back().u, coarsest_of(target_, api_number));
     run_of_target_[api_number] = static_cast<std::uint32_t>(runs_.size() - 1);
   }
   walk_.target_flow.put_outputs(walk_.target_keys, api_number, walk_.compound[api_number]);

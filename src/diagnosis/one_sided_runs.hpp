@@ -22,7 +22,7 @@ class OneSidedRuns : WalkRule {
     std::uint64_t order = 0;
     double error = 0;    // largest before it
     unsigned looks = 0;  // entries behind it that may still show its effect
-    double u = 0;        // unit roundoff of the coarsest of those so far
+    double u = 0;        // unit roundoff of the coarsest of it and of those so far
     bool consumed = false;
     bool settled = false;
   };

@@ -236,6 +236,9 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
           like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > kGrownByTf32 * entry.worst_in
               ? "; products in TF32 have errors of this size"
               : "");
+      if (const std::string place = by_statistics ? unordered_input(entry) : std::string(); !place.empty())
+        words += fmt::format("; {} comes from unrecorded code: its elements may be golden's in another order",
+                             place);
       if (const std::string integers = integers_without_sums(entry); !integers.empty())
         words += fmt::format("; only the largest and smallest integers of {} are recorded: others may differ",
                              integers);
@@ -294,6 +297,23 @@ std::string OutputRule::overflow_of(std::uint32_t index) const {
       " overflows torch.float16 in {}: in {} its largest element is {:.3g}, and float16 ends at {:g}",
       here ? "this run" : "golden", here ? "golden" : "this run", here ? their_largest : our_largest,
       kLargestHalf);
+}
+
+/// An input that no recorded entry put out, where all inputs have golden's statistics; empty if there is
+/// none.
+std::string OutputRule::unordered_input(const EntryPair& entry) const {
+  if (entry.worst_in > 0 || entry.name.direction != dump::Direction::forward) return {};
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    const Item& item = walk_.item_of(i);
+    if (item.state != State::input || errors_.golden_item[i] == kNone || !item.is_tensor) continue;
+    const std::uint64_t key = walk_.target_keys.of(i);
+    const auto position = position_of(target_, item);
+    const bool parameter = walk_.parameter_items.find(key) != ContentMap::kUnknown ||
+                           (position && is_parameter_position(entry.name.operation(), *position));
+    if (parameter || unit_roundoff(target_.text(item.dtype)) == 0) continue;
+    if (walk_.target_flow.find(key) == ContentMap::kUnknown) return place_text(target_, item);
+  }
+  return {};
 }
 
 /// An input that may differ inside, though its extremes do not; empty if there is none.

@@ -392,6 +392,26 @@ TEST_CASE("a view of memory that nobody has written yet") {
   CHECK(first(with("add")).entry == "Tensor.narrow.0.forward");
 }
 
+TEST_CASE("statistics that are equal do not show the order of elements") {
+  Two two;
+  two.forward("Functional.embedding.0.forward", {tensor(1, "[64]", "torch.int64"), tensor(0.3, "[64, 64]")},
+              {tensor(3)}, {tensor(1, "[64]", "torch.int64"), tensor(0.3, "[64, 64]")}, {tensor(3)});
+  const std::string weight = tensor(0.1, "[64, 64]");
+  SUBCASE("of what unrecorded code made") {
+    two.forward("Functional.linear.0.forward", {tensor(5), weight}, {rough(2, 0.3)}, {tensor(5), weight},
+                {tensor(2)});
+    CHECK(first(diagnosed(two))
+              .text.ends_with("which do not show the order of elements; input.0 comes from unrecorded code: "
+                              "its elements may be "
+                              "golden's in another order"));
+  }
+  SUBCASE("of what an entry made") {
+    two.forward("Functional.linear.0.forward", {tensor(3), weight}, {rough(2, 0.3)}, {tensor(3), weight},
+                {tensor(2)});
+    CHECK(first(diagnosed(two)).text.ends_with("which do not show the order of elements"));
+  }
+}
+
 TEST_CASE("the same elements in another order") {
   struct Sorted : testing::NoFiles {
     bool same_elements(std::uint32_t, std::uint32_t) override { return true; }

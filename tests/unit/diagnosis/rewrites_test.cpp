@@ -85,6 +85,22 @@ TEST_CASE("a sum that is divided later is a mean") {
   if (number != 0.1) CHECK(first(rank).kind == Kind::argument);
 }
 
+TEST_CASE("other operations of half types have their roundings, whoever takes what they put out") {
+  const auto run = [](double error) {
+    Two two;
+    const std::string weight = tensor(0.1, "[64, 64]", "torch.bfloat16");
+    const std::string in = tensor(1, "[4, 64]", "torch.bfloat16");
+    two.target.forward("Torch.mm.0.forward", {in, weight}, {rough(2, error, "[4, 64]", "torch.bfloat16")});
+    two.golden.forward("Functional.linear.0.forward", {in, weight}, {tensor(2, "[4, 64]", "torch.bfloat16")});
+    // Cast by what nobody records.
+    two.forward("Functional.cross_entropy.0.forward", {rough(2, error)}, {tensor(3, "[]")}, {tensor(2)},
+                {tensor(3, "[]")});
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(run(6e-3)));
+  CHECK(first(run(0.2)).kind == Kind::exchanged);
+}
+
 TEST_CASE("an error that fades is no rewrite") {
   // The sum is so much larger than what is wrong that its norm hardly shows it.
   Two two = three_inputs();
