@@ -25,8 +25,9 @@ std::string call_of(std::string_view entry) {
 }
 
 /// What went in, and rounding.
-double limit_of(double seen) {
-  return std::min(kHandedOn * seen + kRightKernel, kMostOfEqual);
+double limit_of(const EquivalentModules::Ahead& ahead) {
+  const double limit = kHandedOn * ahead.error + kRightKernel;
+  return ahead.wrong ? limit : std::min(limit, kMostOfEqual);
 }
 
 bool is_within(std::string_view path, std::string_view module) {
@@ -43,9 +44,10 @@ bool EquivalentModules::is_equal(std::uint32_t item, const Ahead& ahead, double 
   const double u = std::max(unit_roundoff(rank_.target.text(rank_.target.items[item].dtype)),
                             unit_roundoff(rank_.golden.text(rank_.golden.items[partner].dtype)));
   if (u == 0) return e == 0;
-  if (e <= limit_of(ahead.error)) return true;
+  if (e <= limit_of(ahead)) return true;
   return ahead.other_calls && is_half(u) && e <= kHandedOn * u &&
-         scale * errors_.b[item] <= limit_of(std::max(ahead.error, u / kRoundedOfHandedOn));
+         scale * errors_.b[item] <=
+             limit_of({.error = std::max(ahead.error, u / kRoundedOfHandedOn), .wrong = ahead.wrong});
 }
 
 EquivalentModules::EquivalentModules(const measuring::MeasuredRank& rank, ItemErrors& errors)
@@ -87,7 +89,7 @@ bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& 
   };
   const double alone = norm_of(rank_.target, alone_);
   const double golden_alone = norm_of(rank_.golden, golden_alone_);
-  if (!(std::abs(alone - golden_alone) <= limit_of(ahead.error) * golden_alone)) return false;
+  if (!(std::abs(alone - golden_alone) <= limit_of(ahead) * golden_alone)) return false;
   std::vector<std::pair<std::uint32_t, double>> norms;  // of items
   double largest = 0;
   for (const Gradients& each : gradients_) {
@@ -153,6 +155,8 @@ bool EquivalentModules::hands_on_the_same(std::uint32_t module, const Ahead& ahe
       if (rank_.target.items[i].state == State::input && !std::isnan(errors_.e[i]))
         arrived.error = std::max(arrived.error, std::min(static_cast<double>(errors_.e[i]), 1.0));
     }
+    // Then there is another fault, and what this module makes of it cannot be told.
+    arrived.wrong = ahead.structure && arrived.error > kMostOfEqual;
     for (const std::uint32_t i : items) {
       if (rank_.target.items[i].state != State::output || !rank_.target.items[i].is_tensor) continue;
       if (!is_equal(i, arrived)) return false;
@@ -182,7 +186,8 @@ std::string EquivalentModules::around(std::string_view entry, std::string_view g
       module = rank_.alignment->target_of[api];
     }
     if (module == kNone) continue;
-    const auto [known, added] = known_.try_emplace({module, ahead.error, ahead.other_calls}, false);
+    const auto [known, added] =
+        known_.try_emplace({module, ahead.error, ahead.other_calls, ahead.structure}, false);
     if (added) known->second = hands_on_the_same(module, ahead);
     if (!known->second) continue;
     const std::string_view name = rank_.target.text(rank_.target.apis[module].name);
@@ -209,7 +214,8 @@ bool EquivalentModules::modules_are_equal(const Ahead& ahead) {
 }
 
 bool EquivalentModules::is_step_equal(const Ahead& ahead) {
-  const auto [known, added] = known_.try_emplace({kNone, ahead.error, ahead.other_calls}, false);
+  const auto [known, added] =
+      known_.try_emplace({kNone, ahead.error, ahead.other_calls, ahead.structure}, false);
   bool any = false;
   if (added) known->second = modules_are_equal(ahead) && gradients_are_equal({}, ahead, any) && any;
   return known->second;

@@ -24,6 +24,8 @@ class EquivalentModules {
   struct Ahead {
     double error = 0;          // the largest, which may be handed on
     bool other_calls = false;  // the sides run other operations there
+    bool structure = false;    // what differs is how it is called, and no number among the arguments
+    bool wrong = false;        // the error is no rounding
   };
 
   /// What hands on the same around an entry: the path of the innermost module that does, `the model` for the
@@ -59,7 +61,7 @@ class EquivalentModules {
   std::vector<Gradients> gradients_;  // of parameters under test, with a partner
   std::vector<Gradients> alone_;
   std::vector<Gradients> golden_alone_;
-  std::map<std::tuple<std::uint32_t, double, bool>, bool>
+  std::map<std::tuple<std::uint32_t, double, bool, bool>, bool>
       known_;                              // by forward entry of a module, and what is ahead
   std::unordered_set<std::string> found_;  // module and call
 };

@@ -146,8 +146,9 @@ void OutputRule::examine(EntryPair& entry) {
     walk_.out.visible = sees;
     walk_.out.visible_module = walk_.module_around(entry.target, entry.golden);
   }
-  // Rounding may have decided otherwise, unseen.
-  decided_ = decided_ || (entry.nature == Nature::discrete && !walk_.tensors && entry.worst_in > 0);
+  // In another type, rounding may have decided otherwise, unseen.
+  decided_ = decided_ || (entry.nature == Nature::discrete && walk_.dtype_setting && !walk_.tensors &&
+                          entry.worst_in > 0);
   if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!walk_.tensors && largest_.forward > 0))) {
     double e = 0;
     for (const std::uint32_t i : judged) e = std::max(e, walk_.e_of(i));

@@ -201,22 +201,11 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden
   return true;
 }
 
-void Rewrites::leave_out_item(std::uint32_t item) {
-  errors_.e[item] = NAN;
-  errors_.b[item] = 0;
-  if (walk_.rewritten++ == 0) walk_.first_rewritten = walk_.target_name(target_.items[item].api);
-}
-
 void Rewrites::leave_out(std::uint32_t api, const Rewritten& how, double limit) {
   for (const std::uint32_t i : target_.apis[api].items()) {
     if (std::isnan(errors_.e[i]) || !(walk_.e_of(i) > limit)) continue;
     if (target_.items[i].state == State::output && how.meets) continue;
-    leave_out_item(i);
-  }
-  errors_.output[api] = 0;
-  for (const std::uint32_t i : target_.apis[api].items()) {
-    if (target_.items[i].state == State::output && is_floating(target_, target_.items[i]))
-      errors_.output[api] = std::max(errors_.output[api], static_cast<float>(walk_.e_of(i)));
+    walk_.leave_out_item(i);
   }
 }
 
@@ -233,7 +222,7 @@ void Rewrites::examine(EntryPair& entry) {
     if (between_.empty()) return;
     for (const std::uint32_t i : target_.apis[entry.target].items()) {
       if (!among(i)) continue;
-      leave_out_item(i);
+      walk_.leave_out_item(i);
       rewritten_[entry.target] = {};
     }
     return;
@@ -262,7 +251,7 @@ void Rewrites::examine_backward(std::uint32_t target_api, std::uint32_t forward)
   for (const std::uint32_t i : target_.apis[target_api].items()) {
     if (known->second.meets && target_.items[i].state == State::input) continue;
     const double u = std::max(static_cast<double>(errors_.u[target_api]), kSingleRoundoff);
-    if (walk_.e_of(i) > kHandedOn * u) leave_out_item(i);
+    if (walk_.e_of(i) > kHandedOn * u) walk_.leave_out_item(i);
   }
 }
 

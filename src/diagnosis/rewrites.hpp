@@ -47,7 +47,6 @@ class Rewrites : WalkRule {
   bool same(std::uint32_t target_item, std::uint32_t golden_item, double error) const;
   bool meet(const EntryPair& entry, const Cone& cone, const Cone& golden_cone);
   void leave_out(std::uint32_t api, const Rewritten& how, double limit);
-  void leave_out_item(std::uint32_t item);
 
   std::unordered_map<std::uint32_t, Rewritten> rewritten_;  // by entry under test
   std::unordered_set<std::uint32_t> between_;               // items under test

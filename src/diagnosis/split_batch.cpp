@@ -26,6 +26,32 @@ std::unordered_map<std::string_view, std::uint64_t> calls_of(const Side& side) {
   return calls;
 }
 
+/// What a step runs in parts it runs from the start to the end: whatever has the number of elements of a
+/// batch is called so many times more often, and so are backwards. Parts of a module alone (heads, moments)
+/// are not.
+bool has_parts_of_batch(const Side& target, const Side& golden,
+                        const std::pair<std::uint64_t, std::uint64_t>& parts) {
+  const auto modules_of = [](const Side& side) {
+    std::unordered_map<std::string_view, std::uint64_t> calls;
+    for (const dump::Api& api : side.apis) {
+      const auto name = dump::parse_entry_name(side.text(api.name));
+      if (name && name->is_module && name->direction == dump::Direction::forward) ++calls[name->base];
+    }
+    return calls;
+  };
+  const auto ours = modules_of(target);
+  const auto theirs = modules_of(golden);
+  std::uint64_t common = 0;
+  std::uint64_t split = 0;
+  for (const auto& [module, times] : ours) {
+    const auto other = theirs.find(module);
+    if (other == theirs.end()) continue;
+    ++common;
+    split += times * parts.second == other->second * parts.first ? 1 : 0;
+  }
+  return common == 0 || 2 * split > common;  // without modules nothing tells otherwise
+}
+
 }  // namespace
 
 std::optional<SplitBatch> split_batch(const Side& target, const Side& golden, const Alignment& alignment,
@@ -58,7 +84,8 @@ std::optional<SplitBatch> split_batch(const Side& target, const Side& golden, co
     }
   }
   for (const auto& [parts, times] : splits) {
-    if (2 * times > others) return SplitBatch{parts.first, parts.second};
+    if (2 * times > others && has_parts_of_batch(target, golden, parts))
+      return SplitBatch{parts.first, parts.second};
   }
   return std::nullopt;
 }

@@ -70,17 +70,18 @@ class CallComparison {
         other_framework_(of_other_frameworks(target, golden)) {}
 
   CalledOtherwise run(const dump::Api& ours, const dump::Api& theirs) {
-    std::uint32_t paired = 0;
+    std::vector<std::uint32_t> alone;  // arguments
+    std::vector<std::uint32_t> taken;  // of golden
     for (const std::uint32_t i : ours.items()) {
       const Item& item = target_.items[i];
       if (golden_item_[i] == kNone) {
-        if (item.state == State::input && !other_framework_) one_sided(i, item);
+        if (item.state == State::input && !is_nothing(target_, item)) alone.push_back(i);
         continue;
       }
-      ++paired;
+      taken.push_back(golden_item_[i]);
       compare(i, item, golden_.items[golden_item_[i]]);
     }
-    if (paired < theirs.count && !other_framework_) golden_alone(ours, theirs);
+    if (!other_framework_) compare_alone(alone, golden_alone(theirs, taken));
     return std::move(out_);
   }
 
@@ -113,26 +114,42 @@ class CallComparison {
            may_be_unrecorded(dump::to_text(item.statistics[dump::kMax], side.pool));
   }
 
-  void one_sided(std::uint32_t index, const Item& item) {
-    const std::string text = item.is_tensor ? "a tensor" : argument_text(target_, item);
-    if (is_nothing(target_, item)) return;
-    note(Kind::argument, index, place_text(target_, item), text, "not given");
-  }
-
-  void golden_alone(const dump::Api& ours, const dump::Api& theirs) {
-    std::vector<std::uint32_t> taken;
-    for (const std::uint32_t i : ours.items()) {
-      if (golden_item_[i] != kNone) taken.push_back(golden_item_[i]);
-    }
+  std::vector<std::uint32_t> golden_alone(const dump::Api& theirs, std::vector<std::uint32_t>& taken) const {
+    std::vector<std::uint32_t> alone;
+    if (taken.size() == theirs.count) return alone;
     std::sort(taken.begin(), taken.end());
     for (const std::uint32_t i : theirs.items()) {
       const Item& item = golden_.items[i];
       if (item.state != State::input || std::binary_search(taken.begin(), taken.end(), i)) continue;
-      if (is_nothing(golden_, item)) continue;
-      note(Kind::argument, kNone, place_text(golden_, item), "not given",
-           item.is_tensor ? "a tensor" : argument_text(golden_, item));
-      return;
+      if (!is_nothing(golden_, item)) alone.push_back(i);
     }
+    return alone;
+  }
+
+  static std::string text_of(const Side& side, const Item& item) {
+    return item.is_tensor ? "a tensor" : argument_text(side, item);
+  }
+
+  /// Arguments without a partner. What one side gives by name and the other by position is the same; where
+  /// that explains all of a side's, those that are left may be defaults.
+  void compare_alone(std::vector<std::uint32_t> ours, std::vector<std::uint32_t> theirs) {
+    const bool both = !ours.empty() && !theirs.empty();
+    std::erase_if(ours, [&](std::uint32_t i) {
+      const std::string text = text_of(target_, target_.items[i]);
+      const auto same = std::find_if(theirs.begin(), theirs.end(), [&](std::uint32_t other) {
+        return text_of(golden_, golden_.items[other]) == text;
+      });
+      if (same == theirs.end()) return false;
+      theirs.erase(same);
+      return true;
+    });
+    if (both && (ours.empty() || theirs.empty())) return;
+    for (const std::uint32_t i : ours)
+      note(Kind::argument, i, place_text(target_, target_.items[i]), text_of(target_, target_.items[i]),
+           "not given");
+    for (const std::uint32_t i : theirs)
+      note(Kind::argument, kNone, place_text(golden_, golden_.items[i]), "not given",
+           text_of(golden_, golden_.items[i]));
   }
 
   /// Arguments of another framework have other names, orders and types; what comes out can be compared.

@@ -299,14 +299,15 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
   const bool other_calls = found.kind == Kind::added || found.kind == Kind::removed ||
                            found.kind == Kind::exchanged || found.kind == Kind::unrecorded ||
                            found.kind == Kind::feed;
+  const bool structure = found.rule == Rule::structure && found.kind != Kind::argument;
+  const EquivalentModules::Ahead seen{ahead, other_calls, structure || other_calls};
   const std::string_view entry = target_api == kNone ? std::string_view() : target_name(target_api);
-  if (const std::string module = equivalent_modules.around(entry, golden_entry, {ahead, other_calls});
-      !module.empty()) {
+  if (const std::string module = equivalent_modules.around(entry, golden_entry, seen); !module.empty()) {
     found.text += fmt::format("; what {} hands on is the same, its gradients too", module);
   } else {
     // An argument of a loss may matter in a later step, and gradients may be changed behind the backward.
     if (found.kind == Kind::argument || found.order >= 2 * std::uint64_t{behind_backward()} ||
-        !equivalent_modules.is_step_equal({ahead, other_calls}))
+        !equivalent_modules.is_step_equal(seen))
       return;
     found.text += "; the gradients of all parameters are the same";
   }
@@ -315,20 +316,26 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
 
 bool Walk::is_made_good(const EntryPair& entry) {
   return !history.evidence && !drift &&
-         !equivalent_modules.around(target_name(entry.target), {}, {before, true}).empty();
+         !equivalent_modules.around(target_name(entry.target), {}, {.error = before, .other_calls = true})
+              .empty();
 }
 
 void Walk::leave_out(std::uint32_t target_api, double limit) {
-  errors.output[target_api] = 0;
   for (const std::uint32_t i : target.apis[target_api].items()) {
-    if (std::isnan(errors.e[i])) continue;
-    if (errors.e[i] > limit) {
-      errors.e[i] = NAN;
-      errors.b[i] = 0;
-      if (rewritten++ == 0) first_rewritten = target_name(target_api);
-    } else if (item_of(i).state == State::output) {
-      errors.output[target_api] = std::max(errors.output[target_api], errors.e[i]);
-    }
+    if (errors.e[i] > limit) leave_out_item(i);
+  }
+}
+
+void Walk::leave_out_item(std::uint32_t item) {
+  errors.e[item] = NAN;
+  errors.b[item] = 0;
+  const std::uint32_t api = item_of(item).api;
+  if (rewritten++ == 0) first_rewritten = target_name(api);
+  errors.output[api] = 0;
+  for (const std::uint32_t i : target.apis[api].items()) {
+    const bool puts_out =
+        item_of(i).state == State::output && unit_roundoff(target.text(item_of(i).dtype)) > 0;
+    if (puts_out) errors.output[api] = std::max(errors.output[api], static_cast<float>(e_of(i)));
   }
 }
 

@@ -166,6 +166,7 @@ struct Walk {
   void make_good(Finding& finding, std::uint32_t target_api, std::string_view golden_entry, double ahead);
   /// The entry's values are on another way to the same, where they have an error above the limit.
   void leave_out(std::uint32_t target_api, double limit);
+  void leave_out_item(std::uint32_t item);
 
  private:
   void remember(std::uint32_t api, double excess);
