@@ -38,6 +38,7 @@ enum class Kind : std::uint8_t {
   communication,  // the same, by what other ranks sent or by the exchange itself
   checksum,       // the first that differs; by how much is unknown
   unexplained,    // the first that differs by more than rounding, and that no rule judged
+  stretch,        // of two code bases: behind the last place where both agree
 };
 std::string_view name_of(Kind kind);
 

@@ -125,10 +125,11 @@ std::string no_culprit(const Diagnosis& diagnosis) {
 }  // namespace
 
 std::string_view name_of(Kind kind) {
-  static constexpr std::array<std::string_view, 21> kNames = {
-      "added",      "removed",   "exchanged", "argument",   "dtype",         "shape",    "requires_grad",
-      "parameter",  "optimizer", "data",      "unrecorded", "feed",          "gradient", "replay",
-      "introduced", "gain",      "random",    "decision",   "communication", "checksum", "unexplained"};
+  static constexpr std::array<std::string_view, 22> kNames = {
+      "added",         "removed",   "exchanged",   "argument", "dtype",      "shape",
+      "requires_grad", "parameter", "optimizer",   "data",     "unrecorded", "feed",
+      "gradient",      "replay",    "introduced",  "gain",     "random",     "decision",
+      "communication", "checksum",  "unexplained", "stretch"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -178,6 +179,8 @@ std::string advice(const Finding& finding, bool tensors) {
              "between";
     case Kind::replay:
       return "run the operation alone with the saved inputs on both devices";
+    case Kind::stretch:
+      return "compare the code of both sides in that stretch";
     case Kind::random:
       return "seed both runs alike (seed_all), or remove the random operation";
     case Kind::communication:

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two implementations of one model, as a port and what it was ported from: names and operations of one say
+// nothing of the other, and what is in the tensors says where they agree.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "diagnosis/rank_diagnosis.hpp"
+
+namespace msprobe::diagnosis {
+
+/// Do modules and operations of both sides have too little in common for one program and its changes?
+bool are_two_code_bases(const measuring::MeasuredRank& rank);
+
+/// Where the implementations stop to agree, a stretch of operations on both sides; that they agree is said in
+/// a note.
+RankDiagnosis diagnose_code_bases(const measuring::MeasuredRank& rank,
+                                  const std::vector<std::string>& framework_frames, History& history);
+
+}  // namespace msprobe::diagnosis
