@@ -47,7 +47,10 @@ BufferRule::BufferRule(Walk& walk) : WalkRule(walk) {
                                unit_roundoff(golden_.text(theirs.dtype)), kSingleRoundoff});
     const double excess = e / (ahead + kUnrecordedRoundings * u);
     if (!(excess > walk_.threshold)) continue;
-    contents_.put(content_key(target_, ours), static_cast<std::uint32_t>(different_.size()));
+    // A table of another size may hold the same: what is made of it tells.
+    const std::uint64_t content = content_key(target_, ours);
+    if (!other_size && contents_.find(content) == ContentMap::kUnknown)
+      contents_.put(content, static_cast<std::uint32_t>(different_.size()));
     different_.push_back({finding_of(i, partner->second, checksums ? NAN : e, excess), ours.api});
   }
 }
@@ -83,8 +86,12 @@ Finding BufferRule::finding_of(std::uint32_t buffer, std::uint32_t golden_buffer
   walk_.name_places(found, entry.target, entry.golden);
   found.order = walk_.order_of(begin_of(ours.api));
   found.place = fmt::format("buffers.{}", dump::split_last(name).second);
-  found.text = std::isnan(e) ? fmt::format("buffer {} has another checksum before it is used", name)
-                             : fmt::format("buffer {} differs by {} before it is used", name, error_text(e));
+  const bool other_size = elements_of(target_.text(ours.shape)) !=
+                          elements_of(golden_.text(golden_.buffers[golden_buffer].shape));
+  found.text = other_size ? fmt::format("buffer {} has another size before it is used", name)
+               : std::isnan(e)
+                   ? fmt::format("buffer {} has another checksum before it is used", name)
+                   : fmt::format("buffer {} differs by {} before it is used", name, error_text(e));
   found.next =
       fmt::format("compare how {} is computed, and whether loading a checkpoint leaves it as it was", name);
   return found;
@@ -93,6 +100,17 @@ Finding BufferRule::finding_of(std::uint32_t buffer, std::uint32_t golden_buffer
 void BufferRule::report(EntryPair& entry, Different& buffer) {
   entry.touched = true;
   if (std::exchange(buffer.reported, true)) return;
+  // Tables of all layers are made in one way.
+  const std::string_view name = buffer.finding.place;
+  std::size_t more = 0;
+  for (Different& other : different_) {
+    if (!other.reported && (other.module == buffer.module || other.finding.place == name)) {
+      other.reported = true;
+      ++more;
+    }
+  }
+  buffer.finding.concerned += more;
+  if (more > 0) buffer.finding.text += fmt::format("; so {} {} more", more == 1 ? "does" : "do", more);
   walk_.keep(buffer.finding, walk_.before);
 }
 
@@ -117,7 +135,7 @@ void BufferRule::finish() {
   for (Different& buffer : different_) {
     if (buffer.reported) continue;
     buffer.finding.confidence = Confidence::hint;
-    buffer.finding.text += "; no effect";
+    buffer.finding.text += "; no recorded effect";
     walk_.keep(std::move(buffer.finding), 0);
   }
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
+#include "pairing/places.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
@@ -216,7 +217,7 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
     found.text += ", whose effect rounding hides";
   } else if (consumer.empty()) {
     found.confidence = Confidence::hint;
-    if (!note_end(run, found)) found.text += "; no effect";
+    if (!note_end(run, found)) found.text += "; no recorded effect";
   }
   walk_.keep(std::move(found), run.error);
 }
@@ -328,7 +329,67 @@ bool OneSidedRuns::any_waits() const {
 }
 
 void OneSidedRuns::finish() {
-  for (Run& run : runs_) settle(run, {}, 0, 0);
+  for (Run& run : runs_) {
+    if (!run.settled && !walk_.other_operations && !errors_.loss_scale) settle_gradient(run);
+    settle(run, {}, 0, 0);
+  }
+}
+
+/// The parameter whose gradient the call changes in place; empty if it changes none.
+std::string OneSidedRuns::changed_gradient(const ContentKeys& keys, std::uint32_t api,
+                                           const ContentMap& gradients) const {
+  const Side& side = keys.side();
+  const auto& beside = &side == &target_ ? walk_.rank.target_construct : walk_.rank.golden_construct;
+  const std::string_view entry = side.text(side.apis[api].name);
+  const auto name = dump::parse_entry_name(entry);
+  if (!name || !is_in_place(name->operation())) return {};
+  // What an optimizer makes of gradients is its own matter.
+  if (beside && dump::is_of_optimizer(beside->table().parent(entry))) return {};
+  std::uint64_t taken = 0;
+  std::uint64_t given = 0;
+  for (const std::uint32_t i : side.apis[api].items()) {
+    const bool first = taken == 0 && side.items[i].state == State::input && side.items[i].is_tensor;
+    if (first) taken = keys.of(i);
+    if (side.items[i].state == State::output && given == 0) given = keys.of(i);
+  }
+  const std::uint32_t gradient = gradients.find(taken);
+  if (gradient == ContentMap::kUnknown || given == 0 || given == taken) return {};
+  return side.items[gradient].state == State::parameters_grad ? name_in_model(side, side.items[gradient])
+                                                              : "";
+}
+
+/// What a gradient is changed to behind the backward goes into the optimizer, whether that is recorded or
+/// not.
+void OneSidedRuns::settle_gradient(Run& run) {
+  if (golden_gradients_.size() == 0) {
+    for (std::uint32_t i = 0; i < golden_.items.size(); ++i) {
+      if (golden_.items[i].state == State::parameters_grad) golden_gradients_.put(walk_.golden_keys.of(i), i);
+    }
+  }
+  std::string ours;
+  std::string theirs;
+  std::uint32_t call = kNone;
+  for (const std::uint32_t api : run.target) {
+    if (!ours.empty()) break;
+    ours = changed_gradient(walk_.target_keys, api, walk_.gradient_items);
+    if (!ours.empty()) call = api;
+  }
+  for (const std::uint32_t api : run.golden)
+    theirs = theirs.empty() ? changed_gradient(walk_.golden_keys, api, golden_gradients_) : theirs;
+  if (ours.empty() == theirs.empty()) return;
+  run.settled = true;
+  Finding found;
+  found.kind = ours.empty() ? Kind::removed : Kind::added;
+  found.rule = Rule::structure;
+  found.confidence = Confidence::likely;
+  found.excess = kInfinite;
+  found.order = run.order;
+  walk_.name_places(found, call, ours.empty() ? run.golden[0] : kNone);
+  found.text = fmt::format("{} changes the gradient of {} between backward and optimizer, {} does not",
+                           ours.empty() ? "golden" : "this run", ours.empty() ? theirs : ours,
+                           ours.empty() ? "this run" : "golden");
+  found.side = "the code differs, not a kernel";
+  walk_.keep(std::move(found), walk_.any_error());
 }
 
 }  // namespace msprobe::diagnosis

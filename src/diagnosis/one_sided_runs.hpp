@@ -60,11 +60,14 @@ class OneSidedRuns : WalkRule {
                       const std::unordered_map<std::uint32_t, std::uint32_t>& runs);
   bool note_end(const Run& run, Finding& found) const;
   std::string other_epsilon(const Run& run) const;
+  void settle_gradient(Run& run);
+  std::string changed_gradient(const ContentKeys& keys, std::uint32_t api, const ContentMap& gradients) const;
 
   std::unordered_map<std::uint32_t, double> alone_target_;  // carried errors of entries without a partner
   std::unordered_map<std::uint32_t, double> alone_golden_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_target_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_golden_;
+  ContentMap golden_gradients_;  // of parameters: their items
   std::vector<Run> runs_;
   std::size_t first_open_ = 0;  // runs before it are settled or out of sight
   bool run_open_ = false;

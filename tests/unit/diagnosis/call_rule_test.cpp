@@ -143,6 +143,20 @@ TEST_CASE("products in another type are automatic casting") {
   CHECK(first(run("torch.float32")).kind == Kind::dtype);  // five of six are no setting
 }
 
+TEST_CASE("what one side gives by name and the other by position is the same") {
+  const auto padded = [](const std::string& ours) {
+    Two two;
+    two.target.forward("Functional.conv2d.0.forward", {tensor(1), tensor(0.1)}, {rough(2, 0.3)},
+                       {testing::named("padding", scalar("int", ours))});
+    // Stride, which is its default, and padding.
+    two.golden.forward("Functional.conv2d.0.forward",
+                       {tensor(1), tensor(0.1), scalar("int", "1"), scalar("int", "2")}, {tensor(2)});
+    return first(diagnosed(two));
+  };
+  CHECK(padded("2").kind == Kind::introduced);
+  CHECK(padded("3").kind == Kind::argument);
+}
+
 TEST_CASE("a truth may choose another kernel, which rounds otherwise") {
   const auto attention = [](double error) {
     Two two;

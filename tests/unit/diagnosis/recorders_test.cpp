@@ -78,7 +78,7 @@ TEST_CASE("a recording that ends in the middle of a step is no other code") {
     two.forward("Functional.gelu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
     CHECK(first(diagnosed(two)).text ==
           "golden records Functional.linear, Functional.linear, Functional.linear here, this run does not; "
-          "no effect");
+          "no recorded effect");
   }
 }
 

@@ -168,6 +168,20 @@ TEST_CASE("a batch in two parts") {
   if (gradient != 0.3) CHECK(first(rank).entry == "Tensor.add_.0.forward");
 }
 
+TEST_CASE("heads that are computed one by one are no parts of a batch") {
+  Two two;
+  const auto module = [&](int number, const std::string& out) {
+    two.forward("Module.m" + std::to_string(number) + ".Linear.forward.0", {tensor(1)}, {out}, {tensor(1)},
+                {out});
+  };
+  for (int i = 0; i < 3; ++i) module(i, tensor(2 + i));
+  for (int i = 0; i < 4; ++i)
+    two.target.forward("Functional.attention." + std::to_string(i) + ".forward", {tensor(5, "[1, 64]")},
+                       {tensor(6 + i, "[1, 64]")});
+  two.golden.forward("Functional.attention.0.forward", {tensor(7)}, {tensor(8)});
+  CHECK_FALSE(is_noted(diagnosed(two), "a step's batch is computed in"));
+}
+
 TEST_CASE("gradients that are nothing but noise") {
   // As of a key's bias in attention: beside those of other parameters they are nothing.
   Two two;

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "unit/diagnosis/rank_pairs.hpp"
@@ -175,6 +176,31 @@ TEST_CASE("a description that says something else") {
   CHECK(!read("null").tied);
 }
 
+TEST_CASE("a gradient that one run changes for an optimizer that is not recorded") {
+  Two two = Chain().text();
+  two.backward("Module.a.Linear.backward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  for (testing::DumpText* side : {&two.target, &two.golden})
+    side->gradients("Module.a.Linear.parameters_grad.0", {"\"w\": [" + tensor(3, "[64, 64]") + "]"});
+  std::string given = tensor(1.5, "[64, 64]");
+  SUBCASE("changed") {}
+  SUBCASE("handed on as it is") {
+    given = tensor(3, "[64, 64]");
+  }
+  two.target.forward("Tensor.mul_.0.forward", {tensor(3, "[64, 64]"), testing::scalar("float", "0.5")},
+                     {given});
+  const RankDiagnosis rank = diagnosed(two);
+  if (given == tensor(3, "[64, 64]")) {
+    CHECK(no_evidence(rank));
+    return;
+  }
+  CHECK(first(rank).entry == "Tensor.mul_.0.forward");
+  CHECK(first(rank).confidence == Confidence::likely);
+  CHECK(first(rank).text ==
+        "this run changes the gradient of a.w between backward and optimizer, golden does not");
+  const RankDiagnosis in_optimizer = diagnosed(two, {}, modules_of({{"Tensor.mul_.0.forward", "optimizer"}}));
+  CHECK(no_evidence(in_optimizer));
+}
+
 /// A module with an entry within, and a buffer.
 Two module_with(const std::string& buffer, const std::string& taken, double out) {
   Two two;
@@ -199,11 +225,18 @@ TEST_CASE("a buffer that differs before it is used") {
   // One that nobody takes, and whose module is right, is a hint.
   const RankDiagnosis unused = diagnosed(module_with(tensor(1.5), tensor(1), 2), {}, modules);
   CHECK(no_evidence(unused));
-  CHECK(first(unused).text == "buffer rope.table differs by 5.0e-01 before it is used; no effect");
+  CHECK(first(unused).text == "buffer rope.table differs by 5.0e-01 before it is used; no recorded effect");
   // A part of it was taken: the module shows it.
   const RankDiagnosis part = diagnosed(module_with(tensor(1.5), tensor(1), 3), {}, modules);
   CHECK(first(part).text == "buffer rope.table differs by 5.0e-01 before it is used");
   CHECK(is_one_cause(part));
+  // Of another size, what is made of it tells.
+  const std::string half_as_wide = tensor(1, "[4, 32]");
+  const RankDiagnosis other = diagnosed(module_with(half_as_wide, half_as_wide, 2), {}, modules);
+  CHECK(no_evidence(other));
+  CHECK(std::any_of(other.findings.begin(), other.findings.end(), [](const Finding& each) {
+    return each.text == "buffer rope.table has another size before it is used; no recorded effect";
+  }));
   // It gives no rows.
   CHECK(module_with(tensor(1), tensor(1), 2).target.side().items.size() == 3);
   CHECK(module_with(tensor(1), tensor(1), 2).target.side().buffers.size() == 1);
