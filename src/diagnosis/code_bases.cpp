@@ -44,15 +44,6 @@ std::string call_of(const Side& side, std::uint32_t api) {
                                                                            : std::string();
 }
 
-std::uint32_t behind_backward(const Side& side) {
-  auto api = static_cast<std::uint32_t>(side.apis.size());
-  for (; api > 0; --api) {
-    const auto parsed = dump::parse_entry_name(side.text(side.apis[api - 1].name));
-    if (parsed && parsed->direction == Direction::backward) return api;
-  }
-  return static_cast<std::uint32_t>(side.apis.size());
-}
-
 /// One implementation: what its forward puts out, and how it is called.
 struct Implementation {
   Implementation(const Side& of, const std::shared_ptr<const dump::ConstructBeside>& beside)

@@ -59,6 +59,8 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
   const auto everywhere =
       most_common(target, golden, golden_item, [](const dump::Item& /*item*/) { return true; });
   if (holds(everywhere, kMostInOtherDtype)) return everywhere;
+  if (!everywhere || everywhere->tensors == everywhere->floating)
+    return std::nullopt;  // one type is all there is
   auto products = most_common(target, golden, golden_item, [&](const dump::Item& item) {
     if (item.state != dump::State::output) return false;
     const auto name = dump::parse_entry_name(target.text(target.apis[item.api].name));

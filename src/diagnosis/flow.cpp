@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "dump/names.hpp"
 #include "measuring/measures.hpp"
 #include "support/parallel.hpp"
 
@@ -75,6 +76,14 @@ void ContentMap::put_outputs(const ContentKeys& keys, std::uint32_t api, bool on
 
 std::uint32_t ContentMap::find(std::uint64_t key) const {
   return key == 0 || slots_.empty() ? kUnknown : slots_[slot_of(key)].value;
+}
+
+std::uint32_t behind_backward(const dump::Side& side) {
+  for (auto api = static_cast<std::uint32_t>(side.apis.size()); api > 0; --api) {
+    const auto name = dump::parse_entry_name(side.text(side.apis[api - 1].name));
+    if (name && name->direction == dump::Direction::backward) return api;
+  }
+  return static_cast<std::uint32_t>(side.apis.size());
 }
 
 std::vector<FlowEdge> flow_edges(const dump::Side& side, const std::vector<bool>& compound) {

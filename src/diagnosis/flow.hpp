@@ -55,6 +55,9 @@ class ContentMap {
   std::size_t count_ = 0;
 };
 
+/// The first entry that no backward follows; the number of entries if there is no backward.
+std::uint32_t behind_backward(const dump::Side& side);
+
 /// An entry that takes what another one put out.
 struct FlowEdge {
   std::uint32_t consumer = 0;  // entries by number

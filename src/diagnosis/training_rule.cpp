@@ -116,7 +116,7 @@ std::uint32_t TrainingRule::first_of_optimizer() const {
   for (std::uint32_t api = 0; walk_.construct != nullptr && api < target_.apis.size(); ++api) {
     if (dump::is_of_optimizer(walk_.construct->parent(walk_.target_name(api)))) return api;
   }
-  return walk_.behind_backward();
+  return behind_backward(target_);
 }
 
 /// `at`: the entry ahead of which it is so.

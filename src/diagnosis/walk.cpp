@@ -101,15 +101,6 @@ std::uint64_t Walk::order_of(std::uint32_t api) const {
   return 2 * std::uint64_t{behind == deferred.end() ? api : behind->second} + 1;
 }
 
-std::uint32_t Walk::behind_backward() const {
-  auto api = static_cast<std::uint32_t>(target.apis.size());
-  for (; api > 0; --api) {
-    const auto parsed = dump::parse_entry_name(target_name(api - 1));
-    if (parsed && parsed->direction == Direction::backward) break;
-  }
-  return api;
-}
-
 double Walk::forward_error() const {
   return std::max({largest.forward, largest.parameters, history.forward, largest.flips});
 }
@@ -303,10 +294,10 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
   const EquivalentModules::Ahead seen{ahead, other_calls, structure || other_calls};
   const std::string_view entry = target_api == kNone ? std::string_view() : target_name(target_api);
   if (const std::string module = equivalent_modules.around(entry, golden_entry, seen); !module.empty()) {
-    found.text += fmt::format("; what {} hands on is the same, its gradients too", module);
+    found.text += fmt::format("; what {} puts out is the same", module);
   } else {
     // An argument of a loss may matter in a later step, and gradients may be changed behind the backward.
-    if (found.kind == Kind::argument || found.order >= 2 * std::uint64_t{behind_backward()} ||
+    if (found.kind == Kind::argument || found.order >= 2 * std::uint64_t{behind_backward(target)} ||
         !equivalent_modules.is_step_equal(seen))
       return;
     found.text += "; the gradients of all parameters are the same";

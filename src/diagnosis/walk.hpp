@@ -132,8 +132,6 @@ struct Walk {
   const dump::Item& item_of(std::uint32_t index) const { return target.items[index]; }
   std::string_view target_name(std::uint32_t api) const { return target.text(target.apis[api].name); }
   std::string_view golden_name(std::uint32_t api) const { return golden.text(golden.apis[api].name); }
-  /// The first entry under test that no backward follows.
-  std::uint32_t behind_backward() const;
   double e_of(std::uint32_t item) const { return std::isnan(errors.e[item]) ? 0 : errors.e[item]; }
   /// Of the entry under test, as a Finding has it.
   std::uint64_t order_of(std::uint32_t api) const;
