@@ -303,7 +303,7 @@ std::string OutputRule::overflow_of(std::uint32_t index) const {
 /// An input that no recorded entry put out, where all inputs have golden's statistics; empty if there is
 /// none.
 std::string OutputRule::unordered_input(const EntryPair& entry) const {
-  if (entry.worst_in > 0 || entry.name.direction != dump::Direction::forward) return {};
+  if (entry.worst_in > 0 || entry.optimizer || entry.name.direction != dump::Direction::forward) return {};
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
     if (item.state != State::input || errors_.golden_item[i] == kNone || !item.is_tensor) continue;

@@ -98,7 +98,7 @@ std::string ParameterRule::other_of(std::uint32_t index, std::uint64_t key) {
 /// elsewhere.
 bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint64_t key) {
   // Chosen: weights of norms, all near 1, are alike by chance.
-  constexpr double kClearly = 0.01;
+  constexpr double kClearly = 1e-3;
   if (entry.optimizer || walk_.e_of(index) < kClearly) return false;
   std::string text = other_of(index, key);
   if (text.empty()) return false;

@@ -318,7 +318,11 @@ void TrainingRule::mark_consequences() {
   if (!settings) return;
   const std::uint32_t optimizer = first_of_optimizer();
   for (Finding& each : walk_.out.findings) {
-    if (each.target_api == kNone) continue;
+    if (each.target_api == kNone) {
+      // A call that golden's optimizer alone makes.
+      each.downstream = each.downstream || (each.kind == Kind::removed && each.module == "optimizer");
+      continue;
+    }
     const auto parsed = dump::parse_entry_name(walk_.target_name(each.target_api));
     const bool of_optimizer = each.target_api >= optimizer;
     const bool gradient = !tied_.empty() && parsed && parsed->direction != dump::Direction::forward;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "diagnosis/conclusion.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
 
 namespace msprobe::diagnosis::training_rule_test {
@@ -96,6 +97,26 @@ TEST_CASE("settings of an optimizer") {
   SUBCASE("not recorded") {
     CHECK(no_evidence(with("{}", golden)));
   }
+}
+
+TEST_CASE("a call that golden's optimizer alone makes follows from a setting") {
+  Two two = Chain().text();
+  two.backward("Module.a.Linear.backward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  two.golden.forward("Tensor.mul_.0.forward", {tensor(5, "[64, 64]")}, {tensor(4.5, "[64, 64]")});
+  two.forward("Tensor.addcdiv_.0.forward", {tensor(5, "[64, 64]"), tensor(2, "[64, 64]")},
+              {tensor(6, "[64, 64]")}, {tensor(4.5, "[64, 64]"), tensor(2, "[64, 64]")},
+              {tensor(5.5, "[64, 64]")});
+  two.target.training = adam(R"("weight_decay": 0)");
+  two.golden.training = adam(R"("weight_decay": 0.1)");
+  const auto modules =
+      modules_of({{"Tensor.mul_.0.forward", "optimizer"}, {"Tensor.addcdiv_.0.forward", "optimizer"}});
+  const auto both = [&](testing::Asked& asked) { asked.rank.golden_construct = modules; };
+  const RankDiagnosis rank = diagnosed(two, both, modules);
+  CHECK(conclude({rank}).culprit().entry == "optimizer");
+  CHECK(conclude({rank}).independent == 1);
+  CHECK(std::any_of(rank.findings.begin(), rank.findings.end(), [](const Finding& each) {
+    return each.kind == Kind::removed && each.entry == "Tensor.mul_.0.forward" && each.downstream;
+  }));
 }
 
 TEST_CASE("a setting that is a tensor is what rounding to float32 makes of it") {
