@@ -79,6 +79,15 @@ double OneSidedRuns::carried(std::uint32_t target_item, std::uint32_t golden_ite
   return error;
 }
 
+/// Where an entry of golden alone stands: behind the partner of the last one ahead of it that has one.
+std::uint64_t OneSidedRuns::order_behind(std::uint32_t golden) const {
+  for (; golden > 0; --golden) {
+    const std::uint32_t partner = alignment_.target_of[golden - 1];
+    if (partner != kNone) return walk_.order_of(partner) + 1;
+  }
+  return 0;
+}
+
 /// Entries of the reference up to `end` have put out what they put out.
 void OneSidedRuns::advance_golden(std::uint32_t end) {
   for (; walk_.golden_next < end; ++walk_.golden_next) {
@@ -95,11 +104,7 @@ void OneSidedRuns::advance_golden(std::uint32_t end) {
       if (!walk_.compound_golden[walk_.golden_next] && !walk_.golden_only.has(walk_.golden_next) &&
           !alignment_.is_golden_update_alone(walk_.golden_next)) {
         if (!run_open_) {
-          runs_.push_back({{},
-                           {},
-                           walk_.last_paired == kNone ? 0 : walk_.order_of(walk_.last_paired) + 1,
-                           largest_.forward,
-                           kLooks});
+          runs_.push_back({{}, {}, order_behind(walk_.golden_next), largest_.forward, kLooks});
           run_open_ = true;
         }
         if (runs_.back().golden.size() < kShownOfRun) runs_.back().golden.push_back(walk_.golden_next);

@@ -126,7 +126,8 @@ void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concern
   finding.rule = Rule::structure;
   finding.confidence = about.confidence;
   finding.excess = kInfinite;
-  finding.order = 2 * std::uint64_t{at};
+  // Ahead of what golden alone calls there, too.
+  finding.order = 2 * std::uint64_t{at} - (at > 0 ? 1 : 0);
   finding.entry = "optimizer";
   finding.step = walk_.out.step;
   finding.rank = walk_.out.rank;
