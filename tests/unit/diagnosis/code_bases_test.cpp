@@ -38,15 +38,15 @@ void add_layer(DumpText& target, DumpText& golden, int layer, double error) {
   golden.forward("Tensor.__add__." + at + ".forward", {tensor(size(3)), tensor(size(1))}, {tensor(size(11))});
 }
 
-/// Four layers and a loss; from layer `wrong_from` on, the target is off.
-testing::Two port(int wrong_from, double gradient = 5) {
+/// Four layers and a loss; from layer `wrong_from` on, the target is off, and has that loss.
+testing::Two port(int wrong_from, double gradient = 5, double loss = 0.7) {
   testing::Two two;
   bool off = false;
   for (int layer = 0; layer < 4; ++layer) {
     off = off || layer == wrong_from;
     add_layer(two.target, two.golden, layer, off ? 0.02 : 0);
   }
-  two.target.forward("Functional.cross_entropy.0.forward", {tensor(41)}, {tensor(off ? 0.7 : 0.6, "[]")});
+  two.target.forward("Functional.cross_entropy.0.forward", {tensor(41)}, {tensor(off ? loss : 0.6, "[]")});
   two.golden.forward("Functional.nll_loss.0.forward", {tensor(41)}, {tensor(0.6, "[]")});
   for (DumpText* side : {&two.target, &two.golden})
     side->backward("Functional.loss.0.backward", {tensor(1, "[]")}, {tensor(2)});
@@ -94,6 +94,13 @@ TEST_CASE("a wrong port has a stretch") {
       found.text.starts_with("the implementations agree at 6 places, from Functional.linear.0.forward to "
                              "Tensor.add.1.forward (golden Tensor.__add__.1.forward), and not behind: "));
   CHECK(conclude({rank}).has_culprit());
+}
+
+TEST_CASE("a loss alone is no agreement") {
+  bool recognized = false;
+  const RankDiagnosis rank = diagnosed(port(1, 5, 0.6), recognized);
+  CHECK(first(rank).kind == Kind::stretch);
+  CHECK(first(rank).entry == "Functional.linear.1.forward");
 }
 
 TEST_CASE("a forward that agrees with gradients that do not") {
