@@ -105,8 +105,12 @@ def words_of(scratch, *options):
             "-n", "1", *options]
 
 
+def result_files(scratch):
+    return list((scratch / "out").glob("accuracy_checking_result_*.csv"))
+
+
 def results_of(scratch):
-    (path,) = (scratch / "out").glob("accuracy_checking_result_*.csv")
+    (path,) = result_files(scratch)
     with path.open(encoding="utf-8-sig", newline="") as file:
         return path, list(csv.reader(file))[1:]
 
@@ -205,7 +209,7 @@ def killed_and_gone_on(msprobe):
         process = subprocess.Popen([msprobe, *words_of(scratch, "--timeout", "0")], cwd=scratch,
                                    env=harness.environment(msprobe, scratch), stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + harness.TIME_LIMIT_S
-        while not (scratch / "out").exists() or len(results_of(scratch)[1]) < 1:
+        while not result_files(scratch) or len(results_of(scratch)[1]) < 1:
             harness.check(time.monotonic() < deadline, "it never came to n1")
             time.sleep(0.05)
         process.kill()
