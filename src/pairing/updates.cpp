@@ -213,7 +213,8 @@ std::optional<UpdatePairs> pair_updates(const Side& target, const dump::Construc
     for (std::size_t i = 0; i < calls.size(); ++i) found.pairs.emplace_back(calls[i], partners->second[i]);
   }
   if (complete) return found;
-  if (ours.sizes == theirs.sizes) {  // the same parameters, of modules that one side does not record
+  // The same parameters, of modules that one side does not record; or of the same modules.
+  if (ours.sizes == theirs.sizes || ours.model == theirs.model) {
     found.target_alone.clear();
     found.golden_alone.clear();
     return found;
