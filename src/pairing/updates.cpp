@@ -50,7 +50,7 @@ std::optional<ListPlace> list_place(const Side& side, const Item& item) {
 }
 
 /// As a number; never 0.
-std::uint64_t parameter_name(const Side& side, const Item& item) {
+std::uint64_t parameter_key(const Side& side, const Item& item) {
   return std::hash<std::string>{}(name_in_model(side, item)) | 1;
 }
 
@@ -83,7 +83,7 @@ Updates updates_of(const Side& side, const dump::ConstructTable& construct) {
   const Parameters parameters(side);
   for (const Item& item : side.items) {
     if (item.state == State::parameters || item.state == State::parameters_grad)
-      found.model.insert(parameter_name(side, item));
+      found.model.insert(parameter_key(side, item));
   }
   // Calls that take what others put out are about one parameter.
   std::vector<std::uint32_t>& calls = found.calls;
@@ -180,7 +180,7 @@ void Parameters::add(const Item& item, std::uint64_t name) {
 Parameters::Parameters(const Side& side) : side_(side) {
   for (const Item& item : side.items) {
     if (item.state != State::parameters && item.state != State::parameters_grad) continue;
-    add(item, parameter_name(side, item));
+    add(item, parameter_key(side, item));
   }
 }
 
