@@ -24,6 +24,12 @@ std::string call_of(std::string_view entry) {
                                      : std::string();
 }
 
+/// Of one call of a module: its entry in a direction, `.forward.` or `.backward.`.
+std::string entry_of(const dump::EntryName& call, std::string_view direction) {
+  std::string name(call.base);
+  return name.append(direction).append(call.call);
+}
+
 /// What went in, and rounding.
 double limit_of(const EquivalentModules::Ahead& ahead) {
   const double limit = kHandedOn * ahead.error + kRightKernel;
@@ -140,9 +146,7 @@ bool EquivalentModules::hands_on_the_same(std::uint32_t module, const Ahead& ahe
   if (!puts_out_the_same(module, ahead, trained)) return false;
   if (!trained) return true;
   const std::string_view name = rank_.target.text(rank_.target.apis[module].name);
-  const auto parsed = dump::parse_entry_name(name);
-  std::string behind(parsed->base);
-  behind.append(".backward.").append(parsed->call);
+  const std::string behind = entry_of(*dump::parse_entry_name(name), ".backward.");
   const std::uint32_t backward = errors_.entry_named(behind);
   if (backward == kNone && golden_named(behind) != kNone) return false;
   bool any = false;
@@ -177,8 +181,7 @@ std::string EquivalentModules::around(std::string_view entry, std::string_view g
   for (int level = 0; level < kMostLevels && !parent.empty(); ++level, parent = construct->parent(parent)) {
     const auto parsed = dump::parse_entry_name(parent);
     if (!parsed || !parsed->is_module) continue;
-    std::string forward(parsed->base);
-    forward.append(".forward.").append(parsed->call);
+    const std::string forward = entry_of(*parsed, ".forward.");
     std::uint32_t module = kNone;
     if (ours) {
       module = errors_.entry_named(forward);

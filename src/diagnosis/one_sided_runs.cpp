@@ -371,16 +371,16 @@ void OneSidedRuns::settle_gradient(Run& run) {
       if (golden_.items[i].state == State::parameters_grad) golden_gradients_.put(walk_.golden_keys.of(i), i);
     }
   }
-  std::string ours;
-  std::string theirs;
-  std::uint32_t call = kNone;
-  for (const std::uint32_t api : run.target) {
-    if (!ours.empty()) break;
-    ours = changed_gradient(walk_.target_keys, api, walk_.gradient_items);
-    if (!ours.empty()) call = api;
-  }
-  for (const std::uint32_t api : run.golden)
-    theirs = theirs.empty() ? changed_gradient(walk_.golden_keys, api, golden_gradients_) : theirs;
+  const auto first = [&](const ContentKeys& keys, const std::vector<std::uint32_t>& calls,
+                         const ContentMap& gradients) {
+    for (const std::uint32_t api : calls) {
+      if (std::string parameter = changed_gradient(keys, api, gradients); !parameter.empty())
+        return std::make_pair(api, std::move(parameter));
+    }
+    return std::make_pair(kNone, std::string());
+  };
+  const auto [call, ours] = first(walk_.target_keys, run.target, walk_.gradient_items);
+  const auto [golden_call, theirs] = first(walk_.golden_keys, run.golden, golden_gradients_);
   if (ours.empty() == theirs.empty()) return;
   run.settled = true;
   Finding found;
@@ -389,7 +389,7 @@ void OneSidedRuns::settle_gradient(Run& run) {
   found.confidence = Confidence::likely;
   found.excess = kInfinite;
   found.order = run.order;
-  walk_.name_places(found, call, ours.empty() ? run.golden[0] : kNone);
+  walk_.name_places(found, call, golden_call);
   found.text = fmt::format("{} changes the gradient of {} between backward and optimizer, {} does not",
                            ours.empty() ? "golden" : "this run", ours.empty() ? theirs : ours,
                            ours.empty() ? "this run" : "golden");

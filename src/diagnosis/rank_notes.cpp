@@ -35,8 +35,7 @@ void take_notes(Walk& walk) {
   if (const auto& setting = walk.dtype_setting) {
     walk.out.notes.push_back(
         fmt::format("this run computes {}in {}, golden in {} ({} of {} pairs of {}): differences are judged "
-                    "by the rounding "
-                    "of the coarser type",
+                    "by the rounding of the coarser type",
                     setting->by_products ? "products of matrices " : "", setting->target, setting->golden,
                     human_count(setting->tensors), human_count(setting->floating),
                     setting->by_products ? "their outputs" : "floating tensors"));

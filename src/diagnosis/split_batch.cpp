@@ -16,9 +16,11 @@ namespace {
 using dump::Item;
 using dump::Side;
 
+using Calls = std::unordered_map<std::string_view, std::uint64_t>;
+
 /// Forward calls by their names without numbers.
-std::unordered_map<std::string_view, std::uint64_t> calls_of(const Side& side) {
-  std::unordered_map<std::string_view, std::uint64_t> calls;
+Calls calls_of(const Side& side) {
+  Calls calls;
   for (const dump::Api& api : side.apis) {
     const auto name = dump::parse_entry_name(side.text(api.name));
     if (name && name->direction == dump::Direction::forward) ++calls[name->base];
@@ -26,26 +28,15 @@ std::unordered_map<std::string_view, std::uint64_t> calls_of(const Side& side) {
   return calls;
 }
 
-/// What a step runs in parts it runs from the start to the end: whatever has the number of elements of a
-/// batch is called so many times more often, and so are backwards. Parts of a module alone (heads, moments)
-/// are not.
-bool has_parts_of_batch(const Side& target, const Side& golden,
+/// What a step runs in parts it runs from the start to the end: most modules are called so many times more
+/// often. Parts of one module (heads, moments) are not.
+bool has_parts_of_batch(const Calls& target, const Calls& golden,
                         const std::pair<std::uint64_t, std::uint64_t>& parts) {
-  const auto modules_of = [](const Side& side) {
-    std::unordered_map<std::string_view, std::uint64_t> calls;
-    for (const dump::Api& api : side.apis) {
-      const auto name = dump::parse_entry_name(side.text(api.name));
-      if (name && name->is_module && name->direction == dump::Direction::forward) ++calls[name->base];
-    }
-    return calls;
-  };
-  const auto ours = modules_of(target);
-  const auto theirs = modules_of(golden);
   std::uint64_t common = 0;
   std::uint64_t split = 0;
-  for (const auto& [module, times] : ours) {
-    const auto other = theirs.find(module);
-    if (other == theirs.end()) continue;
+  for (const auto& [call, times] : target) {
+    const auto other = golden.find(call);
+    if (other == golden.end() || !(call.starts_with("Module.") || call.starts_with("Cell."))) continue;
     ++common;
     split += times * parts.second == other->second * parts.first ? 1 : 0;
   }
@@ -58,8 +49,8 @@ std::optional<SplitBatch> split_batch(const Side& target, const Side& golden, co
                                       const std::vector<std::uint32_t>& golden_item) {
   std::uint64_t others = 0;  // outputs of another size
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> splits;
-  std::unordered_map<std::string_view, std::uint64_t> target_calls;
-  std::unordered_map<std::string_view, std::uint64_t> golden_calls;
+  Calls target_calls;
+  Calls golden_calls;
   for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
     if (!alignment.has_golden(api)) continue;
     const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
@@ -84,7 +75,7 @@ std::optional<SplitBatch> split_batch(const Side& target, const Side& golden, co
     }
   }
   for (const auto& [parts, times] : splits) {
-    if (2 * times > others && has_parts_of_batch(target, golden, parts))
+    if (2 * times > others && has_parts_of_batch(target_calls, golden_calls, parts))
       return SplitBatch{parts.first, parts.second};
   }
   return std::nullopt;

@@ -52,7 +52,7 @@ std::string shown(const std::string& setting) {
   const auto number = number_in(setting);
   if (!number) return setting;
   const auto single = static_cast<float>(*number);  // as the settings of some optimizers, which are tensors
-  return single == *number ? fmt::format("{:g}", single) : fmt::format("{:.10g}", *number);
+  return single == *number ? fmt::format("{}", single) : fmt::format("{:.10g}", *number);
 }
 
 bool is_same(const std::string& ours, const std::string& theirs) {
