@@ -11,10 +11,13 @@
 #include <string_view>
 #include <utility>
 
+#include "diagnosis/content_flow.hpp"
 #include "diagnosis/flow.hpp"
+#include "diagnosis/gradient_meetings.hpp"
 #include "diagnosis/limits.hpp"
 #include "diagnosis/meeting_points.hpp"
 #include "diagnosis/sentences.hpp"
+#include "diagnosis/stretch.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "pairing/places.hpp"
@@ -44,23 +47,29 @@ std::string call_of(const Side& side, std::uint32_t api) {
                                                                            : std::string();
 }
 
-/// One implementation: what its forward puts out, and how it is called.
-struct Implementation {
+/// One implementation.
+class Implementation {
+ public:
   Implementation(const Side& of, const std::shared_ptr<const dump::ConstructBeside>& beside)
-      : side(of), construct(beside ? &beside->table() : nullptr) {
-    end = behind_backward(side);
-    outputs = distinct_outputs(side, [&](std::uint32_t api) {
-      return api < end && (construct == nullptr ||
-                           !dump::is_of_optimizer(construct->parent(side.text(side.apis[api].name))));
-    });
-  }
+      : side(of), construct_(beside ? &beside->table() : nullptr), flow(forward_of(of, construct_)) {}
 
-  std::uint32_t api(std::size_t place) const { return side.items[outputs[place]].api; }
-  std::string name(std::size_t place) const { return std::string(side.text(side.apis[api(place)].name)); }
-  std::string module(std::size_t place) const {
-    const std::string entry = name(place);
+  std::string module(std::uint32_t call) const {
+    const std::string entry = flow.name(call);
     const bool own = !module_path(entry).empty();
-    return std::string(module_path(own || construct == nullptr ? entry : construct->parent(entry)));
+    return std::string(module_path(own || construct_ == nullptr ? entry : construct_->parent(entry)));
+  }
+  /// Where a content is recorded first.
+  std::string name(std::uint32_t content) const {
+    return std::string(side.text(side.apis[side.items[flow.contents()[content].item].api].name));
+  }
+  /// The first of these; of none the call that takes the content.
+  std::uint32_t first_of(const std::vector<std::uint32_t>& calls, std::uint32_t content) const {
+    if (!calls.empty()) return calls.front();
+    if (content == kNone) return kNone;
+    for (const std::uint32_t taker : flow.takers(content)) {
+      if (flow.is_recorded(taker)) return taker;
+    }
+    return kNone;
   }
   /// Of the gradients of all recorded parameters, each content once: how many elements, and their norm.
   std::pair<std::uint64_t, double> gradients() const {
@@ -75,95 +84,51 @@ struct Implementation {
     }
     return {elements, norm};
   }
-  /// `Tensor.add, Functional.gelu and 3 more`: what is put out at places from `first` to `last`, both
-  /// included.
-  std::string operations(std::size_t first, std::size_t last) const {
+  /// `Tensor.add, Functional.gelu and 3 more`.
+  std::string operations(const std::vector<std::uint32_t>& calls) const {
     constexpr std::size_t kShown = 6;
     std::string text;
-    std::set<std::uint32_t> calls;
-    for (std::size_t place = first; place <= last && place < outputs.size(); ++place) {
-      if (!calls.insert(api(place)).second || calls.size() > kShown) continue;
-      const auto parsed = dump::parse_entry_name(side.text(side.apis[api(place)].name));
+    for (std::size_t i = 0; i < std::min(calls.size(), kShown); ++i) {
+      const auto parsed = dump::parse_entry_name(side.text(side.apis[flow.calls()[calls[i]]].name));
       text += (text.empty() ? "" : ", ") + std::string(parsed->base);
     }
     if (calls.size() > kShown) text += fmt::format(" and {} more", calls.size() - kShown);
     return text.empty() ? "nothing" : text;
   }
-
-  /// Places that what is wrong may have made.
-  struct Affected {
-    std::size_t first = 0;
-    std::size_t through = 0;  // most of those behind it follow from it
-  };
-
-  /// Places from which no way leads to one of `equal`, and one leads as far as from any such place: what is
-  /// wrong stays wrong to the end, others end where it is not recorded who takes them. Nothing if there are
-  /// none.
-  std::optional<Affected> affected(const std::vector<std::size_t>& equal) const {
-    const std::vector<FlowEdge> edges = forward_edges();
-    std::vector<bool> right(side.apis.size());
-    for (const std::size_t place : equal) right[api(place)] = true;
-    std::vector<std::uint32_t> reach(side.apis.size());
-    for (std::uint32_t i = 0; i < reach.size(); ++i) reach[i] = i;
-    for (auto edge = edges.rbegin(); edge != edges.rend(); ++edge) {
-      right[edge->producer] = right[edge->producer] || right[edge->consumer];
-      reach[edge->producer] = std::max(reach[edge->producer], reach[edge->consumer]);
-    }
-    std::uint32_t furthest = 0;
-    for (std::size_t place = 0; place < outputs.size(); ++place) {
-      if (!right[api(place)] && reach[api(place)] > api(place))
-        furthest = std::max(furthest, reach[api(place)]);
-    }
-    std::vector<std::size_t> places;
-    for (std::size_t place = 0; place < outputs.size(); ++place) {
-      if (furthest > 0 && !right[api(place)] && reach[api(place)] == furthest) places.push_back(place);
-    }
-    if (places.empty()) return std::nullopt;
-    // Tables that each layer makes anew follow from nothing.
-    constexpr double kMost = 0.7;
-    constexpr std::size_t kMostLooks = 64;
-    for (std::size_t i = 0; i < std::min(places.size(), kMostLooks); ++i) {
-      std::vector<bool> follows(side.apis.size());
-      follows[api(places[i])] = true;
-      for (const FlowEdge& edge : edges)
-        follows[edge.consumer] = follows[edge.consumer] || follows[edge.producer];
-      const auto behind = std::count_if(places.begin() + static_cast<std::ptrdiff_t>(i), places.end(),
-                                        [&](std::size_t place) { return follows[api(place)]; });
-      if (static_cast<double>(behind) >= kMost * static_cast<double>(places.size() - i))
-        return Affected{places.front(), places[i]};
-    }
-    return Affected{places.front(), places.front()};
+  std::vector<std::string> names(const std::vector<std::uint32_t>& calls) const {
+    std::vector<std::string> found;
+    for (const std::uint32_t call : calls) found.push_back(flow.name(call));
+    return found;
+  }
+  /// The largest unit roundoff: what is computed from half types has their rounding, whatever its type.
+  double coarsest() const {
+    double u = kSingleRoundoff;
+    for (const Content& content : flow.contents()) u = std::max(u, content.u);
+    return u;
   }
 
   const Side& side;
-  const dump::ConstructTable* construct;  // may be null
-  std::vector<std::uint32_t> outputs;     // items
-  std::uint32_t end = 0;                  // the first entry that no backward follows
 
  private:
-  /// By consumer.
-  std::vector<FlowEdge> forward_edges() const {
-    std::vector<FlowEdge> edges = flow_edges(side, modules());
-    std::erase_if(edges, [&](const FlowEdge& edge) {
-      const auto consumer = dump::parse_entry_name(side.text(side.apis[edge.consumer].name));
-      return edge.consumer >= end || !consumer || consumer->direction != Direction::forward;
-    });
-    return edges;
+  static ContentFlow forward_of(const Side& side, const dump::ConstructTable* construct) {
+    const std::uint32_t end = behind_backward(side);
+    return {side, Direction::forward, [&](std::uint32_t api) {
+              return api < end && (construct == nullptr ||
+                                   !dump::is_of_optimizer(construct->parent(side.text(side.apis[api].name))));
+            }};
   }
 
-  /// Where operations are recorded, modules hand on what these put out.
-  std::vector<bool> modules() const {
-    std::vector<bool> found(side.apis.size());
-    bool operations = false;
-    for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
-      const auto name = dump::parse_entry_name(side.text(side.apis[i].name));
-      found[i] = name && name->is_module;
-      operations = operations || (name && !name->is_module);
-    }
-    if (!operations) found.assign(found.size(), false);
-    return found;
-  }
+  const dump::ConstructTable* construct_;  // may be null
+
+ public:
+  const ContentFlow flow;  // of the forward
 };
+
+Allowance allowance_of(double u, double drift) {
+  // Single elements of half types are off by their rounding, norms are not.
+  if (is_half(u)) return {kUnrecordedRoundings * u + drift, kMostOfEqual + drift};
+  return {kRoundingsOfPort * u + drift, kRoundingsOfPort * u + drift};
+}
 
 /// Two implementations against each other, in one step of one rank.
 class Comparison {
@@ -175,7 +140,8 @@ class Comparison {
         ours_(rank.target, rank.target_construct),
         theirs_(rank.golden, rank.golden_construct),
         drift_(history.steps == 0 ? 0 : kDriftOfStep),
-        meetings_(meeting_points(ours_.side, ours_.outputs, theirs_.side, theirs_.outputs, drift_)) {}
+        meetings_(meet(ours_.flow, theirs_.flow,
+                       allowance_of(std::max(ours_.coarsest(), theirs_.coarsest()), drift_))) {}
 
   RankDiagnosis run() {
     out_.step = rank_.step;
@@ -184,20 +150,20 @@ class Comparison {
     out_.tensors = rank_.mode == measuring::Mode::tensor;
     out_.threshold = out_.tensors ? kThresholdTensors : kThresholdStatistics;
     out_.looked_at = static_cast<std::uint32_t>(ours_.side.apis.size());
-    for (const Meeting& each : meetings_) {
-      if (each.equal) last_ = &each;
-    }
-    const bool to_the_end = agrees_to_the_end();
     fill_rows();
     std::string gradients;
-    if (to_the_end) {
+    std::uint32_t last = kNone;
+    if (agrees_to_the_end()) {
       gradients = compare_gradients();
-    } else if (!ours_.outputs.empty() && !theirs_.outputs.empty()) {
-      find_stretch();
+    } else if (const auto stretch = find_stretch(ours_.flow, theirs_.flow, meetings_)) {
+      last = stretch->agrees;
+      keep(*stretch);
+    } else if (!ours_.flow.calls().empty() && !theirs_.flow.calls().empty()) {
+      gradients = "; what both make of it ends where nothing is recorded";
     }
     out_.notes.push_back(fmt::format(
         "two code bases: modules and operations have too little in common to be compared by name; {}{}",
-        agreement(), gradients));
+        agreement(last), gradients));
     for (const Origin origin : out_.origin) ++out_.counts[static_cast<std::size_t>(origin)];
     out_.evidence = out_.findings.size();
     history_.evidence = history_.evidence || out_.evidence > 0;
@@ -206,123 +172,133 @@ class Comparison {
   }
 
  private:
-  /// A loss alone may be equal by chance, or to the rounding of half types.
+  bool meets(std::uint32_t content) const { return meetings_.golden_of[content] != kNone; }
+
+  /// The last that is put out, on one side, and another one near it. A loss alone may be equal by chance, or
+  /// to the rounding of half types.
   bool agrees_to_the_end() const {
     constexpr std::size_t kLastPlaces = 8;
-    if (last_ == nullptr ||
-        (last_->target + 1 != ours_.outputs.size() && last_->golden + 1 != theirs_.outputs.size()))
-      return false;
-    return std::any_of(meetings_.begin(), meetings_.end(), [&](const Meeting& each) {
-      return each.equal && &each != last_ && each.target + kLastPlaces >= ours_.outputs.size();
-    });
+    std::vector<std::uint32_t> made;
+    std::uint32_t last_golden = kNone;
+    for (std::uint32_t i = 0; i < ours_.flow.contents().size(); ++i) {
+      if (ours_.flow.contents()[i].maker != kNone) made.push_back(i);
+    }
+    for (std::uint32_t i = 0; i < theirs_.flow.contents().size(); ++i) {
+      if (theirs_.flow.contents()[i].maker != kNone) last_golden = i;
+    }
+    if (made.empty() || last_golden == kNone) return false;
+    if (!meets(made.back()) && !meetings_.golden_meets[last_golden]) return false;
+    std::size_t near = 0;
+    for (std::size_t i = made.size() - std::min(made.size(), kLastPlaces); i < made.size(); ++i)
+      near += meets(made[i]) ? 1 : 0;
+    return near >= 2;
   }
 
-  /// Where both agree; what is near behind the last such place follows from what went wrong.
+  /// Outputs that are the same; of the others nothing is known.
   void fill_rows() {
     out_.golden_item.resize(ours_.side.items.size(), kNone);
     out_.error.resize(ours_.side.items.size(), NAN);
     out_.explained.resize(ours_.side.items.size(), NAN);
     out_.origin.resize(ours_.side.items.size(), Origin::not_compared);
-    for (const Meeting& each : meetings_) {
-      const bool behind = last_ == nullptr || each.target > last_->target;
-      if (!each.equal && !behind) continue;
-      const std::uint32_t item = ours_.outputs[each.target];
-      out_.origin[item] = !each.equal       ? Origin::propagated
-                          : each.error == 0 ? Origin::equal
-                                            : Origin::rounding;
-      out_.golden_item[item] = theirs_.outputs[each.golden];
-      out_.error[item] = static_cast<float>(each.error);
+    for (std::uint32_t i = 0; i < ours_.flow.contents().size(); ++i) {
+      if (!meets(i)) continue;
+      const std::uint32_t item = ours_.flow.contents()[i].item;
+      const double error = meetings_.error[i];
+      out_.origin[item] = error == 0 ? Origin::equal : Origin::rounding;
+      out_.golden_item[item] = theirs_.flow.contents()[meetings_.golden_of[i]].item;
+      out_.error[item] = static_cast<float>(error);
       ++out_.measured;
-      out_.agreeing += each.equal ? 1 : 0;
-      out_.rounded += each.equal && each.error > 0 ? 1 : 0;
+      ++out_.agreeing;
+      out_.rounded += error > 0 ? 1 : 0;
     }
   }
 
-  /// Up to the last place where both agree.
-  std::string agreement() const {
-    const Meeting* first = nullptr;
+  /// `last`: the last content that counts; kNone: all do.
+  std::string agreement(std::uint32_t last) const {
+    std::uint32_t first = kNone;
+    std::uint32_t end = kNone;
     std::uint64_t places = 0;
-    for (const Meeting& each : meetings_) {
-      if (!each.equal || last_ == nullptr || each.target > last_->target) continue;
-      first = first == nullptr ? &each : first;
+    for (std::uint32_t i = 0; i < ours_.flow.contents().size() && (last == kNone || i <= last); ++i) {
+      if (!meets(i) || ours_.flow.contents()[i].maker == kNone) continue;
+      first = first == kNone ? i : first;
+      end = i;
       ++places;
     }
-    if (first == nullptr) return "the implementations agree nowhere";
+    if (first == kNone) return "the implementations agree nowhere";
     return fmt::format("the implementations agree at {} {}, from {} to {}", human_count(places),
-                       places == 1 ? "place" : "places", ours_.name(first->target),
-                       ours_.name(last_->target));
+                       places == 1 ? "place" : "places", ours_.name(first), ours_.name(end));
   }
 
-  void find_stretch() {
-    std::vector<std::size_t> equal;
-    std::vector<std::size_t> golden_equal;
-    for (const Meeting& each : meetings_) {
-      if (!each.equal) continue;
-      equal.push_back(each.target);
-      golden_equal.push_back(each.golden);
-    }
-    // Something that agrees may be computed beside what went wrong before.
-    const auto affected = ours_.affected(equal);
-    const auto golden_affected = theirs_.affected(golden_equal);
-    if (affected) last_ = nullptr;
-    const Meeting* near = nullptr;
-    for (const Meeting& each : meetings_) {
-      if (each.equal && affected && each.target < affected->first) last_ = &each;
-      const bool behind =
-          affected ? each.target >= affected->first : last_ == nullptr || each.target > last_->target;
-      if (!each.equal && behind && near == nullptr) near = &each;
-    }
-    const std::size_t from = last_ == nullptr ? 0 : last_->target + 1;
-    const std::size_t golden_from = last_ == nullptr ? 0 : last_->golden + 1;
-    const std::size_t through = affected ? affected->through : 0;
-    const std::size_t to = near != nullptr ? std::max(through, near->target)
-                           : affected      ? through
-                                           : ours_.outputs.size() - 1;
-    const std::size_t golden_to =
-        golden_affected && golden_affected->through >= golden_from ? golden_affected->through
-        : near != nullptr && near->golden >= golden_from           ? near->golden
-                                                                   : theirs_.outputs.size() - 1;
+  void keep(const Stretch& stretch) {
     Finding found;
-    const std::string module = theirs_.module(golden_from);
-    found.text = fmt::format(
-        "{}{}, and not behind: this run computes {} up to {}, golden{} {} up to {}", agreement(),
-        last_ == nullptr ? "" : fmt::format(" (golden {})", theirs_.name(last_->golden)),
-        ours_.operations(from, to), ours_.name(to), module.empty() ? "" : fmt::format(" in {}", module),
-        theirs_.operations(golden_from, golden_to), theirs_.name(golden_to));
-    if (near != nullptr)
-      found.text += fmt::format("; error {} at {} (golden {})", error_text(near->error),
-                                ours_.name(near->target), theirs_.name(near->golden));
-    keep(std::move(found), from, golden_from);
+    const std::uint32_t golden_agrees = stretch.agrees == kNone ? kNone : meetings_.golden_of[stretch.agrees];
+    const std::string golden_module =
+        stretch.golden_calls.empty() ? "" : theirs_.module(stretch.golden_calls.back());
+    found.text = stretch.agrees == kNone
+                     ? "nothing that it takes agrees"
+                     : fmt::format("both agree up to {} (golden {})", ours_.name(stretch.agrees),
+                                   theirs_.name(golden_agrees));
+    found.text +=
+        fmt::format("; from there this run computes {}, golden{} {}", ours_.operations(stretch.calls),
+                    golden_module.empty() ? "" : fmt::format(" in {}", golden_module),
+                    theirs_.operations(stretch.golden_calls));
+    if (stretch.golden_differs != kNone)
+      found.text += fmt::format(", which should be the same at {} (golden {}){}", ours_.name(stretch.differs),
+                                theirs_.name(stretch.golden_differs),
+                                std::isnan(stretch.error) ? "" : ": error " + error_text(stretch.error));
+    found.operations = ours_.names(stretch.calls);
+    found.golden_operations = theirs_.names(stretch.golden_calls);
+    keep(std::move(found), ours_.first_of(stretch.calls, stretch.differs),
+         theirs_.first_of(stretch.golden_calls, stretch.golden_differs));
   }
 
-  /// By the norm of all together; how they agree, for a note.
+  /// By what each content has, and by the norm of all parameters' together; how they agree, for a note.
   std::string compare_gradients() {
+    const GradientMeetings met = meet_gradients(ours_.flow, theirs_.flow, meetings_, drift_);
+    if (!met.calls.empty()) {
+      Finding found;
+      found.text = fmt::format(
+          "the forward agrees; the gradient of {} (golden {}) differs by {}, and those behind its calls {} "
+          "do not",
+          ours_.name(met.differs), theirs_.name(met.golden_differs), error_text(met.error),
+          ours_.operations(met.calls));
+      found.operations = ours_.names(met.calls);
+      found.next = "compare the code of these calls on both sides: detached tensors, custom gradients, hooks";
+      keep(std::move(found), met.calls.front(), theirs_.first_of({}, met.golden_differs));
+      return {};
+    }
     const auto [elements, norm] = ours_.gradients();
     const auto [golden_elements, golden_norm] = theirs_.gradients();
     // Of parameters that are no module's, none is recorded.
-    if (elements == 0 || elements != golden_elements) return "; gradients are not compared";
+    if (elements == 0 || elements != golden_elements)
+      return met.equal == 0 ? "; gradients are not compared"
+                            : fmt::format("; the gradients agree at {} of them", human_count(met.equal));
     if (std::abs(norm - golden_norm) <= (kMostOfGradients + drift_) * golden_norm)
       return ", and so do the gradients of all parameters together";
     Finding found;
-    found.text =
-        fmt::format("{}, and the gradients of all parameters together do not: norm {:.6g}, golden {:.6g}",
-                    agreement(), norm, golden_norm);
+    found.text = fmt::format(
+        "the forward agrees, and the gradients of all parameters together do not: norm {:.6g}, golden {:.6g}",
+        norm, golden_norm);
     found.next = "compare what takes part in the backward on both sides: detached tensors, custom gradients";
-    keep(std::move(found), last_->target, last_->golden);
+    keep(std::move(found), static_cast<std::uint32_t>(ours_.flow.calls().size() - 1),
+         static_cast<std::uint32_t>(theirs_.flow.calls().size() - 1));
     return {};
   }
 
-  void keep(Finding found, std::size_t place, std::size_t golden_place) {
+  /// Of calls; kNone: there is none.
+  void keep(Finding found, std::uint32_t call, std::uint32_t golden_call) {
+    if (call == kNone) return;
     found.kind = Kind::stretch;
     found.rule = Rule::source;
     found.confidence = Confidence::likely;
     found.excess = kInfinite;
-    found.target_api = ours_.api(place);
-    found.item = ours_.outputs[place];
+    found.target_api = ours_.flow.calls()[call];
+    const auto given = ours_.flow.given(call);
+    found.item = ours_.flow.contents()[given.front()].item;
     found.order = 2 * std::uint64_t{found.target_api} + 1;
-    found.entry = ours_.name(place);
-    found.golden_entry = theirs_.name(golden_place);
-    found.module = ours_.module(place);
+    found.entry = ours_.flow.name(call);
+    if (golden_call != kNone) found.golden_entry = theirs_.flow.name(golden_call);
+    found.module = ours_.module(call);
     found.step = out_.step;
     found.rank = out_.rank;
     found.downstream = history_.evidence;
@@ -341,8 +317,7 @@ class Comparison {
   Implementation ours_;
   Implementation theirs_;
   double drift_;
-  std::vector<Meeting> meetings_;
-  const Meeting* last_ = nullptr;  // where both agree, ahead of what is wrong
+  Meetings meetings_;
   RankDiagnosis out_;
 };
 
@@ -352,11 +327,14 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   const std::set<std::string> ours = parameter_paths(rank.target);
   const std::set<std::string> theirs = parameter_paths(rank.golden);
   const std::size_t fewest = std::min(ours.size(), theirs.size());
+  const std::size_t most_modules = std::max(ours.size(), theirs.size());
   if (of_other_operations(rank.target, rank.golden)) return false;
   const auto common =
       std::count_if(ours.begin(), ours.end(), [&](const std::string& path) { return theirs.contains(path); });
-  const bool by_modules = fewest >= kFewestModules;
-  if (by_modules && static_cast<double>(common) >= kMostCommonModules * static_cast<double>(fewest))
+  // Where one side records no modules, or has none, they have nothing in common.
+  const bool by_modules = fewest >= kFewestModules || (fewest == 0 && most_modules >= kFewestModules);
+  if (fewest >= kFewestModules &&
+      static_cast<double>(common) >= kMostCommonModules * static_cast<double>(fewest))
     return false;
   std::size_t calls = 0;
   std::size_t golden_calls = 0;
@@ -372,6 +350,8 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
     golden_calls += call_of(rank.golden, api).empty() ? 0 : 1;
   const std::size_t fewest_calls = std::min(calls, golden_calls);
   const double most = by_modules ? kMostCommonCalls : kMostCommonCallsAlone;
+  // One that takes many calls for each of the other's is written otherwise, as a loop for a fused kernel.
+  if (fewest_calls > 0 && std::max(calls, golden_calls) >= kCallsForOne * fewest_calls) return true;
   return (by_modules || fewest_calls >= kFewestCalls) &&
          static_cast<double>(same) < most * static_cast<double>(fewest_calls);
 }

@@ -89,6 +89,8 @@ struct Finding {
   std::uint64_t propagated = 0;          // later tensors that differ by it
   double propagated_largest = 0;
   std::string propagated_entry;
+  std::vector<std::string> operations;  // of a stretch: calls of both sides, in order
+  std::vector<std::string> golden_operations;
 
   bool is_evidence() const { return confidence != Confidence::hint; }
   bool is_unexplained() const { return kind == Kind::unexplained; }

@@ -269,8 +269,14 @@ inline constexpr double kMostCommonCalls = 0.9;
 inline constexpr std::size_t kFewestModules = 3;
 inline constexpr double kMostCommonCallsAlone = 0.5;
 inline constexpr std::size_t kFewestCalls = 16;
+/// A side that has so many times the calls of the other is another code base. Chosen, not measured.
+inline constexpr std::size_t kCallsForOne = 10;
 /// The gradients of all parameters together, of a right port. Measured: up to 2e-3 in bfloat16.
 inline constexpr double kMostOfGradients = 5e-3;
+/// That of a tensor on its way, and so many times more where it is another one. Chosen, not measured.
+inline constexpr double kGradientOfPort = 2e-4;
+inline constexpr double kGradientOfPortHalf = 0.03;
+inline constexpr double kOtherGradient = 5;
 /// Of a step behind an update, by which rounding grows. Chosen, not measured.
 inline constexpr double kDriftOfStep = 2e-3;
 

@@ -4,60 +4,34 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <unordered_set>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
-#include "diagnosis/flow.hpp"
-#include "diagnosis/limits.hpp"
-#include "dump/names.hpp"
+#include "measuring/measures.hpp"
 #include "pairing/alignment.hpp"
 #include "support/interrupt.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
 
-using dump::Item;
-using dump::Side;
-using dump::State;
+/// Of so many others with that norm, those with the next extremes on each side are looked at.
+constexpr std::ptrdiff_t kMostNearby = 16;
 
-/// Nearer than this may be the same with an error; unrelated tensors of one shape are further apart. Chosen:
-/// extremes of a thousand normal numbers scatter by a tenth.
-constexpr double kNearby = 0.05;
-/// Of one norm so many others are looked at, on each side.
-constexpr std::size_t kMostNearby = 32;
-/// What an equal pair counts for, beside one that is near.
-constexpr std::uint64_t kEqualWeight = 1000;
-
-struct Candidate {
-  std::uint32_t target = 0;
-  std::uint32_t golden = 0;
-  double error = 0;
-  std::uint64_t weight = 0;
-  std::uint32_t before = kNone;  // the candidate ahead of it in the best order
-};
-
-struct Sized {
-  double norm = 0;
-  std::uint32_t place = 0;
-  bool operator<(const Sized& other) const {
-    return std::make_pair(norm, place) < std::make_pair(other.norm, other.place);
-  }
-};
-
-/// The best sum so far, by the place in golden's list (a Fenwick tree of maxima).
+/// The sum of the best order so far, by the place in golden's list (a Fenwick tree of maxima).
 class BestAhead {
  public:
   explicit BestAhead(std::size_t places) : best_(places + 1) {}
 
-  /// Of all places before this one.
+  /// Of all places before this one: the sum, and what the order ends with.
   std::pair<std::uint64_t, std::uint32_t> before(std::size_t place) const {
     std::pair<std::uint64_t, std::uint32_t> best{0, kNone};
     for (std::size_t i = place; i > 0; i &= i - 1) best = std::max(best, best_[i], less);
     return best;
   }
-  void put(std::size_t place, std::uint64_t sum, std::uint32_t candidate) {
+  void put(std::size_t place, std::uint64_t sum, std::uint32_t last) {
     for (std::size_t i = place + 1; i < best_.size(); i += i & (~i + 1))
-      best_[i] = std::max(best_[i], {sum, candidate}, less);
+      best_[i] = std::max(best_[i], {sum, last}, less);
   }
 
  private:
@@ -68,107 +42,146 @@ class BestAhead {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> best_{};
 };
 
-/// The largest unit roundoff of all: what is computed from half types has their rounding, whatever its type.
-double coarsest_of(const Side& side, const std::vector<std::uint32_t>& items) {
-  double u = kSingleRoundoff;
-  for (const std::uint32_t i : items) u = std::max(u, unit_roundoff(side.text(side.items[i].dtype)));
-  return u;
-}
+struct Candidate {
+  std::uint32_t target = 0;  // places in lists of both sides
+  std::uint32_t golden = 0;
+  double error = 0;
+  std::uint64_t weight = 1;
+  std::uint32_t before = kNone;  // the candidate ahead of it in the best order
+};
 
-double norm_of(const Side& side, const Item& item) {
-  return std::abs(number_of(side, item, dump::kNorm));  // of a single number, recorders keep the sign
-}
-
-/// A loss may be the mean of logarithms on one side and of their negatives on the other.
-Measure apart(const Side& target, const Item& item, const Side& golden, const Item& partner) {
-  Measure found = measure(target, item, golden, partner);
-  if (elements_of(golden.text(partner.shape)) == 1 && found.known) {
-    const double norm = norm_of(golden, partner);
-    found.e = found.b = std::abs(norm_of(target, item) - norm) / norm;
-  }
-  return found;
-}
-
-}  // namespace
-
-std::vector<std::uint32_t> distinct_outputs(const Side& side,
-                                            const std::function<bool(std::uint32_t api)>& counts) {
-  std::vector<std::uint32_t> found;
-  std::unordered_set<std::uint64_t> known;
-  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-    if (!name || name->direction != dump::Direction::forward || !counts(api)) continue;
-    for (const std::uint32_t i : side.apis[api].items()) {
-      const Item& item = side.items[i];
-      if (item.state != State::output || !item.is_tensor || unit_roundoff(side.text(item.dtype)) == 0)
-        continue;
-      const std::uint64_t key = content_key(side, item);
-      if (key != 0 && known.insert(key).second) found.push_back(i);
-    }
-  }
-  return found;
-}
-
-std::vector<Meeting> meeting_points(const Side& target, const std::vector<std::uint32_t>& outputs,
-                                    const Side& golden, const std::vector<std::uint32_t>& golden_outputs,
-                                    double drift) {
-  std::map<std::uint64_t, std::vector<Sized>> by_size;  // golden's, by the number of elements
-  for (std::uint32_t place = 0; place < golden_outputs.size(); ++place) {
-    const Item& item = golden.items[golden_outputs[place]];
-    by_size[elements_of(golden.text(item.shape))].push_back({norm_of(golden, item), place});
-  }
-  for (auto& [elements, tensors] : by_size) std::sort(tensors.begin(), tensors.end());
-  const double u = std::max(coarsest_of(target, outputs), coarsest_of(golden, golden_outputs));
-  std::vector<Candidate> candidates;
-  for (std::uint32_t place = 0; place < outputs.size(); ++place) {
-    check_interrupt();
-    const Item& item = target.items[outputs[place]];
-    const auto same_size = by_size.find(elements_of(target.text(item.shape)));
-    if (same_size == by_size.end()) continue;
-    const std::vector<Sized>& others = same_size->second;
-    const double norm = norm_of(target, item);
-    const auto middle = std::lower_bound(others.begin(), others.end(), Sized{norm, 0});
-    const auto at = static_cast<std::size_t>(middle - others.begin());
-    const std::size_t first = at - std::min(at, kMostNearby);
-    const std::size_t last = std::min(others.size(), at + kMostNearby);
-    for (std::size_t i = first; i < last; ++i) {
-      const Item& partner = golden.items[golden_outputs[others[i].place]];
-      const Measure found = apart(target, item, golden, partner);
-      if (!found.known || found.blind || !(found.e <= kNearby)) continue;
-      // Single elements of half types are off by their rounding, norms are not.
-      const bool equal = is_half(u)
-                             ? found.e <= kUnrecordedRoundings * u + drift && found.b <= kMostOfEqual + drift
-                             : found.e <= kRoundingsOfPort * u + drift;
-      candidates.push_back(
-          {place, others[i].place, found.e,
-           equal ? kEqualWeight : static_cast<std::uint64_t>(10 * (1 - found.e / kNearby)) + 1});
-    }
-  }
+/// The candidates, by number, of the order through both lists with the largest weight.
+std::vector<std::uint32_t> best_order(std::vector<Candidate>& candidates, std::size_t golden_places) {
   // Of one tensor the golden places from behind, so that none stands ahead of another of the same.
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return std::make_tuple(a.target, b.golden, a.error) < std::make_tuple(b.target, a.golden, b.error);
   });
-  BestAhead ahead(golden_outputs.size());
-  std::uint32_t best = kNone;
+  BestAhead ahead(golden_places);
+  std::uint32_t last = kNone;
   std::uint64_t most = 0;
   for (std::uint32_t i = 0; i < candidates.size(); ++i) {
     Candidate& each = candidates[i];
     const auto [sum, before] = ahead.before(each.golden);
     each.before = before;
-    const std::uint64_t total = sum + each.weight;
-    ahead.put(each.golden, total, i);
-    if (total > most) {
-      most = total;
-      best = i;
+    ahead.put(each.golden, sum + each.weight, i);
+    if (sum + each.weight > most) {
+      most = sum + each.weight;
+      last = i;
     }
   }
-  std::vector<Meeting> met;
-  for (; best != kNone; best = candidates[best].before) {
-    const Candidate& each = candidates[best];
-    met.push_back({each.target, each.golden, each.error, each.weight == kEqualWeight});
+  std::vector<std::uint32_t> order;
+  for (; last != kNone; last = candidates[last].before) order.push_back(last);
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+/// Contents by elements and norm, in cells as wide as the norm may be off, and those of a cell by their
+/// largest element: norms of what was normalised are all the same.
+class Cells {
+ public:
+  Cells(const ContentFlow& flow, double width) : flow_(&flow), width_(std::log1p(width)) {
+    for (std::uint32_t i = 0; i < flow.contents().size(); ++i) {
+      const Content& content = flow.contents()[i];
+      if (!content.is_finite()) continue;
+      cells_[{content.elements, cell_of(content.norm)}].push_back({content.max, i});
+    }
+    for (auto& [key, cell] : cells_) std::sort(cell.begin(), cell.end());
   }
-  std::reverse(met.begin(), met.end());
+
+  template <class Take>
+  void each_near(const Content& content, Take&& take) const {
+    for (const std::int64_t step : {-1, 0, 1}) {
+      const auto found = cells_.find({content.elements, cell_of(content.norm) + step});
+      if (found == cells_.end()) continue;
+      const auto& cell = found->second;
+      const auto middle = std::lower_bound(cell.begin(), cell.end(), std::make_pair(content.max, 0U));
+      const std::ptrdiff_t at = middle - cell.begin();
+      const auto size = static_cast<std::ptrdiff_t>(cell.size());
+      for (auto i = std::max<std::ptrdiff_t>(0, at - kMostNearby); i < std::min(size, at + kMostNearby); ++i)
+        take(cell[static_cast<std::size_t>(i)].second);
+    }
+  }
+
+ private:
+  std::int64_t cell_of(double norm) const {
+    return norm > 0 ? static_cast<std::int64_t>(std::floor(std::log(norm) / width_)) : INT64_MIN / 2;
+  }
+  const ContentFlow* flow_;
+  double width_;
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<std::pair<double, std::uint32_t>>> cells_;
+};
+
+}  // namespace
+
+double error_between(const ContentFlow& target, std::uint32_t ours, const ContentFlow& golden,
+                     std::uint32_t theirs) {
+  const Content& content = target.contents()[ours];
+  const Content& partner = golden.contents()[theirs];
+  if (content.elements != partner.elements) return NAN;
+  // A loss may be the mean of logarithms on one side and of their negatives on the other.
+  if (content.elements == 1)
+    return content.norm == partner.norm ? 0 : std::abs(content.norm - partner.norm) / partner.norm;
+  const Measure found = measure(target.side(), target.side().items[content.item], golden.side(),
+                                golden.side().items[partner.item]);
+  return found.known && !found.blind ? found.e : NAN;
+}
+
+Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Allowance& allowance) {
+  Meetings met;
+  met.golden_of.assign(target.contents().size(), kNone);
+  met.error.assign(target.contents().size(), NAN);
+  met.golden_meets.assign(golden.contents().size(), false);
+  const Cells cells(golden, std::max(allowance.norm, 1e-9));
+  std::vector<Candidate> candidates;
+  for (std::uint32_t i = 0; i < target.contents().size(); ++i) {
+    check_interrupt();
+    const Content& content = target.contents()[i];
+    if (!content.is_finite()) continue;
+    cells.each_near(content, [&](std::uint32_t j) {
+      const Content& partner = golden.contents()[j];
+      const bool integers = content.u == 0 && partner.u == 0;
+      if (std::abs(content.norm - partner.norm) > allowance.norm * partner.norm) return;
+      const double error = error_between(target, i, golden, j);
+      if (error <= (integers ? 0 : allowance.element)) candidates.push_back({i, j, error});
+    });
+  }
+  for (const std::uint32_t i : best_order(candidates, golden.contents().size())) {
+    met.golden_of[candidates[i].target] = candidates[i].golden;
+    met.error[candidates[i].target] = candidates[i].error;
+  }
+  // Order is not law: tables are made in each layer here and once there.
+  for (const Candidate& each : candidates) {
+    met.golden_meets[each.golden] = true;
+    if (met.golden_of[each.target] != kNone) continue;
+    met.golden_of[each.target] = each.golden;
+    met.error[each.target] = each.error;
+  }
   return met;
+}
+
+std::vector<NearPair> near_pairs(const ContentFlow& target, const std::vector<std::uint32_t>& ours,
+                                 const ContentFlow& golden, const std::vector<std::uint32_t>& theirs) {
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_size;  // places in theirs
+  for (std::uint32_t place = 0; place < theirs.size(); ++place)
+    by_size[golden.contents()[theirs[place]].elements].push_back(place);
+  // Nearer pairs count for more.
+  constexpr double kWeights = 100;
+  std::vector<Candidate> candidates;
+  for (std::uint32_t place = 0; place < ours.size(); ++place) {
+    check_interrupt();
+    const auto same_size = by_size.find(target.contents()[ours[place]].elements);
+    if (same_size == by_size.end() || same_size->first == 1) continue;
+    for (const std::uint32_t other : same_size->second) {
+      const double error = error_between(target, ours[place], golden, theirs[other]);
+      if (error <= kNearby)
+        candidates.push_back(
+            {place, other, error, static_cast<std::uint64_t>(kWeights * (1 - error / kNearby)) + 1});
+    }
+  }
+  std::vector<NearPair> found;
+  for (const std::uint32_t i : best_order(candidates, theirs.size()))
+    found.push_back({ours[candidates[i].target], theirs[candidates[i].golden], candidates[i].error});
+  return found;
 }
 
 }  // namespace msprobe::diagnosis

@@ -3,29 +3,44 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
-#include "dump/side.hpp"
+#include "diagnosis/content_flow.hpp"
 
 namespace msprobe::diagnosis {
 
-/// Tensors that forward calls put out, each content once, in the order of execution: items by number.
-std::vector<std::uint32_t> distinct_outputs(const dump::Side& side,
-                                            const std::function<bool(std::uint32_t api)>& counts);
-
-struct Meeting {
-  std::size_t target = 0;  // places in the lists of both sides
-  std::size_t golden = 0;
-  double error = 0;    // as measuring::Measure has it
-  bool equal = false;  // within rounding
+/// How far the same tensor of two implementations may be apart: single elements, and norms.
+struct Allowance {
+  double element = 0;
+  double norm = 0;
 };
 
-/// Pairs of tensors with as many elements and nearly the same statistics, in an order that both sides go
-/// through; of several such orders the one with most that are equal. `drift`: what was seen of rounding
-/// before these steps. O(n log n) for lists of n.
-std::vector<Meeting> meeting_points(const dump::Side& target, const std::vector<std::uint32_t>& outputs,
-                                    const dump::Side& golden,
-                                    const std::vector<std::uint32_t>& golden_outputs, double drift);
+/// Contents of both sides that are the same within rounding, whoever computed them.
+struct Meetings {
+  std::vector<std::uint32_t> golden_of;  // by content: of several the one in an order that both go through
+  std::vector<double> error;             // as measuring::Measure has it; NaN without partner
+  std::vector<bool> golden_meets;        // by golden's content
+};
+
+/// Those with as many elements and the same statistics. O(n log n) for n contents.
+Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Allowance& allowance);
+
+/// Nearer than this may be the same with an error; unrelated tensors of one shape are further apart. Chosen:
+/// extremes of a thousand normal numbers scatter by a tenth.
+inline constexpr double kNearby = 0.05;
+/// Two contents that are no farther apart than an error makes of one; unrelated ones of one shape are.
+struct NearPair {
+  std::uint32_t target = 0;
+  std::uint32_t golden = 0;
+  double error = 0;
+};
+
+/// Of two lists of contents those that are near each other, in an order that both go through.
+std::vector<NearPair> near_pairs(const ContentFlow& target, const std::vector<std::uint32_t>& ours,
+                                 const ContentFlow& golden, const std::vector<std::uint32_t>& theirs);
+
+/// NaN where they cannot be compared.
+double error_between(const ContentFlow& target, std::uint32_t ours, const ContentFlow& golden,
+                     std::uint32_t theirs);
 
 }  // namespace msprobe::diagnosis

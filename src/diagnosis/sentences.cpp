@@ -312,6 +312,10 @@ std::string to_json(const Finding& finding) {
   json.member("next", finding.next);
   json.member("concerned", finding.concerned);
   json.member("propagated", finding.propagated);
+  if (finding.kind == Kind::stretch) {
+    json.member("operations", finding.operations);
+    json.member("golden_operations", finding.golden_operations);
+  }
   json.close();
   return json.take();
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "diagnosis/conclusion.hpp"
+#include "diagnosis/content_flow.hpp"
 #include "diagnosis/meeting_points.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
 
@@ -17,20 +18,22 @@ using testing::first;
 using testing::named;
 using testing::tensor;
 
-/// A layer of both implementations: other modules, other operations, and tensors of the same content between.
-/// `error`: of what the target makes of the product, and all that follows.
-void add_layer(DumpText& target, DumpText& golden, int layer, double error) {
+/// A layer of both implementations: other modules, other operations, the same parameter, and tensors of the
+/// same content between. `before`, `error`: of what the target's activation takes and puts out, and all that
+/// follows.
+void add_layer(DumpText& target, DumpText& golden, int layer, double before, double error) {
   const std::string at = std::to_string(layer);
   const auto size = [&](double part) { return 10.0 * layer + part; };
-  const auto wrong = [&](double part) { return tensor(size(part) * (1 + error)); };
-  target.forward("Functional.linear." + at + ".forward", {wrong(1), tensor(0.1, "[64, 64]")}, {wrong(2)});
-  target.forward("Module.blocks." + at + ".up.Linear.forward.0", {wrong(1)}, {wrong(2)}, {},
-                 {named("weight", tensor(0.1, "[64, 64]"))});
-  target.forward("Functional.gelu." + at + ".forward", {wrong(2)}, {wrong(3)});
-  target.forward("Tensor.add." + at + ".forward", {wrong(3), wrong(1)}, {wrong(11)});
-  golden.forward("Torch.addmm." + at + ".forward", {tensor(0.3), tensor(size(1))}, {tensor(size(2))});
+  const auto ours = [&](double part, double off) { return tensor(size(part) * (1 + off)); };
+  const std::string weight = tensor(0.1 + layer, "[64, 64]");
+  target.forward("Functional.linear." + at + ".forward", {ours(1, before), weight}, {ours(2, before)});
+  target.forward("Module.blocks." + at + ".up.Linear.forward.0", {ours(1, before)}, {ours(2, before)}, {},
+                 {named("weight", weight)});
+  target.forward("Functional.gelu." + at + ".forward", {ours(2, before)}, {ours(3, error)});
+  target.forward("Tensor.add." + at + ".forward", {ours(3, error), ours(1, before)}, {ours(11, error)});
+  golden.forward("Torch.addmm." + at + ".forward", {tensor(0.3), tensor(size(1)), weight}, {tensor(size(2))});
   golden.forward("Module.h." + at + ".fc.Conv1D.forward.0", {tensor(size(1))}, {tensor(size(2))}, {},
-                 {named("weight", tensor(0.1, "[64, 64]"))});
+                 {named("weight", weight)});
   golden.forward("Torch.pow." + at + ".forward", {tensor(size(2))}, {tensor(size(2.6))});
   golden.forward("Torch.tanh." + at + ".forward", {tensor(size(2.6))}, {tensor(size(2.8))});
   golden.forward("Tensor.__mul__." + at + ".forward", {tensor(size(2.8)), tensor(size(2))},
@@ -38,15 +41,17 @@ void add_layer(DumpText& target, DumpText& golden, int layer, double error) {
   golden.forward("Tensor.__add__." + at + ".forward", {tensor(size(3)), tensor(size(1))}, {tensor(size(11))});
 }
 
-/// Four layers and a loss; from layer `wrong_from` on, the target is off, and has that loss.
-testing::Two port(int wrong_from, double gradient = 5, double loss = 0.7) {
+/// Four layers and a loss; the activation of layer `wrong` is off, and the loss is what is given then.
+testing::Two port(int wrong, double gradient = 5, double loss = 0.7) {
   testing::Two two;
   bool off = false;
   for (int layer = 0; layer < 4; ++layer) {
-    off = off || layer == wrong_from;
-    add_layer(two.target, two.golden, layer, off ? 0.02 : 0);
+    const bool before = off;
+    off = off || layer == wrong;
+    add_layer(two.target, two.golden, layer, before ? 0.02 : 0, off ? 0.02 : 0);
   }
-  two.target.forward("Functional.cross_entropy.0.forward", {tensor(41)}, {tensor(off ? loss : 0.6, "[]")});
+  two.target.forward("Functional.cross_entropy.0.forward", {tensor(off ? 41.82 : 41)},
+                     {tensor(off ? loss : 0.6, "[]")});
   two.golden.forward("Functional.nll_loss.0.forward", {tensor(41)}, {tensor(0.6, "[]")});
   for (DumpText* side : {&two.target, &two.golden})
     side->backward("Functional.loss.0.backward", {tensor(1, "[]")}, {tensor(2)});
@@ -88,11 +93,15 @@ TEST_CASE("a wrong port has a stretch") {
   const Finding& found = first(rank);
   CHECK(found.kind == Kind::stretch);
   CHECK(found.confidence == Confidence::likely);  // nothing is certain but equality
-  CHECK(found.entry == "Functional.linear.2.forward");
-  CHECK(found.golden_entry == "Torch.addmm.2.forward");
-  CHECK(
-      found.text.starts_with("the implementations agree at 6 places, from Functional.linear.0.forward to "
-                             "Tensor.add.1.forward (golden Tensor.__add__.1.forward), and not behind: "));
+  CHECK(found.entry == "Functional.gelu.2.forward");
+  CHECK(found.golden_entry == "Torch.pow.2.forward");
+  CHECK(found.operations == std::vector<std::string>{"Functional.gelu.2.forward"});
+  CHECK(found.golden_operations ==
+        std::vector<std::string>{"Torch.pow.2.forward", "Torch.tanh.2.forward", "Tensor.__mul__.2.forward"});
+  CHECK(found.text ==
+        "both agree up to Functional.linear.2.forward (golden Torch.addmm.2.forward); from there this run "
+        "computes Functional.gelu, golden Torch.pow, Torch.tanh, Tensor.__mul__, which should be the same at "
+        "Functional.gelu.2.forward (golden Tensor.__mul__.2.forward): error 2.0e-02");
   CHECK(conclude({rank}).has_culprit());
 }
 
@@ -100,7 +109,7 @@ TEST_CASE("a loss alone is no agreement") {
   bool recognized = false;
   const RankDiagnosis rank = diagnosed(port(1, 5, 0.6), recognized);
   CHECK(first(rank).kind == Kind::stretch);
-  CHECK(first(rank).entry == "Functional.linear.1.forward");
+  CHECK(first(rank).entry == "Functional.gelu.1.forward");
 }
 
 TEST_CASE("a forward that agrees with gradients that do not") {
@@ -135,12 +144,18 @@ TEST_CASE("nothing to meet at") {
   bool recognized = true;
   const RankDiagnosis rank = diagnosed(two, recognized);
   CHECK_FALSE(recognized);  // two calls tell nothing
-  CHECK(first(rank).text.starts_with("the implementations agree nowhere"));
+  CHECK(first(rank).kind == Kind::stretch);
+  REQUIRE(rank.notes.size() == 1);
+  CHECK(rank.notes[0].find("the implementations agree nowhere") != std::string::npos);
   bool none = true;
   CHECK(diagnosed(testing::Two(), none).findings.empty());
 }
 
-TEST_CASE("meeting points stand in an order of both sides") {
+ContentFlow forward_of(const dump::Side& side) {
+  return {side, dump::Direction::forward, [](std::uint32_t) { return true; }};
+}
+
+TEST_CASE("contents meet in an order of both sides, and tables where they are") {
   DumpText ours;
   DumpText theirs;
   // The table is made first on one side and last on the other; all else is in order.
@@ -152,18 +167,17 @@ TEST_CASE("meeting points stand in an order of both sides") {
   ours.forward("Tensor.cos.0.forward", {tensor(1)}, {tensor(9)});
   const dump::Side target = ours.side();
   const dump::Side golden = theirs.side();
-  const auto all = [](std::uint32_t) { return true; };
-  const auto outputs = distinct_outputs(target, all);
-  const auto golden_outputs = distinct_outputs(golden, all);
-  REQUIRE(outputs.size() == 5);
-  const auto meetings = meeting_points(target, outputs, golden, golden_outputs, 0);
-  REQUIRE(meetings.size() == 4);
-  for (std::size_t i = 0; i < 4; ++i) {
-    CHECK(meetings[i].target == i);
-    CHECK(meetings[i].golden == i + 1);
-    CHECK(meetings[i].equal == (i != 2));
-  }
-  CHECK(meetings[2].error == doctest::Approx(0.1 / 4.1));
+  const ContentFlow flow = forward_of(target);
+  const ContentFlow golden_flow = forward_of(golden);
+  REQUIRE(flow.contents().size() == 6);
+  const Meetings met = meet(flow, golden_flow, {1e-5, 1e-5});
+  // 1, 2, 3, 4, 5 and 9 here; 1, 9, 2, 3, 4.1 and 5 there.
+  CHECK(met.golden_of == std::vector<std::uint32_t>{0, 2, 3, kNone, 5, 1});
+  CHECK_FALSE(met.golden_meets[4]);
+  const auto near = near_pairs(flow, {3}, golden_flow, {3, 4});
+  REQUIRE(near.size() == 1);
+  CHECK(near[0].golden == 4);
+  CHECK(near[0].error == doctest::Approx(0.1 / 4.1));
 }
 
 }  // namespace msprobe::diagnosis::code_bases_test

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run as a graph of what is in its tensors: which call makes a content, and which take it. Names of
+// entries and of places say nothing here.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "diagnosis/imports.hpp"
+#include "dump/names.hpp"
+#include "dump/side.hpp"
+#include "pairing/alignment.hpp"
+
+namespace msprobe::diagnosis {
+
+/// A tensor, however often it is recorded: views and transposes of it have the same content.
+struct Content {
+  std::uint32_t item = 0;       // where it is recorded first
+  std::uint32_t maker = kNone;  // place in the calls; kNone: no recorded call puts it out
+  std::uint64_t elements = 0;
+  double max = 0;
+  double min = 0;
+  double norm = 0;  // not negative
+  double u = 0;     // unit roundoff of its type; 0 for integers
+
+  /// Of what has infinities, as masked scores, the other statistics say nothing.
+  bool is_finite() const { return std::isfinite(max) && std::isfinite(min) && std::isfinite(norm); }
+};
+
+class ContentFlow {
+ public:
+  /// Of the entries in that direction that count, in the order of execution. Modules count where they put out
+  /// what no operation does. Tensors of one value, of bools and with NaN have no content. Where a call takes
+  /// a part of what another one put out, or several in one, a call without an entry stands between them for
+  /// the code that nobody recorded.
+  ContentFlow(const dump::Side& side, dump::Direction direction,
+              const std::function<bool(std::uint32_t api)>& counts);
+
+  const dump::Side& side() const { return *side_; }
+  const std::vector<Content>& contents() const { return contents_; }
+  const std::vector<std::uint32_t>& calls() const { return calls_; }  // entries; kNone: unrecorded
+  bool is_recorded(std::uint32_t call) const { return calls_[call] != kNone; }
+  /// Contents that a call takes, each once, in the order of its inputs.
+  std::span<const std::uint32_t> taken(std::uint32_t call) const { return taken_.of(call); }
+  std::span<const std::uint32_t> given(std::uint32_t call) const { return given_.of(call); }
+  /// Calls that take a content, in their order.
+  std::span<const std::uint32_t> takers(std::uint32_t content) const { return takers_.of(content); }
+
+  /// Of a module, or by its place in a call.
+  bool is_parameter(std::uint32_t content) const { return is_parameter_[content]; }
+
+  std::string name(std::uint32_t call) const {
+    return std::string(side_->text(side_->apis[calls_[call]].name));
+  }
+  /// `linear` of a call of `Functional.linear`; empty for unrecorded code.
+  std::string operation(std::uint32_t call) const;
+
+ private:
+  /// Lists one behind the other.
+  struct Lists {
+    std::vector<std::uint32_t> begin{0};
+    std::vector<std::uint32_t> values;
+    void close() { begin.push_back(static_cast<std::uint32_t>(values.size())); }
+    std::span<const std::uint32_t> of(std::uint32_t list) const {
+      return {values.data() + begin[list], values.data() + begin[list + 1]};
+    }
+  };
+  class Index;
+
+  void add_unrecorded(const std::vector<std::uint32_t>& taken);
+  std::vector<std::uint32_t> likely_sources(std::uint32_t content) const;
+  void find_takers();
+
+  const dump::Side* side_;
+  std::vector<Content> contents_;
+  std::vector<std::uint32_t> calls_;
+  Lists taken_;
+  Lists given_;
+  Lists takers_;
+  std::vector<bool> is_taken_;      // by content, so far
+  std::vector<bool> is_parameter_;  // by content
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/gradient_meetings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "diagnosis/limits.hpp"
+#include "dump/names.hpp"
+#include "measuring/measures.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Direction;
+using dump::Item;
+using dump::Side;
+using dump::State;
+
+/// The gradients that arrive at the calls of a side.
+class ArrivingGradients {
+ public:
+  explicit ArrivingGradients(const ContentFlow& flow) : flow_(flow) {
+    const Side& side = flow.side();
+    for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+      const std::string_view name = side.text(side.apis[api].name);
+      const auto parsed = dump::parse_entry_name(name);
+      if (parsed && parsed->direction == Direction::backward) backward_.emplace(name, api);
+    }
+  }
+
+  /// The item of the gradient of a content, or kNone.
+  std::uint32_t of(std::uint32_t content) const {
+    const std::uint32_t call = flow_.contents()[content].maker;
+    if (call == kNone || !flow_.is_recorded(call)) return kNone;
+    const auto given = flow_.given(call);
+    const auto place =
+        static_cast<std::size_t>(std::find(given.begin(), given.end(), content) - given.begin());
+    const std::string forward = flow_.name(call);
+    const auto name = dump::parse_entry_name(forward);
+    const auto found =
+        backward_.find(name->call_first ? fmt::format("{}.{}.backward", name->base, name->call)
+                                        : fmt::format("{}.backward.{}", name->base, name->call));
+    if (found == backward_.end()) return kNone;
+    const Side& side = flow_.side();
+    std::size_t at = 0;
+    for (const std::uint32_t i : side.apis[found->second].items()) {
+      const Item& item = side.items[i];
+      if (item.state != State::input) continue;
+      if (at++ == place) return item.is_tensor ? i : kNone;
+    }
+    return kNone;
+  }
+
+ private:
+  const ContentFlow& flow_;
+  std::unordered_map<std::string_view, std::uint32_t> backward_;
+};
+
+enum class Gradient : std::uint8_t { unknown, equal, differs };
+
+}  // namespace
+
+GradientMeetings meet_gradients(const ContentFlow& target, const ContentFlow& golden,
+                                const Meetings& meetings, double drift) {
+  const ArrivingGradients ours(target);
+  const ArrivingGradients theirs(golden);
+  const auto& contents = target.contents();
+  std::vector<Gradient> gradients(contents.size(), Gradient::unknown);
+  GradientMeetings found;
+  for (std::uint32_t i = 0; i < contents.size(); ++i) {
+    if (meetings.golden_of[i] == kNone) continue;
+    const std::uint32_t item = ours.of(i);
+    const std::uint32_t partner = theirs.of(meetings.golden_of[i]);
+    if (item == kNone || partner == kNone) continue;
+    const Item& gradient = target.side().items[item];
+    const Item& other = golden.side().items[partner];
+    if (elements_of(target.side().text(gradient.shape)) != elements_of(golden.side().text(other.shape)))
+      continue;
+    const Measure measured = measure(target.side(), gradient, golden.side(), other);
+    if (!measured.known || measured.blind) continue;
+    const bool half = is_half(std::max({unit_roundoff(target.side().text(gradient.dtype)), contents[i].u,
+                                        unit_roundoff(golden.side().text(other.dtype))}));
+    const double equal = (half ? kGradientOfPortHalf : kGradientOfPort) + drift;
+    if (measured.e <= equal) {
+      gradients[i] = Gradient::equal;
+      ++found.equal;
+    } else if (measured.e > kOtherGradient * equal) {
+      gradients[i] = Gradient::differs;
+      found.differs = i;
+      found.golden_differs = meetings.golden_of[i];
+      found.error = measured.e;
+    }
+  }
+  if (found.differs == kNone) return found;
+  // What takes it, to where the gradient is known to be the same.
+  std::vector<bool> reached(contents.size());
+  reached[found.differs] = true;
+  for (std::uint32_t call = 0; call < target.calls().size(); ++call) {
+    const auto taken = target.taken(call);
+    if (std::none_of(taken.begin(), taken.end(), [&](std::uint32_t each) { return reached[each]; })) continue;
+    if (target.is_recorded(call)) found.calls.push_back(call);
+    for (const std::uint32_t given : target.given(call)) {
+      if (contents[given].maker == call && gradients[given] != Gradient::equal) reached[given] = true;
+    }
+  }
+  return found;
+}
+
+}  // namespace msprobe::diagnosis

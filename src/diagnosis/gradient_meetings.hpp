@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of two implementations whose forward agrees: each content that both make has one, and it should
+// be the same.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "diagnosis/content_flow.hpp"
+#include "diagnosis/meeting_points.hpp"
+
+namespace msprobe::diagnosis {
+
+struct GradientMeetings {
+  std::uint64_t equal = 0;  // contents whose gradient is the same
+  /// Calls, in the order of execution, that lead from the last content in that order whose gradient differs
+  /// to those whose gradient is the same. Empty: none differs.
+  std::vector<std::uint32_t> calls;
+  std::uint32_t differs = kNone;  // that content
+  std::uint32_t golden_differs = kNone;
+  double error = 0;
+};
+
+/// `drift`: what an update before these steps has made of rounding.
+GradientMeetings meet_gradients(const ContentFlow& target, const ContentFlow& golden,
+                                const Meetings& meetings, double drift);
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/stretch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "pairing/operations.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+/// What has fewer elements may be the same by chance, as a decision is.
+constexpr std::uint64_t kFewestElements = 16;
+/// Of a longer stretch only its beginning is looked at for what is near.
+constexpr std::size_t kMostNear = 2000;
+
+/// Gives the elements that it takes in other places, or several times.
+bool only_moves(std::string_view operation) {
+  constexpr std::array<std::string_view, 16> kMoving = {
+      "repeat",  "repeat_interleave", "cat",    "concat",         "stack",  "roll",
+      "flip",    "index_select",      "gather", "take_along_dim", "select", "masked_select",
+      "movedim", "contiguous",        "hstack", "vstack"};
+  return is_view(operation) || std::find(kMoving.begin(), kMoving.end(), operation) != kMoving.end();
+}
+
+/// Calls that do the same by this name do the same; empty for those of which there are many kinds.
+std::string family_of(const std::string& operation) {
+  const bool draws = nature_of(operation) == Nature::random;
+  if ((is_activation(operation) && !draws) || operation == "gelu") return "activation";
+  if (is_product(operation)) return "product";
+  const Nature nature = nature_of(operation);
+  if (nature == Nature::normalising) return "normalising";
+  constexpr std::array<std::string_view, 8> kOthers = {"scaled_dot_product_attention",
+                                                       "softmax",
+                                                       "log_softmax",
+                                                       "embedding",
+                                                       "cross_entropy",
+                                                       "nll_loss",
+                                                       "mse_loss",
+                                                       "topk"};
+  return std::find(kOthers.begin(), kOthers.end(), operation) == kOthers.end() ? std::string() : operation;
+}
+
+/// One implementation, and what of it is the same in the other.
+class Part {
+ public:
+  Part(const ContentFlow& flow, std::vector<bool> meets) : flow_(flow), meets_(std::move(meets)) {
+    find_wrong();
+  }
+
+  const ContentFlow& flow() const { return flow_; }
+  bool meets(std::uint32_t content) const { return meets_[content]; }
+  /// It differs, and nothing that follows from it agrees.
+  bool is_wrong(std::uint32_t content) const { return wrong_[content]; }
+  bool is_made(std::uint32_t content) const { return flow_.contents()[content].maker != kNone; }
+  std::uint64_t elements(std::uint32_t content) const { return flow_.contents()[content].elements; }
+
+  /// The only content that a call takes and that some call made; kNone if there are none or several.
+  std::uint32_t made_input(std::uint32_t call) const {
+    std::uint32_t found = kNone;
+    for (const std::uint32_t content : flow_.taken(call)) {
+      if (!is_made(content)) continue;
+      if (found != kNone) return kNone;
+      found = content;
+    }
+    return found;
+  }
+  std::vector<std::uint32_t> made_inputs(std::uint32_t call) const {
+    std::vector<std::uint32_t> found;
+    for (const std::uint32_t content : flow_.taken(call)) {
+      if (is_made(content)) found.push_back(content);
+    }
+    return found;
+  }
+  std::uint32_t first_output(std::uint32_t call) const {
+    const auto given = flow_.given(call);
+    return given.empty() ? kNone : given.front();
+  }
+
+  /// Calls between contents that agree and this one, in order; and the last such content.
+  std::pair<std::vector<std::uint32_t>, std::uint32_t> calls_before(std::uint32_t content) const {
+    std::vector<bool> seen(flow_.calls().size());
+    std::vector<std::uint32_t> calls{flow_.contents()[content].maker};
+    const std::uint32_t last = calls.front();
+    seen[last] = true;
+    std::uint32_t agrees = kNone;
+    const auto add = [&](std::uint32_t call) {
+      if (!seen[call]) calls.push_back(call);
+      seen[call] = true;
+    };
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const std::uint32_t call = calls[i];
+      for (const std::uint32_t taken : flow_.taken(call)) {
+        const std::uint32_t maker = flow_.contents()[taken].maker;
+        if (maker == kNone || maker >= call) continue;
+        const bool moved = only_moves(flow_.operation(maker));
+        if (!meets_[taken] || moved) {
+          add(maker);
+        } else if (agrees == kNone || taken > agrees) {
+          agrees = taken;
+        }
+        // Statistics do not show where elements are.
+        for (const std::uint32_t other : flow_.takers(taken)) {
+          if (other >= call) break;
+          const auto given = flow_.given(other);
+          if (other != maker && std::find(given.begin(), given.end(), taken) != given.end()) add(other);
+        }
+      }
+    }
+    std::sort(calls.begin(), calls.end());
+    return {calls, agrees};
+  }
+
+  /// Does the last call that takes a parameter put out what agrees?
+  bool agrees_behind_parameters() const {
+    const auto& contents = flow_.contents();
+    for (auto call = static_cast<std::uint32_t>(flow_.calls().size()); call-- > 0;) {
+      const auto taken = flow_.taken(call);
+      const bool of_parameter = std::any_of(taken.begin(), taken.end(), [&](std::uint32_t each) {
+        return contents[each].maker == kNone && flow_.is_parameter(each);
+      });
+      const std::uint32_t out = first_output(call);
+      if (of_parameter && out != kNone) return meets_[out];
+    }
+    return false;
+  }
+  /// The last content that is a single number, as a loss is; kNone if the run does not end with one.
+  std::uint32_t last_number() const {
+    for (auto call = static_cast<std::uint32_t>(flow_.calls().size()); call-- > 0;) {
+      const std::uint32_t out = first_output(call);
+      if (out != kNone) return elements(out) == 1 ? out : kNone;
+    }
+    return kNone;
+  }
+
+  /// The first wrong content that most of the wrong ones behind it follow from; kNone if there is none.
+  std::uint32_t common_origin() const {
+    constexpr double kMost = 0.7;
+    constexpr std::size_t kMostLooks = 64;
+    std::vector<std::uint32_t> wrong;
+    for (std::uint32_t i = 0; i < wrong_.size(); ++i) {
+      if (wrong_[i]) wrong.push_back(i);
+    }
+    for (std::size_t i = 0; i < std::min(wrong.size(), kMostLooks); ++i) {
+      std::vector<bool> follows(flow_.contents().size());
+      follows[wrong[i]] = true;
+      for (std::uint32_t call = 0; call < flow_.calls().size(); ++call) {
+        const auto taken = flow_.taken(call);
+        if (std::none_of(taken.begin(), taken.end(), [&](std::uint32_t each) { return follows[each]; }))
+          continue;
+        for (const std::uint32_t given : flow_.given(call)) follows[given] = true;
+      }
+      const auto behind = std::count_if(wrong.begin() + static_cast<std::ptrdiff_t>(i), wrong.end(),
+                                        [&](std::uint32_t each) { return follows[each]; });
+      if (static_cast<double>(behind) >= kMost * static_cast<double>(wrong.size() - i)) return wrong[i];
+    }
+    return wrong.empty() ? kNone : wrong.front();
+  }
+
+ private:
+  void find_wrong() {
+    const auto& contents = flow_.contents();
+    const auto calls = static_cast<std::uint32_t>(flow_.calls().size());
+    std::vector<bool> leads(contents.size());
+    std::vector<std::uint32_t> reach(contents.size());  // the last call that follows from it
+    for (std::uint32_t i = 0; i < contents.size(); ++i) {
+      leads[i] = meets_[i] && contents[i].u > 0 && contents[i].elements >= kFewestElements;
+      reach[i] = contents[i].maker == kNone ? 0 : contents[i].maker;
+    }
+    for (std::uint32_t call = calls; call-- > 0;) {
+      bool right = false;
+      std::uint32_t furthest = call;
+      for (const std::uint32_t given : flow_.given(call)) {
+        if (contents[given].maker != call) continue;
+        right = right || leads[given];
+        furthest = std::max(furthest, reach[given]);
+      }
+      for (const std::uint32_t taken : flow_.taken(call)) {
+        if (contents[taken].maker != kNone && contents[taken].maker >= call) continue;
+        leads[taken] = leads[taken] || right;
+        reach[taken] = std::max(reach[taken], furthest);
+      }
+    }
+    wrong_.assign(contents.size(), false);
+    std::map<std::uint32_t, std::size_t> ends;  // how many lead there
+    for (std::uint32_t i = 0; i < contents.size(); ++i) {
+      wrong_[i] = contents[i].maker != kNone && !meets_[i] && !leads[i];
+      if (wrong_[i] && reach[i] > contents[i].maker) ++ends[reach[i]];
+    }
+    // What is wrong stays wrong to an end; others end where it is not recorded who takes them.
+    const auto end = std::max_element(ends.begin(), ends.end(),
+                                      [](const auto& a, const auto& b) { return a.second <= b.second; });
+    if (end == ends.end()) return;
+    for (std::uint32_t i = 0; i < contents.size(); ++i) wrong_[i] = wrong_[i] && reach[i] == end->first;
+  }
+
+  const ContentFlow& flow_;
+  std::vector<bool> meets_;
+  std::vector<bool> wrong_;
+};
+
+/// Contents of both sides that should be the same and are not.
+struct Ends {
+  std::uint32_t ours = kNone;
+  std::uint32_t theirs = kNone;
+};
+
+class Search {
+ public:
+  Search(const ContentFlow& target, const ContentFlow& golden, const Meetings& meetings)
+      : meetings_(meetings), ours_(target, meets(meetings)), theirs_(golden, meetings.golden_meets) {}
+
+  std::optional<Stretch> run() {
+    Ends ends = by_parameters();
+    if (ends.ours == kNone) {
+      const Ends last{ours_.last_number(), theirs_.last_number()};
+      const bool agree = ours_.agrees_behind_parameters() || theirs_.agrees_behind_parameters();
+      ends = !agree                               ? Ends{ours_.common_origin(), theirs_.common_origin()}
+             : both_wrong(last.ours, last.theirs) ? last
+                                                  : Ends{};
+    }
+    if (ends.ours == kNone) return std::nullopt;
+    // A stretch that ends sooner may show another one within.
+    for (int looks = 0; looks < kMostLooks; ++looks) {
+      const Ends sooner = within(ends);
+      if (sooner.ours == kNone) break;
+      ends = sooner;
+    }
+    Stretch found;
+    std::tie(found.calls, found.agrees) = ours_.calls_before(ends.ours);
+    keep_recorded(ours_, found.calls);
+    found.differs = ends.ours;
+    if (ends.theirs != kNone) {
+      found.golden_calls = theirs_.calls_before(ends.theirs).first;
+      keep_recorded(theirs_, found.golden_calls);
+      found.golden_differs = ends.theirs;
+      found.error = error_between(ours_.flow(), ends.ours, theirs_.flow(), ends.theirs);
+    }
+    return found;
+  }
+
+ private:
+  static constexpr int kMostLooks = 16;
+
+  static std::vector<bool> meets(const Meetings& meetings) {
+    std::vector<bool> found(meetings.golden_of.size());
+    for (std::size_t i = 0; i < found.size(); ++i) found[i] = meetings.golden_of[i] != kNone;
+    return found;
+  }
+
+  /// Should they be the same, are both sides' contents wrong? What is normalised may agree again.
+  bool both_wrong(std::uint32_t ours, std::uint32_t theirs) const {
+    if (ours == kNone || theirs == kNone || ours_.meets(ours) || theirs_.meets(theirs) ||
+        !ours_.is_made(ours) || !theirs_.is_made(theirs) || ours_.elements(ours) != theirs_.elements(theirs))
+      return false;
+    return ours_.is_wrong(ours) || error_between(ours_.flow(), ours, theirs_.flow(), theirs) <= kNearby;
+  }
+
+  /// Two calls that do the same: what they take should be the same, else what they give.
+  Ends of_same(std::uint32_t call, std::uint32_t golden_call) const {
+    const std::uint32_t in = ours_.made_input(call);
+    const std::uint32_t golden_in = theirs_.made_input(golden_call);
+    if (both_wrong(in, golden_in)) return {in, golden_in};
+    const std::uint32_t out = ours_.first_output(call);
+    const std::uint32_t golden_out = theirs_.first_output(golden_call);
+    return both_wrong(out, golden_out) ? Ends{out, golden_out} : Ends{};
+  }
+
+  bool is_sooner(const Ends& a, const Ends& b) const {
+    if (a.ours == kNone || b.ours == kNone) return b.ours == kNone && a.ours != kNone;
+    const auto& contents = ours_.flow().contents();
+    return std::make_pair(contents[a.ours].maker, a.ours) < std::make_pair(contents[b.ours].maker, b.ours);
+  }
+
+  /// By calls of both sides that take the same parameter.
+  Ends by_parameters() const {
+    Ends best;
+    const auto& contents = ours_.flow().contents();
+    for (std::uint32_t i = 0; i < contents.size(); ++i) {
+      const std::uint32_t partner = meetings_.golden_of[i];
+      if (contents[i].maker != kNone || partner == kNone || theirs_.is_made(partner) ||
+          contents[i].elements < kFewestElements || contents[i].u == 0)
+        continue;
+      const auto calls = ours_.flow().takers(i);
+      const auto golden_calls = theirs_.flow().takers(partner);
+      for (std::size_t k = 0; k < std::min(calls.size(), golden_calls.size()); ++k) {
+        const Ends found = of_same(calls[k], golden_calls[k]);
+        if (is_sooner(found, best)) best = found;
+      }
+    }
+    return best;
+  }
+
+  /// Ends ahead of these, within the stretch that leads to them.
+  Ends within(const Ends& ends) const {
+    if (ends.theirs == kNone) return {};
+    const auto calls = ours_.calls_before(ends.ours).first;
+    const auto golden_calls = theirs_.calls_before(ends.theirs).first;
+    if (calls.size() == 1) return {};
+    Ends best;
+    std::map<std::string, std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>> families;
+    for (const std::uint32_t call : calls)
+      families[family_of(ours_.flow().operation(call))].first.push_back(call);
+    for (const std::uint32_t call : golden_calls)
+      families[family_of(theirs_.flow().operation(call))].second.push_back(call);
+    families.erase("");
+    for (const auto& [family, both] : families) {
+      if (both.first.size() != both.second.size()) continue;
+      for (std::size_t k = 0; k < both.first.size(); ++k) {
+        const Ends found = of_same_in_stretch(both.first[k], both.second[k]);
+        if (found.ours != ends.ours && is_sooner(found, best)) best = found;
+      }
+    }
+    std::vector<std::uint32_t> contents = wrong_of(ours_, calls);
+    std::vector<std::uint32_t> golden_contents = wrong_of(theirs_, golden_calls);
+    for (const NearPair& near : near_pairs(ours_.flow(), contents, theirs_.flow(), golden_contents)) {
+      const Ends found{near.target, near.golden};
+      if (near.target != ends.ours && is_sooner(found, best)) best = found;
+    }
+    return is_sooner(best, ends) ? best : Ends{};
+  }
+
+  /// The same for calls that take several contents.
+  Ends of_same_in_stretch(std::uint32_t call, std::uint32_t golden_call) const {
+    const auto in = ours_.made_inputs(call);
+    const auto golden_in = theirs_.made_inputs(golden_call);
+    if (in.size() != golden_in.size()) return {};
+    bool agree = true;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (both_wrong(in[i], golden_in[i])) return {in[i], golden_in[i]};
+      agree = agree && ours_.meets(in[i]) && theirs_.meets(golden_in[i]);
+    }
+    const std::uint32_t out = ours_.first_output(call);
+    const std::uint32_t golden_out = theirs_.first_output(golden_call);
+    return agree && both_wrong(out, golden_out) ? Ends{out, golden_out} : Ends{};
+  }
+
+  static void keep_recorded(const Part& part, std::vector<std::uint32_t>& calls) {
+    std::erase_if(calls, [&](std::uint32_t call) { return !part.flow().is_recorded(call); });
+  }
+
+  static std::vector<std::uint32_t> wrong_of(const Part& part, const std::vector<std::uint32_t>& calls) {
+    std::vector<std::uint32_t> found;
+    for (const std::uint32_t call : calls) {
+      for (const std::uint32_t given : part.flow().given(call)) {
+        if (!part.meets(given) && part.flow().contents()[given].maker == call && found.size() < kMostNear)
+          found.push_back(given);
+      }
+    }
+    return found;
+  }
+
+  const Meetings& meetings_;
+  Part ours_;
+  Part theirs_;
+};
+
+}  // namespace
+
+std::optional<Stretch> find_stretch(const ContentFlow& target, const ContentFlow& golden,
+                                    const Meetings& meetings) {
+  return Search(target, golden, meetings).run();
+}
+
+}  // namespace msprobe::diagnosis
