@@ -50,13 +50,19 @@ std::string call_of(const Side& side, std::uint32_t api) {
 /// One implementation.
 class Implementation {
  public:
-  Implementation(const Side& of, const std::shared_ptr<const dump::ConstructBeside>& beside)
-      : side(of), construct_(beside ? &beside->table() : nullptr), flow(forward_of(of, construct_)) {}
+  Implementation(const Side& of, const Joins* joins,
+                 const std::shared_ptr<const dump::ConstructBeside>& beside)
+      : side(of), construct_(beside ? &beside->table() : nullptr), flow(forward_of(of, joins, construct_)) {}
 
   std::string module(std::uint32_t call) const {
     const std::string entry = flow.name(call);
     const bool own = !module_path(entry).empty();
     return std::string(module_path(own || construct_ == nullptr ? entry : construct_->parent(entry)));
+  }
+  /// Does a recorded call put it out?
+  bool is_made(std::uint32_t content) const {
+    const std::uint32_t maker = flow.contents()[content].maker;
+    return maker != kNone && flow.is_recorded(maker);
   }
   /// Where a content is recorded first.
   std::string name(std::uint32_t content) const {
@@ -110,11 +116,20 @@ class Implementation {
   const Side& side;
 
  private:
-  static ContentFlow forward_of(const Side& side, const dump::ConstructTable* construct) {
-    const std::uint32_t end = behind_backward(side);
-    return {side, Direction::forward, [&](std::uint32_t api) {
-              return api < end && (construct == nullptr ||
-                                   !dump::is_of_optimizer(construct->parent(side.text(side.apis[api].name))));
+  /// Of the model and its loss. What no module runs behind the first backward is that of a function of its
+  /// own, or an optimizer.
+  static ContentFlow forward_of(const Side& side, const Joins* joins, const dump::ConstructTable* construct) {
+    std::uint32_t first_backward = 0;
+    for (; first_backward < side.apis.size(); ++first_backward) {
+      const auto name = dump::parse_entry_name(side.text(side.apis[first_backward].name));
+      if (name && name->direction == Direction::backward) break;
+    }
+    return {side, joins, Direction::forward, [&](std::uint32_t api) {
+              if (api < first_backward) return true;
+              const std::string_view entry = side.text(side.apis[api].name);
+              const std::string_view parent =
+                  construct == nullptr ? std::string_view() : construct->parent(entry);
+              return !module_path(entry).empty() || !module_path(parent).empty();
             }};
   }
 
@@ -137,8 +152,8 @@ class Comparison {
       : rank_(rank),
         frames_(frames),
         history_(history),
-        ours_(rank.target, rank.target_construct),
-        theirs_(rank.golden, rank.golden_construct),
+        ours_(rank.target, rank.target_joins.get(), rank.target_construct),
+        theirs_(rank.golden, rank.golden_joins.get(), rank.golden_construct),
         drift_(history.steps == 0 ? 0 : kDriftOfStep),
         meetings_(meet(ours_.flow, theirs_.flow,
                        allowance_of(std::max(ours_.coarsest(), theirs_.coarsest()), drift_))) {}
@@ -162,7 +177,10 @@ class Comparison {
       gradients = "; what both make of it ends where nothing is recorded";
     }
     out_.notes.push_back(fmt::format(
-        "two code bases: modules and operations have too little in common to be compared by name; {}{}",
+        "{}; {}{}",
+        are_two_layouts(rank_)
+            ? "two parallel layouts: what ranks hold parts of is compared as a whole, and not by name"
+            : "two code bases: modules and operations have too little in common to be compared by name",
         agreement(last), gradients));
     for (const Origin origin : out_.origin) ++out_.counts[static_cast<std::size_t>(origin)];
     out_.evidence = out_.findings.size();
@@ -181,10 +199,10 @@ class Comparison {
     std::vector<std::uint32_t> made;
     std::uint32_t last_golden = kNone;
     for (std::uint32_t i = 0; i < ours_.flow.contents().size(); ++i) {
-      if (ours_.flow.contents()[i].maker != kNone) made.push_back(i);
+      if (ours_.is_made(i)) made.push_back(i);
     }
     for (std::uint32_t i = 0; i < theirs_.flow.contents().size(); ++i) {
-      if (theirs_.flow.contents()[i].maker != kNone) last_golden = i;
+      if (theirs_.is_made(i)) last_golden = i;
     }
     if (made.empty() || last_golden == kNone) return false;
     if (!meets(made.back()) && !meetings_.golden_meets[last_golden]) return false;
@@ -219,7 +237,7 @@ class Comparison {
     std::uint32_t end = kNone;
     std::uint64_t places = 0;
     for (std::uint32_t i = 0; i < ours_.flow.contents().size() && (last == kNone || i <= last); ++i) {
-      if (!meets(i) || ours_.flow.contents()[i].maker == kNone) continue;
+      if (!meets(i) || !ours_.is_made(i)) continue;
       first = first == kNone ? i : first;
       end = i;
       ++places;
@@ -254,6 +272,8 @@ class Comparison {
 
   /// By what each content has, and by the norm of all parameters' together; how they agree, for a note.
   std::string compare_gradients() {
+    // What arrives at a part of a call is not known for the whole.
+    if (rank_.target_joins || rank_.golden_joins) return "; gradients are not compared";
     const GradientMeetings met = meet_gradients(ours_.flow, theirs_.flow, meetings_, drift_);
     if (!met.calls.empty()) {
       Finding found;
@@ -354,6 +374,11 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   if (fewest_calls > 0 && std::max(calls, golden_calls) >= kCallsForOne * fewest_calls) return true;
   return (by_modules || fewest_calls >= kFewestCalls) &&
          static_cast<double>(same) < most * static_cast<double>(fewest_calls);
+}
+
+bool are_two_layouts(const measuring::MeasuredRank& rank) {
+  const auto ranks = [](const std::shared_ptr<Joins>& joins) { return joins ? joins->ranks.size() : 1; };
+  return ranks(rank.target_joins) != ranks(rank.golden_joins);
 }
 
 RankDiagnosis diagnose_code_bases(const measuring::MeasuredRank& rank,

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "measuring/measures.hpp"
@@ -21,14 +23,15 @@ using dump::State;
 /// Recorders add up the norm of a transposed tensor in another order. Derived: 16 roundoffs of float32.
 constexpr double kSameNorm = 0x1p-20;
 
-Content content_of(const Side& side, std::uint32_t i) {
-  const Item& item = side.items[i];
-  const std::string_view dtype = side.text(item.dtype);
-  return {.item = i,
-          .elements = elements_of(side.text(item.shape)),
-          .max = number_of(side, item, dump::kMax),
-          .min = number_of(side, item, dump::kMin),
-          .norm = std::abs(number_of(side, item, dump::kNorm)),  // of a single number some keep the sign
+Content content_of(std::uint32_t item, const dump::StatisticValues& statistics, const dump::TextPool& pool,
+                   std::string_view dtype, std::string_view shape) {
+  const auto number = [&](dump::Statistic which) { return number_of(statistics[which], pool); };
+  return {.item = item,
+          .elements = elements_of(shape),
+          .max = number(dump::kMax),
+          .min = number(dump::kMin),
+          .mean = number(dump::kMean),
+          .norm = std::abs(number(dump::kNorm)),  // of a single number some keep the sign
           .u = unit_roundoff(dtype)};
 }
 
@@ -43,7 +46,38 @@ bool is_same(const Content& a, const Content& b) {
   return a.norm == b.norm || !(std::abs(a.norm - b.norm) > kSameNorm * b.norm);
 }
 
+/// Of shards: the whole has their elements.
+Content joined(const std::vector<Content>& parts) {
+  Content whole = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const Content& part = parts[i];
+    const auto all = static_cast<double>(whole.elements + part.elements);
+    whole.mean = whole.mean * (static_cast<double>(whole.elements) / all) +
+                 part.mean * (static_cast<double>(part.elements) / all);
+    whole.elements += part.elements;
+    whole.max = std::max(whole.max, part.max);
+    whole.min = std::min(whole.min, part.min);
+    whole.norm = std::hypot(whole.norm, part.norm);
+    whole.u = std::max(whole.u, part.u);
+  }
+  return whole;
+}
+
 }  // namespace
+
+double error_between(const Content& content, const Content& golden) {
+  if (content.elements != golden.elements) return NAN;
+  const auto apart = [](double a, double b, double scale) {
+    if (a == b || std::isnan(a) || std::isnan(b)) return 0.0;
+    return scale > 0 ? std::abs(a - b) / scale : kInfinite;
+  };
+  // A loss may be the mean of logarithms on one side and of their negatives on the other.
+  if (golden.elements == 1) return apart(content.norm, golden.norm, golden.norm);
+  const double rms = golden.norm / std::sqrt(static_cast<double>(golden.elements));
+  return std::max({apart(content.norm, golden.norm, golden.norm), apart(content.mean, golden.mean, rms),
+                   apart(content.max, golden.max, std::max(std::abs(golden.max), rms)),
+                   apart(content.min, golden.min, std::max(std::abs(golden.min), rms))});
+}
 
 /// Contents by their elements and extremes, and those of one key by their norms.
 class ContentFlow::Index {
@@ -68,93 +102,191 @@ class ContentFlow::Index {
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_key_;
 };
 
-ContentFlow::ContentFlow(const Side& side, dump::Direction direction,
+class ContentFlow::Builder {
+ public:
+  Builder(ContentFlow& flow, const Joins* joins, dump::Direction direction,
+          const std::function<bool(std::uint32_t api)>& counts)
+      : flow_(flow), side_(*flow.side_), joins_(joins), direction_(direction) {
+    for (std::uint32_t api = 0; api < side_.apis.size(); ++api) {
+      const auto name = dump::parse_entry_name(side_.text(side_.apis[api].name));
+      if (!name || name->direction != direction_) continue;
+      any_operation_ = any_operation_ || !name->is_module;
+      if (counts(api)) entries_.push_back({api, *name});
+    }
+  }
+
+  void build() {
+    const auto ranks = joins_ == nullptr ? 1U : static_cast<std::uint32_t>(joins_->ranks.size());
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) add_parameters(rank);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      for (const Entry& entry : entries_) add_call(entry, rank);
+    }
+    if (joins_ != nullptr) {
+      for (const Entry& entry : entries_) {
+        for (const std::uint32_t i : side_.apis[entry.api].items()) add_joints(i);
+      }
+      end_joints();
+    }
+    flow_.find_takers();
+  }
+
+ private:
+  struct Entry {
+    std::uint32_t api = 0;
+    dump::EntryName name;
+  };
+
+  /// What a rank has of an item; nothing where it has none.
+  std::optional<Content> content(std::uint32_t i, std::uint32_t rank) const {
+    const Item& item = side_.items[i];
+    if (!item.is_tensor) return std::nullopt;
+    const auto parts = joins_ == nullptr ? std::span<const Part>() : joins_->parts(i);
+    if (parts.empty() && rank > 0) return std::nullopt;
+    std::optional<Content> found;
+    if (parts.empty()) {
+      found = content_of(i, item.statistics, side_.pool, side_.text(item.dtype), side_.text(item.shape));
+    } else {
+      const auto part =
+          std::find_if(parts.begin(), parts.end(), [&](const Part& each) { return each.rank == rank; });
+      if (part == parts.end()) return std::nullopt;
+      found = content_of(i, part->statistics, joins_->pool, joins_->pool.at(part->dtype),
+                         joins_->pool.at(part->shape));
+    }
+    return is_known(*found) ? found : std::nullopt;
+  }
+
+  std::uint32_t number_of_content(const Content& content) {
+    const std::uint32_t known = index_.find(flow_.contents_, content);
+    if (known != kNone) return known;
+    flow_.contents_.push_back(content);
+    flow_.is_taken_.push_back(false);
+    flow_.is_parameter_.push_back(parameter_index_.find(parameters_, content) != kNone);
+    index_.add(content, static_cast<std::uint32_t>(flow_.contents_.size() - 1));
+    return static_cast<std::uint32_t>(flow_.contents_.size() - 1);
+  }
+
+  void add_parameters(std::uint32_t rank) {
+    for (const dump::Api& api : side_.apis) {
+      for (const std::uint32_t i : api.items()) {
+        if (side_.items[i].state != State::parameters) continue;
+        const auto found = content(i, rank);
+        if (!found || parameter_index_.find(parameters_, *found) != kNone) continue;
+        parameters_.push_back(*found);
+        parameter_index_.add(*found, static_cast<std::uint32_t>(parameters_.size() - 1));
+      }
+    }
+  }
+
+  void add_call(const Entry& entry, std::uint32_t rank) {
+    check_interrupt();
+    outputs_.clear();
+    for (const std::uint32_t i : side_.apis[entry.api].items()) {
+      if (side_.items[i].state != State::output) continue;
+      const auto found = content(i, rank);
+      // What a module hands on was put out by an operation within it, or came in.
+      const bool handed_on =
+          found && entry.name.is_module && any_operation_ && index_.find(flow_.contents_, *found) != kNone;
+      if (found && !handed_on) outputs_.push_back(*found);
+    }
+    if (outputs_.empty()) return;
+    taken_.clear();
+    for (const std::uint32_t i : side_.apis[entry.api].items()) {
+      const Item& item = side_.items[i];
+      if (item.state != State::input && item.state != State::parameters) continue;
+      const auto found = content(i, rank);
+      if (!found) continue;
+      const std::uint32_t number = number_of_content(*found);
+      if (std::find(taken_.begin(), taken_.end(), number) == taken_.end()) taken_.push_back(number);
+      const auto position = position_of(side_, item);
+      if (position && is_parameter_position(entry.name.operation(), *position))
+        flow_.is_parameter_[number] = true;
+    }
+    for (const std::uint32_t each : taken_) {
+      if (flow_.contents_[each].maker != kNone || flow_.is_taken_[each] || flow_.is_parameter_[each])
+        continue;
+      const std::vector<std::uint32_t> sources = flow_.likely_sources(each);
+      if (!sources.empty()) add(kNone, sources, {each});
+    }
+    given_.clear();
+    for (const Content& output : outputs_) given_.push_back(number_of_content(output));
+    add(entry.api, taken_, given_);
+  }
+
+  /// `api`: kNone for what is not recorded.
+  void add(std::uint32_t api, const std::vector<std::uint32_t>& taken,
+           const std::vector<std::uint32_t>& given) {
+    const auto call = static_cast<std::uint32_t>(flow_.calls_.size());
+    flow_.calls_.push_back(api);
+    for (const std::uint32_t content : taken) flow_.is_taken_[content] = true;
+    flow_.taken_.values.insert(flow_.taken_.values.end(), taken.begin(), taken.end());
+    flow_.taken_.close();
+    for (const std::uint32_t content : given) {
+      const bool is_new = flow_.contents_[content].maker == kNone && !flow_.is_taken_[content];
+      if (is_new || api == kNone) flow_.contents_[content].maker = call;
+    }
+    flow_.given_.values.insert(flow_.given_.values.end(), given.begin(), given.end());
+    flow_.given_.close();
+  }
+
+  /// Of all ranks that hold another part, and of neighbours: groups of two, four and so on.
+  void add_joints(std::uint32_t i) {
+    std::vector<std::uint32_t> numbers;
+    for (std::uint32_t rank = 0; rank < joins_->ranks.size(); ++rank) {
+      const auto found = content(i, rank);
+      const std::uint32_t number = found ? index_.find(flow_.contents_, *found) : kNone;
+      if (number != kNone && flow_.contents_[number].is_finite()) numbers.push_back(number);
+    }
+    if (numbers.size() != joins_->parts(i).size()) return;
+    for (std::size_t size = 2; size < numbers.size(); size *= 2) {
+      for (std::size_t first = 0; first + size <= numbers.size(); first += size)
+        add_joint({numbers.begin() + static_cast<std::ptrdiff_t>(first),
+                   numbers.begin() + static_cast<std::ptrdiff_t>(first + size)});
+    }
+    add_joint(numbers);
+  }
+
+  void add_joint(const std::vector<std::uint32_t>& numbers) {
+    std::vector<std::uint32_t> parts;
+    for (const std::uint32_t number : numbers) {
+      if (std::find(parts.begin(), parts.end(), number) == parts.end()) parts.push_back(number);
+    }
+    if (parts.size() < 2 || !known_joints_.insert(parts).second) return;
+    std::vector<Content> contents;
+    for (const std::uint32_t part : parts) contents.push_back(flow_.contents_[part]);
+    const std::uint32_t whole = number_of_content(joined(contents));
+    for (const std::uint32_t part : parts) flow_.joints_.push_back({whole, part});
+  }
+
+  /// Wholes that no rank has follow from the parts.
+  void end_joints() {
+    for (std::size_t i = 0; i < flow_.joints_.size();) {
+      const std::uint32_t whole = flow_.joints_[i].whole;
+      taken_.clear();
+      for (; i < flow_.joints_.size() && flow_.joints_[i].whole == whole; ++i)
+        taken_.push_back(flow_.joints_[i].part);
+      if (flow_.contents_[whole].maker == kNone && !flow_.is_taken_[whole]) add(kNone, taken_, {whole});
+    }
+  }
+
+  ContentFlow& flow_;
+  const Side& side_;
+  const Joins* joins_;
+  dump::Direction direction_;
+  bool any_operation_ = false;
+  std::vector<Entry> entries_;
+  Index index_;
+  std::vector<Content> parameters_;  // of modules
+  Index parameter_index_;
+  std::vector<Content> outputs_;
+  std::vector<std::uint32_t> taken_;
+  std::vector<std::uint32_t> given_;
+  std::set<std::vector<std::uint32_t>> known_joints_;
+};
+
+ContentFlow::ContentFlow(const Side& side, const Joins* joins, dump::Direction direction,
                          const std::function<bool(std::uint32_t api)>& counts)
     : side_(&side) {
-  Index index;
-  bool operations = false;
-  std::vector<Content> parameters;  // of modules
-  Index parameter_index;
-  for (const dump::Api& api : side.apis) {
-    const auto name = dump::parse_entry_name(side.text(api.name));
-    operations = operations || (name && !name->is_module && name->direction == direction);
-    for (const std::uint32_t i : api.items()) {
-      if (side.items[i].state != State::parameters) continue;
-      const Content content = content_of(side, i);
-      if (!is_known(content) || parameter_index.find(parameters, content) != kNone) continue;
-      parameters.push_back(content);
-      parameter_index.add(content, static_cast<std::uint32_t>(parameters.size() - 1));
-    }
-  }
-  const auto number_of_content = [&](const Content& content) {
-    const std::uint32_t known = index.find(contents_, content);
-    if (known != kNone) return known;
-    contents_.push_back(content);
-    is_taken_.push_back(false);
-    is_parameter_.push_back(parameter_index.find(parameters, content) != kNone);
-    index.add(content, static_cast<std::uint32_t>(contents_.size() - 1));
-    return static_cast<std::uint32_t>(contents_.size() - 1);
-  };
-  std::vector<Content> outputs;
-  std::vector<std::uint32_t> taken;
-  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-    check_interrupt();
-    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-    if (!name || name->direction != direction || !counts(api)) continue;
-    outputs.clear();
-    for (const std::uint32_t i : side.apis[api].items()) {
-      if (side.items[i].state != State::output || !side.items[i].is_tensor) continue;
-      const Content content = content_of(side, i);
-      if (!is_known(content)) continue;
-      const std::uint32_t known = index.find(contents_, content);
-      // What a module hands on was put out by an operation within it, or came in.
-      if (name->is_module && operations && known != kNone) continue;
-      outputs.push_back(content);
-    }
-    if (outputs.empty()) continue;
-    taken.clear();
-    for (const std::uint32_t i : side.apis[api].items()) {
-      const Item& item = side.items[i];
-      if ((item.state != State::input && item.state != State::parameters) || !item.is_tensor) continue;
-      const Content content = content_of(side, i);
-      if (!is_known(content)) continue;
-      const std::uint32_t number = number_of_content(content);
-      if (std::find(taken.begin(), taken.end(), number) == taken.end()) taken.push_back(number);
-      const bool by_place =
-          position_of(side, item) && is_parameter_position(name->operation(), *position_of(side, item));
-      if (by_place) is_parameter_[number] = true;
-    }
-    add_unrecorded(taken);
-    const auto call = static_cast<std::uint32_t>(calls_.size());
-    calls_.push_back(api);
-    for (const std::uint32_t content : taken) is_taken_[content] = true;
-    taken_.values.insert(taken_.values.end(), taken.begin(), taken.end());
-    taken_.close();
-    for (const Content& content : outputs) {
-      const std::size_t before = contents_.size();
-      const std::uint32_t number = number_of_content(content);
-      if (number == before) contents_[number].maker = call;
-      given_.values.push_back(number);
-    }
-    given_.close();
-  }
-  find_takers();
-}
-
-/// Before a call that takes these.
-void ContentFlow::add_unrecorded(const std::vector<std::uint32_t>& taken) {
-  for (const std::uint32_t content : taken) {
-    if (contents_[content].maker != kNone || is_taken_[content] || is_parameter_[content]) continue;
-    const std::vector<std::uint32_t> sources = likely_sources(content);
-    if (sources.empty()) continue;
-    contents_[content].maker = static_cast<std::uint32_t>(calls_.size());
-    calls_.push_back(kNone);
-    for (const std::uint32_t source : sources) is_taken_[source] = true;
-    taken_.values.insert(taken_.values.end(), sources.begin(), sources.end());
-    taken_.close();
-    given_.values.push_back(content);
-    given_.close();
-  }
+  Builder(*this, joins, direction, counts).build();
 }
 
 /// What was put out shortly before and that it may be a part of, or put together from: their extremes tell.

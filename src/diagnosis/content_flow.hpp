@@ -8,12 +8,14 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "diagnosis/imports.hpp"
 #include "dump/names.hpp"
 #include "dump/side.hpp"
 #include "pairing/alignment.hpp"
+#include "pairing/joins.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -24,6 +26,7 @@ struct Content {
   std::uint64_t elements = 0;
   double max = 0;
   double min = 0;
+  double mean = 0;  // NaN where it is not recorded
   double norm = 0;  // not negative
   double u = 0;     // unit roundoff of its type; 0 for integers
 
@@ -31,13 +34,23 @@ struct Content {
   bool is_finite() const { return std::isfinite(max) && std::isfinite(min) && std::isfinite(norm); }
 };
 
+/// How far the same tensor of two implementations is apart, as measuring::Measure has it; NaN for tensors of
+/// other sizes.
+double error_between(const Content& content, const Content& golden);
+
+/// A tensor of which ranks hold parts.
+struct Joint {
+  std::uint32_t whole = 0;  // contents
+  std::uint32_t part = 0;
+};
+
 class ContentFlow {
  public:
-  /// Of the entries in that direction that count, in the order of execution. Modules count where they put out
-  /// what no operation does. Tensors of one value, of bools and with NaN have no content. Where a call takes
-  /// a part of what another one put out, or several in one, a call without an entry stands between them for
-  /// the code that nobody recorded.
-  ContentFlow(const dump::Side& side, dump::Direction direction,
+  /// Of the entries in that direction that count, in the order of execution, rank by rank where `joins` says
+  /// what each holds (it may be null). Modules count where they put out what no operation does. Tensors of
+  /// one value, of bools and with NaN have no content. Where a call takes a part of what another one put out,
+  /// or several in one, a call without an entry stands between them for the code that nobody recorded.
+  ContentFlow(const dump::Side& side, const Joins* joins, dump::Direction direction,
               const std::function<bool(std::uint32_t api)>& counts);
 
   const dump::Side& side() const { return *side_; }
@@ -49,9 +62,10 @@ class ContentFlow {
   std::span<const std::uint32_t> given(std::uint32_t call) const { return given_.of(call); }
   /// Calls that take a content, in their order.
   std::span<const std::uint32_t> takers(std::uint32_t content) const { return takers_.of(content); }
-
   /// Of a module, or by its place in a call.
   bool is_parameter(std::uint32_t content) const { return is_parameter_[content]; }
+  /// Of the ranks' parts, in their order; each pair once.
+  const std::vector<Joint>& joints() const { return joints_; }
 
   std::string name(std::uint32_t call) const {
     return std::string(side_->text(side_->apis[calls_[call]].name));
@@ -70,8 +84,8 @@ class ContentFlow {
     }
   };
   class Index;
+  class Builder;
 
-  void add_unrecorded(const std::vector<std::uint32_t>& taken);
   std::vector<std::uint32_t> likely_sources(std::uint32_t content) const;
   void find_takers();
 
@@ -81,6 +95,7 @@ class ContentFlow {
   Lists taken_;
   Lists given_;
   Lists takers_;
+  std::vector<Joint> joints_;
   std::vector<bool> is_taken_;      // by content, so far
   std::vector<bool> is_parameter_;  // by content
 };

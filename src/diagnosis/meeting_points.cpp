@@ -8,8 +8,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "measuring/measures.hpp"
-#include "pairing/alignment.hpp"
 #include "support/interrupt.hpp"
 
 namespace msprobe::diagnosis {
@@ -113,19 +111,6 @@ class Cells {
 
 }  // namespace
 
-double error_between(const ContentFlow& target, std::uint32_t ours, const ContentFlow& golden,
-                     std::uint32_t theirs) {
-  const Content& content = target.contents()[ours];
-  const Content& partner = golden.contents()[theirs];
-  if (content.elements != partner.elements) return NAN;
-  // A loss may be the mean of logarithms on one side and of their negatives on the other.
-  if (content.elements == 1)
-    return content.norm == partner.norm ? 0 : std::abs(content.norm - partner.norm) / partner.norm;
-  const Measure found = measure(target.side(), target.side().items[content.item], golden.side(),
-                                golden.side().items[partner.item]);
-  return found.known && !found.blind ? found.e : NAN;
-}
-
 Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Allowance& allowance) {
   Meetings met;
   met.golden_of.assign(target.contents().size(), kNone);
@@ -141,7 +126,7 @@ Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Allowa
       const Content& partner = golden.contents()[j];
       const bool integers = content.u == 0 && partner.u == 0;
       if (std::abs(content.norm - partner.norm) > allowance.norm * partner.norm) return;
-      const double error = error_between(target, i, golden, j);
+      const double error = error_between(content, partner);
       if (error <= (integers ? 0 : allowance.element)) candidates.push_back({i, j, error});
     });
   }
@@ -155,6 +140,14 @@ Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Allowa
     if (met.golden_of[each.target] != kNone) continue;
     met.golden_of[each.target] = each.golden;
     met.error[each.target] = each.error;
+  }
+  for (const Joint& joint : golden.joints()) {
+    if (met.golden_meets[joint.whole]) met.golden_meets[joint.part] = true;
+  }
+  for (const Joint& joint : target.joints()) {
+    if (met.golden_of[joint.whole] == kNone || met.golden_of[joint.part] != kNone) continue;
+    met.golden_of[joint.part] = met.golden_of[joint.whole];
+    met.error[joint.part] = met.error[joint.whole];
   }
   return met;
 }
@@ -172,7 +165,7 @@ std::vector<NearPair> near_pairs(const ContentFlow& target, const std::vector<st
     const auto same_size = by_size.find(target.contents()[ours[place]].elements);
     if (same_size == by_size.end() || same_size->first == 1) continue;
     for (const std::uint32_t other : same_size->second) {
-      const double error = error_between(target, ours[place], golden, theirs[other]);
+      const double error = error_between(target.contents()[ours[place]], golden.contents()[theirs[other]]);
       if (error <= kNearby)
         candidates.push_back(
             {place, other, error, static_cast<std::uint64_t>(kWeights * (1 - error / kNearby)) + 1});

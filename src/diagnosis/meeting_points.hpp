@@ -15,7 +15,8 @@ struct Allowance {
   double norm = 0;
 };
 
-/// Contents of both sides that are the same within rounding, whoever computed them.
+/// Contents of both sides that are the same within rounding, whoever computed them. A part that a rank has
+/// is the same if the whole is.
 struct Meetings {
   std::vector<std::uint32_t> golden_of;  // by content: of several the one in an order that both go through
   std::vector<double> error;             // as measuring::Measure has it; NaN without partner
@@ -38,9 +39,5 @@ struct NearPair {
 /// Of two lists of contents those that are near each other, in an order that both go through.
 std::vector<NearPair> near_pairs(const ContentFlow& target, const std::vector<std::uint32_t>& ours,
                                  const ContentFlow& golden, const std::vector<std::uint32_t>& theirs);
-
-/// NaN where they cannot be compared.
-double error_between(const ContentFlow& target, std::uint32_t ours, const ContentFlow& golden,
-                     std::uint32_t theirs);
 
 }  // namespace msprobe::diagnosis

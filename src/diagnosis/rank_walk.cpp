@@ -264,7 +264,8 @@ RankDiagnosis diagnose(const measuring::MeasuredRank& rank, const DiagnosisOptio
                        const diagnosis::NoiseFloor* noise, const MeasureEntry& measure_entry) {
   FileReading reading(rank, past.before.get(), noise, framework_frames);
   if (!past.history.precision) past.history.precision = rank.precision;
-  if (are_two_code_bases(rank)) return diagnose_code_bases(rank, framework_frames, past.history);
+  if (are_two_layouts(rank) || are_two_code_bases(rank))
+    return diagnose_code_bases(rank, framework_frames, past.history);
   RankDiagnosis found = RankWalk(rank, options, framework_frames, reading, past.history, measure_entry).run();
   found.broken_off = reading.unread();
   found.first_broken_off = reading.first_unread();

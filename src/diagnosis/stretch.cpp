@@ -50,6 +50,7 @@ std::string family_of(const std::string& operation) {
 class Part {
  public:
   Part(const ContentFlow& flow, std::vector<bool> meets) : flow_(flow), meets_(std::move(meets)) {
+    for (const Joint& joint : flow.joints()) wholes_.emplace(joint.part, joint.whole);
     find_wrong();
   }
 
@@ -59,6 +60,13 @@ class Part {
   bool is_wrong(std::uint32_t content) const { return wrong_[content]; }
   bool is_made(std::uint32_t content) const { return flow_.contents()[content].maker != kNone; }
   std::uint64_t elements(std::uint32_t content) const { return flow_.contents()[content].elements; }
+  /// The content itself, and those that it is a part of on other ranks.
+  std::vector<const Content*> wholes(std::uint32_t content) const {
+    std::vector<const Content*> found{&flow_.contents()[content]};
+    const auto [first, last] = wholes_.equal_range(content);
+    for (auto each = first; each != last; ++each) found.push_back(&flow_.contents()[each->second]);
+    return found;
+  }
 
   /// The only content that a call takes and that some call made; kNone if there are none or several.
   std::uint32_t made_input(std::uint32_t call) const {
@@ -202,6 +210,7 @@ class Part {
   const ContentFlow& flow_;
   std::vector<bool> meets_;
   std::vector<bool> wrong_;
+  std::multimap<std::uint32_t, std::uint32_t> wholes_;  // by part
 };
 
 /// Contents of both sides that should be the same and are not.
@@ -239,7 +248,7 @@ class Search {
       found.golden_calls = theirs_.calls_before(ends.theirs).first;
       keep_recorded(theirs_, found.golden_calls);
       found.golden_differs = ends.theirs;
-      found.error = error_between(ours_.flow(), ends.ours, theirs_.flow(), ends.theirs);
+      found.error = error(ends.ours, ends.theirs);
     }
     return found;
   }
@@ -253,12 +262,23 @@ class Search {
     return found;
   }
 
+  /// Of contents with as many elements, the smaller if ranks hold parts of them; NaN where they have not.
+  double error(std::uint32_t ours, std::uint32_t theirs) const {
+    double least = NAN;
+    for (const Content* content : ours_.wholes(ours)) {
+      for (const Content* partner : theirs_.wholes(theirs))
+        least = std::fmin(least, error_between(*content, *partner));
+    }
+    return least;
+  }
+
   /// Should they be the same, are both sides' contents wrong? What is normalised may agree again.
   bool both_wrong(std::uint32_t ours, std::uint32_t theirs) const {
     if (ours == kNone || theirs == kNone || ours_.meets(ours) || theirs_.meets(theirs) ||
-        !ours_.is_made(ours) || !theirs_.is_made(theirs) || ours_.elements(ours) != theirs_.elements(theirs))
+        !ours_.is_made(ours) || !theirs_.is_made(theirs))
       return false;
-    return ours_.is_wrong(ours) || error_between(ours_.flow(), ours, theirs_.flow(), theirs) <= kNearby;
+    const double apart = error(ours, theirs);
+    return !std::isnan(apart) && (ours_.is_wrong(ours) || apart <= kNearby);
   }
 
   /// Two calls that do the same: what they take should be the same, else what they give.

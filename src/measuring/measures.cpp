@@ -22,12 +22,11 @@ struct Recorded {
   double value = 0;
 };
 
-Recorded recorded(const Side& side, const Item& item, Statistic which) {
-  const dump::Value value = item.statistics[which];
+Recorded recorded(const dump::Value& value, const dump::TextPool& pool) {
   if (value.kind == ValueKind::real) return {true, value.real};  // nearly all are
   if (value.kind == ValueKind::boolean) return {true, value.boolean ? 1.0 : 0.0};
   if (value.kind == ValueKind::missing || value.kind == ValueKind::none) return {};
-  const dump::Classified classified = dump::classify(value, side.pool);
+  const dump::Classified classified = dump::classify(value, pool);
   switch (classified.type) {
     case ValueClass::number:
       return {true, classified.number};
@@ -49,7 +48,7 @@ Recorded recorded(const Side& side, const Item& item, Statistic which) {
 std::array<Recorded, dump::kStatistics> all_recorded(const Side& side, const Item& item) {
   std::array<Recorded, dump::kStatistics> all;
   for (const Statistic which : {dump::kMax, dump::kMin, dump::kMean, dump::kNorm})
-    all[which] = recorded(side, item, which);
+    all[which] = recorded(item.statistics[which], side.pool);
   const auto is_finite = [&](Statistic which) {
     return all[which].present && std::isfinite(all[which].value);
   };
@@ -211,8 +210,12 @@ std::uint64_t elements_of(std::string_view shape) {
 }
 
 double number_of(const Side& side, const Item& item, Statistic which) {
-  const Recorded value = recorded(side, item, which);
-  return value.present ? value.value : NAN;
+  return number_of(item.statistics[which], side.pool);
+}
+
+double number_of(const dump::Value& value, const dump::TextPool& pool) {
+  const Recorded found = recorded(value, pool);
+  return found.present ? found.value : NAN;
 }
 
 }  // namespace msprobe::measuring

@@ -55,5 +55,6 @@ std::uint64_t elements_of(std::string_view shape);
 
 /// The number of a recorded statistic: booleans count as 0 and 1; NaN where there is none.
 double number_of(const dump::Side& side, const dump::Item& item, dump::Statistic which);
+double number_of(const dump::Value& value, const dump::TextPool& pool);
 
 }  // namespace msprobe::measuring

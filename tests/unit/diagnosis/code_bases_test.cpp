@@ -152,7 +152,7 @@ TEST_CASE("nothing to meet at") {
 }
 
 ContentFlow forward_of(const dump::Side& side) {
-  return {side, dump::Direction::forward, [](std::uint32_t) { return true; }};
+  return {side, nullptr, dump::Direction::forward, [](std::uint32_t) { return true; }};
 }
 
 TEST_CASE("contents meet in an order of both sides, and tables where they are") {
