@@ -101,6 +101,7 @@ Outputs to_outputs(Typed typed) {
   outputs.html = wants(typed, kHtml);
   outputs.markdown = wants(typed, kMarkdown);
   outputs.suggest_mapping = typed.pairing.suggest;
+  outputs.map_parameters = typed.pairing.map_parameters;
   outputs.story.entry = typed.explain;
   if (typed.output == "-") {
     if (!typed.output_file.empty()) throw UsageError("-o - and --output-file cannot be combined");
@@ -330,7 +331,8 @@ class CompareCommand final : public Command {
     first_.excludes({typed_.layouts.consistent_option}, "--consistent_check does not look for evidence")
         .excludes({diff_analyze_}, "-da does not look for evidence");
     diff_analyze_.excludes({formats_}, "-da writes JSON")
-        .excludes({typed_.layouts.consistent_option, explain_, typed_.pairing.suggest_option})
+        .excludes({typed_.layouts.consistent_option, explain_, typed_.pairing.suggest_option,
+                   typed_.pairing.map_parameters_option})
         .excludes({config_}, "-da compares statistics, not tensors");
   }
 

@@ -12,6 +12,7 @@
 #include "compare/sinks/factor_notes.hpp"
 #include "compare/sinks/html_page.hpp"
 #include "compare/sinks/markdown.hpp"
+#include "compare/sinks/parameter_mapping.hpp"
 #include "compare/sinks/tables.hpp"
 #include "compare/spread.hpp"
 #include "compare/static_graph/graph_compare.hpp"
@@ -61,6 +62,8 @@ Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries
         {outputs.directory, outputs.file, outputs.formats, outputs.formats_chosen, time, progress}));
   if (entries && !outputs.suggest_mapping.empty())
     sinks.push_back(mapping_proposal_sink(outputs.suggest_mapping));
+  if (entries && !outputs.map_parameters.empty())
+    sinks.push_back(parameter_mapping_sink(outputs.map_parameters));
   if (outputs.html) {
     sinks.push_back(outputs.file.empty()
                         ? html_sink(outputs.directory, "compare_result_" + time + ".html", progress)
@@ -89,12 +92,12 @@ CompareReport run(const Plan& plan, const Sinks& sinks, Progress* progress) {
 
 void refuse_pairing(const CompareOptions& options) {
   const MatchOptions& match = options.rank.match;
-  const bool pairing =
-      match.method != Method::exact || match.fuzzy || !options.outputs.suggest_mapping.empty();
+  const bool pairing = match.method != Method::exact || match.fuzzy ||
+                       !options.outputs.suggest_mapping.empty() || !options.outputs.map_parameters.empty();
   if (!pairing || options.dialect.ignores_idle_options) return;
   throw UsageError(
-      "these dumps are paired by file name: leave out -fm, -am, -cm, -dm, -lm and "
-      "--suggest-mapping");
+      "these dumps are paired by file name: leave out -fm, -am, -cm, -dm, -lm, "
+      "--suggest-mapping and --map-parameters");
 }
 
 CompareReport compare_found(const Found& found, const CompareOptions& options, const Rules& rules,

@@ -39,6 +39,7 @@ struct Outputs {
   bool html = false;                    // the report on all tasks, too
   bool markdown = false;                // and the verdict for a comment
   std::string suggest_mapping;          // where to write a proposal for rows without partner; empty: nowhere
+  std::string map_parameters;           // and which parameter is which; likewise
   StoryOptions story;                   // printed instead of writing results
 };
 

@@ -86,6 +86,16 @@ void declare_pairing(OptionList& options, PairingArguments& arguments) {
                                      "It has the pairs whose names differ, and suggested pairs for unmatched "
                                      "entries, found by name, shape, kind of dtype and order.\n"
                                      "Review it before you use it.");
+  arguments.map_parameters_option =
+      options
+          .add("--map-parameters=FILE", arguments.map_parameters,
+               "Write which parameter of the target is which of golden, by what is in them, as a mapping for "
+               "-dm")
+          .details(
+              "Parameters that one side has in several, as a joined projection of queries, keys and values, "
+              "and "
+              "those without partner stand in comments. Statistics are enough, but do not show the order of "
+              "elements.");
 }
 
 MatchOptions to_match_options(const PairingArguments& arguments, const PairingTraits& traits) {

@@ -26,6 +26,8 @@ struct PairingArguments {
   Mapping layer;
   std::string suggest;
   Option suggest_option;
+  std::string map_parameters;
+  Option map_parameters_option;
 };
 
 void declare_pairing(OptionList& options, PairingArguments& arguments);

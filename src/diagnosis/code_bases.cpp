@@ -16,6 +16,7 @@
 #include "diagnosis/gradient_meetings.hpp"
 #include "diagnosis/limits.hpp"
 #include "diagnosis/meeting_points.hpp"
+#include "diagnosis/parameter_map.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/stretch.hpp"
 #include "dump/construct_json.hpp"
@@ -52,7 +53,9 @@ class Implementation {
  public:
   Implementation(const Side& of, const Joins* joins,
                  const std::shared_ptr<const dump::ConstructBeside>& beside)
-      : side(of), construct_(beside ? &beside->table() : nullptr), flow(forward_of(of, joins, construct_)) {}
+      : side(of),
+        construct_(beside ? &beside->table() : nullptr),
+        flow(forward_flow(of, joins, construct_)) {}
 
   std::string module(std::uint32_t call) const {
     const std::string entry = flow.name(call);
@@ -116,23 +119,6 @@ class Implementation {
   const Side& side;
 
  private:
-  /// Of the model and its loss. What no module runs behind the first backward is that of a function of its
-  /// own, or an optimizer.
-  static ContentFlow forward_of(const Side& side, const Joins* joins, const dump::ConstructTable* construct) {
-    std::uint32_t first_backward = 0;
-    for (; first_backward < side.apis.size(); ++first_backward) {
-      const auto name = dump::parse_entry_name(side.text(side.apis[first_backward].name));
-      if (name && name->direction == Direction::backward) break;
-    }
-    return {side, joins, Direction::forward, [&](std::uint32_t api) {
-              if (api < first_backward) return true;
-              const std::string_view entry = side.text(side.apis[api].name);
-              const std::string_view parent =
-                  construct == nullptr ? std::string_view() : construct->parent(entry);
-              return !module_path(entry).empty() || !module_path(parent).empty();
-            }};
-  }
-
   const dump::ConstructTable* construct_;  // may be null
 
  public:
@@ -155,7 +141,10 @@ class Comparison {
         ours_(rank.target, rank.target_joins.get(), rank.target_construct),
         theirs_(rank.golden, rank.golden_joins.get(), rank.golden_construct),
         drift_(history.steps == 0 ? 0 : kDriftOfStep),
-        meetings_(meet(ours_.flow, theirs_.flow,
+        parameters_(
+            map_parameters(ours_.flow, theirs_.flow,
+                           allowance_of(std::max(ours_.coarsest(), theirs_.coarsest()), drift_).norm)),
+        meetings_(meet(ours_.flow, theirs_.flow, parameters_,
                        allowance_of(std::max(ours_.coarsest(), theirs_.coarsest()), drift_))) {}
 
   RankDiagnosis run() {
@@ -170,11 +159,11 @@ class Comparison {
     std::uint32_t last = kNone;
     if (agrees_to_the_end()) {
       gradients = compare_gradients();
-    } else if (const auto stretch = find_stretch(ours_.flow, theirs_.flow, meetings_)) {
+    } else if (const auto stretch = find_stretch(ours_.flow, theirs_.flow, parameters_, meetings_)) {
       last = stretch->agrees;
       keep(*stretch);
     } else if (!ours_.flow.calls().empty() && !theirs_.flow.calls().empty()) {
-      gradients = "; what both make of it ends where nothing is recorded";
+      gradients = "; how both go on from there, to the loss, is not compared";
     }
     out_.notes.push_back(fmt::format(
         "{}; {}{}",
@@ -337,6 +326,7 @@ class Comparison {
   Implementation ours_;
   Implementation theirs_;
   double drift_;
+  ParameterMap parameters_;
   Meetings meetings_;
   RankDiagnosis out_;
 };
@@ -353,9 +343,6 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
       std::count_if(ours.begin(), ours.end(), [&](const std::string& path) { return theirs.contains(path); });
   // Where one side records no modules, or has none, they have nothing in common.
   const bool by_modules = fewest >= kFewestModules || (fewest == 0 && most_modules >= kFewestModules);
-  if (fewest >= kFewestModules &&
-      static_cast<double>(common) >= kMostCommonModules * static_cast<double>(fewest))
-    return false;
   std::size_t calls = 0;
   std::size_t golden_calls = 0;
   std::size_t same = 0;
@@ -369,10 +356,12 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   for (std::uint32_t api = 0; api < rank.golden.apis.size(); ++api)
     golden_calls += call_of(rank.golden, api).empty() ? 0 : 1;
   const std::size_t fewest_calls = std::min(calls, golden_calls);
-  const double most = by_modules ? kMostCommonCalls : kMostCommonCallsAlone;
+  const bool common_modules = fewest >= kFewestModules &&
+                              static_cast<double>(common) >= kMostCommonModules * static_cast<double>(fewest);
+  const double most = by_modules && !common_modules ? kMostCommonCalls : kMostCommonCallsAlone;
   // One that takes many calls for each of the other's is written otherwise, as a loop for a fused kernel.
   if (fewest_calls > 0 && std::max(calls, golden_calls) >= kCallsForOne * fewest_calls) return true;
-  return (by_modules || fewest_calls >= kFewestCalls) &&
+  return ((by_modules && !common_modules) || fewest_calls >= kFewestCalls) &&
          static_cast<double>(same) < most * static_cast<double>(fewest_calls);
 }
 

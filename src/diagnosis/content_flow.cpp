@@ -8,8 +8,10 @@
 #include <set>
 #include <unordered_map>
 
+#include "diagnosis/limits.hpp"
 #include "measuring/measures.hpp"
 #include "pairing/operations.hpp"
+#include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 #include "support/interrupt.hpp"
 
@@ -44,6 +46,11 @@ bool is_known(const Content& content) {
 bool is_same(const Content& a, const Content& b) {
   if (a.elements != b.elements || a.max != b.max || a.min != b.min) return false;
   return a.norm == b.norm || !(std::abs(a.norm - b.norm) > kSameNorm * b.norm);
+}
+
+/// Is a number the other, or rounded to the other's type?
+bool is_cast(double a, double b, double u, double other_u) {
+  return a == b || (u != other_u && std::abs(a - b) <= std::max(u, other_u) * std::abs(b));
 }
 
 /// Of shards: the whole has their elements.
@@ -160,7 +167,9 @@ class ContentFlow::Builder {
     if (known != kNone) return known;
     flow_.contents_.push_back(content);
     flow_.is_taken_.push_back(false);
-    flow_.is_parameter_.push_back(parameter_index_.find(parameters_, content) != kNone);
+    const std::uint32_t parameter = parameter_index_.find(parameters_, content);
+    flow_.is_parameter_.push_back(parameter != kNone);
+    flow_.parameter_item_.push_back(parameter == kNone ? kNone : parameters_[parameter].item);
     index_.add(content, static_cast<std::uint32_t>(flow_.contents_.size() - 1));
     return static_cast<std::uint32_t>(flow_.contents_.size() - 1);
   }
@@ -254,6 +263,8 @@ class ContentFlow::Builder {
     std::vector<Content> contents;
     for (const std::uint32_t part : parts) contents.push_back(flow_.contents_[part]);
     const std::uint32_t whole = number_of_content(joined(contents));
+    if (flow_.parameter_item_[whole] == kNone)
+      flow_.parameter_item_[whole] = flow_.parameter_item_[parts.front()];
     for (const std::uint32_t part : parts) flow_.joints_.push_back({whole, part});
   }
 
@@ -313,14 +324,16 @@ std::vector<std::uint32_t> ContentFlow::likely_sources(std::uint32_t number) con
     keep(whole, holds);
     keep(free_whole, holds && !is_taken_[i]);
     keep(free_same, other.elements == content.elements && !is_taken_[i]);
-    keep(top, other.elements < content.elements && other.max == content.max);
-    keep(bottom, other.elements < content.elements && other.min == content.min);
+    keep(top, other.elements < content.elements && is_cast(other.max, content.max, other.u, content.u));
+    keep(bottom, other.elements < content.elements && is_cast(other.min, content.min, other.u, content.u));
   }
   std::vector<std::uint32_t> parts;
   for (const std::uint32_t part : {top, bottom}) {
     if (part != kNone && (parts.empty() || parts.front() != part)) parts.push_back(part);
   }
-  if (!parts.empty()) return parts;
+  // Numbers of half types are the same by chance.
+  if (parts.size() == 2 || (top != kNone && top == bottom) || (!parts.empty() && !is_half(content.u)))
+    return parts;
   for (const std::uint32_t source : {free_whole, free_same, whole}) {
     if (source != kNone) return {source};
   }
@@ -342,6 +355,21 @@ std::string ContentFlow::operation(std::uint32_t call) const {
   if (!is_recorded(call)) return {};
   const auto parsed = dump::parse_entry_name(side_->text(side_->apis[calls_[call]].name));
   return std::string(parsed->operation());
+}
+
+ContentFlow forward_flow(const Side& side, const Joins* joins, const dump::ConstructTable* construct) {
+  std::uint32_t first_backward = 0;
+  for (; first_backward < side.apis.size(); ++first_backward) {
+    const auto name = dump::parse_entry_name(side.text(side.apis[first_backward].name));
+    if (name && name->direction == dump::Direction::backward) break;
+  }
+  return {side, joins, dump::Direction::forward, [&](std::uint32_t api) {
+            if (api < first_backward) return true;
+            const std::string_view entry = side.text(side.apis[api].name);
+            const std::string_view parent =
+                construct == nullptr ? std::string_view() : construct->parent(entry);
+            return !module_path(entry).empty() || !module_path(parent).empty();
+          }};
 }
 
 }  // namespace msprobe::diagnosis

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "diagnosis/imports.hpp"
+#include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "dump/side.hpp"
 #include "pairing/alignment.hpp"
@@ -64,6 +65,8 @@ class ContentFlow {
   std::span<const std::uint32_t> takers(std::uint32_t content) const { return takers_.of(content); }
   /// Of a module, or by its place in a call.
   bool is_parameter(std::uint32_t content) const { return is_parameter_[content]; }
+  /// Where a module has it as a parameter, or kNone.
+  std::uint32_t parameter_item(std::uint32_t content) const { return parameter_item_[content]; }
   /// Of the ranks' parts, in their order; each pair once.
   const std::vector<Joint>& joints() const { return joints_; }
 
@@ -98,6 +101,11 @@ class ContentFlow {
   std::vector<Joint> joints_;
   std::vector<bool> is_taken_;      // by content, so far
   std::vector<bool> is_parameter_;  // by content
+  std::vector<std::uint32_t> parameter_item_;
 };
+
+/// Of a model and its loss. What no module runs behind the first backward is that of a function of its own,
+/// or of an optimizer. `construct` may be null.
+ContentFlow forward_flow(const dump::Side& side, const Joins* joins, const dump::ConstructTable* construct);
 
 }  // namespace msprobe::diagnosis

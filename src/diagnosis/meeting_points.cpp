@@ -8,11 +8,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "diagnosis/limits.hpp"
 #include "support/interrupt.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
 
+/// No chance: 64 roundoffs of float32.
+constexpr double kExact = kRoundingsOfPort * kSingleRoundoff;
 /// Of so many others with that norm, those with the next extremes on each side are looked at.
 constexpr std::ptrdiff_t kMostNearby = 16;
 
@@ -109,9 +112,31 @@ class Cells {
   std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<std::pair<double, std::uint32_t>>> cells_;
 };
 
+/// Groups of the parameters that calls take together with a content.
+std::vector<std::uint32_t> neighbours_of(const ContentFlow& flow, std::uint32_t content,
+                                         const std::vector<std::uint32_t>& group_of) {
+  constexpr std::size_t kMostTakers = 8;
+  std::vector<std::uint32_t> found;
+  const auto takers = flow.takers(content);
+  for (std::size_t i = 0; i < std::min(takers.size(), kMostTakers); ++i) {
+    for (const std::uint32_t other : flow.taken(takers[i])) {
+      if (other != content && group_of[other] != kNone) found.push_back(group_of[other]);
+    }
+  }
+  return found;
+}
+
+/// Have they a parameter in common, or one of them none?
+bool may_be_same(const std::vector<std::uint32_t>& ours, const std::vector<std::uint32_t>& theirs) {
+  return ours.empty() || theirs.empty() || std::any_of(ours.begin(), ours.end(), [&](std::uint32_t group) {
+           return std::find(theirs.begin(), theirs.end(), group) != theirs.end();
+         });
+}
+
 }  // namespace
 
-Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Allowance& allowance) {
+Meetings meet(const ContentFlow& target, const ContentFlow& golden, const ParameterMap& parameters,
+              const Allowance& allowance) {
   Meetings met;
   met.golden_of.assign(target.contents().size(), kNone);
   met.error.assign(target.contents().size(), NAN);
@@ -127,6 +152,10 @@ Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Allowa
       const bool integers = content.u == 0 && partner.u == 0;
       if (std::abs(content.norm - partner.norm) > allowance.norm * partner.norm) return;
       const double error = error_between(content, partner);
+      // What is normalised has one norm, and in half types extremes that are often near each other.
+      if (error > kExact && !may_be_same(neighbours_of(target, i, parameters.group_of),
+                                         neighbours_of(golden, j, parameters.golden_group_of)))
+        return;
       if (error <= (integers ? 0 : allowance.element)) candidates.push_back({i, j, error});
     });
   }
@@ -165,8 +194,10 @@ std::vector<NearPair> near_pairs(const ContentFlow& target, const std::vector<st
     const auto same_size = by_size.find(target.contents()[ours[place]].elements);
     if (same_size == by_size.end() || same_size->first == 1) continue;
     for (const std::uint32_t other : same_size->second) {
-      const double error = error_between(target.contents()[ours[place]], golden.contents()[theirs[other]]);
-      if (error <= kNearby)
+      const Content& content = target.contents()[ours[place]];
+      const Content& partner = golden.contents()[theirs[other]];
+      const double error = error_between(content, partner);
+      if (error <= kNearby && std::abs(content.norm - partner.norm) <= kNearbyNorm * partner.norm)
         candidates.push_back(
             {place, other, error, static_cast<std::uint64_t>(kWeights * (1 - error / kNearby)) + 1});
     }

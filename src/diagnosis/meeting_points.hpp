@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "diagnosis/content_flow.hpp"
+#include "diagnosis/parameter_map.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -23,12 +24,16 @@ struct Meetings {
   std::vector<bool> golden_meets;        // by golden's content
 };
 
-/// Those with as many elements and the same statistics. O(n log n) for n contents.
-Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Allowance& allowance);
+/// Those with as many elements and the same statistics. Where these are not exact, calls that take them with
+/// a parameter have to take the same one. O(n log n) for n contents.
+Meetings meet(const ContentFlow& target, const ContentFlow& golden, const ParameterMap& parameters,
+              const Allowance& allowance);
 
 /// Nearer than this may be the same with an error; unrelated tensors of one shape are further apart. Chosen:
-/// extremes of a thousand normal numbers scatter by a tenth.
+/// norms and extremes of unrelated ones scatter by a tenth, and there are hundreds of pairs.
 inline constexpr double kNearby = 0.05;
+inline constexpr double kNearbyNorm = 0.02;
+
 /// Two contents that are no farther apart than an error makes of one; unrelated ones of one shape are.
 struct NearPair {
   std::uint32_t target = 0;

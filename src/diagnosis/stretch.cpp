@@ -56,8 +56,8 @@ class Part {
 
   const ContentFlow& flow() const { return flow_; }
   bool meets(std::uint32_t content) const { return meets_[content]; }
-  /// It differs, and nothing that follows from it agrees.
-  bool is_wrong(std::uint32_t content) const { return wrong_[content]; }
+  /// Does something that follows from it agree?
+  bool leads_on(std::uint32_t content) const { return leads_[content]; }
   bool is_made(std::uint32_t content) const { return flow_.contents()[content].maker != kNone; }
   std::uint64_t elements(std::uint32_t content) const { return flow_.contents()[content].elements; }
   /// The content itself, and those that it is a part of on other ranks.
@@ -174,10 +174,10 @@ class Part {
   void find_wrong() {
     const auto& contents = flow_.contents();
     const auto calls = static_cast<std::uint32_t>(flow_.calls().size());
-    std::vector<bool> leads(contents.size());
+    leads_.assign(contents.size(), false);
     std::vector<std::uint32_t> reach(contents.size());  // the last call that follows from it
     for (std::uint32_t i = 0; i < contents.size(); ++i) {
-      leads[i] = meets_[i] && contents[i].u > 0 && contents[i].elements >= kFewestElements;
+      leads_[i] = meets_[i] && contents[i].u > 0 && contents[i].elements >= kFewestElements;
       reach[i] = contents[i].maker == kNone ? 0 : contents[i].maker;
     }
     for (std::uint32_t call = calls; call-- > 0;) {
@@ -185,19 +185,19 @@ class Part {
       std::uint32_t furthest = call;
       for (const std::uint32_t given : flow_.given(call)) {
         if (contents[given].maker != call) continue;
-        right = right || leads[given];
+        right = right || leads_[given];
         furthest = std::max(furthest, reach[given]);
       }
       for (const std::uint32_t taken : flow_.taken(call)) {
         if (contents[taken].maker != kNone && contents[taken].maker >= call) continue;
-        leads[taken] = leads[taken] || right;
+        leads_[taken] = leads_[taken] || right;
         reach[taken] = std::max(reach[taken], furthest);
       }
     }
     wrong_.assign(contents.size(), false);
     std::map<std::uint32_t, std::size_t> ends;  // how many lead there
     for (std::uint32_t i = 0; i < contents.size(); ++i) {
-      wrong_[i] = contents[i].maker != kNone && !meets_[i] && !leads[i];
+      wrong_[i] = contents[i].maker != kNone && !meets_[i] && !leads_[i];
       if (wrong_[i] && reach[i] > contents[i].maker) ++ends[reach[i]];
     }
     // What is wrong stays wrong to an end; others end where it is not recorded who takes them.
@@ -209,7 +209,8 @@ class Part {
 
   const ContentFlow& flow_;
   std::vector<bool> meets_;
-  std::vector<bool> wrong_;
+  std::vector<bool> leads_;
+  std::vector<bool> wrong_;  // it differs, nothing that follows from it agrees, and it reaches the end
   std::multimap<std::uint32_t, std::uint32_t> wholes_;  // by part
 };
 
@@ -221,8 +222,9 @@ struct Ends {
 
 class Search {
  public:
-  Search(const ContentFlow& target, const ContentFlow& golden, const Meetings& meetings)
-      : meetings_(meetings), ours_(target, meets(meetings)), theirs_(golden, meetings.golden_meets) {}
+  Search(const ContentFlow& target, const ContentFlow& golden, const ParameterMap& parameters,
+         const Meetings& meetings)
+      : parameters_(parameters), ours_(target, meets(meetings)), theirs_(golden, meetings.golden_meets) {}
 
   std::optional<Stretch> run() {
     Ends ends = by_parameters();
@@ -278,17 +280,17 @@ class Search {
         !ours_.is_made(ours) || !theirs_.is_made(theirs))
       return false;
     const double apart = error(ours, theirs);
-    return !std::isnan(apart) && (ours_.is_wrong(ours) || apart <= kNearby);
+    return !std::isnan(apart) && (!ours_.leads_on(ours) || apart <= kNearby);
   }
 
-  /// Two calls that do the same: what they take should be the same, else what they give.
-  Ends of_same(std::uint32_t call, std::uint32_t golden_call) const {
+  /// Two calls that do the same: what they take should be the same, else what they give, if it is `alike`.
+  Ends of_same(std::uint32_t call, std::uint32_t golden_call, bool alike) const {
     const std::uint32_t in = ours_.made_input(call);
     const std::uint32_t golden_in = theirs_.made_input(golden_call);
     if (both_wrong(in, golden_in)) return {in, golden_in};
     const std::uint32_t out = ours_.first_output(call);
     const std::uint32_t golden_out = theirs_.first_output(golden_call);
-    return both_wrong(out, golden_out) ? Ends{out, golden_out} : Ends{};
+    return alike && both_wrong(out, golden_out) ? Ends{out, golden_out} : Ends{};
   }
 
   bool is_sooner(const Ends& a, const Ends& b) const {
@@ -299,18 +301,20 @@ class Search {
 
   /// By calls of both sides that take the same parameter.
   Ends by_parameters() const {
+    std::vector<std::vector<std::uint32_t>> ours(parameters_.groups.size());
+    for (std::uint32_t i = 0; i < parameters_.group_of.size(); ++i) {
+      if (parameters_.group_of[i] != kNone) ours[parameters_.group_of[i]].push_back(i);
+    }
     Ends best;
-    const auto& contents = ours_.flow().contents();
-    for (std::uint32_t i = 0; i < contents.size(); ++i) {
-      const std::uint32_t partner = meetings_.golden_of[i];
-      if (contents[i].maker != kNone || partner == kNone || theirs_.is_made(partner) ||
-          contents[i].elements < kFewestElements || contents[i].u == 0)
-        continue;
-      const auto calls = ours_.flow().takers(i);
-      const auto golden_calls = theirs_.flow().takers(partner);
-      for (std::size_t k = 0; k < std::min(calls.size(), golden_calls.size()); ++k) {
-        const Ends found = of_same(calls[k], golden_calls[k]);
-        if (is_sooner(found, best)) best = found;
+    for (std::size_t group = 0; group < ours.size(); ++group) {
+      const bool alike = parameters_.groups[group].ours.size() == parameters_.groups[group].theirs.size();
+      const auto golden_calls = theirs_.flow().takers(parameters_.groups[group].theirs.front());
+      for (const std::uint32_t each : ours[group]) {
+        const auto calls = ours_.flow().takers(each);
+        for (std::size_t k = 0; k < std::min(calls.size(), golden_calls.size()); ++k) {
+          const Ends found = of_same(calls[k], golden_calls[k], alike);
+          if (is_sooner(found, best)) best = found;
+        }
       }
     }
     return best;
@@ -375,7 +379,7 @@ class Search {
     return found;
   }
 
-  const Meetings& meetings_;
+  const ParameterMap& parameters_;
   Part ours_;
   Part theirs_;
 };
@@ -383,8 +387,8 @@ class Search {
 }  // namespace
 
 std::optional<Stretch> find_stretch(const ContentFlow& target, const ContentFlow& golden,
-                                    const Meetings& meetings) {
-  return Search(target, golden, meetings).run();
+                                    const ParameterMap& parameters, const Meetings& meetings) {
+  return Search(target, golden, parameters, meetings).run();
 }
 
 }  // namespace msprobe::diagnosis

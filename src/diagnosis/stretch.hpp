@@ -26,6 +26,6 @@ struct Stretch {
 /// Nothing where whatever differs leads to what agrees or to nothing, and where nothing is known to be the
 /// same behind the last parameter: two ways to compute a loss may meet nowhere.
 std::optional<Stretch> find_stretch(const ContentFlow& target, const ContentFlow& golden,
-                                    const Meetings& meetings);
+                                    const ParameterMap& parameters, const Meetings& meetings);
 
 }  // namespace msprobe::diagnosis

@@ -170,7 +170,7 @@ TEST_CASE("contents meet in an order of both sides, and tables where they are") 
   const ContentFlow flow = forward_of(target);
   const ContentFlow golden_flow = forward_of(golden);
   REQUIRE(flow.contents().size() == 6);
-  const Meetings met = meet(flow, golden_flow, {1e-5, 1e-5});
+  const Meetings met = meet(flow, golden_flow, map_parameters(flow, golden_flow, 1e-5), {1e-5, 1e-5});
   // 1, 2, 3, 4, 5 and 9 here; 1, 9, 2, 3, 4.1 and 5 there.
   CHECK(met.golden_of == std::vector<std::uint32_t>{0, 2, 3, kNone, 5, 1});
   CHECK_FALSE(met.golden_meets[4]);

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/parameter_map.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "measuring/measures.hpp"
+#include "pairing/places.hpp"
+#include "support/interrupt.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+/// Norms that are put together are off by the rounding of each. Chosen: 160 roundoffs of float32.
+constexpr double kSumOfSquares = 1e-5;
+/// A parameter with padding has no more elements than so many times those of its parts. Chosen, not measured.
+constexpr std::uint64_t kMostPadding = 2;
+
+/// The parameters of a side: those that ranks hold in parts as a whole.
+std::vector<std::uint32_t> parameters_of(const ContentFlow& flow) {
+  std::vector<bool> is_part(flow.contents().size());
+  std::vector<std::uint32_t> found;
+  for (const Joint& joint : flow.joints()) {
+    if (!flow.is_parameter(joint.part)) continue;
+    is_part[joint.part] = true;
+    found.push_back(joint.whole);
+  }
+  for (std::uint32_t i = 0; i < flow.contents().size(); ++i) {
+    const Content& content = flow.contents()[i];
+    if (flow.is_parameter(i) && content.maker == kNone && !is_part[i] && content.is_finite() &&
+        content.elements > 1)
+      found.push_back(i);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+/// A name without its numbers: that of the same parameter in all layers.
+std::string without_numbers(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
+    if (!digit) text += c;
+    if (digit && (text.empty() || text.back() != '#')) text += '#';
+  }
+  return text;
+}
+
+/// Parameters one behind the other, some of which may follow one another in another side's parameter.
+struct Sequence {
+  std::vector<std::uint32_t> contents;
+  std::vector<double> squares{0};  // of norms, added up
+
+  void add(std::uint32_t content, double norm) {
+    contents.push_back(content);
+    squares.push_back(squares.back() + norm * norm);
+  }
+};
+
+/// Of one kind of name, and of two and three kinds that first appear one behind the other.
+std::vector<Sequence> sequences_of(const ContentFlow& flow, const std::vector<std::uint32_t>& parameters) {
+  std::map<std::size_t, std::vector<std::uint32_t>> by_axes;
+  for (const std::uint32_t each : parameters) {
+    const dump::Side& side = flow.side();
+    by_axes[sizes_of(side.text(side.items[flow.contents()[each].item].shape)).size()].push_back(each);
+  }
+  std::vector<Sequence> found;
+  for (const auto& [axes, contents] : by_axes) {
+    std::map<std::string, std::size_t> kinds;
+    std::vector<std::size_t> kind_of;
+    for (const std::uint32_t each : contents)
+      kind_of.push_back(
+          kinds.emplace(without_numbers(parameter_name(flow, each)), kinds.size()).first->second);
+    constexpr std::size_t kMostKinds = 3;
+    for (std::size_t first = 0; first < kinds.size(); ++first) {
+      for (std::size_t count = 1; count <= std::min(kMostKinds, kinds.size() - first); ++count) {
+        Sequence& sequence = found.emplace_back();
+        for (std::size_t i = 0; i < contents.size(); ++i) {
+          if (kind_of[i] >= first && kind_of[i] < first + count)
+            sequence.add(contents[i], flow.contents()[contents[i]].norm);
+        }
+      }
+    }
+  }
+  return found;
+}
+
+/// Do the parts hold the elements of the whole, and no others but zeros?
+bool make_up(const std::vector<Content>& contents, const std::uint32_t* first, const std::uint32_t* last,
+             const Content& whole) {
+  std::uint64_t elements = 0;
+  double max = -kInfinite;
+  double min = kInfinite;
+  double sum = 0;
+  for (const std::uint32_t* each = first; each != last; ++each) {
+    const Content& part = contents[*each];
+    elements += part.elements;
+    max = std::max(max, part.max);
+    min = std::min(min, part.min);
+    sum += part.mean * static_cast<double>(part.elements);
+  }
+  if (whole.elements < elements || whole.elements > kMostPadding * elements) return false;
+  const auto same = [](double a, double b, double scale) { return std::abs(a - b) <= kSumOfSquares * scale; };
+  const double scale = whole.norm * std::sqrt(static_cast<double>(whole.elements));
+  return same(max, whole.max, std::abs(whole.max)) && same(min, whole.min, std::abs(whole.min)) &&
+         (std::isnan(sum) || same(sum, whole.mean * static_cast<double>(whole.elements), scale));
+}
+
+/// Parameters of one side that make up one of the other; empty if there are none.
+std::vector<std::uint32_t> parts_of(const std::vector<Sequence>& sequences,
+                                    const std::vector<Content>& contents, const Content& whole) {
+  const double square = whole.norm * whole.norm;
+  for (const Sequence& sequence : sequences) {
+    const auto& squares = sequence.squares;
+    for (std::size_t first = 0; first < sequence.contents.size(); ++first) {
+      const double least = squares[first] + square * (1 - kSumOfSquares);
+      const auto end =
+          std::lower_bound(squares.begin() + static_cast<std::ptrdiff_t>(first), squares.end(), least);
+      const auto last = static_cast<std::size_t>(end - squares.begin());
+      if (end == squares.end() || last == first || *end > squares[first] + square * (1 + kSumOfSquares))
+        continue;
+      const std::uint32_t* const begin = sequence.contents.data();
+      if (make_up(contents, begin + first, begin + last, whole)) return {begin + first, begin + last};
+    }
+  }
+  return {};
+}
+
+class Mapper {
+ public:
+  Mapper(const ContentFlow& target, const ContentFlow& golden, double allowance)
+      : target_(target), golden_(golden), allowance_(allowance) {
+    map_.ours_alone = parameters_of(target);
+    map_.theirs_alone = parameters_of(golden);
+  }
+
+  ParameterMap run() {
+    pair_equal();
+    join(target_, map_.ours_alone, golden_, map_.theirs_alone, false);
+    join(golden_, map_.theirs_alone, target_, map_.ours_alone, true);
+    map_.group_of.assign(target_.contents().size(), kNone);
+    map_.golden_group_of.assign(golden_.contents().size(), kNone);
+    for (std::uint32_t group = 0; group < map_.groups.size(); ++group) {
+      for (const std::uint32_t each : map_.groups[group].ours) map_.group_of[each] = group;
+      for (const std::uint32_t each : map_.groups[group].theirs) map_.golden_group_of[each] = group;
+    }
+    for (const Joint& joint : target_.joints()) map_.group_of[joint.part] = map_.group_of[joint.whole];
+    for (const Joint& joint : golden_.joints())
+      map_.golden_group_of[joint.part] = map_.golden_group_of[joint.whole];
+    return std::move(map_);
+  }
+
+ private:
+  /// Those that are nearest in size and norm, and in order among equals.
+  void pair_equal() {
+    std::multimap<std::pair<std::uint64_t, double>, std::uint32_t> by_norm;
+    for (const std::uint32_t each : map_.theirs_alone) {
+      const Content& content = golden_.contents()[each];
+      by_norm.emplace(std::make_pair(content.elements, content.norm), each);
+    }
+    std::erase_if(map_.ours_alone, [&](std::uint32_t ours) {
+      check_interrupt();
+      const Content& content = target_.contents()[ours];
+      const double most = content.norm * (1 + allowance_);
+      auto best = by_norm.end();
+      double least = allowance_;
+      for (auto each = by_norm.lower_bound({content.elements, content.norm * (1 - allowance_)});
+           each != by_norm.end() && each->first <= std::make_pair(content.elements, most); ++each) {
+        const double error = error_between(content, golden_.contents()[each->second]);
+        if (error <= least && (best == by_norm.end() || error < least)) {
+          least = error;
+          best = each;
+        }
+      }
+      if (best == by_norm.end()) return false;
+      map_.groups.push_back({{ours}, {best->second}});
+      std::erase(map_.theirs_alone, best->second);
+      by_norm.erase(best);
+      return true;
+    });
+  }
+
+  /// `wholes` each of which several `parts` make up.
+  void join(const ContentFlow& side, std::vector<std::uint32_t>& wholes, const ContentFlow& other,
+            std::vector<std::uint32_t>& parts, bool exchanged) {
+    const std::vector<Sequence> sequences = sequences_of(other, parts);
+    std::erase_if(wholes, [&](std::uint32_t whole) {
+      check_interrupt();
+      const std::vector<std::uint32_t> found = parts_of(sequences, other.contents(), side.contents()[whole]);
+      if (found.empty()) return false;
+      std::erase_if(parts, [&](std::uint32_t part) {
+        return std::find(found.begin(), found.end(), part) != found.end();
+      });
+      if (exchanged) {
+        map_.groups.push_back({found, {whole}});
+      } else {
+        map_.groups.push_back({{whole}, found});
+      }
+      return true;
+    });
+  }
+
+  const ContentFlow& target_;
+  const ContentFlow& golden_;
+  double allowance_;
+  ParameterMap map_;
+};
+
+}  // namespace
+
+ParameterMap map_parameters(const ContentFlow& target, const ContentFlow& golden, double allowance) {
+  return Mapper(target, golden, allowance).run();
+}
+
+std::uint32_t parameter_place(const ContentFlow& flow, std::uint32_t content) {
+  const std::uint32_t item = flow.parameter_item(content);
+  return item != kNone ? item : flow.contents()[content].item;
+}
+
+std::string parameter_name(const ContentFlow& flow, std::uint32_t content) {
+  const dump::Side& side = flow.side();
+  const dump::Item& item = side.items[parameter_place(flow, content)];
+  return item.state == dump::State::parameters ? name_in_model(side, item) : std::string(side.name(item));
+}
+
+}  // namespace msprobe::diagnosis
