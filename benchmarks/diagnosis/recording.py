@@ -4,6 +4,7 @@
 import functools
 import json
 import pathlib
+import re
 import shutil
 
 import torch._dynamo  # noqa: F401  every optimizer would load it anew in every child
@@ -37,24 +38,27 @@ class Recorder:
         """The name of a run; recorded unless it is there."""
         name = "-".join([bench.name, *([fault.name] if fault else []), str(seed), kernel])
         for task in self.tasks:
-            place = self.folder / "runs" / name / task
-            if place.exists():
-                continue
-            unfinished = place.with_name(task + ".unfinished")
-            shutil.rmtree(unfinished, ignore_errors=True)
-            unfinished.mkdir(parents=True)
-            try:
-                training.forked(training.KERNELS[kernel][0], [functools.partial(
-                    training.record, bench, seed, kernel, fault, unfinished, task, rank)
-                    for rank in range(bench.ranks)])
-            except RuntimeError as error:
-                raise RuntimeError(f"{name}: {error}") from None
-            for rank in unfinished.glob("step*/rank"):
-                rank.rename(rank.with_name("rank0"))  # of a recorder that was not told the rank
-            _shorten(unfinished)
-            unfinished.rename(place)
-            self.recorded += 1
+            self.made(name, task, kernel, lambda folder, task=task: [functools.partial(
+                training.record, bench, seed, kernel, fault, folder, task, rank) for rank in range(bench.ranks)])
         return name
+
+    def made(self, name, task, kernel, works):
+        """Records one task of a run, unless it is there: `works` gives for a folder what each rank does."""
+        place = self.folder / "runs" / name / task
+        if place.exists():
+            return
+        unfinished = place.with_name(task + ".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        try:
+            training.forked(training.KERNELS[kernel][0], works(unfinished))
+        except RuntimeError as error:
+            raise RuntimeError(f"{name}: {error}") from None
+        for rank in unfinished.glob("step*/rank"):
+            rank.rename(rank.with_name("rank0"))  # of a recorder that was not told the rank
+        _shorten(unfinished)
+        unfinished.rename(place)
+        self.recorded += 1
 
     def write_case(self, name, bench, sides, **more):
         case = {"name": name, "set": bench.set_name, "model": bench.name, "dtype": bench.dtype,
@@ -111,11 +115,16 @@ _OF_OURS = ("File diagnosis/record,", "File diagnosis/recording.py,", "File diag
             ", in forked, ", ", in <listcomp>, \n children")
 
 
+_MARK = re.compile(r"\s*# fault(, once)?: .*$")
+
+
 def _without_our_frames(text):
-    """Stacks that end where the training is called: how it was started differs from run to run."""
+    """Stacks that end where the training is called: how it was started differs from run to run. Nor do they tell what
+    is wrong in a port."""
     stacks = json.loads(text)
     for _, frames in stacks.values():
         frames[:] = [frame for frame in frames if not any(text in frame for text in _OF_OURS)]
+        frames[:] = [_MARK.sub("", frame) for frame in frames]
     return json.dumps(stacks, indent=1)
 
 
