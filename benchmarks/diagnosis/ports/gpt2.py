@@ -103,7 +103,8 @@ class Block(nn.Module):
         if self.wrong("post_norm"):
             x = self.ln_1(x + self.attn(x))
             return self.ln_2(x + self.mlp(x))
-        x = x + self.attn(self.ln_1(x))
+        y = self.attn(self.ln_1(x))
+        x = x + y  # fault: detached_skip
         y = self.mlp(self.ln_2(x))
         if self.wrong("detached_skip", self.layer):
             x = x.detach()

@@ -12,7 +12,7 @@ class LargeLlamaPort(LlamaPort):
     name = "llama_large"
     dtype = "bfloat16"
     layers = 8
-    wrongs = (Wrong("rotary_layout"), Wrong("key_value_order"), Wrong("gelu", layer=5), Wrong("no_mask", layer=3),
+    wrongs = (Wrong("rotary_layout"), Wrong("key_value_order"), Wrong("gelu"), Wrong("no_mask"),
               Wrong("layers_swapped", layer=6), Wrong("gate_and_up_swapped"))
 
     def config(self):

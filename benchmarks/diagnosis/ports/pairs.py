@@ -18,7 +18,7 @@ from recording import Recorder
 
 # Relative: what rounding may change of a loss and of the norms of all gradients.
 TOLERANCES = {"float32": 1e-5, "bfloat16": 1e-2}
-# A mistake changes one of them by ten times as much as the right port does, and by no less than this.
+# A mistake changes one of them by five times as much as the right port does, and by no less than this.
 LEAST = {"float32": 1e-5, "bfloat16": 2e-3}
 
 _HERE = pathlib.Path(__file__).resolve().parent
@@ -62,7 +62,7 @@ class PairRecorder(Recorder):
         return [abs(x - y) / max(abs(x), 1e-30) for x, y in zip(a, b)]
 
     def check_wrong(self, port, wrong, off, change):
-        least = [max(10 * x, LEAST[port.dtype]) for x in off]
+        least = [max(5 * x, LEAST[port.dtype]) for x in off]
         name = f"{port.name}-{wrong.name}"
         if wrong.backward and change[0] > TOLERANCES[port.dtype]:
             raise RuntimeError(f"{name}: the loss changes by {change[0]}")

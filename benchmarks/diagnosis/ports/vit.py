@@ -91,7 +91,7 @@ class Block(nn.Module):
             x = x + self.attn(self.norm1(x))
         h = self.mlp[0](self.norm2(x))
         h = self.mlp[1](h)  # fault: gelu_tanh
-        h = self.mlp[2](h)
+        h = self.mlp[2](h)  # fault: half_gradient
         if self.wrong("half_gradient", self.layer):
             h.register_hook(lambda gradient: gradient * 0.5)
         return x + h  # fault: half_gradient
