@@ -17,11 +17,12 @@ from ports.qwen3_moe import Qwen3MoePort
 from ports.resnet import ResNetPort
 from ports.serving import ServingPort
 from ports.t5 import T5Port
+from ports.unet import UNetPort
 from ports.vit import VitPort
 
 transformers.logging.set_verbosity_error()  # it warns of kernels that this machine does not have
 
 PORTS = {port.name: port for port in (
     LlamaPort, Gpt2Port, MixtralPort, ResNetPort, VitPort, LstmPort, Gemma2Port, T5Port, ServingPort, BertPort,
-    MambaPort, Phi3Port, Qwen3MoePort, DitPort,
+    MambaPort, Phi3Port, Qwen3MoePort, DitPort, UNetPort,
     LargeLlamaPort, LargeGpt2Port)}
