@@ -60,10 +60,10 @@ class Mixer(nn.Module):
         half = self.size // 2
         exponent = -torch.arange(half).float() / half
         angle = torch.arange(x.shape[0]).float()[:, None] * torch.pow(self.theta, exponent)
-        turn = torch.polar(torch.ones_like(angle), angle)[:, None, None]
         if self.wrong("rotary_sign"):
-            turn = turn.conj()
-        pairs = torch.complex(x[..., :half], x[..., half:]) * turn  # fault: rotary_sign
+            angle = -angle
+        turn = torch.polar(torch.ones_like(angle), angle)  # fault: rotary_sign
+        pairs = torch.complex(x[..., :half], x[..., half:]) * turn[:, None, None]  # fault: rotary_sign
         return torch.cat([pairs.real, pairs.imag], dim=-1)
 
     def forward(self, x):

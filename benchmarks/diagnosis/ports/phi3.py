@@ -3,7 +3,6 @@
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 from transformers import Phi3Config, Phi3ForCausalLM
 
 from ports.port import Port, Wrong, below, load, tokens
