@@ -62,11 +62,6 @@ class Implementation {
     const bool own = !module_path(entry).empty();
     return std::string(module_path(own || construct_ == nullptr ? entry : construct_->parent(entry)));
   }
-  /// Does a recorded call put it out?
-  bool is_made(std::uint32_t content) const {
-    const std::uint32_t maker = flow.contents()[content].maker;
-    return maker != kNone && flow.is_recorded(maker);
-  }
   /// Where a content is recorded first.
   std::string name(std::uint32_t content) const {
     return std::string(side.text(side.apis[side.items[flow.contents()[content].item].api].name));
@@ -188,10 +183,10 @@ class Comparison {
     std::vector<std::uint32_t> made;
     std::uint32_t last_golden = kNone;
     for (std::uint32_t i = 0; i < ours_.flow.contents().size(); ++i) {
-      if (ours_.is_made(i)) made.push_back(i);
+      if (ours_.flow.is_made(i)) made.push_back(i);
     }
     for (std::uint32_t i = 0; i < theirs_.flow.contents().size(); ++i) {
-      if (theirs_.is_made(i)) last_golden = i;
+      if (theirs_.flow.is_made(i)) last_golden = i;
     }
     if (made.empty() || last_golden == kNone) return false;
     if (!meets(made.back()) && !meetings_.golden_meets[last_golden]) return false;
@@ -226,7 +221,7 @@ class Comparison {
     std::uint32_t end = kNone;
     std::uint64_t places = 0;
     for (std::uint32_t i = 0; i < ours_.flow.contents().size() && (last == kNone || i <= last); ++i) {
-      if (!meets(i) || !ours_.is_made(i)) continue;
+      if (!meets(i) || !ours_.flow.is_made(i)) continue;
       first = first == kNone ? i : first;
       end = i;
       ++places;

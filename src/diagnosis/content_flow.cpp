@@ -166,7 +166,7 @@ class ContentFlow::Builder {
     const std::uint32_t known = index_.find(flow_.contents_, content);
     if (known != kNone) return known;
     flow_.contents_.push_back(content);
-    flow_.is_taken_.push_back(false);
+    is_taken_.push_back(false);
     const std::uint32_t parameter = parameter_index_.find(parameters_, content);
     flow_.is_parameter_.push_back(parameter != kNone);
     flow_.parameter_item_.push_back(parameter == kNone ? kNone : parameters_[parameter].item);
@@ -197,7 +197,9 @@ class ContentFlow::Builder {
           found && entry.name.is_module && any_operation_ && index_.find(flow_.contents_, *found) != kNone;
       if (found && !handed_on) outputs_.push_back(*found);
     }
-    if (outputs_.empty()) return;
+    const std::vector<std::uint32_t> hidden =
+        outputs_.empty() ? complex_outputs(entry.api) : std::vector<std::uint32_t>();
+    if (outputs_.empty() && hidden.empty()) return;
     taken_.clear();
     for (const std::uint32_t i : side_.apis[entry.api].items()) {
       const Item& item = side_.items[i];
@@ -211,14 +213,94 @@ class ContentFlow::Builder {
         flow_.is_parameter_[number] = true;
     }
     for (const std::uint32_t each : taken_) {
-      if (flow_.contents_[each].maker != kNone || flow_.is_taken_[each] || flow_.is_parameter_[each])
-        continue;
-      const std::vector<std::uint32_t> sources = flow_.likely_sources(each);
+      if (flow_.contents_[each].maker != kNone || is_taken_[each] || flow_.is_parameter_[each]) continue;
+      std::vector<std::uint32_t> sources = likely_sources(each);
+      sources.insert(sources.end(), hidden_.begin(), hidden_.end());
+      hidden_.clear();
       if (!sources.empty()) add(kNone, sources, {each});
+    }
+    if (!hidden.empty()) {
+      add(entry.api, taken_, hidden);
+      hidden_.insert(hidden_.end(), hidden.begin(), hidden.end());
+      return;
     }
     given_.clear();
     for (const Content& output : outputs_) given_.push_back(number_of_content(output));
     add(entry.api, taken_, given_);
+  }
+
+  /// What was put out shortly before and that it may be a part of, or put together from: their extremes tell.
+  /// Else what nobody has taken yet and has as many elements, as what is written in place.
+  std::vector<std::uint32_t> likely_sources(std::uint32_t number) const {
+    constexpr std::size_t kMostLooks = 64;  // contents
+    const std::vector<Content>& contents = flow_.contents_;
+    const Content& content = contents[number];
+    if (content.elements < 2 || content.u == 0) return {};
+    std::uint32_t whole = kNone;
+    std::uint32_t free_whole = kNone;
+    std::uint32_t free_same = kNone;
+    const auto smaller = [&](const std::unordered_map<double, std::uint32_t>& made, double extreme) {
+      const auto found = made.find(extreme);
+      return found == made.end() || contents[found->second].elements >= content.elements ? kNone
+                                                                                         : found->second;
+    };
+    std::uint32_t top = smaller(by_max_, content.max);
+    std::uint32_t bottom = smaller(by_min_, content.min);
+    const std::size_t first = contents.size() - std::min(contents.size(), kMostLooks);
+    for (std::size_t i = contents.size(); i-- > first;) {
+      const Content& other = contents[i];
+      if (other.maker == kNone || other.u == 0 || i == number) continue;
+      const auto source = static_cast<std::uint32_t>(i);
+      const auto keep = [&](std::uint32_t& best, bool fits) {
+        if (fits && best == kNone) best = source;
+      };
+      const bool holds =
+          other.elements > content.elements && other.max >= content.max && other.min <= content.min;
+      keep(whole, holds);
+      keep(free_whole, holds && !is_taken_[i]);
+      keep(free_same, other.elements == content.elements && !is_taken_[i]);
+      keep(top, other.elements < content.elements && is_cast(other.max, content.max, other.u, content.u));
+      keep(bottom, other.elements < content.elements && is_cast(other.min, content.min, other.u, content.u));
+    }
+    std::vector<std::uint32_t> parts;
+    for (const std::uint32_t part : {top, bottom}) {
+      if (part != kNone && (parts.empty() || parts.front() != part)) parts.push_back(part);
+    }
+    if (parts.size() == 1) {
+      const std::uint64_t rest = content.elements - contents[parts.front()].elements;
+      for (std::size_t i = contents.size(); i-- > first;) {
+        const bool fits = contents[i].elements == rest && contents[i].maker != kNone && contents[i].u > 0 &&
+                          !is_taken_[i] && contents[i].max <= content.max && contents[i].min >= content.min;
+        if (!fits) continue;
+        parts.push_back(static_cast<std::uint32_t>(i));
+        break;
+      }
+    }
+    // Numbers of half types are the same by chance.
+    if (parts.size() == 2 || (top != kNone && top == bottom) || (!parts.empty() && !is_half(content.u)))
+      return parts;
+    for (const std::uint32_t source : {free_whole, free_same, whole}) {
+      if (source != kNone) return {source};
+    }
+    return {};
+  }
+
+  /// Contents that equal nothing: of complex numbers no statistics are recorded. What is taken next from
+  /// unrecorded code may follow from them.
+  std::vector<std::uint32_t> complex_outputs(std::uint32_t api) {
+    std::vector<std::uint32_t> found;
+    for (const std::uint32_t i : side_.apis[api].items()) {
+      const Item& item = side_.items[i];
+      const bool is_complex = side_.text(item.dtype).find("complex") != std::string_view::npos;
+      if (item.state != State::output || !item.is_tensor || !is_complex) continue;
+      found.push_back(static_cast<std::uint32_t>(flow_.contents_.size()));
+      flow_.contents_.push_back(
+          {.item = i, .elements = elements_of(side_.text(item.shape)), .max = NAN, .min = NAN, .norm = NAN});
+      is_taken_.push_back(false);
+      flow_.is_parameter_.push_back(false);
+      flow_.parameter_item_.push_back(kNone);
+    }
+    return found;
   }
 
   /// `api`: kNone for what is not recorded.
@@ -226,12 +308,16 @@ class ContentFlow::Builder {
            const std::vector<std::uint32_t>& given) {
     const auto call = static_cast<std::uint32_t>(flow_.calls_.size());
     flow_.calls_.push_back(api);
-    for (const std::uint32_t content : taken) flow_.is_taken_[content] = true;
+    for (const std::uint32_t content : taken) is_taken_[content] = true;
     flow_.taken_.values.insert(flow_.taken_.values.end(), taken.begin(), taken.end());
     flow_.taken_.close();
     for (const std::uint32_t content : given) {
-      const bool is_new = flow_.contents_[content].maker == kNone && !flow_.is_taken_[content];
-      if (is_new || api == kNone) flow_.contents_[content].maker = call;
+      const bool is_new = flow_.contents_[content].maker == kNone && !is_taken_[content];
+      if (!is_new && api != kNone) continue;
+      flow_.contents_[content].maker = call;
+      if (std::isnan(flow_.contents_[content].max)) continue;
+      by_max_[flow_.contents_[content].max] = content;
+      by_min_[flow_.contents_[content].min] = content;
     }
     flow_.given_.values.insert(flow_.given_.values.end(), given.begin(), given.end());
     flow_.given_.close();
@@ -275,7 +361,7 @@ class ContentFlow::Builder {
       taken_.clear();
       for (; i < flow_.joints_.size() && flow_.joints_[i].whole == whole; ++i)
         taken_.push_back(flow_.joints_[i].part);
-      if (flow_.contents_[whole].maker == kNone && !flow_.is_taken_[whole]) add(kNone, taken_, {whole});
+      if (flow_.contents_[whole].maker == kNone && !is_taken_[whole]) add(kNone, taken_, {whole});
     }
   }
 
@@ -288,6 +374,10 @@ class ContentFlow::Builder {
   Index index_;
   std::vector<Content> parameters_;  // of modules
   Index parameter_index_;
+  std::vector<std::uint32_t> hidden_;  // complex contents that nothing is known to follow from yet
+  std::vector<bool> is_taken_;         // by content
+  std::unordered_map<double, std::uint32_t> by_max_;  // the last content that was put out with it
+  std::unordered_map<double, std::uint32_t> by_min_;
   std::vector<Content> outputs_;
   std::vector<std::uint32_t> taken_;
   std::vector<std::uint32_t> given_;
@@ -298,46 +388,6 @@ ContentFlow::ContentFlow(const Side& side, const Joins* joins, dump::Direction d
                          const std::function<bool(std::uint32_t api)>& counts)
     : side_(&side) {
   Builder(*this, joins, direction, counts).build();
-}
-
-/// What was put out shortly before and that it may be a part of, or put together from: their extremes tell.
-/// Else what nobody has taken yet and has as many elements, as what is written in place.
-std::vector<std::uint32_t> ContentFlow::likely_sources(std::uint32_t number) const {
-  constexpr std::size_t kMostLooks = 64;  // contents
-  const Content& content = contents_[number];
-  if (content.elements < 2 || content.u == 0) return {};
-  std::uint32_t whole = kNone;
-  std::uint32_t free_whole = kNone;
-  std::uint32_t free_same = kNone;
-  std::uint32_t top = kNone;
-  std::uint32_t bottom = kNone;
-  const std::size_t first = contents_.size() - std::min(contents_.size(), kMostLooks);
-  for (std::size_t i = contents_.size(); i-- > first;) {
-    const Content& other = contents_[i];
-    if (other.maker == kNone || other.u == 0 || i == number) continue;
-    const auto source = static_cast<std::uint32_t>(i);
-    const auto keep = [&](std::uint32_t& best, bool fits) {
-      if (fits && best == kNone) best = source;
-    };
-    const bool holds =
-        other.elements > content.elements && other.max >= content.max && other.min <= content.min;
-    keep(whole, holds);
-    keep(free_whole, holds && !is_taken_[i]);
-    keep(free_same, other.elements == content.elements && !is_taken_[i]);
-    keep(top, other.elements < content.elements && is_cast(other.max, content.max, other.u, content.u));
-    keep(bottom, other.elements < content.elements && is_cast(other.min, content.min, other.u, content.u));
-  }
-  std::vector<std::uint32_t> parts;
-  for (const std::uint32_t part : {top, bottom}) {
-    if (part != kNone && (parts.empty() || parts.front() != part)) parts.push_back(part);
-  }
-  // Numbers of half types are the same by chance.
-  if (parts.size() == 2 || (top != kNone && top == bottom) || (!parts.empty() && !is_half(content.u)))
-    return parts;
-  for (const std::uint32_t source : {free_whole, free_same, whole}) {
-    if (source != kNone) return {source};
-  }
-  return {};
 }
 
 void ContentFlow::find_takers() {

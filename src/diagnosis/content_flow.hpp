@@ -65,6 +65,10 @@ class ContentFlow {
   std::span<const std::uint32_t> takers(std::uint32_t content) const { return takers_.of(content); }
   /// Of a module, or by its place in a call.
   bool is_parameter(std::uint32_t content) const { return is_parameter_[content]; }
+  /// Does a recorded call put it out?
+  bool is_made(std::uint32_t content) const {
+    return contents_[content].maker != kNone && is_recorded(contents_[content].maker);
+  }
   /// Where a module has it as a parameter, or kNone.
   std::uint32_t parameter_item(std::uint32_t content) const { return parameter_item_[content]; }
   /// Of the ranks' parts, in their order; each pair once.
@@ -89,7 +93,6 @@ class ContentFlow {
   class Index;
   class Builder;
 
-  std::vector<std::uint32_t> likely_sources(std::uint32_t content) const;
   void find_takers();
 
   const dump::Side* side_;
@@ -99,7 +102,6 @@ class ContentFlow {
   Lists given_;
   Lists takers_;
   std::vector<Joint> joints_;
-  std::vector<bool> is_taken_;      // by content, so far
   std::vector<bool> is_parameter_;  // by content
   std::vector<std::uint32_t> parameter_item_;
 };

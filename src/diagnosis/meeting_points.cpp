@@ -141,6 +141,7 @@ Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Parame
   met.golden_of.assign(target.contents().size(), kNone);
   met.error.assign(target.contents().size(), NAN);
   met.golden_meets.assign(golden.contents().size(), false);
+  met.golden_error.assign(golden.contents().size(), NAN);
   const Cells cells(golden, std::max(allowance.norm, 1e-9));
   std::vector<Candidate> candidates;
   for (std::uint32_t i = 0; i < target.contents().size(); ++i) {
@@ -166,12 +167,15 @@ Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Parame
   // Order is not law: tables are made in each layer here and once there.
   for (const Candidate& each : candidates) {
     met.golden_meets[each.golden] = true;
+    met.golden_error[each.golden] = std::fmin(met.golden_error[each.golden], each.error);
     if (met.golden_of[each.target] != kNone) continue;
     met.golden_of[each.target] = each.golden;
     met.error[each.target] = each.error;
   }
   for (const Joint& joint : golden.joints()) {
-    if (met.golden_meets[joint.whole]) met.golden_meets[joint.part] = true;
+    if (!met.golden_meets[joint.whole]) continue;
+    met.golden_meets[joint.part] = true;
+    met.golden_error[joint.part] = std::fmin(met.golden_error[joint.part], met.golden_error[joint.whole]);
   }
   for (const Joint& joint : target.joints()) {
     if (met.golden_of[joint.whole] == kNone || met.golden_of[joint.part] != kNone) continue;

@@ -22,6 +22,7 @@ struct Meetings {
   std::vector<std::uint32_t> golden_of;  // by content: of several the one in an order that both go through
   std::vector<double> error;             // as measuring::Measure has it; NaN without partner
   std::vector<bool> golden_meets;        // by golden's content
+  std::vector<double> golden_error;      // likewise, the smallest
 };
 
 /// Those with as many elements and the same statistics. Where these are not exact, calls that take them with

@@ -135,7 +135,7 @@ std::vector<std::uint32_t> parts_of(const std::vector<Sequence>& sequences,
 class Mapper {
  public:
   Mapper(const ContentFlow& target, const ContentFlow& golden, double allowance)
-      : target_(target), golden_(golden), allowance_(allowance) {
+      : target_(target), golden_(golden), allowance_(allowance), golden_used_(golden.contents().size()) {
     map_.ours_alone = parameters_of(target);
     map_.theirs_alone = parameters_of(golden);
   }
@@ -157,30 +157,54 @@ class Mapper {
   }
 
  private:
-  /// Those that are nearest in size and norm, and in order among equals.
+  /// Those that are nearest in size and norm. Where one side alone knows a parameter as such, as those of
+  /// functions without modules, it is one on the other side too.
   void pair_equal() {
+    const std::vector<std::uint32_t> theirs = map_.theirs_alone;
+    pair_equal(target_, map_.ours_alone, golden_, theirs, false);
+    std::erase_if(map_.theirs_alone, [&](std::uint32_t each) { return golden_used_[each]; });
+    pair_equal(target_, map_.ours_alone, golden_, unknown_of(golden_), false);
+    pair_equal(golden_, map_.theirs_alone, target_, unknown_of(target_), true);
+  }
+
+  /// Contents that no recorded call puts out and that are not known as parameters.
+  static std::vector<std::uint32_t> unknown_of(const ContentFlow& flow) {
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t i = 0; i < flow.contents().size(); ++i) {
+      const Content& content = flow.contents()[i];
+      if (!flow.is_made(i) && !flow.is_parameter(i) && content.is_finite() && content.elements > 1 &&
+          content.u > 0)
+        found.push_back(i);
+    }
+    return found;
+  }
+
+  void pair_equal(const ContentFlow& side, std::vector<std::uint32_t>& parameters, const ContentFlow& other,
+                  const std::vector<std::uint32_t>& others, bool exchanged) {
     std::multimap<std::pair<std::uint64_t, double>, std::uint32_t> by_norm;
-    for (const std::uint32_t each : map_.theirs_alone) {
-      const Content& content = golden_.contents()[each];
+    for (const std::uint32_t each : others) {
+      const Content& content = other.contents()[each];
       by_norm.emplace(std::make_pair(content.elements, content.norm), each);
     }
-    std::erase_if(map_.ours_alone, [&](std::uint32_t ours) {
+    std::erase_if(parameters, [&](std::uint32_t one) {
       check_interrupt();
-      const Content& content = target_.contents()[ours];
+      const Content& content = side.contents()[one];
       const double most = content.norm * (1 + allowance_);
       auto best = by_norm.end();
       double least = allowance_;
       for (auto each = by_norm.lower_bound({content.elements, content.norm * (1 - allowance_)});
            each != by_norm.end() && each->first <= std::make_pair(content.elements, most); ++each) {
-        const double error = error_between(content, golden_.contents()[each->second]);
+        const double error = error_between(content, other.contents()[each->second]);
         if (error <= least && (best == by_norm.end() || error < least)) {
           least = error;
           best = each;
         }
       }
       if (best == by_norm.end()) return false;
-      map_.groups.push_back({{ours}, {best->second}});
-      std::erase(map_.theirs_alone, best->second);
+      const std::uint32_t ours = exchanged ? best->second : one;
+      const std::uint32_t theirs = exchanged ? one : best->second;
+      map_.groups.push_back({{ours}, {theirs}});
+      golden_used_[theirs] = true;
       by_norm.erase(best);
       return true;
     });
@@ -210,6 +234,7 @@ class Mapper {
   const ContentFlow& golden_;
   double allowance_;
   ParameterMap map_;
+  std::vector<bool> golden_used_;  // by content
 };
 
 }  // namespace

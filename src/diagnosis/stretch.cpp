@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "diagnosis/limits.hpp"
 #include "pairing/operations.hpp"
 
 namespace msprobe::diagnosis {
@@ -49,9 +50,11 @@ std::string family_of(const std::string& operation) {
 /// One implementation, and what of it is the same in the other.
 class Part {
  public:
-  Part(const ContentFlow& flow, std::vector<bool> meets) : flow_(flow), meets_(std::move(meets)) {
+  /// `errors`: of contents that meet; NaN where it is not known.
+  Part(const ContentFlow& flow, std::vector<bool> meets, const std::vector<double>& errors)
+      : flow_(flow), meets_(std::move(meets)) {
     for (const Joint& joint : flow.joints()) wholes_.emplace(joint.part, joint.whole);
-    find_wrong();
+    find_wrong(errors);
   }
 
   const ContentFlow& flow() const { return flow_; }
@@ -109,7 +112,7 @@ class Part {
         const bool moved = only_moves(flow_.operation(maker));
         if (!meets_[taken] || moved) {
           add(maker);
-        } else if (agrees == kNone || taken > agrees) {
+        } else if (flow_.is_recorded(maker) && (agrees == kNone || taken > agrees)) {
           agrees = taken;
         }
         // Statistics do not show where elements are.
@@ -171,13 +174,15 @@ class Part {
   }
 
  private:
-  void find_wrong() {
+  void find_wrong(const std::vector<double>& errors) {
     const auto& contents = flow_.contents();
     const auto calls = static_cast<std::uint32_t>(flow_.calls().size());
     leads_.assign(contents.size(), false);
     std::vector<std::uint32_t> reach(contents.size());  // the last call that follows from it
     for (std::uint32_t i = 0; i < contents.size(); ++i) {
-      leads_[i] = meets_[i] && contents[i].u > 0 && contents[i].elements >= kFewestElements;
+      // In half types what is normalised is near enough to meet, with an error ahead of it.
+      const bool clearly = !(errors[i] > std::max(contents[i].u, kRoundingsOfPort * kSingleRoundoff));
+      leads_[i] = meets_[i] && clearly && contents[i].u > 0 && contents[i].elements >= kFewestElements;
       reach[i] = contents[i].maker == kNone ? 0 : contents[i].maker;
     }
     for (std::uint32_t call = calls; call-- > 0;) {
@@ -224,7 +229,9 @@ class Search {
  public:
   Search(const ContentFlow& target, const ContentFlow& golden, const ParameterMap& parameters,
          const Meetings& meetings)
-      : parameters_(parameters), ours_(target, meets(meetings)), theirs_(golden, meetings.golden_meets) {}
+      : parameters_(parameters),
+        ours_(target, meets(meetings), meetings.error),
+        theirs_(golden, meetings.golden_meets, meetings.golden_error) {}
 
   std::optional<Stretch> run() {
     Ends ends = by_parameters();
