@@ -22,8 +22,8 @@ using dump::Item;
 using dump::Side;
 using dump::State;
 
-/// Recorders add up the norm of a transposed tensor in another order. Derived: 16 roundoffs of float32.
-constexpr double kSameNorm = 0x1p-20;
+/// Recorders add up the elements of a transposed tensor in another order. Derived: 16 roundoffs of float32.
+constexpr double kSameSum = 0x1p-20;
 
 Content content_of(std::uint32_t item, const dump::StatisticValues& statistics, const dump::TextPool& pool,
                    std::string_view dtype, std::string_view shape) {
@@ -45,7 +45,10 @@ bool is_known(const Content& content) {
 
 bool is_same(const Content& a, const Content& b) {
   if (a.elements != b.elements || a.max != b.max || a.min != b.min) return false;
-  return a.norm == b.norm || !(std::abs(a.norm - b.norm) > kSameNorm * b.norm);
+  // Some recorders round both sums to half types: norms of what is normalised are then the same.
+  const double rms = b.norm / std::sqrt(static_cast<double>(b.elements));
+  return (a.norm == b.norm || !(std::abs(a.norm - b.norm) > kSameSum * b.norm)) &&
+         !(std::abs(a.mean - b.mean) > kSameSum * rms);
 }
 
 /// Is a number the other, or rounded to the other's type?

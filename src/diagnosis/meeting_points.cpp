@@ -142,7 +142,7 @@ Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Parame
   met.error.assign(target.contents().size(), NAN);
   met.golden_meets.assign(golden.contents().size(), false);
   met.golden_error.assign(golden.contents().size(), NAN);
-  const Cells cells(golden, std::max(allowance.norm, 1e-9));
+  const Cells cells(golden, std::max(allowance.element, allowance.norm));
   std::vector<Candidate> candidates;
   for (std::uint32_t i = 0; i < target.contents().size(); ++i) {
     check_interrupt();
@@ -151,7 +151,10 @@ Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Parame
     cells.each_near(content, [&](std::uint32_t j) {
       const Content& partner = golden.contents()[j];
       const bool integers = content.u == 0 && partner.u == 0;
-      if (std::abs(content.norm - partner.norm) > allowance.norm * partner.norm) return;
+      // Roundings of single elements cancel in the norm of many.
+      const double of_norm =
+          allowance.norm + std::max(content.u, partner.u) / std::sqrt(static_cast<double>(content.elements));
+      if (std::abs(content.norm - partner.norm) > of_norm * partner.norm) return;
       const double error = error_between(content, partner);
       // What is normalised has one norm, and in half types extremes that are often near each other.
       if (error > kExact && !may_be_same(neighbours_of(target, i, parameters.group_of),
