@@ -29,13 +29,14 @@ namespace msprobe::diagnosis {
 namespace {
 
 using dump::Direction;
+using dump::Item;
 using dump::Side;
 using dump::State;
 
 /// The modules that have parameters of their own.
 std::set<std::string> parameter_paths(const Side& side) {
   std::set<std::string> found;
-  for (const dump::Item& item : side.items) {
+  for (const Item& item : side.items) {
     if (item.state != State::parameters && item.state != State::parameters_grad) continue;
     found.insert(without_wrappers(module_path(side.text(side.apis[item.api].name))));
   }
@@ -62,9 +63,10 @@ class Implementation {
     const bool own = !module_path(entry).empty();
     return std::string(module_path(own || construct_ == nullptr ? entry : construct_->parent(entry)));
   }
-  /// Where a content is recorded first.
+  /// The entry that puts a content out, or the place where it is taken from unrecorded code.
   std::string name(std::uint32_t content) const {
-    return std::string(side.text(side.apis[side.items[flow.contents()[content].item].api].name));
+    const Item& item = side.items[flow.contents()[content].item];
+    return std::string(flow.is_made(content) ? side.text(side.apis[item.api].name) : side.name(item));
   }
   /// The first of these; of none the call that takes the content.
   std::uint32_t first_of(const std::vector<std::uint32_t>& calls, std::uint32_t content) const {
@@ -80,7 +82,7 @@ class Implementation {
     std::set<std::uint64_t> known;
     std::uint64_t elements = 0;
     double norm = 0;
-    for (const dump::Item& item : side.items) {
+    for (const Item& item : side.items) {
       const std::uint64_t key = item.state == State::parameters_grad ? content_key(side, item) : 0;
       if (key == 0 || !known.insert(key).second) continue;
       elements += elements_of(side.text(item.shape));
@@ -160,12 +162,13 @@ class Comparison {
     } else if (!ours_.flow.calls().empty() && !theirs_.flow.calls().empty()) {
       gradients = "; how both go on from there, to the loss, is not compared";
     }
-    out_.notes.push_back(fmt::format(
-        "{}; {}{}",
+    out_.agreement = agreement(last) + gradients;
+    out_.notes.emplace_back(
         are_two_layouts(rank_)
-            ? "two parallel layouts: what ranks hold parts of is compared as a whole, and not by name"
-            : "two code bases: modules and operations have too little in common to be compared by name",
-        agreement(last), gradients));
+            ? "two parallel layouts: what ranks hold parts of is compared as a whole, and nothing by name"
+            : "two code bases: they have too little in common to be compared by name; what lies between two "
+              "places "
+              "where they agree is not compared");
     for (const Origin origin : out_.origin) ++out_.counts[static_cast<std::size_t>(origin)];
     out_.evidence = out_.findings.size();
     history_.evidence = history_.evidence || out_.evidence > 0;
@@ -210,8 +213,8 @@ class Comparison {
       out_.golden_item[item] = theirs_.flow.contents()[meetings_.golden_of[i]].item;
       out_.error[item] = static_cast<float>(error);
       ++out_.measured;
-      ++out_.agreeing;
-      out_.rounded += error > 0 ? 1 : 0;
+      if (ours_.flow.is_made(i))
+        out_.meeting_points.push_back({ours_.name(i), theirs_.name(meetings_.golden_of[i]), error});
     }
   }
 
@@ -227,7 +230,7 @@ class Comparison {
       ++places;
     }
     if (first == kNone) return "the implementations agree nowhere";
-    return fmt::format("the implementations agree at {} {}, from {} to {}", human_count(places),
+    return fmt::format("both implementations agree at {} {}, from {} to {}", human_count(places),
                        places == 1 ? "place" : "places", ours_.name(first), ours_.name(end));
   }
 

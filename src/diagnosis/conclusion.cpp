@@ -231,6 +231,8 @@ class Conclusion {
         const bool noted = std::find(out_.notes.begin(), out_.notes.end(), note) != out_.notes.end();
         if (!noted && out_.notes.size() < kMostNotes) out_.notes.push_back(note);
       }
+      if (!rank.agreement.empty())
+        out_.agreements.push_back({rank.step, rank.rank, rank.agreement, rank.meeting_points});
       out_.tensors = out_.tensors || rank.tensors;
       out_.threshold = std::max(out_.threshold, rank.threshold);
       if (rank.largest_excess > out_.largest_excess) {

@@ -37,7 +37,15 @@ struct Diagnosis {
   bool drifted = false;            // parameters differ before the first step that was recorded
   bool apart = false;              // by more than training makes of rounding
   std::vector<std::string> notes;  // what holds of all that was compared, each once
-  std::string doubt;               // about the matching of communication; may be empty
+  /// Of two code bases, by step and rank.
+  struct Agreement {
+    std::string step;
+    std::string rank;
+    std::string text;
+    std::vector<MeetingPoint> points;
+  };
+  std::vector<Agreement> agreements;
+  std::string doubt;  // about the matching of communication; may be empty
 
   bool has_culprit() const { return independent > 0; }
   /// Does rounding explain all that differs ahead of the culprit?

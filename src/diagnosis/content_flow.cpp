@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -135,8 +137,9 @@ class ContentFlow::Builder {
       for (const Entry& entry : entries_) {
         for (const std::uint32_t i : side_.apis[entry.api].items()) add_joints(i);
       }
-      end_joints();
     }
+    join_micro_batches();
+    end_joints();
     flow_.find_takers();
   }
 
@@ -341,6 +344,48 @@ class ContentFlow::Builder {
                    numbers.begin() + static_cast<std::ptrdiff_t>(first + size)});
     }
     add_joint(numbers);
+  }
+
+  /// Where all modules run as often, each call has a part of the batch: the same call of each, of a rank and
+  /// of all ranks.
+  void join_micro_batches() {
+    std::map<std::string_view, std::vector<std::uint32_t>> by_base;
+    std::size_t batches = 0;
+    for (const Entry& entry : entries_) by_base[entry.name.base].push_back(entry.api);
+    for (const Entry& entry : entries_) {
+      if (entry.name.is_module) batches = std::gcd(batches, by_base[entry.name.base].size());
+    }
+    flow_.micro_batches_ = std::max<std::size_t>(batches, 1);
+    if (batches < 2) return;
+    for (const auto& [base, apis] : by_base) {
+      if (apis.size() % batches != 0) continue;
+      const std::size_t calls = apis.size() / batches;
+      for (std::size_t call = 0; call < calls; ++call) {
+        std::vector<std::uint32_t> same;
+        for (std::size_t batch = 0; batch < batches; ++batch) same.push_back(apis[batch * calls + call]);
+        join_calls(same);
+      }
+    }
+  }
+
+  void join_calls(const std::vector<std::uint32_t>& apis) {
+    const auto ranks = joins_ == nullptr ? 1U : static_cast<std::uint32_t>(joins_->ranks.size());
+    for (std::uint32_t place = 0; place < side_.apis[apis.front()].count; ++place) {
+      std::vector<std::uint32_t> all;
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        std::vector<std::uint32_t> numbers;
+        for (const std::uint32_t api : apis) {
+          if (place >= side_.apis[api].count) continue;
+          const auto found = content(side_.apis[api].first + place, rank);
+          const std::uint32_t number = found ? index_.find(flow_.contents_, *found) : kNone;
+          if (number != kNone && flow_.contents_[number].is_finite()) numbers.push_back(number);
+        }
+        if (numbers.size() != apis.size()) continue;
+        add_joint(numbers);
+        all.insert(all.end(), numbers.begin(), numbers.end());
+      }
+      if (ranks > 1) add_joint(all);
+    }
   }
 
   void add_joint(const std::vector<std::uint32_t>& numbers) {

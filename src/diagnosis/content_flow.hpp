@@ -39,7 +39,7 @@ struct Content {
 /// other sizes.
 double error_between(const Content& content, const Content& golden);
 
-/// A tensor of which ranks hold parts.
+/// A tensor of which ranks or micro batches hold parts.
 struct Joint {
   std::uint32_t whole = 0;  // contents
   std::uint32_t part = 0;
@@ -71,8 +71,10 @@ class ContentFlow {
   }
   /// Where a module has it as a parameter, or kNone.
   std::uint32_t parameter_item(std::uint32_t content) const { return parameter_item_[content]; }
-  /// Of the ranks' parts, in their order; each pair once.
+  /// Of the parts of ranks, and of micro batches, in their order.
   const std::vector<Joint>& joints() const { return joints_; }
+  /// So often every module runs.
+  std::size_t micro_batches() const { return micro_batches_; }
 
   std::string name(std::uint32_t call) const {
     return std::string(side_->text(side_->apis[calls_[call]].name));
@@ -102,6 +104,7 @@ class ContentFlow {
   Lists given_;
   Lists takers_;
   std::vector<Joint> joints_;
+  std::size_t micro_batches_ = 1;
   std::vector<bool> is_parameter_;  // by content
   std::vector<std::uint32_t> parameter_item_;
 };

@@ -14,7 +14,8 @@ void carry(auto& packet, Carried<Finding> auto& finding) {
          finding.target_api, finding.item, finding.downstream, finding.joined, finding.entry,
          finding.golden_entry, finding.place, finding.step, finding.rank, finding.module, finding.side,
          finding.text, finding.where, finding.next, finding.concerned, finding.repeated, finding.other_ranks,
-         finding.propagated, finding.propagated_largest, finding.propagated_entry);
+         finding.propagated, finding.propagated_largest, finding.propagated_entry, finding.operations,
+         finding.golden_operations);
 }
 
 void carry(auto& packet, Carried<CommPlace> auto& place) {
@@ -22,12 +23,17 @@ void carry(auto& packet, Carried<CommPlace> auto& place) {
          place.e_out, place.u, place.arrived);
 }
 
+void carry(auto& packet, Carried<MeetingPoint> auto& point) {
+  packet(point.entry, point.golden_entry, point.error);
+}
+
 void carry(auto& packet, Carried<RankFindings> auto& rank) {
   packet(rank.step, rank.rank, rank.number, rank.tensors, rank.threshold, rank.findings, rank.evidence,
-         rank.communication, rank.changed_gradients, rank.drifted, rank.apart, rank.notes, rank.stopped,
-         rank.left_out, rank.counts, rank.measured, rank.unread, rank.broken_off, rank.first_broken_off,
-         rank.agreeing, rank.rounded, rank.largest_before, rank.propagated_largest, rank.propagated_entry,
-         rank.largest_excess, rank.largest_entry, rank.visible, rank.visible_module);
+         rank.communication, rank.changed_gradients, rank.drifted, rank.apart, rank.notes,
+         rank.meeting_points, rank.agreement, rank.stopped, rank.left_out, rank.counts, rank.measured,
+         rank.unread, rank.broken_off, rank.first_broken_off, rank.agreeing, rank.rounded,
+         rank.largest_before, rank.propagated_largest, rank.propagated_entry, rank.largest_excess,
+         rank.largest_entry, rank.visible, rank.visible_module);
 }
 
 }  // namespace msprobe::diagnosis

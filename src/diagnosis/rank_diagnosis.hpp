@@ -83,6 +83,13 @@ struct CommPlace {
   bool arrived = false;  // its own inputs do not explain what came out
 };
 
+/// Where two code bases compute the same.
+struct MeetingPoint {
+  std::string entry;
+  std::string golden_entry;
+  double error = 0;
+};
+
 /// What is kept of a rank until all are judged together.
 struct RankFindings {
   std::string step;
@@ -99,8 +106,12 @@ struct RankFindings {
   bool drifted = false;            // parameters differ before the first step that was recorded
   bool apart = false;              // by more than training makes of rounding
   std::vector<std::string> notes;  // what holds of the whole: each is said once
-  bool stopped = false;            // at certain evidence: it and what precedes it is all that was looked at
-  std::uint64_t left_out = 0;      // entries behind that
+  /// Of two code bases: all places where they agree, in the order of the side under test, and what is said of
+  /// them.
+  std::vector<MeetingPoint> meeting_points;
+  std::string agreement;
+  bool stopped = false;        // at certain evidence: it and what precedes it is all that was looked at
+  std::uint64_t left_out = 0;  // entries behind that
 
   std::array<std::uint64_t, kOrigins> counts{};  // of origins
   std::uint64_t measured = 0;                    // tensors among them whose error is known

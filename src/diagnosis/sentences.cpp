@@ -95,6 +95,11 @@ std::string no_culprit(const Diagnosis& diagnosis) {
     return equal == 0 ? text
                       : text + "; " + number_of_rows(equal) + (equal == 1 ? " is equal" : " are equal");
   }
+  if (!diagnosis.agreements.empty() && diagnosis.findings.empty()) {
+    text += diagnosis.agreements.front().text;
+    const std::size_t more = diagnosis.agreements.size() - 1;
+    return more == 0 ? text : text + fmt::format(" (the first of {} comparisons)", more + 1);
+  }
   if (rounding + equal == 0) return text + "nothing could be compared";
   if (diagnosis.measured == 0) return text + "no tensor could be compared";
   if (diagnosis.apart) {
@@ -237,6 +242,10 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
                           culprit.propagated_entry);
     add("propagated", std::move(text));
   }
+  const auto agreement = std::ranges::find_if(diagnosis.agreements, [&](const Diagnosis::Agreement& each) {
+    return each.step == culprit.step && each.rank == culprit.rank;
+  });
+  if (agreement != diagnosis.agreements.end()) add("before", agreement->text);
   if (diagnosis.agreeing > 0) {
     const bool one = diagnosis.agreeing == 1;
     std::string text = human_count(diagnosis.agreeing);
@@ -335,6 +344,25 @@ std::vector<std::string> to_json(const Diagnosis& diagnosis) {
     objects.push_back(json.take());
   }
   for (const Finding& finding : diagnosis.findings) objects.push_back(to_json(finding));
+  for (const Diagnosis::Agreement& agreement : diagnosis.agreements) {
+    JsonWriter json;
+    json.open_object();
+    json.member("kind", "meeting_points");
+    json.member("step", agreement.step);
+    json.member("rank", agreement.rank);
+    json.member("text", agreement.text);
+    json.open_list("points");
+    for (const MeetingPoint& point : agreement.points) {
+      json.open_object();
+      json.member("entry", point.entry);
+      json.member("golden_entry", point.golden_entry);
+      json.member("error", point.error);
+      json.close();
+    }
+    json.close();
+    json.close();
+    objects.push_back(json.take());
+  }
   for (const std::string& note : diagnosis.notes) {
     JsonWriter json;
     json.open_object();

@@ -50,9 +50,10 @@ std::string family_of(const std::string& operation) {
 /// One implementation, and what of it is the same in the other.
 class Part {
  public:
-  /// `errors`: of contents that meet; NaN where it is not known.
-  Part(const ContentFlow& flow, std::vector<bool> meets, const std::vector<double>& errors)
-      : flow_(flow), meets_(std::move(meets)) {
+  /// `errors`: of contents that meet; NaN where it is not known. `group_of`: those of a ParameterMap.
+  Part(const ContentFlow& flow, std::vector<bool> meets, const std::vector<double>& errors,
+       const std::vector<std::uint32_t>& group_of)
+      : flow_(flow), group_of_(group_of), meets_(std::move(meets)) {
     for (const Joint& joint : flow.joints()) wholes_.emplace(joint.part, joint.whole);
     find_wrong(errors);
   }
@@ -112,7 +113,7 @@ class Part {
         const bool moved = only_moves(flow_.operation(maker));
         if (!meets_[taken] || moved) {
           add(maker);
-        } else if (flow_.is_recorded(maker) && (agrees == kNone || taken > agrees)) {
+        } else if (group_of_[taken] == kNone && (agrees == kNone || taken > agrees)) {
           agrees = taken;
         }
         // Statistics do not show where elements are.
@@ -213,6 +214,7 @@ class Part {
   }
 
   const ContentFlow& flow_;
+  const std::vector<std::uint32_t>& group_of_;
   std::vector<bool> meets_;
   std::vector<bool> leads_;
   std::vector<bool> wrong_;  // it differs, nothing that follows from it agrees, and it reaches the end
@@ -230,13 +232,15 @@ class Search {
   Search(const ContentFlow& target, const ContentFlow& golden, const ParameterMap& parameters,
          const Meetings& meetings)
       : parameters_(parameters),
-        ours_(target, meets(meetings), meetings.error),
-        theirs_(golden, meetings.golden_meets, meetings.golden_error) {}
+        ours_(target, meets(meetings), meetings.error, parameters.group_of),
+        theirs_(golden, meetings.golden_meets, meetings.golden_error, parameters.golden_group_of) {}
 
   std::optional<Stretch> run() {
     Ends ends = by_parameters();
     if (ends.ours == kNone) {
-      const Ends last{ours_.last_number(), theirs_.last_number()};
+      // Of a part of the batch a loss is another one.
+      const bool whole = ours_.flow().joints().empty() && theirs_.flow().joints().empty();
+      const Ends last = whole ? Ends{ours_.last_number(), theirs_.last_number()} : Ends{};
       const bool agree = ours_.agrees_behind_parameters() || theirs_.agrees_behind_parameters();
       ends = !agree                               ? Ends{ours_.common_origin(), theirs_.common_origin()}
              : both_wrong(last.ours, last.theirs) ? last

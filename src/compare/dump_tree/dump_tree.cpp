@@ -378,8 +378,18 @@ void share_tensors(Task& task, const std::shared_ptr<const RankPair>& pair,
 
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
                      const RankTraits& traits, const Rules& rules, Progress* progress) {
-  RankPairs ranks = options.merge_ranks ? pair_merged(target, golden, options.merged)
-                                        : pair_ranks(target, golden, traits.pairing.ranks_by_position);
+  const bool by_itself = !options.merge_ranks && options.diagnosis.wanted && !options.backend &&
+                         !options.diagnosis.first && !options.first_difference &&
+                         are_parts_of_one(target, golden);
+  if (by_itself) {
+    log_warning(
+        "one side has several ranks, each with a part of what the other's one process has: they are merged, "
+        "as with "
+        "--merge-ranks");
+  }
+  RankPairs ranks = options.merge_ranks || by_itself
+                        ? pair_merged(target, golden, options.merged)
+                        : pair_ranks(target, golden, traits.pairing.ranks_by_position);
   for (const std::string& remark : ranks.remarks) log_warning(remark);
   if (!options.diagnosis.noise_floor.empty()) add_noise_floor(ranks, golden, options.diagnosis.noise_floor);
   const std::vector<std::uint64_t> sizes = json_bytes_ahead(ranks.pairs);

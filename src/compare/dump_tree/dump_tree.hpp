@@ -46,6 +46,10 @@ struct RankPairs {
 /// common.
 RankPairs pair_ranks(const dump::Tree& target, const dump::Tree& golden, bool by_position);
 
+/// Has one side several ranks, in the first step that both have, and each of them a part of what the other's
+/// one process has? Reads a dump.json of each side. False also where these cannot be read or merged.
+bool are_parts_of_one(const dump::Tree& target, const dump::Tree& golden);
+
 /// The ranks of each step as parts of one model. `group`: how many neighbouring ranks of the target and of
 /// the golden side make one up; 0: all. The two may be of different kinds. Throws as pair_ranks() does.
 RankPairs pair_merged(const dump::Tree& target, const dump::Tree& golden,

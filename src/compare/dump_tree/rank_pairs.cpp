@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
 #include "compare/dump_tree/dump_tree.hpp"
+#include "dump/side.hpp"
+#include "measuring/measures.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/text.hpp"
@@ -81,7 +86,55 @@ void add_saved_values(RankPairs& plan) {
   }
 }
 
+/// What of a rank tells whether it holds a model by itself.
+struct Extent {
+  bool communicates = false;
+  std::uint64_t parameters = 0;  // elements
+  std::uint64_t input = 0;       // elements of the first tensor that the forward takes
+};
+
+Extent extent_of(const dump::Side& side) {
+  Extent extent;
+  for (const dump::Item& item : side.items) {
+    const std::string_view entry = side.text(side.apis[item.api].name);
+    extent.communicates = extent.communicates || entry.starts_with("Distributed.");
+    const std::uint64_t elements = item.is_tensor ? measuring::elements_of(side.text(item.shape)) : 0;
+    if (item.state == dump::State::parameters) extent.parameters += elements;
+    if (item.state == dump::State::input && extent.input == 0) extent.input = elements;
+  }
+  return extent;
+}
+
+bool holds_part(const RankDump& one_of_many, const RankDump& alone) {
+  if (!path_exists(one_of_many.json) || !path_exists(alone.json)) return false;
+  try {
+    const dump::LoadOptions options{.stacks = false, .stack_json = {}};
+    const dump::Side part = load_side(one_of_many, options);
+    const dump::Side whole = load_side(alone, options);
+    if (part.has_md5 || whole.has_md5) return false;
+    const Extent ours = extent_of(part);
+    const Extent theirs = extent_of(whole);
+    return (ours.communicates && !theirs.communicates) || ours.parameters < theirs.parameters ||
+           ours.input < theirs.input;
+  } catch (const Error&) {
+    return false;  // who compares it says so
+  }
+}
+
 }  // namespace
+
+bool are_parts_of_one(const Tree& target, const Tree& golden) {
+  for (const StepDump& ours : target.steps) {
+    for (const StepDump& theirs : golden.steps) {
+      if (ours.number != theirs.number) continue;
+      const bool many = ours.ranks.size() > 1;
+      if (many == (theirs.ranks.size() > 1) || ours.ranks.empty() || theirs.ranks.empty()) return false;
+      return many ? holds_part(ours.ranks.front(), theirs.ranks.front())
+                  : holds_part(theirs.ranks.front(), ours.ranks.front());
+    }
+  }
+  return false;
+}
 
 RankPairs pair_ranks(const Tree& target, const Tree& golden, bool by_position) {
   const auto single = [](TreeKind kind) { return kind == TreeKind::file || kind == TreeKind::rank; };
