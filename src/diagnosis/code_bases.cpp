@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,8 +22,11 @@
 #include "diagnosis/stretch.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
+#include "dump/stack_json.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
@@ -63,13 +67,28 @@ class Implementation {
     const bool own = !module_path(entry).empty();
     return std::string(module_path(own || construct_ == nullptr ? entry : construct_->parent(entry)));
   }
+  /// Contents that recorded calls put out, in the order of their entries.
+  std::vector<std::uint32_t> made() const {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> by_entry;
+    for (std::uint32_t i = 0; i < flow.contents().size(); ++i) {
+      if (flow.is_made(i)) by_entry.emplace_back(flow.calls()[flow.contents()[i].maker], i);
+    }
+    std::sort(by_entry.begin(), by_entry.end());
+    std::vector<std::uint32_t> found;
+    for (const auto& [entry, content] : by_entry) found.push_back(content);
+    return found;
+  }
   /// The entry that puts a content out, or the place where it is taken from unrecorded code.
   std::string name(std::uint32_t content) const {
     const Item& item = side.items[flow.contents()[content].item];
     return std::string(flow.is_made(content) ? side.text(side.apis[item.api].name) : side.name(item));
   }
-  /// The first of these; of none the call that takes the content.
+  /// The first of these that a module runs, for tables stand ahead of it, else the first; of none the call
+  /// that takes the content.
   std::uint32_t first_of(const std::vector<std::uint32_t>& calls, std::uint32_t content) const {
+    for (const std::uint32_t call : calls) {
+      if (!module(call).empty()) return call;
+    }
     if (!calls.empty()) return calls.front();
     if (content == kNone) return kNone;
     for (const std::uint32_t taker : flow.takers(content)) {
@@ -176,23 +195,50 @@ class Comparison {
     return std::move(out_);
   }
 
+  /// Is what names show in the stretch, as the entry, its module, or one that puts out the same? Or a
+  /// parameter that the other side has nowhere?
+  bool confirms(const RankDiagnosis& by_content, const Finding& by_name) const {
+    if (by_name.kind == Kind::parameter) {
+      for (const std::uint32_t content : parameters_.ours_alone) {
+        if (parameter_place(ours_.flow, content) == by_name.item) return true;
+      }
+    }
+    if (by_content.findings.empty()) return false;
+    const Finding& stretch = by_content.findings.front();
+    const auto& operations = stretch.operations;
+    if (std::find(operations.begin(), operations.end(), by_name.entry) != operations.end()) return true;
+    if (!stretch.module.empty() &&
+        (stretch.module == by_name.module || stretch.module == module_path(by_name.entry)))
+      return true;
+    return stretch.target_api != kNone && by_name.target_api != kNone &&
+           put_out_the_same(stretch.target_api, by_name.target_api);
+  }
+
  private:
+  bool put_out_the_same(std::uint32_t one, std::uint32_t other) const {
+    const Side& side = ours_.side;
+    std::set<std::uint64_t> keys;
+    for (const std::uint32_t i : side.apis[one].items()) {
+      if (side.items[i].state == State::output) keys.insert(content_key(side, side.items[i]));
+    }
+    keys.erase(0);
+    for (const std::uint32_t i : side.apis[other].items()) {
+      if (side.items[i].state == State::output && keys.contains(content_key(side, side.items[i])))
+        return true;
+    }
+    return false;
+  }
+
   bool meets(std::uint32_t content) const { return meetings_.golden_of[content] != kNone; }
 
   /// The last that is put out, on one side, and another one near it. A loss alone may be equal by chance, or
   /// to the rounding of half types.
   bool agrees_to_the_end() const {
     constexpr std::size_t kLastPlaces = 8;
-    std::vector<std::uint32_t> made;
-    std::uint32_t last_golden = kNone;
-    for (std::uint32_t i = 0; i < ours_.flow.contents().size(); ++i) {
-      if (ours_.flow.is_made(i)) made.push_back(i);
-    }
-    for (std::uint32_t i = 0; i < theirs_.flow.contents().size(); ++i) {
-      if (theirs_.flow.is_made(i)) last_golden = i;
-    }
-    if (made.empty() || last_golden == kNone) return false;
-    if (!meets(made.back()) && !meetings_.golden_meets[last_golden]) return false;
+    const std::vector<std::uint32_t> made = ours_.made();
+    const std::vector<std::uint32_t> golden_made = theirs_.made();
+    if (made.empty() || golden_made.empty()) return false;
+    if (!meets(made.back()) && !meetings_.golden_meets[golden_made.back()]) return false;
     std::size_t near = 0;
     for (std::size_t i = made.size() - std::min(made.size(), kLastPlaces); i < made.size(); ++i)
       near += meets(made[i]) ? 1 : 0;
@@ -223,8 +269,8 @@ class Comparison {
     std::uint32_t first = kNone;
     std::uint32_t end = kNone;
     std::uint64_t places = 0;
-    for (std::uint32_t i = 0; i < ours_.flow.contents().size() && (last == kNone || i <= last); ++i) {
-      if (!meets(i) || !ours_.flow.is_made(i)) continue;
+    for (const std::uint32_t i : ours_.made()) {
+      if (!meets(i) || (last != kNone && i > last)) continue;
       first = first == kNone ? i : first;
       end = i;
       ++places;
@@ -304,7 +350,10 @@ class Comparison {
     found.item = ours_.flow.contents()[given.front()].item;
     found.order = 2 * std::uint64_t{found.target_api} + 1;
     found.entry = ours_.flow.name(call);
-    if (golden_call != kNone) found.golden_entry = theirs_.flow.name(golden_call);
+    if (golden_call != kNone) {
+      found.golden_entry = theirs_.flow.name(golden_call);
+      found.golden_where = golden_line(found.golden_entry);
+    }
     found.module = ours_.module(call);
     found.step = out_.step;
     found.rank = out_.rank;
@@ -316,6 +365,20 @@ class Comparison {
     }
     out_.origin[found.item] = Origin::introduced;
     out_.findings.push_back(std::move(found));
+  }
+
+  /// Golden's stacks are read for this alone.
+  std::string golden_line(const std::string& entry) const {
+    if (rank_.golden.json.empty()) return {};
+    const std::string path = (std::filesystem::path(rank_.golden.json).parent_path() / "stack.json").string();
+    try {
+      const auto stacks = dump::read_stacks_if_any(path);
+      const auto* const stack = stacks ? stacks->find(entry) : nullptr;
+      return stack == nullptr ? std::string() : dump::user_frame(*stack, frames_);
+    } catch (const Error& error) {
+      log_warning(error.what());
+      return {};
+    }
   }
 
   const measuring::MeasuredRank& rank_;
@@ -371,6 +434,17 @@ bool are_two_layouts(const measuring::MeasuredRank& rank) {
 RankDiagnosis diagnose_code_bases(const measuring::MeasuredRank& rank,
                                   const std::vector<std::string>& framework_frames, History& history) {
   return Comparison(rank, framework_frames, history).run();
+}
+
+RankDiagnosis diagnose_layouts(const measuring::MeasuredRank& rank, RankDiagnosis&& by_name,
+                               const std::vector<std::string>& framework_frames, History& history,
+                               const History& before) {
+  History behind = before;
+  Comparison comparison(rank, framework_frames, behind);
+  RankDiagnosis by_content = comparison.run();
+  if (comparison.confirms(by_content, by_name.findings.front())) return std::move(by_name);
+  history = std::move(behind);
+  return by_content;
 }
 
 }  // namespace msprobe::diagnosis

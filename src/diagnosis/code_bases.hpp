@@ -21,4 +21,10 @@ bool are_two_layouts(const measuring::MeasuredRank& rank);
 RankDiagnosis diagnose_code_bases(const measuring::MeasuredRank& rank,
                                   const std::vector<std::string>& framework_frames, History& history);
 
+/// Of two layouts: what names show, if contents confirm it; else what these show. `history` is that behind
+/// the step by names, `before` that ahead of it.
+RankDiagnosis diagnose_layouts(const measuring::MeasuredRank& rank, RankDiagnosis&& by_name,
+                               const std::vector<std::string>& framework_frames, History& history,
+                               const History& before);
+
 }  // namespace msprobe::diagnosis

@@ -89,6 +89,7 @@ struct Finding {
   std::uint64_t propagated = 0;          // later tensors that differ by it
   double propagated_largest = 0;
   std::string propagated_entry;
+  std::string golden_where;             // of a stretch: the line of golden's call; may be empty
   std::vector<std::string> operations;  // of a stretch: calls of both sides, in order
   std::vector<std::string> golden_operations;
 

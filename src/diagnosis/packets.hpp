@@ -14,8 +14,8 @@ void carry(auto& packet, Carried<Finding> auto& finding) {
          finding.target_api, finding.item, finding.downstream, finding.joined, finding.entry,
          finding.golden_entry, finding.place, finding.step, finding.rank, finding.module, finding.side,
          finding.text, finding.where, finding.next, finding.concerned, finding.repeated, finding.other_ranks,
-         finding.propagated, finding.propagated_largest, finding.propagated_entry, finding.operations,
-         finding.golden_operations);
+         finding.propagated, finding.propagated_largest, finding.propagated_entry, finding.golden_where,
+         finding.operations, finding.golden_operations);
 }
 
 void carry(auto& packet, Carried<CommPlace> auto& place) {

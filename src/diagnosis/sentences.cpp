@@ -52,7 +52,8 @@ void add_finding(std::vector<Line>& out, std::string_view title, const Finding& 
                      : one    ? "place shows the same"
                               : "places show the same"));
   }
-  if (finding.golden_entry != finding.entry) add("golden", finding.golden_entry);
+  if (finding.golden_entry != finding.entry || !finding.golden_where.empty())
+    add("golden", finding.golden_entry + (finding.golden_where.empty() ? "" : "   " + finding.golden_where));
   add("side", finding.side);
   add("where", finding.where);
 }
@@ -322,6 +323,7 @@ std::string to_json(const Finding& finding) {
   json.member("concerned", finding.concerned);
   json.member("propagated", finding.propagated);
   if (finding.kind == Kind::stretch) {
+    json.member("golden_where", finding.golden_where);
     json.member("operations", finding.operations);
     json.member("golden_operations", finding.golden_operations);
   }

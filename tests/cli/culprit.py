@@ -43,9 +43,9 @@ def is_evidence(finding):
 
 
 def check_schema(objects, schema):
-    evidence, none, note = schema["oneOf"]
+    evidence, stretch, none, meeting, note = schema["oneOf"]
     for one in objects:
-        form = {"no_culprit": none, "note": note}.get(one["kind"], evidence)
+        form = {"stretch": stretch, "no_culprit": none, "meeting_points": meeting, "note": note}.get(one["kind"], evidence)
         check_equal("keys", sorted(one), sorted(form["required"]))
         check_equal("keys of the schema", sorted(form["properties"]), sorted(form["required"]))
         if form is evidence:
