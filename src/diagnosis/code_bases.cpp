@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -83,11 +84,12 @@ class Implementation {
     const Item& item = side.items[flow.contents()[content].item];
     return std::string(flow.is_made(content) ? side.text(side.apis[item.api].name) : side.name(item));
   }
-  /// The first of these that a module runs, for tables stand ahead of it, else the first; of none the call
-  /// that takes the content.
+  /// The first of these in the module of the last, for tables and masks stand ahead of it, else the first; of
+  /// none the call that takes the content.
   std::uint32_t first_of(const std::vector<std::uint32_t>& calls, std::uint32_t content) const {
+    const std::string last = calls.empty() ? std::string() : module(calls.back());
     for (const std::uint32_t call : calls) {
-      if (!module(call).empty()) return call;
+      if (!last.empty() && module(call).starts_with(last)) return call;
     }
     if (!calls.empty()) return calls.front();
     if (content == kNone) return kNone;
@@ -173,7 +175,9 @@ class Comparison {
     fill_rows();
     std::string gradients;
     std::uint32_t last = kNone;
-    if (agrees_to_the_end()) {
+    if (ours_.flow.first_nan() != kNone && theirs_.flow.first_nan() == kNone) {
+      keep_nan();
+    } else if (agrees_to_the_end()) {
       gradients = compare_gradients();
     } else if (const auto stretch = find_stretch(ours_.flow, theirs_.flow, parameters_, meetings_)) {
       last = stretch->agrees;
@@ -188,6 +192,7 @@ class Comparison {
             : "two code bases: they have too little in common to be compared by name; what lies between two "
               "places "
               "where they agree is not compared");
+    note_parameters();
     for (const Origin origin : out_.origin) ++out_.counts[static_cast<std::size_t>(origin)];
     out_.evidence = out_.findings.size();
     history_.evidence = history_.evidence || out_.evidence > 0;
@@ -251,16 +256,19 @@ class Comparison {
     out_.error.resize(ours_.side.items.size(), NAN);
     out_.explained.resize(ours_.side.items.size(), NAN);
     out_.origin.resize(ours_.side.items.size(), Origin::not_compared);
-    for (std::uint32_t i = 0; i < ours_.flow.contents().size(); ++i) {
-      if (!meets(i)) continue;
-      const std::uint32_t item = ours_.flow.contents()[i].item;
-      const double error = meetings_.error[i];
+    for (std::uint32_t item = 0; item < out_.origin.size(); ++item) {
+      const std::uint32_t content = ours_.flow.content_of(item);
+      if (content == kNone || !meets(content)) continue;
+      const double error = meetings_.error[content];
       out_.origin[item] = error == 0 ? Origin::equal : Origin::rounding;
-      out_.golden_item[item] = theirs_.flow.contents()[meetings_.golden_of[i]].item;
+      out_.golden_item[item] = theirs_.flow.contents()[meetings_.golden_of[content]].item;
       out_.error[item] = static_cast<float>(error);
       ++out_.measured;
-      if (ours_.flow.is_made(i))
-        out_.meeting_points.push_back({ours_.name(i), theirs_.name(meetings_.golden_of[i]), error});
+    }
+    for (const std::uint32_t content : ours_.made()) {
+      if (meets(content))
+        out_.meeting_points.push_back(
+            {ours_.name(content), theirs_.name(meetings_.golden_of[content]), meetings_.error[content]});
     }
   }
 
@@ -297,10 +305,51 @@ class Comparison {
       found.text += fmt::format(", which should be the same at {} (golden {}){}", ours_.name(stretch.differs),
                                 theirs_.name(stretch.golden_differs),
                                 std::isnan(stretch.error) ? "" : ": error " + error_text(stretch.error));
+    found.text += lone_parameter_of(stretch);
     found.operations = ours_.names(stretch.calls);
     found.golden_operations = theirs_.names(stretch.golden_calls);
     keep(std::move(found), ours_.first_of(stretch.calls, stretch.differs),
          theirs_.first_of(stretch.golden_calls, stretch.golden_differs));
+  }
+
+  /// Nothing is known of what follows.
+  void keep_nan() {
+    const std::uint32_t api = ours_.flow.first_nan();
+    const std::string entry(ours_.side.text(ours_.side.apis[api].name));
+    Finding found;
+    found.text = "puts out NaN, which golden has nowhere; what follows is not compared";
+    found.operations = {entry};
+    found.target_api = api;
+    for (const std::uint32_t i : ours_.side.apis[api].items()) {
+      if (ours_.side.items[i].state == State::output) found.item = i;
+    }
+    keep_at(std::move(found), kNone);
+  }
+
+  /// A parameter that the calls of a stretch take and golden has nowhere, for the sentence about it.
+  std::string lone_parameter_of(const Stretch& stretch) const {
+    for (const std::uint32_t call : stretch.calls) {
+      for (const std::uint32_t taken : ours_.flow.taken(call)) {
+        const auto& alone = parameters_.ours_alone;
+        if (std::find(alone.begin(), alone.end(), taken) != alone.end())
+          return fmt::format("; golden has no parameter like {}, which it takes",
+                             parameter_name(ours_.flow, taken));
+      }
+    }
+    return {};
+  }
+
+  /// Parameters that the other side has in another form, or that are wrong.
+  void note_parameters() {
+    const auto& ours = parameters_.ours_alone;
+    const auto& theirs = parameters_.theirs_alone;
+    if (ours.empty() || theirs.empty() || parameters_.groups.empty()) return;
+    out_.notes.push_back(
+        fmt::format("by content, {} of this run's parameters and {} of golden's have no partner, as {} and "
+                    "{} (--map-parameters "
+                    "lists them)",
+                    human_count(ours.size()), human_count(theirs.size()),
+                    parameter_name(ours_.flow, ours.front()), parameter_name(theirs_.flow, theirs.front())));
   }
 
   /// By what each content has, and by the norm of all parameters' together; how they agree, for a note.
@@ -341,20 +390,23 @@ class Comparison {
   /// Of calls; kNone: there is none.
   void keep(Finding found, std::uint32_t call, std::uint32_t golden_call) {
     if (call == kNone) return;
+    found.target_api = ours_.flow.calls()[call];
+    found.item = ours_.flow.contents()[ours_.flow.given(call).front()].item;
+    found.module = ours_.module(call);
+    keep_at(std::move(found), golden_call);
+  }
+
+  void keep_at(Finding found, std::uint32_t golden_call) {
     found.kind = Kind::stretch;
     found.rule = Rule::source;
     found.confidence = Confidence::likely;
     found.excess = kInfinite;
-    found.target_api = ours_.flow.calls()[call];
-    const auto given = ours_.flow.given(call);
-    found.item = ours_.flow.contents()[given.front()].item;
     found.order = 2 * std::uint64_t{found.target_api} + 1;
-    found.entry = ours_.flow.name(call);
+    found.entry = std::string(ours_.side.text(ours_.side.apis[found.target_api].name));
     if (golden_call != kNone) {
       found.golden_entry = theirs_.flow.name(golden_call);
       found.golden_where = golden_line(found.golden_entry);
     }
-    found.module = ours_.module(call);
     found.step = out_.step;
     found.rank = out_.rank;
     found.downstream = history_.evidence;
@@ -424,6 +476,45 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   if (fewest_calls > 0 && std::max(calls, golden_calls) >= kCallsForOne * fewest_calls) return true;
   return ((by_modules && !common_modules) || fewest_calls >= kFewestCalls) &&
          static_cast<double>(same) < most * static_cast<double>(fewest_calls);
+}
+
+std::vector<std::uint32_t> partners_by_content(const measuring::MeasuredRank& rank) {
+  const Implementation ours(rank.target, nullptr, rank.target_construct);
+  const Implementation theirs(rank.golden, nullptr, rank.golden_construct);
+  const Allowance allowance = allowance_of(std::max(ours.coarsest(), theirs.coarsest()), 0);
+  const ParameterMap parameters = map_parameters(ours.flow, theirs.flow, allowance.norm);
+  const Meetings meetings = meet(ours.flow, theirs.flow, parameters, allowance);
+  // Golden's items by content and role, the first of each; gradients by the parameter.
+  std::map<std::pair<std::uint32_t, State>, std::uint32_t> golden_items;
+  std::map<std::string, std::uint32_t> gradients;
+  for (std::uint32_t i = 0; i < rank.golden.items.size(); ++i) {
+    const Item& item = rank.golden.items[i];
+    if (theirs.flow.content_of(i) != kNone)
+      golden_items.emplace(std::make_pair(theirs.flow.content_of(i), item.state), i);
+    if (item.state == State::parameters_grad) gradients.emplace(name_in_model(rank.golden, item), i);
+  }
+  std::map<std::string, std::string> parameter_of;  // of golden, by that under test
+  for (const ParameterGroup& group : parameters.groups) {
+    if (group.ours.size() == 1 && group.theirs.size() == 1)
+      parameter_of[parameter_name(ours.flow, group.ours[0])] = parameter_name(theirs.flow, group.theirs[0]);
+  }
+  std::vector<std::uint32_t> partners(rank.target.items.size(), kNone);
+  for (std::uint32_t i = 0; i < partners.size(); ++i) {
+    const Item& item = rank.target.items[i];
+    if (item.state == State::parameters_grad) {
+      const auto parameter = parameter_of.find(name_in_model(rank.target, item));
+      const auto gradient =
+          parameter == parameter_of.end() ? gradients.end() : gradients.find(parameter->second);
+      if (gradient != gradients.end()) partners[i] = gradient->second;
+      continue;
+    }
+    const std::uint32_t content = ours.flow.content_of(i);
+    const std::uint32_t golden = content == kNone ? kNone : meetings.golden_of[content];
+    if (golden == kNone) continue;
+    const auto same_role = golden_items.find({golden, item.state});
+    partners[i] = same_role == golden_items.end() ? theirs.flow.contents()[golden].item : same_role->second;
+  }
+  return partners;
 }
 
 bool are_two_layouts(const measuring::MeasuredRank& rank) {

@@ -27,8 +27,8 @@ using dump::State;
 /// Recorders add up the elements of a transposed tensor in another order. Derived: 16 roundoffs of float32.
 constexpr double kSameSum = 0x1p-20;
 
-Content content_of(std::uint32_t item, const dump::StatisticValues& statistics, const dump::TextPool& pool,
-                   std::string_view dtype, std::string_view shape) {
+Content described(std::uint32_t item, const dump::StatisticValues& statistics, const dump::TextPool& pool,
+                  std::string_view dtype, std::string_view shape) {
   const auto number = [&](dump::Statistic which) { return number_of(statistics[which], pool); };
   return {.item = item,
           .elements = elements_of(shape),
@@ -141,6 +141,10 @@ class ContentFlow::Builder {
     join_micro_batches();
     end_joints();
     flow_.find_takers();
+    flow_.content_of_.assign(side_.items.size(), kNone);
+    for (std::uint32_t i = 0; i < side_.items.size(); ++i) {
+      if (const auto found = content(i, 0)) flow_.content_of_[i] = index_.find(flow_.contents_, *found);
+    }
   }
 
  private:
@@ -157,15 +161,25 @@ class ContentFlow::Builder {
     if (parts.empty() && rank > 0) return std::nullopt;
     std::optional<Content> found;
     if (parts.empty()) {
-      found = content_of(i, item.statistics, side_.pool, side_.text(item.dtype), side_.text(item.shape));
+      found = described(i, item.statistics, side_.pool, side_.text(item.dtype), side_.text(item.shape));
     } else {
       const auto part =
           std::find_if(parts.begin(), parts.end(), [&](const Part& each) { return each.rank == rank; });
       if (part == parts.end()) return std::nullopt;
-      found = content_of(i, part->statistics, joins_->pool, joins_->pool.at(part->dtype),
-                         joins_->pool.at(part->shape));
+      found = described(i, part->statistics, joins_->pool, joins_->pool.at(part->dtype),
+                        joins_->pool.at(part->shape));
     }
     return is_known(*found) ? found : std::nullopt;
+  }
+
+  bool is_nan(std::uint32_t i, std::uint32_t rank) const {
+    const auto parts = joins_ == nullptr ? std::span<const Part>() : joins_->parts(i);
+    const auto part =
+        std::find_if(parts.begin(), parts.end(), [&](const Part& each) { return each.rank == rank; });
+    const dump::Value max =
+        part == parts.end() ? side_.items[i].statistics[dump::kMax] : part->statistics[dump::kMax];
+    const dump::TextPool& pool = part == parts.end() ? side_.pool : joins_->pool;
+    return side_.items[i].is_tensor && dump::classify(max, pool).type == dump::ValueClass::nan;
   }
 
   std::uint32_t number_of_content(const Content& content) {
@@ -198,6 +212,7 @@ class ContentFlow::Builder {
     for (const std::uint32_t i : side_.apis[entry.api].items()) {
       if (side_.items[i].state != State::output) continue;
       const auto found = content(i, rank);
+      if (!found && is_nan(i, rank)) flow_.first_nan_ = std::min(flow_.first_nan_, entry.api);
       // What a module hands on was put out by an operation within it, or came in.
       const bool handed_on =
           found && entry.name.is_module && any_operation_ && index_.find(flow_.contents_, *found) != kNone;

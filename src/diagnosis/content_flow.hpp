@@ -65,6 +65,8 @@ class ContentFlow {
   std::span<const std::uint32_t> takers(std::uint32_t content) const { return takers_.of(content); }
   /// Of a module, or by its place in a call.
   bool is_parameter(std::uint32_t content) const { return is_parameter_[content]; }
+  /// The content of an item; kNone: it has none, or no call of the flow has it.
+  std::uint32_t content_of(std::uint32_t item) const { return content_of_[item]; }
   /// Does a recorded call put it out?
   bool is_made(std::uint32_t content) const {
     return contents_[content].maker != kNone && is_recorded(contents_[content].maker);
@@ -73,6 +75,8 @@ class ContentFlow {
   std::uint32_t parameter_item(std::uint32_t content) const { return parameter_item_[content]; }
   /// Of the parts of ranks, and of micro batches, in their order.
   const std::vector<Joint>& joints() const { return joints_; }
+  /// The first entry that puts out NaN, or kNone: nothing is known of what follows.
+  std::uint32_t first_nan() const { return first_nan_; }
   /// So often every module runs.
   std::size_t micro_batches() const { return micro_batches_; }
 
@@ -105,7 +109,9 @@ class ContentFlow {
   Lists takers_;
   std::vector<Joint> joints_;
   std::size_t micro_batches_ = 1;
-  std::vector<bool> is_parameter_;  // by content
+  std::uint32_t first_nan_ = kNone;
+  std::vector<std::uint32_t> content_of_;  // by item, as the first rank has it
+  std::vector<bool> is_parameter_;         // by content
   std::vector<std::uint32_t> parameter_item_;
 };
 

@@ -2,16 +2,17 @@
 #include "diagnosis/parameter_map.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
 
+#include "dump/names.hpp"
 #include "measuring/measures.hpp"
 #include "pairing/places.hpp"
 #include "support/interrupt.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -41,13 +42,12 @@ std::vector<std::uint32_t> parameters_of(const ContentFlow& flow) {
   return found;
 }
 
-/// A name without its numbers: that of the same parameter in all layers.
+/// A name without the numbers between its dots: that of the same parameter in all layers and experts.
 std::string without_numbers(const std::string& name) {
   std::string text;
-  for (const char c : name) {
-    const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
-    if (!digit) text += c;
-    if (digit && (text.empty() || text.back() != '#')) text += '#';
+  for (const std::string_view part : split(name, ".")) {
+    text += text.empty() ? "" : ".";
+    text += dump::is_digits(part) ? "#" : part;
   }
   return text;
 }

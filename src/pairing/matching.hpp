@@ -22,6 +22,7 @@ enum class Unmatched : std::uint8_t {
   item_missing,   // it has the entry, but not this input or output
   dtype,          // the partner's dtype cannot be compared with this one
   nothing,        // there is nothing to pair: a gradient that is null, which the other framework leaves out
+  other_code,     // of two code bases: the reference has no such content
 };
 
 /// How the reader learns that a row's partner has another name.
@@ -29,6 +30,7 @@ enum class OtherName : std::uint8_t {
   no,
   aligned,  // the two do the same at the same place
   fuzzy,    // -fm
+  content,  // of two code bases: the two are the same by what is in them
 };
 
 /// A row: an item under test and its partner. Rows without a target item, which only some comparisons have

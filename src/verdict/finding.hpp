@@ -19,6 +19,7 @@ std::string_view verdict_name(Verdict verdict);
 enum class Rule : std::uint8_t {
   fuzzy_pair,     // the partner has another name (-fm)
   aligned_pair,   // the same, where the two do the same at the same place
+  content_pair,   // the same, of two code bases
   unknown,        // a statistic is known on one side alone
   remark,         // the metrics say something of how they came about
   not_measured,   // the tensors could not be compared
@@ -27,6 +28,7 @@ enum class Rule : std::uint8_t {
   target_missing,
   entry_missing,    // the golden side has no such entry
   item_missing,     // it has the entry, but not this input or output
+  other_code,       // of two code bases: the golden side has no such content
   dtype_unpaired,   // the partner's dtype cannot be compared with this one
   non_finite,       // 1
   ratio_drop,       // 2
@@ -45,9 +47,9 @@ enum class Rule : std::uint8_t {
 
 constexpr Verdict verdict_of(Rule rule) {
   using enum Rule;
-  constexpr std::array kWarnings = {not_measured,     not_joined,     target_missing, entry_missing,
-                                    item_missing,     dtype_unpaired, norm_growth,    cosine_drop,
-                                    checksum_missing, no_checksum,    left_out};
+  constexpr std::array kWarnings = {not_measured, not_joined,       target_missing, entry_missing,
+                                    item_missing, other_code,       dtype_unpaired, norm_growth,
+                                    cosine_drop,  checksum_missing, no_checksum,    left_out};
   if (rule <= remark) return Verdict::pass;
   return std::ranges::find(kWarnings, rule) == kWarnings.end() ? Verdict::error : Verdict::warning;
 }

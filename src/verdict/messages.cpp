@@ -82,6 +82,8 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
       return "Fuzzy matching data, the comparison accuracy may be affected.";
     case Rule::aligned_pair:
       return "Paired by operation and position: Bench has it under another name.";
+    case Rule::content_pair:
+      return "Paired by content: two code bases.";
     case Rule::unknown:
       return words_of_unknown(result, row);
     case Rule::remark:
@@ -98,6 +100,8 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
       return "Bench api/module unmatched.";
     case Rule::item_missing:
       return "Bench has this api/module, but not this item.";
+    case Rule::other_code:
+      return "Other code: Bench computes nothing with these values.";
     case Rule::dtype_unpaired:
       return fmt::format("Unmatched, because the dtypes cannot be compared (Bench: {}).",
                          dtype_of_candidate(result, row));

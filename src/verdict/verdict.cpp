@@ -121,6 +121,8 @@ class Judge {
         out_.findings[i].add(Rule::entry_missing);
       } else if (row.reason == Unmatched::item_missing) {
         out_.findings[i].add(Rule::item_missing);
+      } else if (row.reason == Unmatched::other_code) {
+        out_.findings[i].add(Rule::other_code);
       } else if (row.reason == Unmatched::dtype) {
         out_.findings[i].add(Rule::dtype_unpaired);
       }
@@ -206,6 +208,11 @@ class Judge {
       return is_non_finite(item.statistics[kMax], pool) || is_non_finite(item.statistics[kMin], pool);
     };
     if (!is_bad(rank_.target_item(row), target().pool)) return false;
+    // A mask of the other code may be one of infinities.
+    if (row.reason == Unmatched::other_code) {
+      const Value max = rank_.target_item(row).statistics[kMax];
+      return classify(max, target().pool).type == ValueClass::nan;
+    }
     return !row.matched() || !is_bad(rank_.golden_item(row), golden().pool);
   }
 
@@ -285,7 +292,7 @@ class Judge {
 
   // Rule 4.
   bool requires_grad(const Pair& row) const {
-    if (!row.has_target()) return false;
+    if (!row.has_target() || row.other_name == OtherName::content) return false;
     const RequiresGrad ours = rank_.target_item(row).requires_grad;
     if (!row.matched()) return traits_.surplus_differs && ours != RequiresGrad::unknown;
     const RequiresGrad theirs = rank_.golden_item(row).requires_grad;
@@ -317,6 +324,7 @@ class Judge {
 
   // Rule 6.
   bool dtype(const Pair& row) const {
+    if (row.other_name == OtherName::content) return false;
     if (!row.matched()) return is_surplus(row);
     const Item& bench = rank_.golden_item(row);
     const std::string_view a = target().text(rank_.target_item(row).dtype);
@@ -372,7 +380,7 @@ class Judge {
 
   // Rule 7.
   bool shape(const Pair& row) const {
-    if (traits_.merged_ranks) return false;
+    if (traits_.merged_ranks || row.other_name == OtherName::content) return false;
     if (!row.matched()) return is_surplus(row);
     const std::string_view a = target().text(rank_.target_item(row).shape);
     const std::string_view b = golden().text(rank_.golden_item(row).shape);
@@ -449,6 +457,7 @@ Judgement marks_of(const MeasuredRank& rank, const JudgeTraits& traits) {
     Findings& findings = judgement.findings[i];
     if (row.other_name == OtherName::fuzzy) findings.add(Rule::fuzzy_pair);
     if (row.other_name == OtherName::aligned) findings.add(Rule::aligned_pair);
+    if (row.other_name == OtherName::content) findings.add(Rule::content_pair);
     if (row.not_joined) findings.add(Rule::not_joined);
     if (row.copies_differ) findings.add(Rule::copies_differ);
     // Rows without partner are explained otherwise.

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "compare/dump_tree/rank_rows.hpp"
+#include "diagnosis/code_bases.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "dump/data_size.hpp"
 #include "measuring/choose_mode.hpp"
@@ -218,6 +219,23 @@ MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, con
   return result;
 }
 
+/// Rows of two code bases: names that are the same there are so by chance.
+void pair_rows_by_content(MeasuredRank& rank) {
+  const std::vector<std::uint32_t> partners = diagnosis::partners_by_content(rank);
+  std::vector<bool> used(rank.golden.items.size());
+  for (Pair& row : rank.rows) {
+    if (!row.has_target()) continue;
+    const std::uint32_t partner = partners[row.target];
+    // What is no tensor says nothing.
+    const Unmatched alone = rank.target_item(row).is_tensor ? Unmatched::other_code : Unmatched::nothing;
+    row = partner == pairing::kNone
+              ? Pair{.target = row.target, .reason = alone}
+              : Pair{.target = row.target, .golden = partner, .other_name = OtherName::content};
+    if (partner != pairing::kNone) used[partner] = true;
+  }
+  rank.golden_only = static_cast<std::uint64_t>(std::count(used.begin(), used.end(), false));
+}
+
 }  // namespace
 
 RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
@@ -228,6 +246,10 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   if (!options.first_difference && !traits.judge.sums_as_recorded) learn_precision(rank);
   const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
   if (past != nullptr) align_entries(rank, mapped);
+  // Tensors may have their elements in another order, and processes that share their work pair them by name.
+  const bool by_content = past != nullptr && !mapped && rank.mode == Mode::statistics && !rank.target_joins &&
+                          !rank.golden_joins && !options.backend && diagnosis::are_two_code_bases(rank);
+  if (by_content) pair_rows_by_content(rank);
   std::optional<TensorRows> tensors;
   if (rank.mode == Mode::tensor) tensors.emplace(rank, bytes);
   for (MeasuredRows& rows : measured) {

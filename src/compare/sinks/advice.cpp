@@ -170,7 +170,8 @@ std::optional<Advice> find_advice(const RankResult& result, const MatchOptions& 
   for (const Pair& row : result.rows) {
     if (!row.has_target()) continue;
     ++rows;
-    if (!row.has_golden() && row.reason != Unmatched::dtype) ++unmatched;
+    if (!row.has_golden() && row.reason != Unmatched::dtype && row.reason != Unmatched::other_code)
+      ++unmatched;
   }
   if (unmatched < 2 || share(unmatched, rows) < kManyRows) return std::nullopt;
   std::optional<Advice> advice = explained(result, options);

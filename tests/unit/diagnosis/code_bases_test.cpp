@@ -139,6 +139,41 @@ TEST_CASE("one program and its changes are no two code bases") {
   CHECK_FALSE(recognized);
 }
 
+TEST_CASE("what puts out NaN in one code base alone is the stretch") {
+  const std::string nan =
+      R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "Max": NaN, "Min": NaN, "Mean": NaN, "Norm": NaN})";
+  testing::Two wrong;
+  add_layer(wrong.target, wrong.golden, 0, 0, 0);
+  wrong.target.forward("Functional.silu.0.forward", {tensor(11)}, {nan});
+  wrong.golden.forward("Torch.sigmoid.0.forward", {tensor(11)}, {tensor(12)});
+  bool recognized = false;
+  const RankDiagnosis rank = diagnosed(wrong, recognized);
+  CHECK(first(rank).entry == "Functional.silu.0.forward");
+  CHECK(first(rank).text == "puts out NaN, which golden has nowhere; what follows is not compared");
+}
+
+TEST_CASE("rows of two code bases pair by content and role") {
+  const testing::Two two = port(2);
+  measuring::MeasuredRank rank;
+  rank.target = two.target.side();
+  rank.golden = two.golden.side();
+  const std::vector<std::uint32_t> partners = partners_by_content(rank);
+  const auto partner_of = [&](std::string_view name) -> std::string {
+    for (std::uint32_t i = 0; i < partners.size(); ++i) {
+      if (rank.target.name(rank.target.items[i]) != name) continue;
+      return partners[i] == kNone ? "none" : std::string(rank.golden.name(rank.golden.items[partners[i]]));
+    }
+    return "no such item";
+  };
+  CHECK(partner_of("Functional.gelu.0.forward.output.0") == "Tensor.__mul__.0.forward.output.0");
+  CHECK(partner_of("Functional.gelu.0.forward.input.0") == "Torch.pow.0.forward.input.0");
+  CHECK(partner_of("Functional.gelu.2.forward.output.0") == "none");
+  CHECK(partner_of("Module.blocks.0.up.Linear.forward.0.parameters.weight") ==
+        "Module.h.0.fc.Conv1D.forward.0.parameters.weight");
+  CHECK(partner_of("Module.blocks.0.up.Linear.parameters_grad.0.weight") ==
+        "Module.h.0.fc.Conv1D.parameters_grad.0.weight");
+}
+
 TEST_CASE("nothing to meet at") {
   testing::Two two;
   two.target.forward("Functional.linear.0.forward", {tensor(1)}, {tensor(2, "[4, 8]")});

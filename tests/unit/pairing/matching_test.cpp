@@ -47,6 +47,9 @@ std::vector<std::string> pairs(std::string_view target_members, std::string_view
       case Unmatched::nothing:
         line += " - nothing";
         break;
+      case Unmatched::other_code:  // no match(): the diagnosis pairs these
+        line += " - other code";
+        break;
     }
     CHECK((pair.golden == kUnmatched) == (pair.reason != Unmatched::no));
     out.push_back(line);
