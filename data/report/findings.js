@@ -9,8 +9,8 @@ function isEvidence(finding) {
 
 // The words of a finding, by name.
 function linesOf(finding) {
-  const { text, entry, golden_entry: golden, side, where, next } = finding;
-  return [["why", text], ["golden", golden === entry ? "" : golden], ["side", side], ["where", where], ["next", next]].filter(([, words]) => words);
+  const { text, entry, golden_entry: golden, golden_where: line, side, where, next } = finding;
+  return [["why", text], ["golden", line ? `${golden} \u00b7 ${line}` : golden === entry ? "" : golden], ["side", side], ["where", where], ["next", next]].filter(([, words]) => words);
 }
 
 function wordList(lines) {

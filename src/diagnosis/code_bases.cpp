@@ -149,6 +149,42 @@ Allowance allowance_of(double u, double drift) {
   return {kRoundingsOfPort * u + drift, kRoundingsOfPort * u + drift};
 }
 
+/// See partners_by_content().
+std::vector<std::uint32_t> partners_of(const Implementation& ours, const Implementation& theirs,
+                                       const ParameterMap& parameters, const Meetings& meetings) {
+  // Golden's items by content and role, the first of each; gradients by the parameter.
+  std::map<std::pair<std::uint32_t, State>, std::uint32_t> golden_items;
+  std::map<std::string, std::uint32_t> gradients;
+  for (std::uint32_t i = 0; i < theirs.side.items.size(); ++i) {
+    const Item& item = theirs.side.items[i];
+    const std::uint32_t content = theirs.flow.content_of(i);
+    if (content != kNone) golden_items.emplace(std::make_pair(content, item.state), i);
+    if (item.state == State::parameters_grad) gradients.emplace(name_in_model(theirs.side, item), i);
+  }
+  std::map<std::string, std::string> parameter_of;  // of golden, by that under test
+  for (const ParameterGroup& group : parameters.groups) {
+    if (group.ours.size() == 1 && group.theirs.size() == 1)
+      parameter_of[parameter_name(ours.flow, group.ours[0])] = parameter_name(theirs.flow, group.theirs[0]);
+  }
+  std::vector<std::uint32_t> partners(ours.side.items.size(), kNone);
+  for (std::uint32_t i = 0; i < partners.size(); ++i) {
+    const Item& item = ours.side.items[i];
+    if (item.state == State::parameters_grad) {
+      const auto parameter = parameter_of.find(name_in_model(ours.side, item));
+      const auto gradient =
+          parameter == parameter_of.end() ? gradients.end() : gradients.find(parameter->second);
+      if (gradient != gradients.end()) partners[i] = gradient->second;
+      continue;
+    }
+    const std::uint32_t content = ours.flow.content_of(i);
+    const std::uint32_t golden = content == kNone ? kNone : meetings.golden_of[content];
+    if (golden == kNone) continue;
+    const auto same_role = golden_items.find({golden, item.state});
+    partners[i] = same_role == golden_items.end() ? theirs.flow.contents()[golden].item : same_role->second;
+  }
+  return partners;
+}
+
 /// Two implementations against each other, in one step of one rank.
 class Comparison {
  public:
@@ -252,7 +288,7 @@ class Comparison {
 
   /// Outputs that are the same; of the others nothing is known.
   void fill_rows() {
-    out_.golden_item.resize(ours_.side.items.size(), kNone);
+    out_.golden_item = partners_of(ours_, theirs_, parameters_, meetings_);
     out_.error.resize(ours_.side.items.size(), NAN);
     out_.explained.resize(ours_.side.items.size(), NAN);
     out_.origin.resize(ours_.side.items.size(), Origin::not_compared);
@@ -261,7 +297,6 @@ class Comparison {
       if (content == kNone || !meets(content)) continue;
       const double error = meetings_.error[content];
       out_.origin[item] = error == 0 ? Origin::equal : Origin::rounding;
-      out_.golden_item[item] = theirs_.flow.contents()[meetings_.golden_of[content]].item;
       out_.error[item] = static_cast<float>(error);
       ++out_.measured;
     }
@@ -483,38 +518,7 @@ std::vector<std::uint32_t> partners_by_content(const measuring::MeasuredRank& ra
   const Implementation theirs(rank.golden, nullptr, rank.golden_construct);
   const Allowance allowance = allowance_of(std::max(ours.coarsest(), theirs.coarsest()), 0);
   const ParameterMap parameters = map_parameters(ours.flow, theirs.flow, allowance.norm);
-  const Meetings meetings = meet(ours.flow, theirs.flow, parameters, allowance);
-  // Golden's items by content and role, the first of each; gradients by the parameter.
-  std::map<std::pair<std::uint32_t, State>, std::uint32_t> golden_items;
-  std::map<std::string, std::uint32_t> gradients;
-  for (std::uint32_t i = 0; i < rank.golden.items.size(); ++i) {
-    const Item& item = rank.golden.items[i];
-    if (theirs.flow.content_of(i) != kNone)
-      golden_items.emplace(std::make_pair(theirs.flow.content_of(i), item.state), i);
-    if (item.state == State::parameters_grad) gradients.emplace(name_in_model(rank.golden, item), i);
-  }
-  std::map<std::string, std::string> parameter_of;  // of golden, by that under test
-  for (const ParameterGroup& group : parameters.groups) {
-    if (group.ours.size() == 1 && group.theirs.size() == 1)
-      parameter_of[parameter_name(ours.flow, group.ours[0])] = parameter_name(theirs.flow, group.theirs[0]);
-  }
-  std::vector<std::uint32_t> partners(rank.target.items.size(), kNone);
-  for (std::uint32_t i = 0; i < partners.size(); ++i) {
-    const Item& item = rank.target.items[i];
-    if (item.state == State::parameters_grad) {
-      const auto parameter = parameter_of.find(name_in_model(rank.target, item));
-      const auto gradient =
-          parameter == parameter_of.end() ? gradients.end() : gradients.find(parameter->second);
-      if (gradient != gradients.end()) partners[i] = gradient->second;
-      continue;
-    }
-    const std::uint32_t content = ours.flow.content_of(i);
-    const std::uint32_t golden = content == kNone ? kNone : meetings.golden_of[content];
-    if (golden == kNone) continue;
-    const auto same_role = golden_items.find({golden, item.state});
-    partners[i] = same_role == golden_items.end() ? theirs.flow.contents()[golden].item : same_role->second;
-  }
-  return partners;
+  return partners_of(ours, theirs, parameters, meet(ours.flow, theirs.flow, parameters, allowance));
 }
 
 bool are_two_layouts(const measuring::MeasuredRank& rank) {

@@ -101,7 +101,7 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
     case Rule::item_missing:
       return "Bench has this api/module, but not this item.";
     case Rule::other_code:
-      return "Other code: Bench computes nothing with these values.";
+      return "Other code: Bench has no tensor with these values.";
     case Rule::dtype_unpaired:
       return fmt::format("Unmatched, because the dtypes cannot be compared (Bench: {}).",
                          dtype_of_candidate(result, row));
