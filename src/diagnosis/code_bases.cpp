@@ -24,6 +24,7 @@
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "dump/stack_json.hpp"
+#include "pairing/operations.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 #include "support/error.hpp"
@@ -219,7 +220,10 @@ class Comparison {
       last = stretch->agrees;
       keep(*stretch);
     } else if (!ours_.flow.calls().empty() && !theirs_.flow.calls().empty()) {
-      gradients = "; how both go on from there, to the loss, is not compared";
+      const std::vector<std::uint32_t> made = ours_.made();
+      gradients = !made.empty() && meets(made.back())
+                      ? "; nothing else near the end agrees"
+                      : "; how both go on from there, to the loss, is not compared";
     }
     out_.agreement = agreement(last) + gradients;
     out_.notes.emplace_back(
@@ -229,8 +233,10 @@ class Comparison {
               "places "
               "where they agree is not compared");
     note_parameters();
+    note_drift();
     for (const Origin origin : out_.origin) ++out_.counts[static_cast<std::size_t>(origin)];
-    out_.evidence = out_.findings.size();
+    out_.evidence = static_cast<std::uint64_t>(std::count_if(
+        out_.findings.begin(), out_.findings.end(), [](const Finding& each) { return each.is_evidence(); }));
     history_.evidence = history_.evidence || out_.evidence > 0;
     ++history_.steps;
     return std::move(out_);
@@ -319,8 +325,8 @@ class Comparison {
       ++places;
     }
     if (first == kNone) return "the implementations agree nowhere";
-    return fmt::format("both implementations agree at {} {}, from {} to {}", human_count(places),
-                       places == 1 ? "place" : "places", ours_.name(first), ours_.name(end));
+    return fmt::format("both implementations agree at {} of {} places, from {} to {}", human_count(places),
+                       human_count(ours_.made().size()), ours_.name(first), ours_.name(end));
   }
 
   void keep(const Stretch& stretch) {
@@ -332,15 +338,17 @@ class Comparison {
                      ? "nothing that it takes agrees"
                      : fmt::format("both agree up to {} (golden {})", ours_.name(stretch.agrees),
                                    theirs_.name(golden_agrees));
+    found.text += fmt::format("; from there this run computes {}", ours_.operations(stretch.calls));
     found.text +=
-        fmt::format("; from there this run computes {}, golden{} {}", ours_.operations(stretch.calls),
-                    golden_module.empty() ? "" : fmt::format(" in {}", golden_module),
-                    theirs_.operations(stretch.golden_calls));
+        stretch.golden_calls.empty()
+            ? ", and what of golden should be the same is not known"
+            : fmt::format(", golden{} {}", golden_module.empty() ? "" : fmt::format(" in {}", golden_module),
+                          theirs_.operations(stretch.golden_calls));
     if (stretch.golden_differs != kNone)
       found.text += fmt::format(", which should be the same at {} (golden {}){}", ours_.name(stretch.differs),
                                 theirs_.name(stretch.golden_differs),
                                 std::isnan(stretch.error) ? "" : ": error " + error_text(stretch.error));
-    found.text += lone_parameter_of(stretch);
+    found.text += lone_parameter_of(stretch) + other_data();
     found.operations = ours_.names(stretch.calls);
     found.golden_operations = theirs_.names(stretch.golden_calls);
     keep(std::move(found), ours_.first_of(stretch.calls, stretch.differs),
@@ -374,11 +382,39 @@ class Comparison {
     return {};
   }
 
+  /// Whole numbers that come from outside, as token ids, and that the other side does not get; for a
+  /// sentence.
+  std::string other_data() const {
+    const auto from_outside = [](const ContentFlow& flow, const auto& agrees) {
+      std::vector<std::uint32_t> found;
+      for (std::uint32_t i = 0; i < flow.contents().size(); ++i) {
+        const Content& content = flow.contents()[i];
+        if (content.maker == kNone && content.u == 0 && content.elements > 1 && !agrees(i))
+          found.push_back(i);
+      }
+      return found;
+    };
+    const auto ours = from_outside(ours_.flow, [&](std::uint32_t i) { return meets(i); });
+    const auto theirs =
+        from_outside(theirs_.flow, [&](std::uint32_t i) { return meetings_.golden_meets[i]; });
+    for (const std::uint32_t one : ours) {
+      for (const std::uint32_t other : theirs) {
+        if (ours_.flow.contents()[one].elements == theirs_.flow.contents()[other].elements)
+          return fmt::format("; other data comes in: {} is not golden's {}", ours_.name(one),
+                             theirs_.name(other));
+      }
+    }
+    return parameters_.groups.empty() && !parameters_.ours_alone.empty() && !parameters_.theirs_alone.empty()
+               ? "; no parameter is one of golden's: the weights differ"
+               : "";
+  }
+
   /// Parameters that the other side has in another form, or that are wrong.
   void note_parameters() {
     const auto& ours = parameters_.ours_alone;
     const auto& theirs = parameters_.theirs_alone;
-    if (ours.empty() || theirs.empty() || parameters_.groups.empty()) return;
+    // Behind an update all are off by its rounding.
+    if (ours.empty() || theirs.empty() || parameters_.groups.empty() || history_.steps > 0) return;
     out_.notes.push_back(
         fmt::format("by content, {} of this run's parameters and {} of golden's have no partner, as {} and "
                     "{} (--map-parameters "
@@ -387,11 +423,145 @@ class Comparison {
                     parameter_name(ours_.flow, ours.front()), parameter_name(theirs_.flow, theirs.front())));
   }
 
+  /// The gradients of parameters that are the same: of each side, by content.
+  static std::map<std::uint32_t, std::vector<std::uint32_t>> gradients_of(const Implementation& side) {
+    std::map<std::string, std::uint32_t> content_of;  // by the parameter's name
+    for (std::uint32_t i = 0; i < side.side.items.size(); ++i) {
+      const Item& item = side.side.items[i];
+      if (item.state == State::parameters && side.flow.content_of(i) != kNone)
+        content_of.emplace(name_in_model(side.side, item), side.flow.content_of(i));
+    }
+    std::map<std::uint32_t, std::vector<std::uint32_t>> gradients;
+    for (const auto& [name, content] : content_of) gradients[content];
+    for (std::uint32_t i = 0; i < side.side.items.size(); ++i) {
+      const Item& item = side.side.items[i];
+      if (item.state != State::parameters_grad || !item.is_tensor) continue;
+      const auto content = content_of.find(name_in_model(side.side, item));
+      if (content == content_of.end()) continue;
+      // Modules that share a parameter have one gradient.
+      std::vector<std::uint32_t>& known = gradients[content->second];
+      const std::uint64_t key = content_key(side.side, item);
+      if (std::none_of(known.begin(), known.end(), [&](std::uint32_t each) {
+            return content_key(side.side, side.side.items[each]) == key;
+          }))
+        known.push_back(i);
+    }
+    return gradients;
+  }
+
+  /// Each parameter's only gradient, of all put together; nothing if one has none or several.
+  static std::optional<Content> joined_gradient(const Side& side,
+                                                const std::vector<std::vector<std::uint32_t>>& each) {
+    std::optional<Content> all;
+    for (const std::vector<std::uint32_t>& items : each) {
+      if (items.size() != 1) return std::nullopt;
+      const Content one = content_of(side, items.front());
+      all = all ? joined(*all, one) : one;
+    }
+    return all;
+  }
+
+  /// What is said of the gradients of parameters that both sides have; empty if they may be the same. By
+  /// parameter of the group.
+  std::string other_gradient(const std::vector<std::vector<std::uint32_t>>& ours,
+                             const std::vector<std::vector<std::uint32_t>>& theirs, double least_size,
+                             double most) const {
+    if (ours.size() == 1 && theirs.size() == 1) {
+      const std::size_t here = ours[0].size();
+      const std::size_t there = theirs[0].size();
+      if (here == 0 && there > 0) return "has no gradient, golden's has one";
+      if (here > 0 && there == 0) return "has a gradient, golden's has none";
+      if (here != there)
+        return fmt::format("has {} gradients here, {} in golden: one side alone ties weights", here, there);
+    }
+    const auto gradient = joined_gradient(ours_.side, ours);
+    const auto golden = joined_gradient(theirs_.side, theirs);
+    if (!gradient || !golden || !golden->is_finite()) return {};
+    // A gradient that cancels, as that of the bias of attention's keys, is rounding.
+    const double size = golden->norm / std::sqrt(static_cast<double>(golden->elements));
+    const double error = error_between(*gradient, *golden);
+    if (!(size >= least_size) || !(error > most)) return {};
+    return fmt::format("has another gradient: error {}", error_text(error));
+  }
+
+  /// By each parameter that both sides have as one; true if one differs, which then is evidence.
+  bool compare_parameter_gradients() {
+    const auto ours = gradients_of(ours_);
+    const auto theirs = gradients_of(theirs_);
+    std::vector<double> sizes;
+    for (const auto& [content, items] : theirs) {
+      for (const std::uint32_t i : items) {
+        const Item& item = theirs_.side.items[i];
+        const double norm = number_of(theirs_.side, item, dump::kNorm);
+        sizes.push_back(norm / std::sqrt(static_cast<double>(elements_of(theirs_.side.text(item.shape)))));
+      }
+    }
+    const bool any =
+        std::any_of(ours.begin(), ours.end(), [](const auto& each) { return !each.second.empty(); });
+    const bool once = ours_.flow.micro_batches() == 1 && theirs_.flow.micro_batches() == 1;
+    if (sizes.empty() || !any || !once) return false;
+    std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2),
+                     sizes.end());
+    const double least_size = kLeastGradient * sizes[sizes.size() / 2];
+    const bool half = is_half(std::max(ours_.coarsest(), theirs_.coarsest()));
+    const double most = kOtherGradient * ((half ? kGradientOfPortHalf : kGradientOfPort) + drift_);
+    std::uint32_t last = kNone;  // the nearest to the loss
+    std::string said;
+    const auto of_all = [](const auto& gradients, const std::vector<std::uint32_t>& contents) {
+      std::vector<std::vector<std::uint32_t>> found;
+      for (const std::uint32_t content : contents) {
+        const auto items = gradients.find(content);
+        if (items != gradients.end()) found.push_back(items->second);
+      }
+      return found;
+    };
+    for (const ParameterGroup& group : parameters_.groups) {
+      const auto here = of_all(ours, group.ours);
+      const auto there = of_all(theirs, group.theirs);
+      if (here.size() != group.ours.size() || there.size() != group.theirs.size()) continue;
+      const std::string found = other_gradient(here, there, least_size, most);
+      if (found.empty() || (last != kNone && group.ours.front() < last)) continue;
+      last = group.ours.front();
+      said = found;
+    }
+    if (last == kNone || ours_.flow.takers(last).empty()) return false;
+    Finding found;
+    found.text = fmt::format(
+        "the forward agrees; its parameter {} (golden {}) {}", parameter_name(ours_.flow, last),
+        parameter_name(theirs_.flow, parameters_.groups[parameters_.group_of[last]].theirs.front()), said);
+    found.next = "compare which parameters are trained, tied or detached on both sides";
+    const std::uint32_t call = ours_.flow.takers(last).front();
+    found.operations = {ours_.flow.name(call)};
+    keep(std::move(found), call, kNone);
+    return true;
+  }
+
+  /// Behind an update: parameters that it has made other ones of.
+  void note_drift() {
+    if (history_.steps == 0) return;
+    double largest = 0;
+    std::uint32_t where = kNone;
+    for (const ParameterGroup& group : parameters_.groups) {
+      if (group.ours.size() != 1 || group.theirs.size() != 1) continue;
+      const double error =
+          error_between(ours_.flow.contents()[group.ours[0]], theirs_.flow.contents()[group.theirs[0]]);
+      if (!(error > largest)) continue;
+      largest = error;
+      where = group.ours[0];
+    }
+    if (largest <= kRoundingsOfPort * kSingleRoundoff) return;
+    out_.notes.push_back(fmt::format(
+        "{}: parameters differ by up to {}, as {}, after the updates before it: compare the optimizers if "
+        "that is more "
+        "than rounding makes; smaller errors in this step are not seen",
+        out_.step.empty() ? "this step" : out_.step, error_text(largest), parameter_name(ours_.flow, where)));
+  }
+
   /// By what each content has, and by the norm of all parameters' together; how they agree, for a note.
   std::string compare_gradients() {
     // What arrives at a part of a call is not known for the whole.
     if (rank_.target_joins || rank_.golden_joins) return "; gradients are not compared";
-    const GradientMeetings met = meet_gradients(ours_.flow, theirs_.flow, meetings_, drift_);
+    const GradientMeetings met = meet_gradients(ours_.flow, theirs_.flow, parameters_, meetings_, drift_);
     if (!met.calls.empty()) {
       Finding found;
       found.text = fmt::format(
@@ -404,6 +574,7 @@ class Comparison {
       keep(std::move(found), met.calls.front(), theirs_.first_of({}, met.golden_differs));
       return {};
     }
+    if (compare_parameter_gradients()) return {};
     const auto [elements, norm] = ours_.gradients();
     const auto [golden_elements, golden_norm] = theirs_.gradients();
     // Of parameters that are no module's, none is recorded.
@@ -417,6 +588,7 @@ class Comparison {
         "the forward agrees, and the gradients of all parameters together do not: norm {:.6g}, golden {:.6g}",
         norm, golden_norm);
     found.next = "compare what takes part in the backward on both sides: detached tensors, custom gradients";
+    found.operations = {std::string(kGradients)};
     keep(std::move(found), static_cast<std::uint32_t>(ours_.flow.calls().size() - 1),
          static_cast<std::uint32_t>(theirs_.flow.calls().size() - 1));
     return {};
@@ -434,7 +606,8 @@ class Comparison {
   void keep_at(Finding found, std::uint32_t golden_call) {
     found.kind = Kind::stretch;
     found.rule = Rule::source;
-    found.confidence = Confidence::likely;
+    found.confidence =
+        found.operations.empty() && found.golden_operations.empty() ? Confidence::hint : Confidence::likely;
     found.excess = kInfinite;
     found.order = 2 * std::uint64_t{found.target_api} + 1;
     found.entry = std::string(ours_.side.text(ours_.side.apis[found.target_api].name));
@@ -450,7 +623,7 @@ class Comparison {
       if (const auto* stack = ours_.side.stacks->find(found.entry))
         found.where = dump::user_frame(*stack, frames_);
     }
-    out_.origin[found.item] = Origin::introduced;
+    if (found.is_evidence()) out_.origin[found.item] = Origin::introduced;
     out_.findings.push_back(std::move(found));
   }
 
@@ -481,6 +654,39 @@ class Comparison {
 
 }  // namespace
 
+namespace {
+
+/// Do many calls that pair take parameters of other sizes, as joined projections?
+bool take_other_parameters(const measuring::MeasuredRank& rank) {
+  const auto elements_taken = [](const Side& side, std::uint32_t api) {
+    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
+    std::uint64_t elements = 0;
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const auto position = position_of(side, side.items[i]);
+      if (side.items[i].state == State::input && side.items[i].is_tensor && position &&
+          is_parameter_position(name->operation(), *position))
+        elements += elements_of(side.text(side.items[i].shape));
+    }
+    return elements;
+  };
+  std::size_t calls = 0;
+  std::size_t other = 0;
+  for (std::uint32_t api = 0; api < rank.target.apis.size(); ++api) {
+    const std::uint32_t partner = rank.alignment->golden_of[api];
+    if (partner == kNone || call_of(rank.target, api).empty() || call_of(rank.golden, partner).empty())
+      continue;
+    const std::uint64_t ours = elements_taken(rank.target, api);
+    const std::uint64_t theirs = elements_taken(rank.golden, partner);
+    if (ours == 0 || theirs == 0) continue;
+    ++calls;
+    other += ours == theirs ? 0 : 1;
+  }
+  return other >= kFewestOtherParameters &&
+         static_cast<double>(other) >= kOtherParameters * static_cast<double>(calls);
+}
+
+}  // namespace
+
 bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   const std::set<std::string> ours = parameter_paths(rank.target);
   const std::set<std::string> theirs = parameter_paths(rank.golden);
@@ -507,6 +713,8 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   const bool common_modules = fewest >= kFewestModules &&
                               static_cast<double>(common) >= kMostCommonModules * static_cast<double>(fewest);
   const double most = by_modules && !common_modules ? kMostCommonCalls : kMostCommonCallsAlone;
+  if (fewest_calls == 0) return by_modules && !common_modules;
+  if (!rank.target_joins && !rank.golden_joins && take_other_parameters(rank)) return true;
   // One that takes many calls for each of the other's is written otherwise, as a loop for a fused kernel.
   if (fewest_calls > 0 && std::max(calls, golden_calls) >= kCallsForOne * fewest_calls) return true;
   return ((by_modules && !common_modules) || fewest_calls >= kFewestCalls) &&
@@ -537,7 +745,8 @@ RankDiagnosis diagnose_layouts(const measuring::MeasuredRank& rank, RankDiagnosi
   History behind = before;
   Comparison comparison(rank, framework_frames, behind);
   RankDiagnosis by_content = comparison.run();
-  if (comparison.confirms(by_content, by_name.findings.front())) return std::move(by_name);
+  if (by_name.evidence > 0 && comparison.confirms(by_content, by_name.findings.front()))
+    return std::move(by_name);
   history = std::move(behind);
   return by_content;
 }

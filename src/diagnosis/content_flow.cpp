@@ -58,24 +58,25 @@ bool is_cast(double a, double b, double u, double other_u) {
   return a == b || (u != other_u && std::abs(a - b) <= std::max(u, other_u) * std::abs(b));
 }
 
-/// Of shards: the whole has their elements.
-Content joined(const std::vector<Content>& parts) {
-  Content whole = parts.front();
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const Content& part = parts[i];
-    const auto all = static_cast<double>(whole.elements + part.elements);
-    whole.mean = whole.mean * (static_cast<double>(whole.elements) / all) +
-                 part.mean * (static_cast<double>(part.elements) / all);
-    whole.elements += part.elements;
-    whole.max = std::max(whole.max, part.max);
-    whole.min = std::min(whole.min, part.min);
-    whole.norm = std::hypot(whole.norm, part.norm);
-    whole.u = std::max(whole.u, part.u);
-  }
-  return whole;
+}  // namespace
+
+Content content_of(const Side& side, std::uint32_t i) {
+  const Item& item = side.items[i];
+  return described(i, item.statistics, side.pool, side.text(item.dtype), side.text(item.shape));
 }
 
-}  // namespace
+Content joined(const Content& one, const Content& other) {
+  const auto all = static_cast<double>(one.elements + other.elements);
+  Content whole = one;
+  whole.mean = one.mean * (static_cast<double>(one.elements) / all) +
+               other.mean * (static_cast<double>(other.elements) / all);
+  whole.elements += other.elements;
+  whole.max = std::max(one.max, other.max);
+  whole.min = std::min(one.min, other.min);
+  whole.norm = std::hypot(one.norm, other.norm);
+  whole.u = std::max(one.u, other.u);
+  return whole;
+}
 
 double error_between(const Content& content, const Content& golden) {
   if (content.elements != golden.elements) return NAN;
@@ -161,7 +162,7 @@ class ContentFlow::Builder {
     if (parts.empty() && rank > 0) return std::nullopt;
     std::optional<Content> found;
     if (parts.empty()) {
-      found = described(i, item.statistics, side_.pool, side_.text(item.dtype), side_.text(item.shape));
+      found = diagnosis::content_of(side_, i);
     } else {
       const auto part =
           std::find_if(parts.begin(), parts.end(), [&](const Part& each) { return each.rank == rank; });
@@ -409,9 +410,10 @@ class ContentFlow::Builder {
       if (std::find(parts.begin(), parts.end(), number) == parts.end()) parts.push_back(number);
     }
     if (parts.size() < 2 || !known_joints_.insert(parts).second) return;
-    std::vector<Content> contents;
-    for (const std::uint32_t part : parts) contents.push_back(flow_.contents_[part]);
-    const std::uint32_t whole = number_of_content(joined(contents));
+    Content all = flow_.contents_[parts.front()];
+    for (std::size_t i = 1; i < parts.size(); ++i) all = joined(all, flow_.contents_[parts[i]]);
+    all.maker = kNone;
+    const std::uint32_t whole = number_of_content(all);
     if (flow_.parameter_item_[whole] == kNone)
       flow_.parameter_item_[whole] = flow_.parameter_item_[parts.front()];
     for (const std::uint32_t part : parts) flow_.joints_.push_back({whole, part});

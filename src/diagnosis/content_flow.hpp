@@ -35,6 +35,11 @@ struct Content {
   bool is_finite() const { return std::isfinite(max) && std::isfinite(min) && std::isfinite(norm); }
 };
 
+/// As an item has it, alone.
+Content content_of(const dump::Side& side, std::uint32_t item);
+/// Of shards: the whole has their elements.
+Content joined(const Content& one, const Content& other);
+
 /// How far the same tensor of two implementations is apart, as measuring::Measure has it; NaN for tensors of
 /// other sizes.
 double error_between(const Content& content, const Content& golden);

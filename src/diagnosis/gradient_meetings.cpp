@@ -63,17 +63,39 @@ class ArrivingGradients {
 
 enum class Gradient : std::uint8_t { unknown, equal, differs };
 
+/// Of what several calls compute anew, each has a gradient of its own paths.
+std::vector<bool> made_several_times(const ContentFlow& flow) {
+  std::vector<bool> found(flow.contents().size());
+  for (std::uint32_t call = 0; call < flow.calls().size(); ++call) {
+    const auto taken = flow.taken(call);
+    for (const std::uint32_t given : flow.given(call)) {
+      const bool handed_on = std::find(taken.begin(), taken.end(), given) != taken.end();
+      if (flow.is_recorded(call) && flow.contents()[given].maker != call && !handed_on) found[given] = true;
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 GradientMeetings meet_gradients(const ContentFlow& target, const ContentFlow& golden,
-                                const Meetings& meetings, double drift) {
+                                const ParameterMap& parameters, const Meetings& meetings, double drift) {
   const ArrivingGradients ours(target);
   const ArrivingGradients theirs(golden);
   const auto& contents = target.contents();
   std::vector<Gradient> gradients(contents.size(), Gradient::unknown);
+  const std::vector<bool> several = made_several_times(target);
+  const std::vector<bool> golden_several = made_several_times(golden);
   GradientMeetings found;
+  double coarsest = 0;
+  for (const ContentFlow* flow : {&target, &golden}) {
+    for (const Content& content : flow->contents()) coarsest = std::max(coarsest, content.u);
+  }
+  const bool half = is_half(coarsest);
   for (std::uint32_t i = 0; i < contents.size(); ++i) {
-    if (meetings.golden_of[i] == kNone) continue;
+    if (meetings.golden_of[i] == kNone || several[i] || golden_several[meetings.golden_of[i]]) continue;
+    // In half types what is near may be another content.
+    if (half && !are_taken_with_one_parameter(target, i, golden, meetings.golden_of[i], parameters)) continue;
     const std::uint32_t item = ours.of(i);
     const std::uint32_t partner = theirs.of(meetings.golden_of[i]);
     if (item == kNone || partner == kNone) continue;
@@ -83,8 +105,6 @@ GradientMeetings meet_gradients(const ContentFlow& target, const ContentFlow& go
       continue;
     const Measure measured = measure(target.side(), gradient, golden.side(), other);
     if (!measured.known || measured.blind) continue;
-    const bool half = is_half(std::max({unit_roundoff(target.side().text(gradient.dtype)), contents[i].u,
-                                        unit_roundoff(golden.side().text(other.dtype))}));
     const double equal = (half ? kGradientOfPortHalf : kGradientOfPort) + drift;
     if (measured.e <= equal) {
       gradients[i] = Gradient::equal;

@@ -22,8 +22,9 @@ struct GradientMeetings {
   double error = 0;
 };
 
-/// `drift`: what an update before these steps has made of rounding.
+/// In half types of contents alone that calls take with the same parameter. `drift`: what an update before
+/// these steps has made of rounding.
 GradientMeetings meet_gradients(const ContentFlow& target, const ContentFlow& golden,
-                                const Meetings& meetings, double drift);
+                                const ParameterMap& parameters, const Meetings& meetings, double drift);
 
 }  // namespace msprobe::diagnosis

@@ -269,6 +269,10 @@ inline constexpr double kMostCommonCalls = 0.9;
 inline constexpr std::size_t kFewestModules = 3;
 inline constexpr double kMostCommonCallsAlone = 0.5;
 inline constexpr std::size_t kFewestCalls = 16;
+/// So many of the calls that pair, and this part of them, take parameters of other sizes where some are
+/// joined. Chosen, not measured.
+inline constexpr std::size_t kFewestOtherParameters = 3;
+inline constexpr double kOtherParameters = 0.25;
 /// A side that has so many times the calls of the other is another code base. Chosen, not measured.
 inline constexpr std::size_t kCallsForOne = 10;
 /// The gradients of all parameters together, of a right port. Measured: up to 2e-3 in bfloat16.
@@ -277,6 +281,9 @@ inline constexpr double kMostOfGradients = 5e-3;
 inline constexpr double kGradientOfPort = 2e-4;
 inline constexpr double kGradientOfPortHalf = 0.03;
 inline constexpr double kOtherGradient = 5;
+/// Gradients of parameters whose elements are smaller, in parts of the median of all, are rounding. Chosen,
+/// not measured.
+inline constexpr double kLeastGradient = 1e-3;
 /// Of a step behind an update, by which rounding grows. Chosen, not measured.
 inline constexpr double kDriftOfStep = 2e-3;
 

@@ -126,11 +126,15 @@ std::vector<std::uint32_t> neighbours_of(const ContentFlow& flow, std::uint32_t 
   return found;
 }
 
+bool have_one_in_common(const std::vector<std::uint32_t>& ours, const std::vector<std::uint32_t>& theirs) {
+  return std::any_of(ours.begin(), ours.end(), [&](std::uint32_t group) {
+    return std::find(theirs.begin(), theirs.end(), group) != theirs.end();
+  });
+}
+
 /// Have they a parameter in common, or one of them none?
 bool may_be_same(const std::vector<std::uint32_t>& ours, const std::vector<std::uint32_t>& theirs) {
-  return ours.empty() || theirs.empty() || std::any_of(ours.begin(), ours.end(), [&](std::uint32_t group) {
-           return std::find(theirs.begin(), theirs.end(), group) != theirs.end();
-         });
+  return ours.empty() || theirs.empty() || have_one_in_common(ours, theirs);
 }
 
 }  // namespace
@@ -186,6 +190,12 @@ Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Parame
     met.error[joint.part] = met.error[joint.whole];
   }
   return met;
+}
+
+bool are_taken_with_one_parameter(const ContentFlow& target, std::uint32_t ours, const ContentFlow& golden,
+                                  std::uint32_t theirs, const ParameterMap& parameters) {
+  return have_one_in_common(neighbours_of(target, ours, parameters.group_of),
+                            neighbours_of(golden, theirs, parameters.golden_group_of));
 }
 
 std::vector<NearPair> near_pairs(const ContentFlow& target, const std::vector<std::uint32_t>& ours,

@@ -30,6 +30,10 @@ struct Meetings {
 Meetings meet(const ContentFlow& target, const ContentFlow& golden, const ParameterMap& parameters,
               const Allowance& allowance);
 
+/// Do calls take both with the same parameter?
+bool are_taken_with_one_parameter(const ContentFlow& target, std::uint32_t ours, const ContentFlow& golden,
+                                  std::uint32_t theirs, const ParameterMap& parameters);
+
 /// Nearer than this may be the same with an error; unrelated tensors of one shape are further apart. Chosen:
 /// norms and extremes of unrelated ones scatter by a tenth, and there are hundreds of pairs.
 inline constexpr double kNearby = 0.05;

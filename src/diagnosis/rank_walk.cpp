@@ -270,7 +270,9 @@ RankDiagnosis diagnose(const measuring::MeasuredRank& rank, const DiagnosisOptio
   if (layouts) before = past.history;
   RankDiagnosis found = RankWalk(rank, options, framework_frames, reading, past.history, measure_entry).run();
   // What another layout brings with it is no evidence, if all that it computes is the same.
-  if (layouts && found.evidence > 0)
+  const auto count = [&](Origin origin) { return found.counts[static_cast<std::size_t>(origin)]; };
+  const bool little = count(Origin::equal) + count(Origin::rounding) < count(Origin::not_compared);
+  if (layouts && (found.evidence > 0 || little))
     found = diagnose_layouts(rank, std::move(found), framework_frames, past.history, before);
   found.broken_off = reading.unread();
   found.first_broken_off = reading.first_unread();

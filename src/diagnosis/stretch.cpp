@@ -242,9 +242,15 @@ class Search {
       const bool whole = ours_.flow().joints().empty() && theirs_.flow().joints().empty();
       const Ends last = whole ? Ends{ours_.last_number(), theirs_.last_number()} : Ends{};
       const bool agree = ours_.agrees_behind_parameters() || theirs_.agrees_behind_parameters();
-      ends = !agree                               ? Ends{ours_.common_origin(), theirs_.common_origin()}
-             : both_wrong(last.ours, last.theirs) ? last
-                                                  : Ends{};
+      if (!agree) {
+        ends = {ours_.common_origin(), theirs_.common_origin()};
+        // Of another size it is another thing.
+        const bool known =
+            ends.ours != kNone && ends.theirs != kNone && !std::isnan(error(ends.ours, ends.theirs));
+        if (!known) ends.theirs = kNone;
+      } else if (losses_differ(last.ours, last.theirs)) {
+        ends = last;
+      }
     }
     if (ends.ours == kNone) return std::nullopt;
     // A stretch that ends sooner may show another one within.
@@ -292,6 +298,16 @@ class Search {
       return false;
     const double apart = error(ours, theirs);
     return !std::isnan(apart) && (!ours_.leads_on(ours) || apart <= kNearby);
+  }
+
+  /// By more than computing them in half types makes of them?
+  bool losses_differ(std::uint32_t ours, std::uint32_t theirs) const {
+    if (!both_wrong(ours, theirs)) return false;
+    double u = 0;
+    for (const ContentFlow* flow : {&ours_.flow(), &theirs_.flow()}) {
+      for (const Content& content : flow->contents()) u = std::max(u, content.u);
+    }
+    return !is_half(u) || error(ours, theirs) > kUnrecordedRoundings * u;
   }
 
   /// Two calls that do the same: what they take should be the same, else what they give, if it is `alike`.

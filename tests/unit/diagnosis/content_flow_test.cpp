@@ -245,7 +245,7 @@ TEST_CASE("a gradient that differs is that of a call between two whose gradients
   const dump::Side golden = theirs.side();
   const ContentFlow flow = flow_of(target);
   const ContentFlow golden_flow = flow_of(golden);
-  const GradientMeetings found = meet_gradients(flow, golden_flow, met(flow, golden_flow), 0);
+  const GradientMeetings found = meet_gradients(flow, golden_flow, {}, met(flow, golden_flow), 0);
   CHECK(found.equal == 2);
   CHECK(found.error == doctest::Approx(0.5));
   REQUIRE(found.calls.size() == 1);
