@@ -80,6 +80,12 @@ class Implementation {
     for (const auto& [entry, content] : by_entry) found.push_back(content);
     return found;
   }
+  /// The last call with an entry, or kNone.
+  std::uint32_t last_recorded() const {
+    auto call = static_cast<std::uint32_t>(flow.calls().size());
+    while (call > 0 && !flow.is_recorded(call - 1)) --call;
+    return call == 0 ? kNone : call - 1;
+  }
   /// The entry that puts a content out, or the place where it is taken from unrecorded code.
   std::string name(std::uint32_t content) const {
     const Item& item = side.items[flow.contents()[content].item];
@@ -230,8 +236,7 @@ class Comparison {
         are_two_layouts(rank_)
             ? "two parallel layouts: what ranks hold parts of is compared as a whole, and nothing by name"
             : "two code bases: they have too little in common to be compared by name; what lies between two "
-              "places "
-              "where they agree is not compared");
+              "places where they agree is not compared");
     note_parameters();
     note_drift();
     for (const Origin origin : out_.origin) ++out_.counts[static_cast<std::size_t>(origin)];
@@ -385,12 +390,13 @@ class Comparison {
   /// Whole numbers that come from outside, as token ids, and that the other side does not get; for a
   /// sentence.
   std::string other_data() const {
+    constexpr std::size_t kMostLooks = 256;
     const auto from_outside = [](const ContentFlow& flow, const auto& agrees) {
       std::vector<std::uint32_t> found;
       for (std::uint32_t i = 0; i < flow.contents().size(); ++i) {
         const Content& content = flow.contents()[i];
-        if (content.maker == kNone && content.u == 0 && content.elements > 1 && !agrees(i))
-          found.push_back(i);
+        const bool other = content.maker == kNone && content.u == 0 && content.elements > 1 && !agrees(i);
+        if (other && found.size() < kMostLooks) found.push_back(i);
       }
       return found;
     };
@@ -417,8 +423,7 @@ class Comparison {
     if (ours.empty() || theirs.empty() || parameters_.groups.empty() || history_.steps > 0) return;
     out_.notes.push_back(
         fmt::format("by content, {} of this run's parameters and {} of golden's have no partner, as {} and "
-                    "{} (--map-parameters "
-                    "lists them)",
+                    "{} (--map-parameters lists them)",
                     human_count(ours.size()), human_count(theirs.size()),
                     parameter_name(ours_.flow, ours.front()), parameter_name(theirs_.flow, theirs.front())));
   }
@@ -524,13 +529,14 @@ class Comparison {
       last = group.ours.front();
       said = found;
     }
-    if (last == kNone || ours_.flow.takers(last).empty()) return false;
+    if (last == kNone) return false;
     Finding found;
     found.text = fmt::format(
         "the forward agrees; its parameter {} (golden {}) {}", parameter_name(ours_.flow, last),
         parameter_name(theirs_.flow, parameters_.groups[parameters_.group_of[last]].theirs.front()), said);
     found.next = "compare which parameters are trained, tied or detached on both sides";
-    const std::uint32_t call = ours_.flow.takers(last).front();
+    const std::uint32_t call = ours_.first_of({}, last);
+    if (call == kNone) return false;
     found.operations = {ours_.flow.name(call)};
     keep(std::move(found), call, kNone);
     return true;
@@ -552,8 +558,7 @@ class Comparison {
     if (largest <= kRoundingsOfPort * kSingleRoundoff) return;
     out_.notes.push_back(fmt::format(
         "{}: parameters differ by up to {}, as {}, after the updates before it: compare the optimizers if "
-        "that is more "
-        "than rounding makes; smaller errors in this step are not seen",
+        "that is more than rounding makes; smaller errors in this step are not seen",
         out_.step.empty() ? "this step" : out_.step, error_text(largest), parameter_name(ours_.flow, where)));
   }
 
@@ -589,8 +594,7 @@ class Comparison {
         norm, golden_norm);
     found.next = "compare what takes part in the backward on both sides: detached tensors, custom gradients";
     found.operations = {std::string(kGradients)};
-    keep(std::move(found), static_cast<std::uint32_t>(ours_.flow.calls().size() - 1),
-         static_cast<std::uint32_t>(theirs_.flow.calls().size() - 1));
+    keep(std::move(found), ours_.last_recorded(), theirs_.last_recorded());
     return {};
   }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "dump/names.hpp"
@@ -52,14 +52,21 @@ std::string without_numbers(const std::string& name) {
   return text;
 }
 
+/// A parameter has no more parts than this. Chosen: twice the experts of the largest models.
+constexpr std::size_t kMostParts = 512;
+/// More kinds of names than a model has are not looked at by pairs.
+constexpr std::size_t kMostKindsOfNames = 512;
+
 /// Parameters one behind the other, some of which may follow one another in another side's parameter.
 struct Sequence {
   std::vector<std::uint32_t> contents;
-  std::vector<double> squares{0};  // of norms, added up
+  std::vector<double> squares{0};                       // of norms, added up
+  std::unordered_multimap<double, std::size_t> by_max;  // places
 
-  void add(std::uint32_t content, double norm) {
-    contents.push_back(content);
-    squares.push_back(squares.back() + norm * norm);
+  void add(std::uint32_t number, const Content& content) {
+    by_max.emplace(content.max, contents.size());
+    contents.push_back(number);
+    squares.push_back(squares.back() + content.norm * content.norm);
   }
 };
 
@@ -78,12 +85,13 @@ std::vector<Sequence> sequences_of(const ContentFlow& flow, const std::vector<st
       kind_of.push_back(
           kinds.emplace(without_numbers(parameter_name(flow, each)), kinds.size()).first->second);
     constexpr std::size_t kMostKinds = 3;
+    const std::size_t most = kinds.size() > kMostKindsOfNames ? 0 : kMostKinds;
     for (std::size_t first = 0; first < kinds.size(); ++first) {
-      for (std::size_t count = 1; count <= std::min(kMostKinds, kinds.size() - first); ++count) {
+      for (std::size_t count = 1; count <= std::min(most, kinds.size() - first); ++count) {
         Sequence& sequence = found.emplace_back();
         for (std::size_t i = 0; i < contents.size(); ++i) {
           if (kind_of[i] >= first && kind_of[i] < first + count)
-            sequence.add(contents[i], flow.contents()[contents[i]].norm);
+            sequence.add(contents[i], flow.contents()[contents[i]]);
         }
       }
     }
@@ -112,21 +120,28 @@ bool make_up(const std::vector<Content>& contents, const std::uint32_t* first, c
          (std::isnan(sum) || same(sum, whole.mean * static_cast<double>(whole.elements), scale));
 }
 
-/// Parameters of one side that make up one of the other; empty if there are none.
+/// Parameters of one side that make up one of the other; empty if there are none. One of them has its largest
+/// element.
 std::vector<std::uint32_t> parts_of(const std::vector<Sequence>& sequences,
                                     const std::vector<Content>& contents, const Content& whole) {
+  constexpr int kMostLooks = 16;  // places with that element
   const double square = whole.norm * whole.norm;
   for (const Sequence& sequence : sequences) {
     const auto& squares = sequence.squares;
-    for (std::size_t first = 0; first < sequence.contents.size(); ++first) {
-      const double least = squares[first] + square * (1 - kSumOfSquares);
-      const auto end =
-          std::lower_bound(squares.begin() + static_cast<std::ptrdiff_t>(first), squares.end(), least);
-      const auto last = static_cast<std::size_t>(end - squares.begin());
-      if (end == squares.end() || last == first || *end > squares[first] + square * (1 + kSumOfSquares))
-        continue;
-      const std::uint32_t* const begin = sequence.contents.data();
-      if (make_up(contents, begin + first, begin + last, whole)) return {begin + first, begin + last};
+    const auto [begin, end] = sequence.by_max.equal_range(whole.max);
+    int looks = 0;
+    for (auto each = begin; each != end && looks < kMostLooks; ++each, ++looks) {
+      const std::size_t place = each->second;
+      for (std::size_t first = place - std::min(place, kMostParts - 1); first <= place; ++first) {
+        const double least = squares[first] + square * (1 - kSumOfSquares);
+        const auto found =
+            std::lower_bound(squares.begin() + static_cast<std::ptrdiff_t>(first), squares.end(), least);
+        const auto last = static_cast<std::size_t>(found - squares.begin());
+        if (found == squares.end() || last <= place || *found > squares[first] + square * (1 + kSumOfSquares))
+          continue;
+        const std::uint32_t* const all = sequence.contents.data();
+        if (make_up(contents, all + first, all + last, whole)) return {all + first, all + last};
+      }
     }
   }
   return {};
@@ -186,14 +201,18 @@ class Mapper {
       const Content& content = other.contents()[each];
       by_norm.emplace(std::make_pair(content.elements, content.norm), each);
     }
+    constexpr int kMostLooks = 1024;  // of those with that norm
     std::erase_if(parameters, [&](std::uint32_t one) {
       check_interrupt();
       const Content& content = side.contents()[one];
       const double most = content.norm * (1 + allowance_);
       auto best = by_norm.end();
       double least = allowance_;
+      int looks = 0;
       for (auto each = by_norm.lower_bound({content.elements, content.norm * (1 - allowance_)});
-           each != by_norm.end() && each->first <= std::make_pair(content.elements, most); ++each) {
+           each != by_norm.end() && each->first <= std::make_pair(content.elements, most) &&
+           looks < kMostLooks;
+           ++each, ++looks) {
         const double error = error_between(content, other.contents()[each->second]);
         if (error <= least && (best == by_norm.end() || error < least)) {
           least = error;

@@ -97,6 +97,7 @@ class Part {
   /// Calls between contents that agree and this one, in order; and the last such content.
   std::pair<std::vector<std::uint32_t>, std::uint32_t> calls_before(std::uint32_t content) const {
     std::vector<bool> seen(flow_.calls().size());
+    std::vector<bool> looked_at(flow_.contents().size());
     std::vector<std::uint32_t> calls{flow_.contents()[content].maker};
     const std::uint32_t last = calls.front();
     seen[last] = true;
@@ -117,8 +118,10 @@ class Part {
           agrees = taken;
         }
         // Statistics do not show where elements are.
+        if (looked_at[taken]) continue;
+        looked_at[taken] = true;
         for (const std::uint32_t other : flow_.takers(taken)) {
-          if (other >= call) break;
+          if (other >= last) break;
           const auto given = flow_.given(other);
           if (other != maker && std::find(given.begin(), given.end(), taken) != given.end()) add(other);
         }
