@@ -97,15 +97,17 @@ class ContentFlow::Index {
  public:
   std::uint32_t find(const std::vector<Content>& known, const Content& content) const {
     // Of so many with the same extremes no more are told apart: a file may hold nothing else.
-    constexpr int kMostLooks = 256;
-    const auto [first, last] = by_key_.equal_range(key(content));
-    int looks = 0;
-    for (auto each = first; each != last && looks < kMostLooks; ++each, ++looks) {
-      if (is_same(known[each->second], content)) return each->second;
+    constexpr std::size_t kMostLooks = 256;
+    const auto found = by_key_.find(key(content));
+    if (found == by_key_.end()) return kNone;
+    const std::vector<std::uint32_t>& numbers = found->second;
+    for (std::size_t i = 0; i < std::min(numbers.size(), kMostLooks); ++i) {
+      const std::uint32_t number = numbers[numbers.size() - 1 - i];
+      if (is_same(known[number], content)) return number;
     }
     return kNone;
   }
-  void add(const Content& content, std::uint32_t number) { by_key_.emplace(key(content), number); }
+  void add(const Content& content, std::uint32_t number) { by_key_[key(content)].push_back(number); }
 
  private:
   static std::uint64_t key(const Content& content) {
@@ -115,7 +117,7 @@ class ContentFlow::Index {
       mixed = (std::rotl(mixed, 23) ^ std::bit_cast<std::uint64_t>(value)) * kOdd;
     return mixed ^ (mixed >> 29);
   }
-  std::unordered_multimap<std::uint64_t, std::uint32_t> by_key_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_key_;
 };
 
 class ContentFlow::Builder {

@@ -60,11 +60,11 @@ constexpr std::size_t kMostKindsOfNames = 512;
 /// Parameters one behind the other, some of which may follow one another in another side's parameter.
 struct Sequence {
   std::vector<std::uint32_t> contents;
-  std::vector<double> squares{0};                       // of norms, added up
-  std::unordered_multimap<double, std::size_t> by_max;  // places
+  std::vector<double> squares{0};                               // of norms, added up
+  std::unordered_map<double, std::vector<std::size_t>> by_max;  // places
 
   void add(std::uint32_t number, const Content& content) {
-    by_max.emplace(content.max, contents.size());
+    by_max[content.max].push_back(contents.size());
     contents.push_back(number);
     squares.push_back(squares.back() + content.norm * content.norm);
   }
@@ -124,14 +124,14 @@ bool make_up(const std::vector<Content>& contents, const std::uint32_t* first, c
 /// element.
 std::vector<std::uint32_t> parts_of(const std::vector<Sequence>& sequences,
                                     const std::vector<Content>& contents, const Content& whole) {
-  constexpr int kMostLooks = 16;  // places with that element
+  constexpr std::size_t kMostLooks = 16;  // places with that element
   const double square = whole.norm * whole.norm;
   for (const Sequence& sequence : sequences) {
     const auto& squares = sequence.squares;
-    const auto [begin, end] = sequence.by_max.equal_range(whole.max);
-    int looks = 0;
-    for (auto each = begin; each != end && looks < kMostLooks; ++each, ++looks) {
-      const std::size_t place = each->second;
+    const auto places = sequence.by_max.find(whole.max);
+    if (places == sequence.by_max.end()) continue;
+    for (std::size_t look = 0; look < std::min(places->second.size(), kMostLooks); ++look) {
+      const std::size_t place = places->second[look];
       for (std::size_t first = place - std::min(place, kMostParts - 1); first <= place; ++first) {
         const double least = squares[first] + square * (1 - kSumOfSquares);
         const auto found =
