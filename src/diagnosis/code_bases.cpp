@@ -283,6 +283,9 @@ class Comparison {
 
   bool meets(std::uint32_t content) const { return meetings_.golden_of[content] != kNone; }
 
+ public:
+  /// Nothing is computed in half types.
+  bool is_exact() const { return !is_half(std::max(ours_.coarsest(), theirs_.coarsest())); }
   /// The last that is put out, on one side, and another one near it. A loss alone may be equal by chance, or
   /// to the rounding of half types.
   bool agrees_to_the_end() const {
@@ -297,6 +300,7 @@ class Comparison {
     return near >= 2;
   }
 
+ private:
   /// Outputs that are the same; of the others nothing is known.
   void fill_rows() {
     out_.golden_item = partners_of(ours_, theirs_, parameters_, meetings_);
@@ -741,6 +745,26 @@ bool are_two_layouts(const measuring::MeasuredRank& rank) {
 RankDiagnosis diagnose_code_bases(const measuring::MeasuredRank& rank,
                                   const std::vector<std::string>& framework_frames, History& history) {
   return Comparison(rank, framework_frames, history).run();
+}
+
+RankDiagnosis unless_it_computes_the_same(const measuring::MeasuredRank& rank, RankDiagnosis&& by_name,
+                                          const std::vector<std::string>& framework_frames, History& history,
+                                          const History& before) {
+  const Finding& first = by_name.findings.front();
+  if (first.kind != Kind::parameter || first.concerned < kFewestOtherParameters || before.steps > 0)
+    return std::move(by_name);
+  History behind = before;
+  Comparison comparison(rank, framework_frames, behind);
+  RankDiagnosis by_content = comparison.run();
+  if (!comparison.is_exact() || !comparison.agrees_to_the_end() || !by_content.findings.empty())
+    return std::move(by_name);
+  by_content.notes.front() = fmt::format(
+      "{} parameters differ by name, the first {}, and what is computed from them agrees: merged or folded "
+      "weights; "
+      "what lies between two places where both agree is not compared",
+      human_count(first.concerned), first.entry);
+  history = std::move(behind);
+  return by_content;
 }
 
 RankDiagnosis diagnose_layouts(const measuring::MeasuredRank& rank, RankDiagnosis&& by_name,

@@ -31,4 +31,10 @@ RankDiagnosis diagnose_layouts(const measuring::MeasuredRank& rank, RankDiagnosi
                                const std::vector<std::string>& framework_frames, History& history,
                                const History& before);
 
+/// Of one code base whose parameters are others, as merged adapters or folded norms: what contents show if
+/// they agree to the end of the first step, in full precision, else what names show.
+RankDiagnosis unless_it_computes_the_same(const measuring::MeasuredRank& rank, RankDiagnosis&& by_name,
+                                          const std::vector<std::string>& framework_frames, History& history,
+                                          const History& before);
+
 }  // namespace msprobe::diagnosis

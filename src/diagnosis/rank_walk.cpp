@@ -265,15 +265,18 @@ RankDiagnosis diagnose(const measuring::MeasuredRank& rank, const DiagnosisOptio
   FileReading reading(rank, past.before.get(), noise, framework_frames);
   if (!past.history.precision) past.history.precision = rank.precision;
   if (are_two_code_bases(rank)) return diagnose_code_bases(rank, framework_frames, past.history);
-  History before;
   const bool layouts = are_two_layouts(rank);
-  if (layouts) before = past.history;
+  History before;
+  if (layouts || past.history.steps == 0) before = past.history;
   RankDiagnosis found = RankWalk(rank, options, framework_frames, reading, past.history, measure_entry).run();
   // What another layout brings with it is no evidence, if all that it computes is the same.
   const auto count = [&](Origin origin) { return found.counts[static_cast<std::size_t>(origin)]; };
   const bool little = count(Origin::equal) + count(Origin::rounding) < count(Origin::not_compared);
-  if (layouts && (found.evidence > 0 || little))
+  if (layouts && (found.evidence > 0 || little)) {
     found = diagnose_layouts(rank, std::move(found), framework_frames, past.history, before);
+  } else if (!layouts && found.evidence > 0) {
+    found = unless_it_computes_the_same(rank, std::move(found), framework_frames, past.history, before);
+  }
   found.broken_off = reading.unread();
   found.first_broken_off = reading.first_unread();
   found.unread = static_cast<std::uint64_t>(

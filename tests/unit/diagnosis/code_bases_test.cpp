@@ -177,6 +177,36 @@ TEST_CASE("rows of two code bases pair by content and role") {
         "Module.h.0.fc.Conv1D.parameters_grad.0.weight");
 }
 
+TEST_CASE("other parameters that compute the same are none of names' business") {
+  // Four layers of one code base; golden has its adapters beside its weights, and the target has them in
+  // these.
+  const auto diagnosed_by = [](double last) {
+    testing::Two two;
+    for (int layer = 0; layer < 4; ++layer) {
+      const std::string name = "Functional.linear." + std::to_string(layer) + ".forward";
+      const double to = layer == 3 ? last : 2.0 + layer;
+      two.target.forward(name, {tensor(1.0 + layer), tensor(10.5 + layer, "[64, 64]")}, {tensor(to)});
+      two.golden.forward(name, {tensor(1.0 + layer), tensor(20.5 + 2 * layer, "[64, 64]")},
+                         {tensor(2.0 + layer)});
+    }
+    measuring::MeasuredRank rank;
+    rank.target = two.target.side();
+    rank.golden = two.golden.side();
+    rank.alignment = std::make_shared<const Alignment>(align(rank.target, rank.golden, nullptr, nullptr));
+    rank.precision = std::make_shared<const StatisticsPrecision>(rank.target, rank.golden);
+    RankHistory past;
+    return diagnose(rank, {}, {}, past);
+  };
+  const RankDiagnosis same = diagnosed_by(5);
+  CHECK(same.findings.empty());
+  CHECK(same.agreement.starts_with("both implementations agree at 4 of 4 places"));
+  REQUIRE(!same.notes.empty());
+  CHECK(same.notes[0].starts_with(
+      "4 parameters differ by name, the first Functional.linear.0.forward, and what is"));
+  const RankDiagnosis other = diagnosed_by(6);
+  CHECK(first(other).kind == Kind::parameter);
+}
+
 TEST_CASE("nothing to meet at") {
   testing::Two two;
   two.target.forward("Functional.linear.0.forward", {tensor(1)}, {tensor(2, "[4, 8]")});
