@@ -230,6 +230,7 @@ class Comparison {
       gradients = !made.empty() && meets(made.back())
                       ? "; nothing else near the end agrees"
                       : "; how both go on from there, to the loss, is not compared";
+      if (rank_.target_joins || rank_.golden_joins) gradients += compare_gradients();
     }
     out_.agreement = agreement(last) + gradients;
     out_.notes.emplace_back(
@@ -432,50 +433,73 @@ class Comparison {
                     parameter_name(ours_.flow, ours.front()), parameter_name(theirs_.flow, theirs.front())));
   }
 
-  /// The gradients of parameters that are the same: of each side, by content.
-  static std::map<std::uint32_t, std::vector<std::uint32_t>> gradients_of(const Implementation& side) {
-    std::map<std::string, std::uint32_t> content_of;  // by the parameter's name
-    for (std::uint32_t i = 0; i < side.side.items.size(); ++i) {
-      const Item& item = side.side.items[i];
-      if (item.state == State::parameters && side.flow.content_of(i) != kNone)
-        content_of.emplace(name_in_model(side.side, item), side.flow.content_of(i));
-    }
-    std::map<std::uint32_t, std::vector<std::uint32_t>> gradients;
-    for (const auto& [name, content] : content_of) gradients[content];
-    for (std::uint32_t i = 0; i < side.side.items.size(); ++i) {
-      const Item& item = side.side.items[i];
-      if (item.state != State::parameters_grad || !item.is_tensor) continue;
-      const auto content = content_of.find(name_in_model(side.side, item));
-      if (content == content_of.end()) continue;
-      // Modules that share a parameter have one gradient.
-      std::vector<std::uint32_t>& known = gradients[content->second];
-      const std::uint64_t key = content_key(side.side, item);
-      if (std::none_of(known.begin(), known.end(), [&](std::uint32_t each) {
-            return content_key(side.side, side.side.items[each]) == key;
-          }))
-        known.push_back(i);
+  /// The gradients of a parameter, each content once.
+  using Gradients = std::vector<Content>;
+
+  /// By the parameter's content: of each rank for itself, as stages of a pipeline call other parameters
+  /// alike.
+  static std::map<std::uint32_t, Gradients> gradients_of(const Implementation& side) {
+    std::map<std::uint32_t, Gradients> gradients;
+    for (std::uint32_t rank = 0; rank < side.flow.ranks(); ++rank) {
+      std::map<std::string, std::uint32_t> content_of;  // by the parameter's name
+      for (std::uint32_t i = 0; i < side.side.items.size(); ++i) {
+        const std::uint32_t content = side.flow.content_of(i, rank);
+        if (side.side.items[i].state != State::parameters || content == kNone) continue;
+        content_of.emplace(name_in_model(side.side, side.side.items[i]), content);
+        gradients[content];
+      }
+      for (std::uint32_t i = 0; i < side.side.items.size(); ++i) {
+        if (side.side.items[i].state != State::parameters_grad) continue;
+        const auto content = content_of.find(name_in_model(side.side, side.side.items[i]));
+        const auto gradient = side.flow.described(i, rank);
+        if (content == content_of.end() || !gradient) continue;
+        // Modules that share a parameter have one gradient, and so have ranks with copies.
+        Gradients& known = gradients[content->second];
+        if (std::none_of(known.begin(), known.end(),
+                         [&](const Content& each) { return is_same(each, *gradient); }))
+          known.push_back(*gradient);
+      }
     }
     return gradients;
   }
 
   /// Each parameter's only gradient, of all put together; nothing if one has none or several.
-  static std::optional<Content> joined_gradient(const Side& side,
-                                                const std::vector<std::vector<std::uint32_t>>& each) {
+  static std::optional<Content> joined_gradient(const std::vector<Gradients>& each) {
     std::optional<Content> all;
-    for (const std::vector<std::uint32_t>& items : each) {
-      if (items.size() != 1) return std::nullopt;
-      const Content one = content_of(side, items.front());
-      all = all ? joined(*all, one) : one;
+    for (const Gradients& gradients : each) {
+      if (gradients.size() != 1) return std::nullopt;
+      all = all ? joined(*all, gradients.front()) : gradients.front();
     }
     return all;
   }
 
+  /// Those of a group's parameters, or of the parts that ranks hold of them; empty if one is not known.
+  static std::vector<Gradients> of_all(const Implementation& side,
+                                       const std::map<std::uint32_t, Gradients>& gradients,
+                                       const std::vector<std::uint32_t>& contents) {
+    std::vector<Gradients> found;
+    for (const std::uint32_t content : contents) {
+      const auto own = gradients.find(content);
+      if (own != gradients.end()) {
+        found.push_back(own->second);
+        continue;
+      }
+      const std::size_t before = found.size();
+      for (const Joint& joint : side.flow.joints()) {
+        const auto part = joint.whole == content ? gradients.find(joint.part) : gradients.end();
+        if (part != gradients.end()) found.push_back(part->second);
+      }
+      if (found.size() == before) return {};
+    }
+    return found;
+  }
+
   /// What is said of the gradients of parameters that both sides have; empty if they may be the same. By
   /// parameter of the group.
-  std::string other_gradient(const std::vector<std::vector<std::uint32_t>>& ours,
-                             const std::vector<std::vector<std::uint32_t>>& theirs, double least_size,
-                             double most) const {
-    if (ours.size() == 1 && theirs.size() == 1) {
+  std::string other_gradient(const std::vector<Gradients>& ours, const std::vector<Gradients>& theirs,
+                             double least_size, double most) const {
+    const bool whole = ours_.flow.ranks() == 1 && theirs_.flow.ranks() == 1;
+    if (whole && ours.size() == 1 && theirs.size() == 1) {
       const std::size_t here = ours[0].size();
       const std::size_t there = theirs[0].size();
       if (here == 0 && there > 0) return "has no gradient, golden's has one";
@@ -483,8 +507,8 @@ class Comparison {
       if (here != there)
         return fmt::format("has {} gradients here, {} in golden: one side alone ties weights", here, there);
     }
-    const auto gradient = joined_gradient(ours_.side, ours);
-    const auto golden = joined_gradient(theirs_.side, theirs);
+    const auto gradient = joined_gradient(ours);
+    const auto golden = joined_gradient(theirs);
     if (!gradient || !golden || !golden->is_finite()) return {};
     // A gradient that cancels, as that of the bias of attention's keys, is rounding.
     const double size = golden->norm / std::sqrt(static_cast<double>(golden->elements));
@@ -498,12 +522,9 @@ class Comparison {
     const auto ours = gradients_of(ours_);
     const auto theirs = gradients_of(theirs_);
     std::vector<double> sizes;
-    for (const auto& [content, items] : theirs) {
-      for (const std::uint32_t i : items) {
-        const Item& item = theirs_.side.items[i];
-        const double norm = number_of(theirs_.side, item, dump::kNorm);
-        sizes.push_back(norm / std::sqrt(static_cast<double>(elements_of(theirs_.side.text(item.shape)))));
-      }
+    for (const auto& [content, gradients] : theirs) {
+      for (const Content& each : gradients)
+        sizes.push_back(each.norm / std::sqrt(static_cast<double>(each.elements)));
     }
     const bool any =
         std::any_of(ours.begin(), ours.end(), [](const auto& each) { return !each.second.empty(); });
@@ -516,18 +537,13 @@ class Comparison {
     const double most = kOtherGradient * ((half ? kGradientOfPortHalf : kGradientOfPort) + drift_);
     std::uint32_t last = kNone;  // the nearest to the loss
     std::string said;
-    const auto of_all = [](const auto& gradients, const std::vector<std::uint32_t>& contents) {
-      std::vector<std::vector<std::uint32_t>> found;
-      for (const std::uint32_t content : contents) {
-        const auto items = gradients.find(content);
-        if (items != gradients.end()) found.push_back(items->second);
-      }
-      return found;
-    };
+    gradients_compared_ = gradients_unknown_ = 0;
     for (const ParameterGroup& group : parameters_.groups) {
-      const auto here = of_all(ours, group.ours);
-      const auto there = of_all(theirs, group.theirs);
-      if (here.size() != group.ours.size() || there.size() != group.theirs.size()) continue;
+      const auto here = of_all(ours_, ours, group.ours);
+      const auto there = of_all(theirs_, theirs, group.theirs);
+      if (here.empty() || there.empty()) continue;
+      const bool known = joined_gradient(here) && joined_gradient(there);
+      ++(known ? gradients_compared_ : gradients_unknown_);
       const std::string found = other_gradient(here, there, least_size, most);
       if (found.empty() || (last != kNone && group.ours.front() < last)) continue;
       last = group.ours.front();
@@ -569,7 +585,16 @@ class Comparison {
   /// By what each content has, and by the norm of all parameters' together; how they agree, for a note.
   std::string compare_gradients() {
     // What arrives at a part of a call is not known for the whole.
-    if (rank_.target_joins || rank_.golden_joins) return "; gradients are not compared";
+    if (rank_.target_joins || rank_.golden_joins) {
+      if (compare_parameter_gradients()) return {};
+      if (gradients_compared_ == 0) return "; gradients are not compared";
+      return fmt::format(
+          "; the gradients of {} parameters agree{}", human_count(gradients_compared_),
+          gradients_unknown_ == 0
+              ? ""
+              : fmt::format(", those of {} differ between ranks: not reduced, or recorded before they are",
+                            human_count(gradients_unknown_)));
+    }
     const GradientMeetings met = meet_gradients(ours_.flow, theirs_.flow, parameters_, meetings_, drift_);
     if (!met.calls.empty()) {
       Finding found;
@@ -657,6 +682,8 @@ class Comparison {
   double drift_;
   ParameterMap parameters_;
   Meetings meetings_;
+  std::uint64_t gradients_compared_ = 0;  // of parameters
+  std::uint64_t gradients_unknown_ = 0;
   RankDiagnosis out_;
 };
 

@@ -45,6 +45,13 @@ bool is_known(const Content& content) {
   return content.max != content.min || content.elements == 1;
 }
 
+/// Is a number the other, or rounded to the other's type?
+bool is_cast(double a, double b, double u, double other_u) {
+  return a == b || (u != other_u && std::abs(a - b) <= std::max(u, other_u) * std::abs(b));
+}
+
+}  // namespace
+
 bool is_same(const Content& a, const Content& b) {
   if (a.elements != b.elements || a.max != b.max || a.min != b.min) return false;
   // Some recorders round both sums to half types: norms of what is normalised are then the same.
@@ -52,13 +59,6 @@ bool is_same(const Content& a, const Content& b) {
   return (a.norm == b.norm || !(std::abs(a.norm - b.norm) > kSameSum * b.norm)) &&
          !(std::abs(a.mean - b.mean) > kSameSum * rms);
 }
-
-/// Is a number the other, or rounded to the other's type?
-bool is_cast(double a, double b, double u, double other_u) {
-  return a == b || (u != other_u && std::abs(a - b) <= std::max(u, other_u) * std::abs(b));
-}
-
-}  // namespace
 
 Content content_of(const Side& side, std::uint32_t i) {
   const Item& item = side.items[i];
@@ -147,9 +147,12 @@ class ContentFlow::Builder {
     join_micro_batches();
     end_joints();
     flow_.find_takers();
-    flow_.content_of_.assign(side_.items.size(), kNone);
-    for (std::uint32_t i = 0; i < side_.items.size(); ++i) {
-      if (const auto found = content(i, 0)) flow_.content_of_[i] = index_.find(flow_.contents_, *found);
+    flow_.content_of_.assign(ranks, std::vector<std::uint32_t>(side_.items.size(), kNone));
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      for (std::uint32_t i = 0; i < side_.items.size(); ++i) {
+        if (const auto found = content(i, rank))
+          flow_.content_of_[rank][i] = index_.find(flow_.contents_, *found);
+      }
     }
   }
 
@@ -159,23 +162,8 @@ class ContentFlow::Builder {
     dump::EntryName name;
   };
 
-  /// What a rank has of an item; nothing where it has none.
   std::optional<Content> content(std::uint32_t i, std::uint32_t rank) const {
-    const Item& item = side_.items[i];
-    if (!item.is_tensor) return std::nullopt;
-    const auto parts = joins_ == nullptr ? std::span<const Part>() : joins_->parts(i);
-    if (parts.empty() && rank > 0) return std::nullopt;
-    std::optional<Content> found;
-    if (parts.empty()) {
-      found = diagnosis::content_of(side_, i);
-    } else {
-      const auto part =
-          std::find_if(parts.begin(), parts.end(), [&](const Part& each) { return each.rank == rank; });
-      if (part == parts.end()) return std::nullopt;
-      found = described(i, part->statistics, joins_->pool, joins_->pool.at(part->dtype),
-                        joins_->pool.at(part->shape));
-    }
-    return is_known(*found) ? found : std::nullopt;
+    return flow_.described(i, rank);
   }
 
   bool is_nan(std::uint32_t i, std::uint32_t rank) const {
@@ -454,9 +442,27 @@ class ContentFlow::Builder {
   std::set<std::vector<std::uint32_t>> known_joints_;
 };
 
+std::optional<Content> ContentFlow::described(std::uint32_t i, std::uint32_t rank) const {
+  const Item& item = side_->items[i];
+  if (!item.is_tensor) return std::nullopt;
+  const auto parts = joins_ == nullptr ? std::span<const Part>() : joins_->parts(i);
+  if (parts.empty() && rank > 0) return std::nullopt;
+  std::optional<Content> found;
+  if (parts.empty()) {
+    found = diagnosis::content_of(*side_, i);
+  } else {
+    const auto part =
+        std::find_if(parts.begin(), parts.end(), [&](const Part& each) { return each.rank == rank; });
+    if (part == parts.end()) return std::nullopt;
+    found = diagnosis::described(i, part->statistics, joins_->pool, joins_->pool.at(part->dtype),
+                                 joins_->pool.at(part->shape));
+  }
+  return is_known(*found) ? found : std::nullopt;
+}
+
 ContentFlow::ContentFlow(const Side& side, const Joins* joins, dump::Direction direction,
                          const std::function<bool(std::uint32_t api)>& counts)
-    : side_(&side) {
+    : side_(&side), joins_(joins) {
   Builder(*this, joins, direction, counts).build();
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -35,6 +36,7 @@ struct Content {
   bool is_finite() const { return std::isfinite(max) && std::isfinite(min) && std::isfinite(norm); }
 };
 
+bool is_same(const Content& a, const Content& b);
 /// As an item has it, alone.
 Content content_of(const dump::Side& side, std::uint32_t item);
 /// Of shards: the whole has their elements.
@@ -71,7 +73,12 @@ class ContentFlow {
   /// Of a module, or by its place in a call.
   bool is_parameter(std::uint32_t content) const { return is_parameter_[content]; }
   /// The content of an item; kNone: it has none, or no call of the flow has it.
-  std::uint32_t content_of(std::uint32_t item) const { return content_of_[item]; }
+  std::uint32_t content_of(std::uint32_t item, std::uint32_t rank = 0) const {
+    return content_of_[rank][item];
+  }
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(content_of_.size()); }
+  /// As a rank has it, whether a call of the flow does or not; nothing where it is no tensor or not known.
+  std::optional<Content> described(std::uint32_t item, std::uint32_t rank) const;
   /// Does a recorded call put it out?
   bool is_made(std::uint32_t content) const {
     return contents_[content].maker != kNone && is_recorded(contents_[content].maker);
@@ -115,8 +122,9 @@ class ContentFlow {
   std::vector<Joint> joints_;
   std::size_t micro_batches_ = 1;
   std::uint32_t first_nan_ = kNone;
-  std::vector<std::uint32_t> content_of_;  // by item, as the first rank has it
-  std::vector<bool> is_parameter_;         // by content
+  std::vector<std::vector<std::uint32_t>> content_of_;  // by rank and item
+  const Joins* joins_ = nullptr;
+  std::vector<bool> is_parameter_;  // by content
   std::vector<std::uint32_t> parameter_item_;
 };
 
