@@ -12,6 +12,7 @@ import json
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,7 @@ def child(scenario, mode, folder, rank):
         optimizer.step()
     print(json.dumps(losses), flush=True)
     if RANKS[scenario] > 1:
+        dist.barrier()
         dist.destroy_process_group()
 
 
@@ -105,7 +107,9 @@ def train(scenario, mode, ours, python, folder):
     losses = []
     for one in children:
         output, errors = one.communicate(timeout=600)
-        if one.returncode != 0:
+        # PyTorch 2.13 alone aborts now and then when it takes its groups of processes down, behind all that is compared.
+        aborted = mode == "bare" and one.returncode == -signal.SIGABRT and output
+        if one.returncode != 0 and not aborted:
             raise SystemExit(f"{scenario}, {mode}: status {one.returncode}\n{output[-1000:]}{errors[-3000:]}")
         losses.append(output.splitlines()[-1])
     return losses
