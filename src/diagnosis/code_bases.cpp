@@ -6,27 +6,24 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "diagnosis/content_flow.hpp"
+#include "diagnosis/content_partners.hpp"
 #include "diagnosis/flow.hpp"
 #include "diagnosis/gradient_meetings.hpp"
+#include "diagnosis/implementation.hpp"
 #include "diagnosis/limits.hpp"
 #include "diagnosis/meeting_points.hpp"
+#include "diagnosis/other_code.hpp"
+#include "diagnosis/parameter_gradients.hpp"
 #include "diagnosis/parameter_map.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/stretch.hpp"
-#include "dump/construct_json.hpp"
-#include "dump/names.hpp"
 #include "dump/stack_json.hpp"
-#include "pairing/operations.hpp"
 #include "pairing/places.hpp"
-#include "pairing/roles.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/text.hpp"
@@ -34,163 +31,8 @@
 namespace msprobe::diagnosis {
 namespace {
 
-using dump::Direction;
-using dump::Item;
 using dump::Side;
 using dump::State;
-
-/// The modules that have parameters of their own.
-std::set<std::string> parameter_paths(const Side& side) {
-  std::set<std::string> found;
-  for (const Item& item : side.items) {
-    if (item.state != State::parameters && item.state != State::parameters_grad) continue;
-    found.insert(without_wrappers(module_path(side.text(side.apis[item.api].name))));
-  }
-  return found;
-}
-
-std::string call_of(const Side& side, std::uint32_t api) {
-  const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-  return name && !name->is_module && name->direction == Direction::forward ? std::string(name->base)
-                                                                           : std::string();
-}
-
-/// One implementation.
-class Implementation {
- public:
-  Implementation(const Side& of, const Joins* joins,
-                 const std::shared_ptr<const dump::ConstructBeside>& beside)
-      : side(of),
-        construct_(beside ? &beside->table() : nullptr),
-        flow(forward_flow(of, joins, construct_)) {}
-
-  std::string module(std::uint32_t call) const {
-    const std::string entry = flow.name(call);
-    const bool own = !module_path(entry).empty();
-    return std::string(module_path(own || construct_ == nullptr ? entry : construct_->parent(entry)));
-  }
-  /// Contents that recorded calls put out, in the order of their entries.
-  std::vector<std::uint32_t> made() const {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> by_entry;
-    for (std::uint32_t i = 0; i < flow.contents().size(); ++i) {
-      if (flow.is_made(i)) by_entry.emplace_back(flow.calls()[flow.contents()[i].maker], i);
-    }
-    std::sort(by_entry.begin(), by_entry.end());
-    std::vector<std::uint32_t> found;
-    for (const auto& [entry, content] : by_entry) found.push_back(content);
-    return found;
-  }
-  /// The last call with an entry, or kNone.
-  std::uint32_t last_recorded() const {
-    auto call = static_cast<std::uint32_t>(flow.calls().size());
-    while (call > 0 && !flow.is_recorded(call - 1)) --call;
-    return call == 0 ? kNone : call - 1;
-  }
-  /// The entry that puts a content out, or the place where it is taken from unrecorded code.
-  std::string name(std::uint32_t content) const {
-    const Item& item = side.items[flow.contents()[content].item];
-    return std::string(flow.is_made(content) ? side.text(side.apis[item.api].name) : side.name(item));
-  }
-  /// The first of these in the module of the last, for tables and masks stand ahead of it, else the first; of
-  /// none the call that takes the content.
-  std::uint32_t first_of(const std::vector<std::uint32_t>& calls, std::uint32_t content) const {
-    const std::string last = calls.empty() ? std::string() : module(calls.back());
-    for (const std::uint32_t call : calls) {
-      if (!last.empty() && module(call).starts_with(last)) return call;
-    }
-    if (!calls.empty()) return calls.front();
-    if (content == kNone) return kNone;
-    for (const std::uint32_t taker : flow.takers(content)) {
-      if (flow.is_recorded(taker)) return taker;
-    }
-    return kNone;
-  }
-  /// Of the gradients of all recorded parameters, each content once: how many elements, and their norm.
-  std::pair<std::uint64_t, double> gradients() const {
-    std::set<std::uint64_t> known;
-    std::uint64_t elements = 0;
-    double norm = 0;
-    for (const Item& item : side.items) {
-      const std::uint64_t key = item.state == State::parameters_grad ? content_key(side, item) : 0;
-      if (key == 0 || !known.insert(key).second) continue;
-      elements += elements_of(side.text(item.shape));
-      norm = std::hypot(norm, number_of(side, item, dump::kNorm));
-    }
-    return {elements, norm};
-  }
-  /// `Tensor.add, Functional.gelu and 3 more`.
-  std::string operations(const std::vector<std::uint32_t>& calls) const {
-    constexpr std::size_t kShown = 6;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(calls.size(), kShown); ++i) {
-      const auto parsed = dump::parse_entry_name(side.text(side.apis[flow.calls()[calls[i]]].name));
-      text += (text.empty() ? "" : ", ") + std::string(parsed->base);
-    }
-    if (calls.size() > kShown) text += fmt::format(" and {} more", calls.size() - kShown);
-    return text.empty() ? "nothing" : text;
-  }
-  std::vector<std::string> names(const std::vector<std::uint32_t>& calls) const {
-    std::vector<std::string> found;
-    for (const std::uint32_t call : calls) found.push_back(flow.name(call));
-    return found;
-  }
-  /// The largest unit roundoff: what is computed from half types has their rounding, whatever its type.
-  double coarsest() const {
-    double u = kSingleRoundoff;
-    for (const Content& content : flow.contents()) u = std::max(u, content.u);
-    return u;
-  }
-
-  const Side& side;
-
- private:
-  const dump::ConstructTable* construct_;  // may be null
-
- public:
-  const ContentFlow flow;  // of the forward
-};
-
-Allowance allowance_of(double u, double drift) {
-  // Single elements of half types are off by their rounding, norms are not.
-  if (is_half(u)) return {kUnrecordedRoundings * u + drift, kMostOfEqual + drift};
-  return {kRoundingsOfPort * u + drift, kRoundingsOfPort * u + drift};
-}
-
-/// See partners_by_content().
-std::vector<std::uint32_t> partners_of(const Implementation& ours, const Implementation& theirs,
-                                       const ParameterMap& parameters, const Meetings& meetings) {
-  // Golden's items by content and role, the first of each; gradients by the parameter.
-  std::map<std::pair<std::uint32_t, State>, std::uint32_t> golden_items;
-  std::map<std::string, std::uint32_t> gradients;
-  for (std::uint32_t i = 0; i < theirs.side.items.size(); ++i) {
-    const Item& item = theirs.side.items[i];
-    const std::uint32_t content = theirs.flow.content_of(i);
-    if (content != kNone) golden_items.emplace(std::make_pair(content, item.state), i);
-    if (item.state == State::parameters_grad) gradients.emplace(name_in_model(theirs.side, item), i);
-  }
-  std::map<std::string, std::string> parameter_of;  // of golden, by that under test
-  for (const ParameterGroup& group : parameters.groups) {
-    if (group.ours.size() == 1 && group.theirs.size() == 1)
-      parameter_of[parameter_name(ours.flow, group.ours[0])] = parameter_name(theirs.flow, group.theirs[0]);
-  }
-  std::vector<std::uint32_t> partners(ours.side.items.size(), kNone);
-  for (std::uint32_t i = 0; i < partners.size(); ++i) {
-    const Item& item = ours.side.items[i];
-    if (item.state == State::parameters_grad) {
-      const auto parameter = parameter_of.find(name_in_model(ours.side, item));
-      const auto gradient =
-          parameter == parameter_of.end() ? gradients.end() : gradients.find(parameter->second);
-      if (gradient != gradients.end()) partners[i] = gradient->second;
-      continue;
-    }
-    const std::uint32_t content = ours.flow.content_of(i);
-    const std::uint32_t golden = content == kNone ? kNone : meetings.golden_of[content];
-    if (golden == kNone) continue;
-    const auto same_role = golden_items.find({golden, item.state});
-    partners[i] = same_role == golden_items.end() ? theirs.flow.contents()[golden].item : same_role->second;
-  }
-  return partners;
-}
 
 /// Two implementations against each other, in one step of one rank.
 class Comparison {
@@ -267,24 +109,6 @@ class Comparison {
            put_out_the_same(stretch.target_api, by_name.target_api);
   }
 
- private:
-  bool put_out_the_same(std::uint32_t one, std::uint32_t other) const {
-    const Side& side = ours_.side;
-    std::set<std::uint64_t> keys;
-    for (const std::uint32_t i : side.apis[one].items()) {
-      if (side.items[i].state == State::output) keys.insert(content_key(side, side.items[i]));
-    }
-    keys.erase(0);
-    for (const std::uint32_t i : side.apis[other].items()) {
-      if (side.items[i].state == State::output && keys.contains(content_key(side, side.items[i])))
-        return true;
-    }
-    return false;
-  }
-
-  bool meets(std::uint32_t content) const { return meetings_.golden_of[content] != kNone; }
-
- public:
   /// Nothing is computed in half types.
   bool is_exact() const { return !is_half(std::max(ours_.coarsest(), theirs_.coarsest())); }
   /// The last that is put out, on one side, and another one near it. A loss alone may be equal by chance, or
@@ -302,6 +126,22 @@ class Comparison {
   }
 
  private:
+  bool put_out_the_same(std::uint32_t one, std::uint32_t other) const {
+    const Side& side = ours_.side;
+    std::set<std::uint64_t> keys;
+    for (const std::uint32_t i : side.apis[one].items()) {
+      if (side.items[i].state == State::output) keys.insert(content_key(side, side.items[i]));
+    }
+    keys.erase(0);
+    for (const std::uint32_t i : side.apis[other].items()) {
+      if (side.items[i].state == State::output && keys.contains(content_key(side, side.items[i])))
+        return true;
+    }
+    return false;
+  }
+
+  bool meets(std::uint32_t content) const { return meetings_.golden_of[content] != kNone; }
+
   /// Outputs that are the same; of the others nothing is known.
   void fill_rows() {
     out_.golden_item = partners_of(ours_, theirs_, parameters_, meetings_);
@@ -433,129 +273,17 @@ class Comparison {
                     parameter_name(ours_.flow, ours.front()), parameter_name(theirs_.flow, theirs.front())));
   }
 
-  /// The gradients of a parameter, each content once.
-  using Gradients = std::vector<Content>;
-
-  /// By the parameter's content: of each rank for itself, as stages of a pipeline call other parameters
-  /// alike.
-  static std::map<std::uint32_t, Gradients> gradients_of(const Implementation& side) {
-    std::map<std::uint32_t, Gradients> gradients;
-    for (std::uint32_t rank = 0; rank < side.flow.ranks(); ++rank) {
-      std::map<std::string, std::uint32_t> content_of;  // by the parameter's name
-      for (std::uint32_t i = 0; i < side.side.items.size(); ++i) {
-        const std::uint32_t content = side.flow.content_of(i, rank);
-        if (side.side.items[i].state != State::parameters || content == kNone) continue;
-        content_of.emplace(name_in_model(side.side, side.side.items[i]), content);
-        gradients[content];
-      }
-      for (std::uint32_t i = 0; i < side.side.items.size(); ++i) {
-        if (side.side.items[i].state != State::parameters_grad) continue;
-        const auto content = content_of.find(name_in_model(side.side, side.side.items[i]));
-        const auto gradient = side.flow.described(i, rank);
-        if (content == content_of.end() || !gradient) continue;
-        // Modules that share a parameter have one gradient, and so have ranks with copies.
-        Gradients& known = gradients[content->second];
-        if (std::none_of(known.begin(), known.end(),
-                         [&](const Content& each) { return is_same(each, *gradient); }))
-          known.push_back(*gradient);
-      }
-    }
-    return gradients;
-  }
-
-  /// Each parameter's only gradient, of all put together; nothing if one has none or several.
-  static std::optional<Content> joined_gradient(const std::vector<Gradients>& each) {
-    std::optional<Content> all;
-    for (const Gradients& gradients : each) {
-      if (gradients.size() != 1) return std::nullopt;
-      all = all ? joined(*all, gradients.front()) : gradients.front();
-    }
-    return all;
-  }
-
-  /// Those of a group's parameters, or of the parts that ranks hold of them; empty if one is not known.
-  static std::vector<Gradients> of_all(const Implementation& side,
-                                       const std::map<std::uint32_t, Gradients>& gradients,
-                                       const std::vector<std::uint32_t>& contents) {
-    std::vector<Gradients> found;
-    for (const std::uint32_t content : contents) {
-      const auto own = gradients.find(content);
-      if (own != gradients.end()) {
-        found.push_back(own->second);
-        continue;
-      }
-      const std::size_t before = found.size();
-      for (const Joint& joint : side.flow.joints()) {
-        const auto part = joint.whole == content ? gradients.find(joint.part) : gradients.end();
-        if (part != gradients.end()) found.push_back(part->second);
-      }
-      if (found.size() == before) return {};
-    }
-    return found;
-  }
-
-  /// What is said of the gradients of parameters that both sides have; empty if they may be the same. By
-  /// parameter of the group.
-  std::string other_gradient(const std::vector<Gradients>& ours, const std::vector<Gradients>& theirs,
-                             double least_size, double most) const {
-    const bool whole = ours_.flow.ranks() == 1 && theirs_.flow.ranks() == 1;
-    if (whole && ours.size() == 1 && theirs.size() == 1) {
-      const std::size_t here = ours[0].size();
-      const std::size_t there = theirs[0].size();
-      if (here == 0 && there > 0) return "has no gradient, golden's has one";
-      if (here > 0 && there == 0) return "has a gradient, golden's has none";
-      if (here != there)
-        return fmt::format("has {} gradients here, {} in golden: one side alone ties weights", here, there);
-    }
-    const auto gradient = joined_gradient(ours);
-    const auto golden = joined_gradient(theirs);
-    if (!gradient || !golden || !golden->is_finite()) return {};
-    // A gradient that cancels, as that of the bias of attention's keys, is rounding.
-    const double size = golden->norm / std::sqrt(static_cast<double>(golden->elements));
-    const double error = error_between(*gradient, *golden);
-    if (!(size >= least_size) || !(error > most)) return {};
-    return fmt::format("has another gradient: error {}", error_text(error));
-  }
-
-  /// By each parameter that both sides have as one; true if one differs, which then is evidence.
-  bool compare_parameter_gradients() {
-    const auto ours = gradients_of(ours_);
-    const auto theirs = gradients_of(theirs_);
-    std::vector<double> sizes;
-    for (const auto& [content, gradients] : theirs) {
-      for (const Content& each : gradients)
-        sizes.push_back(each.norm / std::sqrt(static_cast<double>(each.elements)));
-    }
-    const bool any =
-        std::any_of(ours.begin(), ours.end(), [](const auto& each) { return !each.second.empty(); });
-    const bool once = ours_.flow.micro_batches() == 1 && theirs_.flow.micro_batches() == 1;
-    if (sizes.empty() || !any || !once) return false;
-    std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2),
-                     sizes.end());
-    const double least_size = kLeastGradient * sizes[sizes.size() / 2];
-    const bool half = is_half(std::max(ours_.coarsest(), theirs_.coarsest()));
-    const double most = kOtherGradient * ((half ? kGradientOfPortHalf : kGradientOfPort) + drift_);
-    std::uint32_t last = kNone;  // the nearest to the loss
-    std::string said;
-    gradients_compared_ = gradients_unknown_ = 0;
-    for (const ParameterGroup& group : parameters_.groups) {
-      const auto here = of_all(ours_, ours, group.ours);
-      const auto there = of_all(theirs_, theirs, group.theirs);
-      if (here.empty() || there.empty()) continue;
-      const bool known = joined_gradient(here) && joined_gradient(there);
-      ++(known ? gradients_compared_ : gradients_unknown_);
-      const std::string found = other_gradient(here, there, least_size, most);
-      if (found.empty() || (last != kNone && group.ours.front() < last)) continue;
-      last = group.ours.front();
-      said = found;
-    }
-    if (last == kNone) return false;
+  /// A gradient that differs is evidence; is there one?
+  bool keep_other_gradient(const ParameterGradients& gradients) {
+    if (gradients.other == kNone) return false;
     Finding found;
     found.text = fmt::format(
-        "the forward agrees; its parameter {} (golden {}) {}", parameter_name(ours_.flow, last),
-        parameter_name(theirs_.flow, parameters_.groups[parameters_.group_of[last]].theirs.front()), said);
+        "the forward agrees; its parameter {} (golden {}) {}", parameter_name(ours_.flow, gradients.other),
+        parameter_name(theirs_.flow,
+                       parameters_.groups[parameters_.group_of[gradients.other]].theirs.front()),
+        gradients.said);
     found.next = "compare which parameters are trained, tied or detached on both sides";
-    const std::uint32_t call = ours_.first_of({}, last);
+    const std::uint32_t call = ours_.first_of({}, gradients.other);
     if (call == kNone) return false;
     found.operations = {ours_.flow.name(call)};
     keep(std::move(found), call, kNone);
@@ -586,14 +314,15 @@ class Comparison {
   std::string compare_gradients() {
     // What arrives at a part of a call is not known for the whole.
     if (rank_.target_joins || rank_.golden_joins) {
-      if (compare_parameter_gradients()) return {};
-      if (gradients_compared_ == 0) return "; gradients are not compared";
+      const ParameterGradients met = compare_parameter_gradients(ours_, theirs_, parameters_, drift_);
+      if (keep_other_gradient(met)) return {};
+      if (met.compared == 0) return "; gradients are not compared";
       return fmt::format(
-          "; the gradients of {} parameters agree{}", human_count(gradients_compared_),
-          gradients_unknown_ == 0
+          "; the gradients of {} parameters agree{}", human_count(met.compared),
+          met.unknown == 0
               ? ""
               : fmt::format(", those of {} differ between ranks: not reduced, or recorded before they are",
-                            human_count(gradients_unknown_)));
+                            human_count(met.unknown)));
     }
     const GradientMeetings met = meet_gradients(ours_.flow, theirs_.flow, parameters_, meetings_, drift_);
     if (!met.calls.empty()) {
@@ -608,7 +337,7 @@ class Comparison {
       keep(std::move(found), met.calls.front(), theirs_.first_of({}, met.golden_differs));
       return {};
     }
-    if (compare_parameter_gradients()) return {};
+    if (keep_other_gradient(compare_parameter_gradients(ours_, theirs_, parameters_, drift_))) return {};
     const auto [elements, norm] = ours_.gradients();
     const auto [golden_elements, golden_norm] = theirs_.gradients();
     // Of parameters that are no module's, none is recorded.
@@ -682,92 +411,10 @@ class Comparison {
   double drift_;
   ParameterMap parameters_;
   Meetings meetings_;
-  std::uint64_t gradients_compared_ = 0;  // of parameters
-  std::uint64_t gradients_unknown_ = 0;
   RankDiagnosis out_;
 };
 
 }  // namespace
-
-namespace {
-
-/// Do many calls that pair take parameters of other sizes, as joined projections?
-bool take_other_parameters(const measuring::MeasuredRank& rank) {
-  const auto elements_taken = [](const Side& side, std::uint32_t api) {
-    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-    std::uint64_t elements = 0;
-    for (const std::uint32_t i : side.apis[api].items()) {
-      const auto position = position_of(side, side.items[i]);
-      if (side.items[i].state == State::input && side.items[i].is_tensor && position &&
-          is_parameter_position(name->operation(), *position))
-        elements += elements_of(side.text(side.items[i].shape));
-    }
-    return elements;
-  };
-  std::size_t calls = 0;
-  std::size_t other = 0;
-  for (std::uint32_t api = 0; api < rank.target.apis.size(); ++api) {
-    const std::uint32_t partner = rank.alignment->golden_of[api];
-    if (partner == kNone || call_of(rank.target, api).empty() || call_of(rank.golden, partner).empty())
-      continue;
-    const std::uint64_t ours = elements_taken(rank.target, api);
-    const std::uint64_t theirs = elements_taken(rank.golden, partner);
-    if (ours == 0 || theirs == 0) continue;
-    ++calls;
-    other += ours == theirs ? 0 : 1;
-  }
-  return other >= kFewestOtherParameters &&
-         static_cast<double>(other) >= kOtherParameters * static_cast<double>(calls);
-}
-
-}  // namespace
-
-bool are_two_code_bases(const measuring::MeasuredRank& rank) {
-  const std::set<std::string> ours = parameter_paths(rank.target);
-  const std::set<std::string> theirs = parameter_paths(rank.golden);
-  const std::size_t fewest = std::min(ours.size(), theirs.size());
-  const std::size_t most_modules = std::max(ours.size(), theirs.size());
-  if (of_other_operations(rank.target, rank.golden)) return false;
-  const auto common =
-      std::count_if(ours.begin(), ours.end(), [&](const std::string& path) { return theirs.contains(path); });
-  // Where one side records no modules, or has none, they have nothing in common.
-  const bool by_modules = fewest >= kFewestModules || (fewest == 0 && most_modules >= kFewestModules);
-  std::size_t calls = 0;
-  std::size_t golden_calls = 0;
-  std::size_t same = 0;
-  for (std::uint32_t api = 0; api < rank.target.apis.size(); ++api) {
-    const std::string call = call_of(rank.target, api);
-    if (call.empty()) continue;
-    ++calls;
-    const std::uint32_t partner = rank.alignment->golden_of[api];
-    if (partner != kNone && call_of(rank.golden, partner) == call) ++same;
-  }
-  for (std::uint32_t api = 0; api < rank.golden.apis.size(); ++api)
-    golden_calls += call_of(rank.golden, api).empty() ? 0 : 1;
-  const std::size_t fewest_calls = std::min(calls, golden_calls);
-  const bool common_modules = fewest >= kFewestModules &&
-                              static_cast<double>(common) >= kMostCommonModules * static_cast<double>(fewest);
-  const double most = by_modules && !common_modules ? kMostCommonCalls : kMostCommonCallsAlone;
-  if (fewest_calls == 0) return by_modules && !common_modules;
-  if (!rank.target_joins && !rank.golden_joins && take_other_parameters(rank)) return true;
-  // One that takes many calls for each of the other's is written otherwise, as a loop for a fused kernel.
-  if (fewest_calls > 0 && std::max(calls, golden_calls) >= kCallsForOne * fewest_calls) return true;
-  return ((by_modules && !common_modules) || fewest_calls >= kFewestCalls) &&
-         static_cast<double>(same) < most * static_cast<double>(fewest_calls);
-}
-
-std::vector<std::uint32_t> partners_by_content(const measuring::MeasuredRank& rank) {
-  const Implementation ours(rank.target, nullptr, rank.target_construct);
-  const Implementation theirs(rank.golden, nullptr, rank.golden_construct);
-  const Allowance allowance = allowance_of(std::max(ours.coarsest(), theirs.coarsest()), 0);
-  const ParameterMap parameters = map_parameters(ours.flow, theirs.flow, allowance.norm);
-  return partners_of(ours, theirs, parameters, meet(ours.flow, theirs.flow, parameters, allowance));
-}
-
-bool are_two_layouts(const measuring::MeasuredRank& rank) {
-  const auto ranks = [](const std::shared_ptr<Joins>& joins) { return joins ? joins->ranks.size() : 1; };
-  return ranks(rank.target_joins) != ranks(rank.golden_joins);
-}
 
 RankDiagnosis diagnose_code_bases(const measuring::MeasuredRank& rank,
                                   const std::vector<std::string>& framework_frames, History& history) {
@@ -787,8 +434,7 @@ RankDiagnosis unless_it_computes_the_same(const measuring::MeasuredRank& rank, R
     return std::move(by_name);
   by_content.notes.front() = fmt::format(
       "{} parameters differ by name, the first {}, and what is computed from them agrees: merged or folded "
-      "weights; "
-      "what lies between two places where both agree is not compared",
+      "weights; what lies between two places where both agree is not compared",
       human_count(first.concerned), first.entry);
   history = std::move(behind);
   return by_content;

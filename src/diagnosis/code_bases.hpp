@@ -10,16 +10,6 @@
 
 namespace msprobe::diagnosis {
 
-/// Do modules and operations of both sides have too little in common for one program and its changes?
-bool are_two_code_bases(const measuring::MeasuredRank& rank);
-
-/// By item under test its partner in the other code base, of the same role where that has one: contents that
-/// are the same, and gradients of parameters that are. kNone: it has none.
-std::vector<std::uint32_t> partners_by_content(const measuring::MeasuredRank& rank);
-
-/// Are so many ranks merged on one side, and others on the other?
-bool are_two_layouts(const measuring::MeasuredRank& rank);
-
 /// Where the implementations stop to agree, a stretch of operations on both sides; that they agree is said in
 /// a note.
 RankDiagnosis diagnose_code_bases(const measuring::MeasuredRank& rank,

@@ -11,6 +11,7 @@
 #include "diagnosis/code_bases.hpp"
 #include "diagnosis/communication_rule.hpp"
 #include "diagnosis/drift.hpp"
+#include "diagnosis/other_code.hpp"
 #include "diagnosis/rank_notes.hpp"
 #include "diagnosis/rank_origins.hpp"
 #include "diagnosis/sentences.hpp"

@@ -12,7 +12,8 @@
 #include <system_error>
 
 #include "compare/dump_tree/rank_rows.hpp"
-#include "diagnosis/code_bases.hpp"
+#include "diagnosis/content_partners.hpp"
+#include "diagnosis/other_code.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "dump/data_size.hpp"
 #include "measuring/choose_mode.hpp"

@@ -9,7 +9,9 @@
 
 #include "diagnosis/conclusion.hpp"
 #include "diagnosis/content_flow.hpp"
+#include "diagnosis/content_partners.hpp"
 #include "diagnosis/meeting_points.hpp"
+#include "diagnosis/other_code.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
 
 namespace msprobe::diagnosis::code_bases_test {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/implementation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "diagnosis/flow.hpp"
+#include "diagnosis/limits.hpp"
+#include "dump/names.hpp"
+#include "pairing/places.hpp"
+
+namespace msprobe::diagnosis {
+
+using dump::Item;
+using dump::Side;
+using dump::State;
+
+Implementation::Implementation(const Side& of, const Joins* joins,
+                               const std::shared_ptr<const dump::ConstructBeside>& beside)
+    : side(of), construct_(beside ? &beside->table() : nullptr), flow(forward_flow(of, joins, construct_)) {}
+
+std::string Implementation::module(std::uint32_t call) const {
+  const std::string entry = flow.name(call);
+  const bool own = !module_path(entry).empty();
+  return std::string(module_path(own || construct_ == nullptr ? entry : construct_->parent(entry)));
+}
+
+std::vector<std::uint32_t> Implementation::made() const {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_entry;
+  for (std::uint32_t i = 0; i < flow.contents().size(); ++i) {
+    if (flow.is_made(i)) by_entry.emplace_back(flow.calls()[flow.contents()[i].maker], i);
+  }
+  std::sort(by_entry.begin(), by_entry.end());
+  std::vector<std::uint32_t> found;
+  for (const auto& [entry, content] : by_entry) found.push_back(content);
+  return found;
+}
+
+std::uint32_t Implementation::last_recorded() const {
+  auto call = static_cast<std::uint32_t>(flow.calls().size());
+  while (call > 0 && !flow.is_recorded(call - 1)) --call;
+  return call == 0 ? kNone : call - 1;
+}
+
+std::string Implementation::name(std::uint32_t content) const {
+  const Item& item = side.items[flow.contents()[content].item];
+  return std::string(flow.is_made(content) ? side.text(side.apis[item.api].name) : side.name(item));
+}
+
+std::uint32_t Implementation::first_of(const std::vector<std::uint32_t>& calls, std::uint32_t content) const {
+  const std::string last = calls.empty() ? std::string() : module(calls.back());
+  for (const std::uint32_t call : calls) {
+    if (!last.empty() && module(call).starts_with(last)) return call;
+  }
+  if (!calls.empty()) return calls.front();
+  if (content == kNone) return kNone;
+  for (const std::uint32_t taker : flow.takers(content)) {
+    if (flow.is_recorded(taker)) return taker;
+  }
+  return kNone;
+}
+
+std::pair<std::uint64_t, double> Implementation::gradients() const {
+  std::set<std::uint64_t> known;
+  std::uint64_t elements = 0;
+  double norm = 0;
+  for (const Item& item : side.items) {
+    const std::uint64_t key = item.state == State::parameters_grad ? content_key(side, item) : 0;
+    if (key == 0 || !known.insert(key).second) continue;
+    elements += elements_of(side.text(item.shape));
+    norm = std::hypot(norm, number_of(side, item, dump::kNorm));
+  }
+  return {elements, norm};
+}
+
+std::string Implementation::operations(const std::vector<std::uint32_t>& calls) const {
+  constexpr std::size_t kShown = 6;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(calls.size(), kShown); ++i) {
+    const auto parsed = dump::parse_entry_name(side.text(side.apis[flow.calls()[calls[i]]].name));
+    text += (text.empty() ? "" : ", ") + std::string(parsed->base);
+  }
+  if (calls.size() > kShown) text += fmt::format(" and {} more", calls.size() - kShown);
+  return text.empty() ? "nothing" : text;
+}
+
+std::vector<std::string> Implementation::names(const std::vector<std::uint32_t>& calls) const {
+  std::vector<std::string> found;
+  for (const std::uint32_t call : calls) found.push_back(flow.name(call));
+  return found;
+}
+
+double Implementation::coarsest() const {
+  double u = kSingleRoundoff;
+  for (const Content& content : flow.contents()) u = std::max(u, content.u);
+  return u;
+}
+
+Allowance allowance_of(double u, double drift) {
+  // Single elements of half types are off by their rounding, norms are not.
+  if (is_half(u)) return {kUnrecordedRoundings * u + drift, kMostOfEqual + drift};
+  return {kRoundingsOfPort * u + drift, kRoundingsOfPort * u + drift};
+}
+
+}  // namespace msprobe::diagnosis

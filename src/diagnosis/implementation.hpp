@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// One of two implementations of one model: what its forward computes, and how sentences name its calls and
+// contents.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "diagnosis/content_flow.hpp"
+#include "diagnosis/meeting_points.hpp"
+#include "dump/construct_json.hpp"
+
+namespace msprobe::diagnosis {
+
+class Implementation {
+ public:
+  /// `of` outlives it; `joins` and `beside` may be null.
+  Implementation(const dump::Side& of, const Joins* joins,
+                 const std::shared_ptr<const dump::ConstructBeside>& beside);
+
+  std::string module(std::uint32_t call) const;
+  /// Contents that recorded calls put out, in the order of their entries.
+  std::vector<std::uint32_t> made() const;
+  /// The last call with an entry, or kNone.
+  std::uint32_t last_recorded() const;
+  /// The entry that puts a content out, or the place where it is taken from unrecorded code.
+  std::string name(std::uint32_t content) const;
+  /// The first of these in the module of the last, for tables and masks stand ahead of it, else the first; of
+  /// none the call that takes the content.
+  std::uint32_t first_of(const std::vector<std::uint32_t>& calls, std::uint32_t content) const;
+  /// Of the gradients of all recorded parameters, each content once: how many elements, and their norm.
+  std::pair<std::uint64_t, double> gradients() const;
+  /// `Tensor.add, Functional.gelu and 3 more`.
+  std::string operations(const std::vector<std::uint32_t>& calls) const;
+  std::vector<std::string> names(const std::vector<std::uint32_t>& calls) const;
+  /// The largest unit roundoff: what is computed from half types has their rounding, whatever its type.
+  double coarsest() const;
+
+  const dump::Side& side;
+
+ private:
+  const dump::ConstructTable* construct_;  // may be null
+
+ public:
+  const ContentFlow flow;  // of the forward
+};
+
+/// How far the same tensor of two implementations may be apart. `u`: the largest unit roundoff of both;
+/// `drift`: what an update before these steps has made of rounding.
+Allowance allowance_of(double u, double drift);
+
+}  // namespace msprobe::diagnosis

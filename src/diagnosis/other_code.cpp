@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/other_code.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "diagnosis/flow.hpp"
+#include "diagnosis/limits.hpp"
+#include "dump/names.hpp"
+#include "pairing/operations.hpp"
+#include "pairing/places.hpp"
+#include "pairing/roles.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Direction;
+using dump::Item;
+using dump::Side;
+using dump::State;
+
+/// The modules that have parameters of their own.
+std::set<std::string> parameter_paths(const Side& side) {
+  std::set<std::string> found;
+  for (const Item& item : side.items) {
+    if (item.state != State::parameters && item.state != State::parameters_grad) continue;
+    found.insert(without_wrappers(module_path(side.text(side.apis[item.api].name))));
+  }
+  return found;
+}
+
+std::string call_of(const Side& side, std::uint32_t api) {
+  const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
+  return name && !name->is_module && name->direction == Direction::forward ? std::string(name->base)
+                                                                           : std::string();
+}
+
+/// Do many calls that pair take parameters of other sizes, as joined projections?
+bool take_other_parameters(const measuring::MeasuredRank& rank) {
+  const auto elements_taken = [](const Side& side, std::uint32_t api) {
+    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
+    std::uint64_t elements = 0;
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const auto position = position_of(side, side.items[i]);
+      if (side.items[i].state == State::input && side.items[i].is_tensor && position &&
+          is_parameter_position(name->operation(), *position))
+        elements += elements_of(side.text(side.items[i].shape));
+    }
+    return elements;
+  };
+  std::size_t calls = 0;
+  std::size_t other = 0;
+  for (std::uint32_t api = 0; api < rank.target.apis.size(); ++api) {
+    const std::uint32_t partner = rank.alignment->golden_of[api];
+    if (partner == kNone || call_of(rank.target, api).empty() || call_of(rank.golden, partner).empty())
+      continue;
+    const std::uint64_t ours = elements_taken(rank.target, api);
+    const std::uint64_t theirs = elements_taken(rank.golden, partner);
+    if (ours == 0 || theirs == 0) continue;
+    ++calls;
+    other += ours == theirs ? 0 : 1;
+  }
+  return other >= kFewestOtherParameters &&
+         static_cast<double>(other) >= kOtherParameters * static_cast<double>(calls);
+}
+
+}  // namespace
+
+bool are_two_code_bases(const measuring::MeasuredRank& rank) {
+  const std::set<std::string> ours = parameter_paths(rank.target);
+  const std::set<std::string> theirs = parameter_paths(rank.golden);
+  const std::size_t fewest = std::min(ours.size(), theirs.size());
+  const std::size_t most_modules = std::max(ours.size(), theirs.size());
+  if (of_other_operations(rank.target, rank.golden)) return false;
+  const auto common =
+      std::count_if(ours.begin(), ours.end(), [&](const std::string& path) { return theirs.contains(path); });
+  // Where one side records no modules, or has none, they have nothing in common.
+  const bool by_modules = fewest >= kFewestModules || (fewest == 0 && most_modules >= kFewestModules);
+  std::size_t calls = 0;
+  std::size_t golden_calls = 0;
+  std::size_t same = 0;
+  for (std::uint32_t api = 0; api < rank.target.apis.size(); ++api) {
+    const std::string call = call_of(rank.target, api);
+    if (call.empty()) continue;
+    ++calls;
+    const std::uint32_t partner = rank.alignment->golden_of[api];
+    if (partner != kNone && call_of(rank.golden, partner) == call) ++same;
+  }
+  for (std::uint32_t api = 0; api < rank.golden.apis.size(); ++api)
+    golden_calls += call_of(rank.golden, api).empty() ? 0 : 1;
+  const std::size_t fewest_calls = std::min(calls, golden_calls);
+  const bool common_modules = fewest >= kFewestModules &&
+                              static_cast<double>(common) >= kMostCommonModules * static_cast<double>(fewest);
+  const double most = by_modules && !common_modules ? kMostCommonCalls : kMostCommonCallsAlone;
+  if (fewest_calls == 0) return by_modules && !common_modules;
+  if (!rank.target_joins && !rank.golden_joins && take_other_parameters(rank)) return true;
+  // One that takes many calls for each of the other's is written otherwise, as a loop for a fused kernel.
+  if (fewest_calls > 0 && std::max(calls, golden_calls) >= kCallsForOne * fewest_calls) return true;
+  return ((by_modules && !common_modules) || fewest_calls >= kFewestCalls) &&
+         static_cast<double>(same) < most * static_cast<double>(fewest_calls);
+}
+
+bool are_two_layouts(const measuring::MeasuredRank& rank) {
+  const auto ranks = [](const std::shared_ptr<Joins>& joins) { return joins ? joins->ranks.size() : 1; };
+  return ranks(rank.target_joins) != ranks(rank.golden_joins);
+}
+
+}  // namespace msprobe::diagnosis
