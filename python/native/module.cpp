@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The extension module msprobe._native: the hot paths of the front end for Python.
 #include "calls.hpp"
+#include "gradients.hpp"
 #include "monitor.hpp"
 #include "response.hpp"
 #include "session.hpp"
@@ -47,6 +48,8 @@ PyMethodDef methods[] = {
     {"call_api", call_api, METH_VARARGS, "call_api(number, function, args, kwargs)"},
     {"call_quietly", call_quietly, METH_VARARGS, "call_quietly(function, *args): without being recorded"},
     {"enter_module", enter_module, METH_VARARGS, "enter_module(name, args, kwargs, buffers) -> Call or None"},
+    {"bind_autograd", bind_autograd, METH_VARARGS,
+     "bind_autograd(sequence_number, accumulation_of, combine, queue_callback)"},
     {"parameter_gradient", parameter_gradient, METH_VARARGS,
      "parameter_gradient(module, name, expected, tensor)"},
     {"probe_gradient", probe_gradient, METH_VARARGS, "probe_gradient(parameter, tensor on the host)"},
@@ -108,6 +111,7 @@ PyMODINIT_FUNC PyInit__native() {
   if (type == nullptr) return nullptr;
   Py_INCREF(type);
   if (!add_object(module.get(), "Call", type)) return nullptr;
+  if (!add_object(module.get(), "Gradients", make_gradients_type())) return nullptr;
   if (!add_object(module.get(), "Monitor", make_monitor_type())) return nullptr;
   if (!add_object(module.get(), "dtypes", make_dtypes().release())) return nullptr;
   if (PyModule_AddStringConstant(module.get(), "version", msprobe_version()) != 0) return nullptr;

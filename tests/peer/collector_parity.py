@@ -164,7 +164,9 @@ class Comparison:
             if name not in other:
                 self.differ(where, f"entry {name} only here")
         common = [[name for name in data if name in mine and name in other] for data in (mine, other)]
-        for position, (name, their_name) in enumerate(zip(*common)):
+        # A gradient of a module is seen before those of its parameters are complete; identities come behind.
+        ordered = [[name for name in names if ".parameters_grad." not in name] for names in common]
+        for position, (name, their_name) in enumerate(zip(*ordered)):
             if name != their_name:
                 self.differ(where, f"order: at {position} {name}, theirs {their_name}")
                 break
@@ -186,6 +188,14 @@ EXPLAINED = [
     r"^pictures_mix: .*\.batch_norm\.0\.forward\.input_args\.[12]\.md5: ",
     r"^pictures_mix: .*(\.batch_norm\.0\.forward\.output|BatchNorm2d\.forward\.0\.output)\.0\.md5: ",
     r"^pictures_mix: .*(\.relu\.0\.forward\.input_args|ReLU\.forward\.0\.input_args)\.0\.md5: ",
+    # A gradient that cannot be seen alone says so.
+    r"members \[.*'gradient_of'.*\], theirs ",
+    # In-place operations at the border of a module: the module has a backward, and the operation the gradient it returns.
+    r"^pictures_mix: .*Module\.(bn\.BatchNorm2d|act\.ReLU)\.backward\.0 only here$",
+    r"^pictures_mix: .*\.Functional\.relu\.0\.backward\.output\.0\.(Mean|Norm|Max|Min|md5): ",
+    # An output that nothing uses gets no gradient, so what made it has no backward, and the module is done at the end.
+    r"^shared_mix: .*Tensor\.exp\.0\.backward only theirs$",
+    r"^shared_mix: .*order: at \d+ Tensor\.sum\.0\.backward, theirs Module\.inner\.Structured\.backward\.0$",
     # A positional dtype or device is recorded.
     r"input_args\.\d+: members \['type', 'value'\], theirs \[\]$",
     # linear belongs to the core.

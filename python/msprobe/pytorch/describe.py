@@ -9,6 +9,7 @@ import torch
 from msprobe.core.describe import CONTAINER_TYPES, PLAIN_TYPES, Json, numpy_types, other, slice_leaf
 
 from . import device, framework
+from .gradients import Noted
 from .record import record
 
 
@@ -91,6 +92,16 @@ def _tensor(value):
             return device.describe(value)
         # A subclass over plain memory (a buffer, a tensor of a library), or one whose memory was given back.
         return record(_readable(value), None, value.dtype, value.shape, value.requires_grad)
+
+
+def _noted(gradient):
+    """A gradient about which there is something to say."""
+    tensor = gradient.tensor
+    if type(tensor) is not torch.Tensor or tensor.layout != torch.strided or tensor.is_meta:
+        return tensor
+    if tensor.is_cpu:
+        return record(tensor, None, tensor.dtype, tensor.shape, tensor.requires_grad, gradient.extra())
+    return device.describe(tensor, extra=gradient.extra())
 
 
 def _collective(value):
@@ -248,6 +259,7 @@ def _distributed_types():
 # In this order: a class that fits several is what comes first.
 _BY_TYPE = [
     (torch.Tensor, _tensor),
+    (Noted, _noted),
     (Json, str.__str__),
     (torch.Size, _size),
     (torch.dtype, lambda value: json.dumps({"type": "torch.dtype", "value": str(value)})),

@@ -31,12 +31,8 @@ class _Before(Hook):
     __slots__ = ()
 
     def __call__(self, module, args, kwargs=None):
-        if _is_compiling():
-            return None
-        hooked_args = guarded("entering a module", self.hooked.before, module, args, kwargs or {})
-        if hooked_args is None:
-            return None
-        return hooked_args if kwargs is None else (hooked_args, kwargs)
+        if not _is_compiling():
+            guarded("entering a module", self.hooked.before, module, args, kwargs or {})
 
 
 class _After(Hook):
@@ -44,10 +40,8 @@ class _After(Hook):
 
     def __call__(self, module, args, *rest):
         # rest: (output,), or (kwargs, output) where hooks get keyword arguments.
-        if _is_compiling():
-            return None
-        guarded("leaving a module", self.hooked.after, module, args, rest[0] if len(rest) > 1 else {}, rest[-1])
-        return None
+        if not _is_compiling():
+            guarded("leaving a module", self.hooked.after, module, args, rest[0] if len(rest) > 1 else {}, rest[-1])
 
 
 def hook_calls(module, hooked, before=True):
@@ -87,15 +81,14 @@ class HookedModule:
 
     def before(self, module, args, kwargs):
         if not self.is_on(module):
-            return None
+            return
         if not is_recomputing():
             guarded("entering a module", self.call_begins, _tensors_in(args, kwargs))
         if not self._with_backward:
-            return None
+            return
         backward = _Backward(self)
-        hooked_args = backward.hook_inputs(args)
+        backward.hook_inputs(args)
         self._open.append(backward)
-        return None if hooked_args is args else hooked_args
 
     def after(self, module, args, kwargs, output):
         if not self.is_on(module):
@@ -112,83 +105,34 @@ def _tensors_in(args, kwargs):
 
 
 class _Backward:
-    """The backward of one call: gradients at its outputs, then at its inputs, None for what has none.
+    """The backward of one call: gradients at its outputs, then at its inputs, None for what has none."""
 
-    Outputs stay the tensors that they are. Inputs pass through nodes of the autograd graph that change nothing, for a
-    tensor has other users, whose gradients are none of this call's. A module that changes an input in place cuts that
-    node off: then the gradient of what the tensor was before stands for it."""
-
-    __slots__ = ("watched", "count", "positions", "spare", "out_count", "out_positions", "grad_outputs")
+    __slots__ = ("watched", "gradients", "inputs", "outputs")
 
     def __init__(self, watched):
         self.watched = watched
-        self.count = 0
-        self.positions = []
-        self.spare = []  # (tensor, its version, handle)
-        self.grad_outputs = None
+        self.gradients = gradients.Gradients(self)
+        self.inputs = self.outputs = ((), 0)  # positions with a gradient, and how many there are
 
     def hook_inputs(self, args):
-        self.count = len(args)
-        self.positions = _needing_gradient(args)
-        if not self.positions:
-            return args
-        tensors = [args[position] for position in self.positions]
-        self.spare = [(tensor, tensor._version, _hook(tensor, self._changed_arrived(position)))
-                      for position, tensor in zip(self.positions, tensors) if tensor.grad_fn is not None]
-        hooked = gradients.hook_tensors(tensors, gradients.leaving, self._inputs_complete, None)
-        replaced = list(args)
-        for position, tensor in zip(self.positions, hooked):
-            replaced[position] = tensor
-        return tuple(replaced)
+        self.inputs = _needing_gradient(args), len(args)
+        self.gradients.enter([args[position] for position in self.inputs[0]])
 
     def hook_output(self, output):
-        """The gradient of a leaf is that of everything else, too: it counts as none."""
-        for tensor, version, handle in self.spare:
-            if tensor._version == version:
-                handle.remove()
-        self.spare = []
         outputs = (output,) if isinstance(output, torch.Tensor) else output
         if not isinstance(outputs, tuple):
-            return
-        self.out_count = len(outputs)
-        self.out_positions = [position for position in _needing_gradient(outputs)
-                              if outputs[position].grad_fn is not None]
-        if len(self.out_positions) == 1:
-            _hook(outputs[self.out_positions[0]], self._outputs_complete)
-            return
-        together = gradients.Together(len(self.out_positions), self._outputs_complete, self._outputs_arrived)
-        for number, position in enumerate(self.out_positions):
-            _hook(outputs[position], together.at(number))
+            outputs = ()
+        # The gradient of a leaf is that of everything else, too: it counts as none.
+        self.outputs = [place for place in _needing_gradient(outputs) if outputs[place].grad_fn is not None], len(outputs)
+        self.gradients.leave([outputs[position] for position in self.outputs[0]])
 
-    def _outputs_arrived(self, arrived):
-        self.grad_outputs = _spread(arrived, self.out_positions, self.out_count)
+    def begin_backward(self):
+        """Waits for the rest."""
 
-    def _outputs_complete(self, arrived):
-        self._outputs_arrived(arrived)
-        if not self.positions:
-            self._done([None] * self.count)
-
-    def _inputs_complete(self, arrived):
-        # Without the outputs': the gradient came another way, as in a second derivative.
-        if self.grad_outputs is not None:
-            self._done(_spread(arrived, self.positions, self.count))
-
-    def _changed_arrived(self, position):
-        def told(arrived):
-            if self.grad_outputs is not None:
-                self._done(_spread(arrived, [position], self.count))
-        return told
-
-    def _done(self, grad_inputs):
-        grad_outputs, self.grad_outputs = self.grad_outputs, None
-        self.watched.backward_done(grad_inputs, grad_outputs)
-
-
-def _hook(tensor, told):
-    """told((gradient,)) in the backward; the handle."""
-    def hook(gradient):
-        guarded("the backward of a module", told, (gradient,))
-    return tensor.register_hook(hook)
+    def end_backward(self, grad_inputs, grad_outputs):
+        if grad_outputs is not None:
+            guarded("the backward of a module", self.watched.backward_done, _spread(grad_inputs, *self.inputs),
+                    _spread(grad_outputs, *self.outputs))
 
 
 def _needing_gradient(values):
@@ -200,7 +144,7 @@ def _needing_gradient(values):
 def _spread(arrived, positions, count):
     spread = [None] * count
     for index, gradient in zip(positions, arrived):
-        spread[index] = gradient
+        spread[index] = gradients.plain(gradient)
     return spread
 
 
