@@ -35,7 +35,9 @@ class Before(Hook):
     __slots__ = ()
 
     def __call__(self, module, args, kwargs=None):
-        if not _switch[0] or self.hooked.is_compiling():
+        if self.hooked.is_compiling():
+            return self.hooked.trace_inputs(args, kwargs)
+        if not _switch[0]:
             return None
         return self.hooked.before(args, kwargs)
 
@@ -48,7 +50,7 @@ class After(Hook):
     def __call__(self, module, args, *rest):
         # rest: (output,), or (kwargs, output) where hooks get keyword arguments.
         if self.hooked.is_compiling():
-            return None
+            return self.hooked.trace_output(rest[-1])
         stack = open_calls()
         if not stack:
             return None
@@ -96,6 +98,12 @@ class Hooked:
     @staticmethod
     def is_compiling():
         return False
+
+    def trace_inputs(self, args, kwargs):
+        """A compiler traces a call: whatever this does becomes part of the compiled code."""
+
+    def trace_output(self, output):
+        """The same. Returns what the call is to return instead, or None."""
 
     def register(self, module, before, after):
         raise NotImplementedError

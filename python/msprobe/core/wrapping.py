@@ -20,7 +20,8 @@ _switch = session.forward_switch
 
 
 class Names:
-    """The file api_names.json: for each group, patterns to leave out and names that no rule finds."""
+    """The file api_names.json: for each group, patterns to leave out, names that no rule finds, and functions whose
+    calls have another name than theirs."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
@@ -38,6 +39,13 @@ class Names:
         there = self._groups.setdefault(group, {})
         there["add"] = there.get("add", []) + [name for name in names if not name.startswith("-")]
         self._never.setdefault(group, set()).update(name[1:] for name in names if name.startswith("-"))
+
+    def recorded_as(self, group, name):
+        """The name of its calls: the last part of its own, whatever namespace it is in, unless the file has another."""
+        for others in self.group(group).get("recorded_as", {}).values():
+            if name in others:
+                return others[name]
+        return name.split(".")[-1]
 
     def without_left_out(self, group, candidates):
         patterns = [pattern for patterns in self.group(group).get("leave_out", {}).values() for pattern in patterns]
@@ -237,7 +245,7 @@ class Registry:
                     if found is None:
                         continue
                     owner, last, function = found
-                    make = functools.partial(self._wrap, name=last, group=group, owner=owner)
+                    make = functools.partial(self._wrap, name=name, group=group, owner=owner)
                     wrapper = next((wrapper for known, wrapper in made if known is function), None)
                     if wrapper is None:
                         wrapper = make(function)

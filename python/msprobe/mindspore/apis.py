@@ -50,7 +50,7 @@ def wrap(original, name, prefix, owner=None):
 
 
 def _wrap_of_group(function, name, group, owner):
-    return wrap(function, name, _PREFIXES[group], owner)
+    return wrap(function, name.split(".")[-1], _PREFIXES[group], owner)
 
 
 registry = wrapping.Registry(find_functions, _namespaces, _wrap_of_group, wrap)

@@ -50,14 +50,15 @@ def _namespaces(group):
     return [space for space in found if space is not None]
 
 
-def wrap(original, name, prefix, owner=None):
-    """A function that records calls of `original` as `<prefix>.<name>.<n>`."""
-    wrapper = wrapping.make_wrapper(torch_apis.add(prefix, name), original)
+def wrap(original, name, prefix, owner=None, recorded=None):
+    """A function that records calls of `original` as `<prefix>.<recorded, or name>.<n>`."""
+    wrapper = wrapping.make_wrapper(torch_apis.add(prefix, recorded or name), original)
     return wrapping.dress(wrapper, original, owner, name, "torch")
 
 
 def _wrap_of_group(function, name, group, owner):
-    return wrap(function, name, torch_apis.PREFIXES[group], owner)
+    return wrap(function, name.split(".")[-1], torch_apis.PREFIXES[group], owner,
+                torch_apis.names.recorded_as(group, name))
 
 
 registry = wrapping.Registry(find_functions, _namespaces, _wrap_of_group, wrap,

@@ -2,6 +2,8 @@
 """The functions of PyTorch whose calls are recorded: rules over the names of the installed one, and api_names.json."""
 
 import contextlib
+import dis
+import functools
 import sys
 
 import torch
@@ -69,10 +71,10 @@ def _namespaces(group):
 # ---------------------------------------------------------------------- how they are wrapped
 
 
-def wrap(original, name, prefix, owner=None):
-    """A function that records calls of `original` as `<prefix>.<name>.<n>`."""
-    number = torch_apis.add(prefix, name)
-    free_benchmark.task.name(number, prefix, name)
+def wrap(original, name, prefix, owner=None, recorded=None):
+    """A function that records calls of `original` as `<prefix>.<recorded, or name>.<n>`."""
+    number = torch_apis.add(prefix, recorded or name)
+    free_benchmark.task.name(number, prefix, recorded or name)
     wrapper = wrapping.make_wrapper(number, original, framework.is_compiling)
     if (prefix, name) == ("Tensor", "view_as"):
         wrapper = _unless_of_autograd(wrapper, original)
@@ -82,20 +84,35 @@ def wrap(original, name, prefix, owner=None):
 def _unless_of_autograd(wrapper, original):
     """A torch.autograd.Function that returns its argument, as that of full backward hooks does, gets a view of it from
     PyTorch, in newer versions by Tensor.view_as: nobody wrote that call."""
-    apply = getattr(getattr(torch.autograd.Function.apply, "__func__", None), "__code__", None)
+    apply = vars(torch.autograd.Function).get("apply")
     if apply is None:
         return wrapper
+    code = getattr(getattr(apply, "__func__", None), "__code__", None)
     get_frame = sys._getframe
 
     def view_as(*args, **kwargs):
-        if len(args) == 2 and args[0] is args[1] and get_frame(1).f_code is apply:
-            return original(*args)
+        if len(args) == 2 and args[0] is args[1]:
+            frame = get_frame().f_back
+            # From 2.14 on apply() is a builtin: who called it seems to make the call.
+            if frame is not None and (frame.f_code is code if code is not None else
+                                      not _says_view_as(frame.f_code, frame.f_lineno)):
+                return original(*args)
         return wrapper(*args, **kwargs)
     return view_as
 
 
+@functools.lru_cache(maxsize=1000)
+def _says_view_as(code, line):
+    """Whether this line of the code names the function."""
+    if "view_as" not in code.co_names:
+        return False
+    offsets = [one.offset for one in dis.get_instructions(code) if one.argval == "view_as"]
+    return any(start <= offset < end for start, end, at in code.co_lines() if at == line for offset in offsets)
+
+
 def _wrap_of_group(function, name, group, owner):
-    return wrap(function, name, torch_apis.PREFIXES[group], owner)
+    return wrap(function, name.split(".")[-1], torch_apis.PREFIXES[group], owner,
+                torch_apis.names.recorded_as(group, name))
 
 
 registry = wrapping.Registry(find_functions, _namespaces, _wrap_of_group, wrap,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's compilers inspect functions and modules themselves: give them the originals, and warn."""
+"""PyTorch's compilers inspect functions and modules themselves: give them the originals, and say what is not recorded."""
 
 import functools
 
@@ -7,7 +7,7 @@ import torch
 
 from msprobe.core.common import log
 
-from . import apis
+from . import apis, compiled
 
 
 @functools.lru_cache(maxsize=None)  # once
@@ -29,6 +29,12 @@ def _with_originals(script):
 def _warning(compile_function):
     @functools.wraps(compile_function)
     def wrapper(*args, **kwargs):
-        log.warn_once("code compiled by torch.compile() is not recorded")
+        options = kwargs.get("options") or {}
+        if torch.cuda.is_available() and (kwargs.get("mode") in ("reduce-overhead", "max-autotune")
+                                          or options.get("triton.cudagraphs")):
+            compiled.refuse("CUDA graphs replay it without calling the recorder")
+        reason = compiled.reason_against()
+        if reason is not None:
+            log.warn_once("code compiled by torch.compile() is not recorded: " + reason)
         return compile_function(*args, **kwargs)
     return wrapper

@@ -45,6 +45,11 @@ def _find_is_compiling():
 # None where nothing can be compiled.
 is_compiling = _find_is_compiling()
 
+
+# Whether torch.export() traces, whose result runs elsewhere.
+is_exporting = getattr(getattr(torch, "compiler", None), "is_exporting", None) or (lambda: False)
+
+
 def find_compile_context():
     """A function that returns None unless a compiler is active in this thread. None if this version has none."""
     context = getattr(getattr(torch, "_guards", None), "TracingContext", None)

@@ -11,7 +11,7 @@ from msprobe.core import session
 from msprobe.core.common import log
 from msprobe.core.hooks import Hooked, Hooks, open_calls, own_parameters
 
-from . import framework
+from . import compiled, framework
 from .gradients import Backward, accumulation_of
 
 _backward_switch = session.backward_switch
@@ -25,6 +25,12 @@ class HookedModule(Hooked):
     if framework.is_compiling is not None:
         is_compiling = staticmethod(framework.is_compiling)
 
+        def trace_inputs(self, args, kwargs):
+            return None if framework.is_exporting() else compiled.trace_inputs(self, args, kwargs)
+
+        def trace_output(self, output):
+            return None if framework.is_exporting() else compiled.trace_output(self, output)
+
     def __init__(self, name, module, main_gradients=False):
         patch_calls()
         with_backward = not (len(module._backward_hooks) > 0 and module._is_full_backward_hook is False)
@@ -32,6 +38,7 @@ class HookedModule(Hooked):
             log.warn("%s has a hook of register_backward_hook(): its backward is not recorded" % name)
         super().__init__(name, module, with_backward)
         self.parameters = _Parameters(self.number, module, main_gradients)
+        compiled.know(self)
 
     def buffers(self):
         module = self.module()
@@ -124,13 +131,12 @@ class _Hooks(Hooks):
 
     def attach_one(self, model, prefix, models):
         main_gradients = any("megatron" in (type(one).__module__ or "") for one in models)
-        _warn_if_compiled(model)
-        named = list(model.named_modules())
+        named = _named_modules(model)
         skips_ends = "verl" in sys.modules
         picky = {id(part) for _, module in named if isinstance(module, torch.nn.TransformerEncoderLayer)
                  for part in module.modules()}
         for position, (path, module) in enumerate(named):
-            if module is model or self.is_hooked(module):
+            if not path or self.is_hooked(module):
                 continue
             if not self.is_supported(module):
                 log.warn_once("modules of type %s are not recorded" % type(module).__name__)
@@ -143,6 +149,11 @@ class _Hooks(Hooks):
             hooked = self.hook(module, "%s%s.%s" % (prefix, path, type(module).__name__), main_gradients)
             if id(module) in picky:
                 self._picky.add(hooked)
+        compiled.compile_anew()
+
+    def forget_calls(self):
+        super().forget_calls()
+        compiled.forget_calls()
 
     def pause(self):
         for hooked in self._picky:
@@ -157,9 +168,13 @@ hooks = _Hooks(HookedModule)
 detach_all = hooks.detach_all
 
 
-def _warn_if_compiled(model):
-    if type(model).__name__ == "OptimizedModule":
-        log.warn_once("code compiled by torch.compile() is not recorded")
+def _named_modules(model):
+    """(path, module) of all, without the wrappers of torch.compile(), of which entries' names tell nothing."""
+    named = []
+    for path, module in model.named_modules():
+        if type(module).__name__ != "OptimizedModule":
+            named.append((".".join(part for part in path.split(".") if part != "_orig_mod"), module))
+    return named
 
 
 # ---------------------------------------------------------------------- exceptions, where hooks do not see them
