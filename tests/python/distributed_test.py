@@ -23,6 +23,11 @@ y = torch.full((3,), float(rank))
 dist.all_reduce(y, group=dist.group.WORLD)
 parts = [torch.zeros(2), torch.zeros(2)]
 dist.all_gather(parts, torch.full((2,), float(rank)))
+if hasattr(dist, "all_gather_single"):
+    whole, part = torch.zeros(4), torch.zeros(2)
+    dist.all_gather_into_tensor(whole, torch.full((2,), float(rank)))
+    dist.all_gather_single(output_tensor=whole, input_tensor=torch.full((2,), float(rank) + 2))
+    dist.reduce_scatter_single(output=part, input=torch.ones(4))
 if rank == 0:
     dist.send(torch.ones(2) * 7, dst=1)
 else:
@@ -97,6 +102,17 @@ class Distributed(Case):
         self.assertEqual([one["tensor"]["data_name"] for one in sent],
                          ["Distributed.batch_isend_irecv.0.forward.input.0.%d.tensor.pt" % n for n in (0, 1)])
 
+    def assert_newer_names(self, tree):
+        """One entry a call, under the name that the function has in every version."""
+        calls = [name.rpartition(".")[0] for name in tree.names if "_single" in name or "_tensor" in name]
+        self.assertEqual(calls, ["Distributed.all_gather_into_tensor.0", "Distributed.all_gather_into_tensor.1",
+                                 "Distributed.reduce_scatter_tensor.0"])
+        gathered = tree.data[calls[1] + ".forward"]
+        self.assertIsNone(gathered["input_kwargs"]["output_tensor"])
+        self.assertEqual(gathered["output"][0]["Max"], 3.0)
+        reduced = tree.data[calls[2] + ".forward"]
+        self.assertEqual((reduced["input_kwargs"]["output"], reduced["input_kwargs"]["input"]["Max"]), (None, 1.0))
+
     def test_two_processes(self):
         dump_path = self.run_two(SCRIPT, {"task": "statistics", "level": "L1"})
         trees = [find_tree(dump_path, 0, rank) for rank in (0, 1)]
@@ -114,6 +130,8 @@ class Distributed(Case):
             self.assertIsNone(gathered["input_args"][0])
             self.assertEqual([part["Max"] for part in gathered["output"][0]], [0.0, 1.0])
             self.assertIn("output", tree.data["Distributed.all_reduce.2.forward"])
+            if hasattr(torch.distributed, "all_gather_single"):
+                self.assert_newer_names(tree)
         self.assertEqual(trees[0].data["Distributed.send.0.forward"]["output"][0]["Max"], 7.0)
         received = trees[1].data["Distributed.recv.0.forward"]
         self.assertIsNone(received["input_args"][0])

@@ -43,6 +43,23 @@ class Functions(Case):
         for group, names in apis.find_functions().items():
             self.assertEqual(len(names), len(set(names)), group)
 
+    def test_functions_of_newer_versions(self):
+        found = apis.find_functions()
+        self.assertLessEqual({"cholesky", "qr"}, set(found["torch"]))  # from 2.14 on they say that they are removed
+        if VERSION >= (2, 13):
+            self.assertLessEqual({"all_gather_single", "reduce_scatter_single"}, set(found["distributed"]))
+        if VERSION >= (2, 14):
+            self.assertLessEqual({"gather_single", "gather_into_tensor"}, set(found["distributed"]))
+            debugger = self.open("L1")
+            debugger.start()
+            matrix = torch.eye(2)
+            torch.linalg.matrix_sqrth(torch.linalg.polar(matrix)[0])
+            torch.polar(matrix, matrix)
+            debugger.stop()
+            self.assertEqual([name for name in self.tree().names if "polar" in name or "sqrth" in name],
+                             ["Torch.linalg.polar.0.forward", "Torch.matrix_sqrth.0.forward", "Torch.polar.0.forward"])
+        self.assertFalse({"scaled_mm", "scaled_addmm", "scaled_addmm_"} & set(found["functional"]))
+
     def test_wrapping_is_undone(self):
         before = (torch.relu, functional.relu, torch.Tensor.__add__, torch.linalg.norm, "add" in torch.Tensor.__dict__)
         debugger = self.open("L1")

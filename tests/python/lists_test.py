@@ -33,6 +33,23 @@ for step in range(2):
 """
 
 
+FOREACH = """
+import json, torch
+from msprobe.pytorch import PrecisionDebugger
+with open("ops.yaml", "w") as file:
+    file.write("torch.foreach:\\n  - mul\\n")
+with open("config.json", "w") as file:
+    json.dump({"dump_path": "dump", "risk_level": "ALL", "support_wrap_ops": "ops.yaml"}, file)
+debugger = PrecisionDebugger("config.json")
+debugger.start()
+for function in (torch.foreach.mul, torch.foreach.add):
+    function([torch.ones(2, requires_grad=True)], 2.0)[0].sum().backward()
+torch.foreach.norm([torch.ones(4)])
+debugger.stop()
+debugger.step()
+"""
+
+
 NPU = """
 import os, sys, types, torch
 for path, functions in {"torch_npu": ["npu_swiglu", "_npu_rotary_embedding", "_npu_unknown", "get_device_limit"],
@@ -84,6 +101,13 @@ class Lists(Case):
                 self.read(text)
             self.assertIn(reason, str(raised.exception))
             self.assertIn("list.yaml", str(raised.exception))
+
+    @unittest.skipIf(VERSION < (2, 15), "this PyTorch has no torch.foreach")
+    def test_functions_of_foreach(self):
+        run_script("import os\nos.chdir(%r)\n" % self.folder + FOREACH, self.folder)
+        names = find_tree(os.path.join(self.folder, "dump")).names
+        self.assertEqual([name for name in names if "foreach" in name],
+                         ["torch.foreach.mul.0.forward", "torch.foreach.mul.0.backward", "Torch._foreach_norm.0.forward"])
 
     def test_functions_are_added_and_taken_away(self):
         result = run_script("import os\nos.chdir(%r)\n" % self.folder + SCRIPT, self.folder)

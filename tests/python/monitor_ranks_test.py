@@ -30,6 +30,9 @@ for step in range(2):
     assert work.wait() is not None
     lengths = [torch.zeros(1), torch.zeros(1)]
     dist.all_gather(lengths, torch.tensor([float(rank)]))
+    if hasattr(dist, "all_gather_single"):
+        for gather in (dist.all_gather_into_tensor, dist.all_gather_single, dist._all_gather_base):
+            gather(torch.zeros(2), torch.tensor([float(rank)]))
     dist.all_reduce(torch.ones(1), async_op=True)  # nobody waits for it
     optimizer.step()
 dist.barrier()
@@ -66,6 +69,9 @@ class Ranks(MonitorCase):
         self.assertEqual((float(folded["max"]), float(folded["mean"])), (160.0, 57.75))
         self.assertEqual(float(rows["0", "all_reduce/rank0/pre_0"]["max"]), 80.0)
         self.assertEqual({row["vpp_stage"] for row in rows.values()}, {""})
+        if hasattr(torch.distributed, "all_gather_single"):  # one function under three names
+            self.assertEqual(rows["0", "all_gather_into_tensor/rank0/post_0"]["norm"], "3.0")
+            self.assertEqual(len({name.split("/")[0] for _, name in rows}), 3)
 
 
 def step(net, optimizer, value=1.0):

@@ -20,8 +20,9 @@ from msprobe.core.hooks import open_calls
 
 from . import framework
 
-_INPUT, _OUTPUT, _GRADIENT = range(3)  # a gradient's kind: _GRADIENT + the position of its output
+_INPUT, _OUTPUT, _GRADIENT = range(3)  # a gradient's kind: _GRADIENT + the place of its output
 
+_DEEPEST = 20   # structures inside of structures
 _HALF = (torch.float16, torch.bfloat16)
 _hooked = {}    # number of a module's name -> HookedModule
 _sites = []     # each hook of a call that was traced: _Site
@@ -35,7 +36,7 @@ class _Site:
         self.number = number
         self.form = form
         self.calls = collections.deque()  # whose gradients have not come, oldest first
-        self.arrived = {}                 # position -> gradient of the oldest call
+        self.arrived = {}                 # place among the outputs -> gradient, of the oldest call
 
 
 # ---------------------------------------------------------------------- while a compiler traces
@@ -67,7 +68,7 @@ def _form_of(value, found, depth=0):
             return None
         found.append(_copy(value))
         return ("tensor", len(found) - 1, value.dtype, value.requires_grad)
-    if depth > 20:
+    if depth > _DEEPEST:
         return None
     if isinstance(value, (tuple, list)):
         return ("list" if isinstance(value, list) else "tuple",
@@ -96,19 +97,27 @@ def trace_output(hooked, output):
     _call(found, site, _OUTPUT)
     if not hooked.with_backward or not torch.is_grad_enabled():
         return None
-    if isinstance(output, torch.Tensor):
-        return _Watched.apply(output, site, 0) if output.requires_grad else None
-    if type(output) is tuple or type(output) is list:
-        return type(output)([_Watched.apply(part, site, position)
-                             if isinstance(part, torch.Tensor) and part.requires_grad else part
-                             for position, part in enumerate(output)])
-    if isinstance(output, dict):
-        position = 0
-        for key, part in output.items():
-            if isinstance(part, torch.Tensor) and part.requires_grad:
-                output[key] = _Watched.apply(part, site, position)
-            position += 1
-    return None
+    return _watched(output, site, [0])
+
+
+def _watched(value, site, place, depth=0):
+    """The same structure, in which outputs that need a gradient pass through a function. place: [that of the next tensor]."""
+    if isinstance(value, torch.Tensor):
+        if type(value) is not torch.Tensor and type(value) is not torch.nn.Parameter:
+            return value
+        place[0] += 1
+        return _Watched.apply(value, site, place[0] - 1) if value.requires_grad else value
+    if depth > _DEEPEST:
+        return value
+    if isinstance(value, tuple):
+        parts = [_watched(part, site, place, depth + 1) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, list):
+        return [_watched(part, site, place, depth + 1) for part in value]
+    if isinstance(value, dict):
+        for key, part in list(value.items()):
+            value[key] = _watched(part, site, place, depth + 1)
+    return value
 
 
 def _call(tensors, site, kind):
@@ -121,14 +130,14 @@ class _Watched(torch.autograd.Function):
     gradients are added."""
 
     @staticmethod
-    def forward(ctx, tensor, site, position):
+    def forward(ctx, tensor, site, place):
         ctx.site = site
-        ctx.position = position
+        ctx.place = place
         return tensor.view_as(tensor)
 
     @staticmethod
     def backward(ctx, gradient):
-        torch.ops.msprobe.tap([_copy(gradient)], ctx.site, _GRADIENT + ctx.position)
+        torch.ops.msprobe.tap([_copy(gradient)], ctx.site, _GRADIENT + ctx.place)
         return gradient, None, None
 
 
@@ -184,22 +193,25 @@ def _leave(site, hooked, output):
 
 
 def _watched_outputs(form):
-    """{position: dtype} of the outputs that trace_output() watches."""
+    """{place: dtype} of the outputs that _watched() lets pass through a function."""
     if form is None or form[0] == "value":
         return {}
-    parts = [form] if form[0] == "tensor" else [part[1] if form[0] == "dict" else part for part in form[1]]
-    return {position: part[2] for position, part in enumerate(parts)
-            if part is not None and part[0] == "tensor" and part[3]}
+    if form[0] == "tensor":
+        return {form[1]: form[2]} if form[3] else {}
+    found = {}
+    for part in form[1]:
+        found.update(_watched_outputs(part[1] if form[0] == "dict" else part))
+    return found
 
 
-def _arrived(site, position, gradient):
+def _arrived(site, place, gradient):
     if not site.calls:
         return
     watched = _watched_outputs(site.form)
     if len(watched) > 1 and not site.arrived:
         torch.autograd.Variable._execution_engine.queue_callback(lambda: _finish(site))
     # A buffer of the compiled code is soon used for something else.
-    site.arrived[position] = gradient.to(watched[position], copy=len(watched) > 1)
+    site.arrived[place] = gradient.to(watched[place], copy=len(watched) > 1)
     if len(site.arrived) == len(watched):
         _finish(site)
 

@@ -130,6 +130,8 @@ class PrecisionDebugger(debugger.Debugger):
             self._custom_operators.register()
         if self._info["records_modules"] and model is not None:
             megatron.install()
+        if model is not None:
+            compiling.tell(debugger.models_in(model), self._info["records_modules"])
         self._install_for_optimizers()
 
     def _redirected(self, dump_path):

@@ -16,7 +16,11 @@ from .tensors import Observer, plain_of
 
 _NAMES = ("send", "recv", "isend", "irecv", "batch_isend_irecv", "broadcast", "all_reduce", "reduce", "scatter",
           "reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor", "all_gather", "gather",
-          "_all_gather_base", "all_gather_into_tensor")
+          "_all_gather_base", "all_gather_into_tensor", "gather_into_tensor")
+# From PyTorch 2.13 on these functions, and FSDP, call newer names of them: what is called there is counted once.
+_NEWER = {"all_gather_into_tensor": "all_gather_single", "reduce_scatter_tensor": "reduce_scatter_single",
+          "gather_into_tensor": "gather_single"}
+_CALL_NEWER = {"_all_gather_base": "all_gather_single", "_reduce_scatter_base": "reduce_scatter_single"}
 _EPS = 1e-8
 
 
@@ -63,8 +67,12 @@ class Communication:
         distributed = torch.distributed
         for owner in (distributed, distributed.distributed_c10d):
             for name in _NAMES:
-                if callable(getattr(owner, name, None)):
-                    self._replaced.append(Replaced(owner, name, self._guarded(self._begins, name),
+                if hasattr(owner, _CALL_NEWER.get(name, "")):
+                    continue
+                newer = _NEWER.get(name, name)
+                found = newer if hasattr(owner, newer) else name
+                if callable(getattr(owner, found, None)):
+                    self._replaced.append(Replaced(owner, found, self._guarded(self._begins, name),
                                                    self._guarded(self._ended, name)))
         work = getattr(distributed, "Work", None) or getattr(torch._C._distributed_c10d, "Work", None)
         if work is not None:
