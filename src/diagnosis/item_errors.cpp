@@ -88,6 +88,7 @@ ItemErrors::ItemErrors(const measuring::MeasuredRank& rank, const StatisticsPrec
   by_statistics.assign(target.items.size(), 0);
   blind.assign(target.items.size(), 0);
   partial.assign(target.items.size(), 0);
+  other_uses.assign(target.items.size(), 0);
   unmasked.assign(target.apis.size(), 0);
   output.assign(target.apis.size(), 0);
   anything.assign(target.apis.size(), 0);
@@ -165,6 +166,10 @@ void ItemErrors::measure_items(std::uint32_t api) {
     if (golden_item[i] == kNone) continue;
     const Item& partner = golden.items[golden_item[i]];
     if (!partner.is_tensor) continue;
+    if (target.gradient_of(item) != golden.gradient_of(partner)) {
+      other_uses[i] = 1;
+      continue;
+    }
     raise_to(u[api], static_cast<float>(unit_roundoff(golden.text(partner.dtype))));
     std::optional<Measure> found = from_tensors(i);
     if (!found) {

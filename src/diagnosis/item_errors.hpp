@@ -50,6 +50,7 @@ class ItemErrors {
   std::vector<std::uint8_t> by_statistics;  // by item: its tensors were not to be had, where others' were
   std::vector<std::uint8_t> blind;          // by item: see Measure
   std::vector<std::uint8_t> partial;        // by item: see Measure
+  std::vector<std::uint8_t> other_uses;     // by item: one side says that its gradient is of other uses, too
   std::vector<std::uint8_t> unmasked;       // by entry: its gradient is another one by its recorder
   std::vector<float> output;                // by entry under test: largest e of its floating outputs
   std::vector<float> anything;              // of all its tensors

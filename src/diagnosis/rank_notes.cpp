@@ -112,6 +112,13 @@ void take_notes(Walk& walk) {
                                          human_count(static_cast<std::uint64_t>(partly)),
                                          partly == 1 ? "tensor has" : "tensors have"));
   }
+  const auto other_uses = std::count(walk.errors.other_uses.begin(), walk.errors.other_uses.end(), 1);
+  if (other_uses > 0) {
+    walk.out.notes.push_back(fmt::format(
+        "{} with other uses of the tensor in one recording, and not compared (gradient_of)",
+        other_uses == 1 ? "a gradient is"
+                        : human_count(static_cast<std::uint64_t>(other_uses)) + " gradients are"));
+  }
   const auto unmasked = std::count(walk.errors.unmasked.begin(), walk.errors.unmasked.end(), 1);
   if (unmasked > 0) {
     walk.out.notes.push_back(fmt::format(

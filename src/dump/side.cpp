@@ -160,11 +160,13 @@ class Flattener {
     kPlacements,
     kTrueCount,
     kNegInfCount,
+    kGradientOf,
     kMembers
   };
   static constexpr std::array<Entry::Key, kMembers> kLeafKeys = {
-      "class_type", "type",          "dtype",     "shape", "Max",        "Min",        "Mean",         "Norm",
-      "md5",        "requires_grad", "data_name", "value", "placements", "True_count", "Neg_inf_count"};
+      "class_type", "type",       "dtype",         "shape",         "Max",       "Min",
+      "Mean",       "Norm",       "md5",           "requires_grad", "data_name", "value",
+      "placements", "True_count", "Neg_inf_count", "gradient_of"};
   using LeafMembers = std::array<Entry::Index, kMembers>;
 
   std::uint32_t add_path_as_name() {
@@ -243,6 +245,7 @@ class Flattener {
         if (!entry.is(counted, NodeKind::integer) || !(entry.number(counted) >= 0)) continue;
         side_.counts[item.name] = entry.number(counted);
       }
+      if (members[kGradientOf] != Entry::kNone) side_.gradients_of[item.name] = intern(members[kGradientOf]);
       const Placement placement = placement_of(members[kPlacements]);
       if (placement.kind != Placement::Kind::unknown) side_.placements[item.name] = placement;
     } else {

@@ -94,6 +94,8 @@ struct Side {
 
   std::unordered_map<std::uint32_t, P2PNames> transfers;    // by the names of their items
   std::unordered_map<std::uint32_t, Placement> placements;  // the same
+  /// What a recorded gradient is of, where that is not what its place says; texts, the same.
+  std::unordered_map<std::uint32_t, std::uint32_t> gradients_of;
   /// How many elements are true, or -inf, where the recorder counted them; the same.
   std::unordered_map<std::uint32_t, double> counts;
   /// The arguments of communication, by entry; if they were asked for.
@@ -104,6 +106,11 @@ struct Side {
   Placement placement(const Item& item) const {
     const auto found = placements.find(item.name);
     return found == placements.end() ? Placement() : found->second;
+  }
+  /// Empty for the gradient that its place says.
+  std::string_view gradient_of(const Item& item) const {
+    const auto found = gradients_of.find(item.name);
+    return found == gradients_of.end() ? std::string_view() : text(found->second);
   }
   /// Null if it is none.
   const P2PNames* transfer(const Item& item) const {

@@ -139,6 +139,11 @@ class Compiled(Case):
             self.assertEqual(counters["stats"]["unique_graphs"], 1)  # start() and stop() compile nothing
             self.assertEqual(dict(counters["graph_break"]), {})
             trees = self.trees(2)
+            # The line of the model comes first.
+            stack = next(frames for names, frames in trees[0].stack.values()
+                         if "Module.parts.0.up.Linear.forward.0" in names)
+            line = next(frame for frame in stack if "/torch/" not in frame)
+            self.assertIn("self.up(self.norm(x))", line)
             for tree, eager in zip(trees, self.eager(skipped=(1,))):
                 self.assert_same(tree, eager)
 

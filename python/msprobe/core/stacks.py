@@ -3,15 +3,19 @@
 
 import linecache
 import os
+import threading
 import traceback
 
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+# The attribute `texts`: of frames that are no longer there, because they were compiled; innermost first.
+compiled = threading.local()
 
 
 def format_stack(frame):
     """(code objects, texts) of a frame and its callers, innermost first."""
     codes = []
-    texts = []
+    texts = list(getattr(compiled, "texts", ()))
     while frame is not None:
         code = frame.f_code
         codes.append(code)
@@ -19,9 +23,19 @@ def format_stack(frame):
         if not path.startswith(_OWN_FOLDER):
             line = linecache.getline(path, frame.f_lineno, frame.f_globals).strip()
             if line:
-                texts.append("File %s, line %d, in %s, \n %s" % (path, frame.f_lineno, code.co_name, line))
+                texts.append(_text(path, frame.f_lineno, code.co_name, line))
         frame = frame.f_back
     return codes, texts
+
+
+def _text(path, number, function, line):
+    return "File %s, line %d, in %s, \n %s" % (path, number, function, line)
+
+
+def texts_of(summary):
+    """The texts of a traceback.StackSummary, innermost first."""
+    return tuple(_text(one.filename, one.lineno, one.name, one.line) for one in reversed(summary)
+                 if one.line and not one.filename.startswith(_OWN_FOLDER))
 
 
 def format_exception(error):

@@ -15,7 +15,7 @@ import sys
 
 import torch
 
-from msprobe.core import session
+from msprobe.core import session, stacks
 from msprobe.core.hooks import open_calls
 
 from . import framework
@@ -30,11 +30,12 @@ _reasons = []   # why nothing can be recorded
 
 
 class _Site:
-    __slots__ = ("number", "form", "calls", "arrived")
+    __slots__ = ("number", "form", "stack", "calls", "arrived")
 
     def __init__(self, number, form):
         self.number = number
         self.form = form
+        self.stack = stacks.texts_of(torch._guards.TracingContext.extract_stack())
         self.calls = collections.deque()  # whose gradients have not come, oldest first
         self.arrived = {}                 # place among the outputs -> gradient, of the oldest call
 
@@ -155,6 +156,7 @@ def _tap(tensors, number, kind):
     try:
         with torch.no_grad():
             if kind == _INPUT:
+                stacks.compiled.texts = site.stack
                 hooked.before(*_filled(site.form, tensors))
             elif kind == _OUTPUT:
                 _leave(site, hooked, _filled(site.form, tensors))
@@ -162,6 +164,8 @@ def _tap(tensors, number, kind):
                 _arrived(site, kind - _GRADIENT, tensors[0])
     except Exception:
         session.guard("recording compiled code")
+    finally:
+        stacks.compiled.texts = ()
 
 
 def _filled(form, tensors):

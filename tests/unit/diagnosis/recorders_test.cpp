@@ -149,6 +149,27 @@ TEST_CASE("where one side has modules alone, modules are compared as a whole") {
   }
 }
 
+TEST_CASE("a gradient that says to be of other uses, too, is compared with none that does not") {
+  const auto two = [](bool said, bool by_both) {
+    const auto of_all = [](double size) {
+      return tensor(size, "[4, 64]", "torch.float32", R"(, "gradient_of": "all uses")");
+    };
+    const std::string name = "Module.drop.Dropout.";
+    Two text;
+    text.forward(name + "forward.0", {tensor(1)}, {tensor(1)}, {tensor(1)}, {tensor(1)});
+    text.backward(name + "backward.0", {said ? of_all(3) : tensor(3)}, {said ? of_all(3) : tensor(3)},
+                  {by_both ? of_all(2) : tensor(2)}, {by_both ? of_all(2) : tensor(2)});
+    return text;
+  };
+  const RankDiagnosis rank = diagnosed(two(true, false));
+  CHECK(no_evidence(rank));
+  REQUIRE(rank.notes.size() == 1);
+  CHECK(rank.notes[0].find("2 gradients are with other uses") != std::string::npos);
+  CHECK(no_evidence(diagnosed(two(false, true))));
+  CHECK(!no_evidence(diagnosed(two(false, false))));
+  CHECK(!no_evidence(diagnosed(two(true, true))));
+}
+
 TEST_CASE("the gradient of an activation in place may be recorded ahead of it") {
   const auto two = [](std::string_view operation) {
     const std::string name = "Functional." + std::string(operation) + ".0.";
