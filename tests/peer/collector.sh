@@ -4,8 +4,6 @@
 # The tests of the Python front end with the PyTorch of that Python; then the scenarios recorded with our collector and
 # with the Python tool, and the trees compared.
 set -eu
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 binary=${1:?usage: collector.sh MSPROBE}
 package=$(dirname -- "$(dirname -- "$binary")")/python
@@ -23,12 +21,5 @@ fi
 MSPROBE_PYTHON_TOOL_APIS=$("$MSPROBE_PEER_PYTHON" -c 'import importlib.util as u
 print(u.find_spec("msprobe").submodule_search_locations[0])')/pytorch/dump/api_dump/support_wrap_ops.yaml
 export MSPROBE_PYTHON_TOOL_APIS
-# A file is a process of its own: one for each core at a time.
-printf '%s\0' "$here"/../python/*_test.py | xargs -0 -n 1 -P "$(nproc)" sh -c '
-  name=$(basename -- "$2" .py)
-  PYTHONPATH=$1 PYTHONDONTWRITEBYTECODE=1 "$MSPROBE_PEER_PYTHON" -W ignore "$2" >"$0/$name.log" 2>&1 && exit
-  cat "$0/$name.log"
-  echo "$name failed under $MSPROBE_PEER_PYTHON"
-  exit 255 # xargs starts no other
-' "$scratch" "$package"
+"$here/run_python_tests" "$package" "$MSPROBE_PEER_PYTHON" "$here"/../python/*_test.py
 python3 "$here/collector_parity.py" "$package" --peer-python "$MSPROBE_PEER_PYTHON"
