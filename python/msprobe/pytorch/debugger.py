@@ -164,6 +164,7 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _finish_pending(self):
         device.drain()
+        training.write()
 
     def _ending_step(self):
         distributed.forget_pending()

@@ -25,6 +25,7 @@ _models = []      # weak references to what start() was given
 _names = {}       # of the step: see _parameter_names()
 _optimizers = []  # descriptions of this step
 _loss_scale = {}  # of this step
+_changed = [False]  # something has come since write()
 _inputs = []      # of this step: for each call of a model its tensors
 _hooked = weakref.WeakSet()  # models whose calls are seen
 _MOST_CALLS = 64
@@ -42,13 +43,13 @@ def begin(models):
     if not _names:
         _names.update(_parameter_names())
         if _names:
-            _write()
+            _changed[0] = True
 
 
 def note(optimizer):
     """An optimizer is about to make a step."""
     _optimizers.append(_described(optimizer))
-    _write()
+    _changed[0] = True
 
 
 def note_scaler(scaler):
@@ -59,7 +60,7 @@ def note_scaler(scaler):
     found = [value for state in scaler._per_optimizer_states.values()
              for value in state["found_inf_per_device"].values()]
     _loss_scale.update(scale=_plain(scale.cpu()), skipped=any(value.item() > 0 for value in found))
-    _write()
+    _changed[0] = True
 
 
 def _watch(model):
@@ -90,7 +91,7 @@ class _Taken(Hook):
 
 def _note_inputs(args, kwargs):
     _inputs.append([_numbers(tensor) for tensor in itertools.islice(_tensors((args, kwargs)), _MOST_TENSORS)])
-    _write()
+    _changed[0] = True
 
 
 def _tensors(value):
@@ -120,13 +121,18 @@ def _numbers(tensor):
 
 def forget():
     """The step is over."""
+    _changed[0] = False
     _optimizers.clear()
     _loss_scale.clear()
     _inputs.clear()
     _names.clear()
 
 
-def _write():
+def write():
+    """Hands over what has come since."""
+    if not _changed[0]:
+        return
+    _changed[0] = False
     description = {"optimizers": [{**one, "groups": [_named(group, _names) for group in one["groups"]]}
                                   for one in _optimizers]}
     if _inputs:
@@ -183,17 +189,23 @@ def _norms(gradients):
     """As the optimizer takes them; None for what is no plain tensor, whose norm may need other ranks, and while a graph is
     captured."""
     norms = [None] * len(gradients)
-    by_device = {}
+    alike = {}
     for index, gradient in enumerate(gradients):
         if (type(gradient) is torch.Tensor and gradient.layout == torch.strided and gradient.dtype in _NORM_DTYPES
                 and not device.is_captured(gradient)):
-            norm = torch.linalg.vector_norm(gradient.detach(), dtype=_NORM_DTYPES[gradient.dtype])
-            by_device.setdefault(norm.device, []).append((index, norm.double() if norm.device.type == "cpu" else norm))
-    for found in by_device.values():
+            alike.setdefault((gradient.device, gradient.dtype), []).append((index, gradient.detach()))
+    for (_, dtype), found in alike.items():
         # One transfer for all of them.
-        for (index, _), norm in zip(found, torch.stack([norm for _, norm in found]).tolist()):
+        for (index, _), norm in zip(found, torch.stack(_norms_of([one for _, one in found], dtype)).tolist()):
             norms[index] = _plain(norm)
     return norms
+
+
+def _norms_of(tensors, dtype):
+    wide = _NORM_DTYPES[dtype]
+    if wide == dtype:
+        return torch._foreach_norm(tensors)
+    return [torch.linalg.vector_norm(tensor, dtype=wide) for tensor in tensors]
 
 
 def _unscaled(optimizer, norms):
