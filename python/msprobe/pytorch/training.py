@@ -141,8 +141,9 @@ def write():
         description["loss_scale"] = _loss_scale
     if _names:
         description["tied_parameters"] = [one for one in _names.values() if len(one) > 1]
-    # Laid out as a member of the outermost object.
-    _native.describe_training(json.dumps(description, indent=1).replace("\n", "\n "))
+    # A line for each member: an indented value is not written by the fast part of Python's json.
+    members = ",\n  ".join('"%s": %s' % (key, json.dumps(value)) for key, value in description.items())
+    _native.describe_training("{\n  %s\n }" % members)
 
 
 def _parameter_names():
