@@ -29,7 +29,7 @@ if [ -z "$python" ]; then
     }
   fi
   if ! timeout 300 "$python" -m pip install --quiet --disable-pip-version-check --upgrade torch numpy PyYAML; then
-    if ! "$python" -c 'import torch, numpy, yaml'; then
+    if ! "$python" -c 'import torch, numpy, yaml' 2>/dev/null; then
       rm -rf "$folder" # it may be half of an update
       echo "skipped: pip did not install PyTorch within five minutes"
       exit 0
