@@ -16,7 +16,7 @@ import sys
 import torch
 
 from msprobe.core import session, stacks
-from msprobe.core.hooks import open_calls
+from msprobe.core.hooks import After, Before, open_calls
 
 from . import framework
 
@@ -263,8 +263,21 @@ def know(hooked):
 
 def compile_anew():
     """What was compiled before the hooks were there does not know them, and would not look."""
-    if "torch._dynamo" in sys.modules:
-        torch._dynamo.reset()
+    if "torch._dynamo" not in sys.modules:
+        return
+    torch._dynamo.reset()
+    leave_hooks_alone()
+
+
+def leave_hooks_alone():
+    """A compiler that comes to our hooks from code that it does not compile lets them run. It still traces calls of them."""
+    frames = torch._C._dynamo.eval_frame
+    for hook in (Before.__call__, After.__call__):
+        try:
+            from torch._dynamo.types import FrameAction, FrameExecStrategy
+            frames.set_code_exec_strategy(hook.__code__, FrameExecStrategy(FrameAction.SKIP, FrameAction.SKIP))
+        except (ImportError, AttributeError):  # before 2.7
+            frames.skip_code(hook.__code__)
 
 
 def forget_calls():

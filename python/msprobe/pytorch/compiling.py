@@ -48,5 +48,8 @@ def _seeing(compile_function):
         if torch.cuda.is_available() and (kwargs.get("mode") in ("reduce-overhead", "max-autotune")
                                           or options.get("triton.cudagraphs")):
             compiled.refuse("CUDA graphs replay it without calling the recorder")
-        return compile_function(*args, **kwargs)
+        made = compile_function(*args, **kwargs)
+        if compiled.reason_against() is None:
+            compiled.leave_hooks_alone()
+        return made
     return wrapper
