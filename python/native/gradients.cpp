@@ -6,6 +6,8 @@
 // from inside.
 #include "gradients.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -86,17 +88,30 @@ class Graph {
     Py_ssize_t at;  // in its next_functions
   };
 
-  size_t count() const { return count_; }
+  /// What was found so far: a place in time, for a call to remember when it begins.
+  struct Mark {
+    size_t uses = 0;
+    size_t ends = 0;
+  };
+  Mark mark() const { return {count_, ends_.size()}; }
   void hold(Ref node) {
     if (known_.insert(node.get()).second) held_.push_back(std::move(node));
   }
-  /// Looks at all nodes behind `starts` from number `since` on. `stops`: and no others, where nodes have no
-  /// numbers.
-  void explore(std::vector<PyObject*> open, uint64_t since, const std::unordered_set<PyObject*>& stops) {
+  /// Looks at all nodes behind `open` from number `since` on, and behind those at which calls inside of this
+  /// one, which began at `begin`, have stopped. `stops`: the nodes to stop at, where nodes have no numbers.
+  void explore(std::vector<PyObject*> open, const Mark& begin, uint64_t since,
+               const std::unordered_set<PyObject*>& stops) {
+    const auto stopped = ends_.begin() + static_cast<std::ptrdiff_t>(std::min(begin.ends, ends_.size()));
+    open.insert(open.end(), stopped, ends_.end());
+    ends_.erase(stopped, ends_.end());
     while (!open.empty()) {
       PyObject* const node = open.back();
       open.pop_back();
-      if (explored_.count(node) != 0 || is_older(node, since, stops)) continue;
+      if (explored_.count(node) != 0) continue;
+      if (is_older(node, since, stops)) {
+        ends_.push_back(node);
+        continue;
+      }
       explored_.insert(node);
       for_next(node, [&](Py_ssize_t at, const Edge& edge) {
         hold(Ref::borrowed(edge.node));
@@ -105,12 +120,12 @@ class Graph {
       });
     }
   }
-  /// Of an edge, those found since count() was `since`.
-  std::vector<Use> uses_of(const Edge& edge, size_t since) const {
+  /// Of an edge, those found since then.
+  std::vector<Use> uses_of(const Edge& edge, const Mark& since) const {
     const auto found = uses_.find(edge);
     if (found == uses_.end()) return {};
     auto first = found->second.end();
-    while (first != found->second.begin() && std::prev(first)->order >= since) --first;
+    while (first != found->second.begin() && std::prev(first)->order >= since.uses) --first;
     return {first, found->second.end()};
   }
   static bool is_older(PyObject* node, uint64_t since, const std::unordered_set<PyObject*>& stops) {
@@ -126,7 +141,8 @@ class Graph {
   std::unordered_map<Edge, std::vector<Use>, EdgeHash> uses_;
   std::unordered_set<PyObject*> explored_;
   std::unordered_set<PyObject*> known_;
-  std::vector<Ref> held_;  // so that an address stands for one node
+  std::vector<Ref> held_;        // so that an address stands for one node
+  std::vector<PyObject*> ends_;  // at which a call has stopped, for they are older
   size_t count_ = 0;
 };
 
@@ -138,6 +154,7 @@ thread_local std::weak_ptr<Graph> current_graph;
 // A tensor at the boundary of the call, and what comes along its edge in a backward.
 struct Boundary {
   std::vector<size_t> inputs;  // positions
+  bool given = false;          // an input, or among the keyword arguments, which have no gradients
   bool output = false;
   bool used_inside = false;
   Ref total;                // what its node gets; of outputs
@@ -149,7 +166,7 @@ constexpr size_t kUnseen = std::numeric_limits<size_t>::max();
 struct CallState {
   Ref receiver;
   std::shared_ptr<Graph> graph;  // while the call is under way
-  size_t entered = 0;            // its count() then
+  Graph::Mark begin;             // of the call
   uint64_t since = 0;
   std::unordered_map<Edge, size_t, EdgeHash> by_edge;
   std::vector<Boundary> boundaries;
@@ -212,16 +229,21 @@ Edge edge_of(Graph& graph, PyObject* tensor, bool leaves) {
   return edge;
 }
 
-void enter(CallState& call, PyObject* tensors) {
+void enter(CallState& call, PyObject* tensors, PyObject* others) {
   call.graph = current_graph.lock();
   if (!call.graph) current_graph = call.graph = std::make_shared<Graph>();
   const Py_ssize_t size = PyList_Size(tensors);
   for (Py_ssize_t at = 0; at < size; ++at) {
     const size_t boundary = boundary_at(call, edge_of(*call.graph, PyList_GetItem(tensors, at), true));
     call.boundaries[boundary].inputs.push_back(static_cast<size_t>(at));
+    call.boundaries[boundary].given = true;
     call.inputs.push_back(boundary);
   }
-  call.entered = call.graph->count();
+  for (Py_ssize_t at = 0; at < PyList_Size(others); ++at) {
+    const size_t boundary = boundary_at(call, edge_of(*call.graph, PyList_GetItem(others, at), true));
+    call.boundaries[boundary].given = true;
+  }
+  call.begin = call.graph->mark();
   if (autograd->sequence_number.get() == Py_None) return;
   const Ref number = checked(PyObject_CallFunctionObjArgs(autograd->sequence_number.get(), nullptr));
   call.since = PyLong_AsUnsignedLongLong(number.get());
@@ -276,7 +298,7 @@ void leave(Gradients* self, PyObject* tensors) {
     starts.push_back(edge.node);
   }
   if (starts.empty()) return;
-  graph.explore(starts, call.since, stops);
+  graph.explore(starts, call.begin, call.since, stops);
 
   std::unordered_map<PyObject*, Places> nodes;
   std::unordered_set<PyObject*> output_nodes;
@@ -287,7 +309,8 @@ void leave(Gradients* self, PyObject* tensors) {
       nodes[edge.node].entering.push_back({index, edge.number});
       output_nodes.insert(edge.node);
     }
-    for (const Graph::Use& use : graph.uses_of(edge, call.entered)) {
+    if (boundary.inputs.empty() && !boundary.output) continue;
+    for (const Graph::Use& use : graph.uses_of(edge, call.begin)) {
       boundary.used_inside = has_shares = true;
       nodes[use.node].leaving.push_back({index, use.at});
     }
@@ -339,7 +362,7 @@ std::string note_of(const Boundary& boundary) {
               std::to_string(boundary.inputs[at]);
     note += " together, one tensor";
   }
-  if (boundary.output && !boundary.inputs.empty()) {
+  if (boundary.output && boundary.given) {
     note += note.empty() ? "" : "; ";
     note += "all uses of a tensor that the module returns as it got it";
   }
@@ -378,8 +401,8 @@ Ref input_gradient(const Boundary& boundary, size_t position) {
 
 Ref output_gradient(const Boundary& boundary) {
   if (!boundary.total) return none();
-  if (boundary.inputs.empty() && !boundary.used_inside) return Ref::borrowed(boundary.total.get());
-  std::string note = boundary.inputs.empty() ? "" : note_of(boundary);
+  if (!boundary.given && !boundary.used_inside) return Ref::borrowed(boundary.total.get());
+  std::string note = note_of(boundary);
   if (boundary.used_inside)
     note += std::string(note.empty() ? "" : "; ") + "all uses less those inside the module";
   return combined(boundary.total.get(), {}, boundary.shares, note);
@@ -517,9 +540,12 @@ void free_gradients(PyObject* self) {
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
-PyObject* enter_call(PyObject* self, PyObject* tensors) {
+PyObject* enter_call(PyObject* self, PyObject* arguments) {
+  PyObject* tensors = nullptr;
+  PyObject* others = nullptr;
+  if (PyArg_ParseTuple(arguments, "O!O!", &PyList_Type, &tensors, &PyList_Type, &others) == 0) return nullptr;
   try {
-    enter(state_of(self), tensors);
+    enter(state_of(self), tensors, others);
   } catch (const Raised&) {
     return nullptr;
   }
@@ -545,7 +571,8 @@ PyObject* end_backward(PyObject* self, PyObject*) {
 }
 
 PyMethodDef gradients_methods[] = {
-    {"enter", enter_call, METH_O, "enter(list of input tensors): the call begins"},
+    {"enter", enter_call, METH_VARARGS,
+     "enter(input tensors, other tensors that it gets), lists: the call begins"},
     {"leave", leave_call, METH_O, "leave(list of output tensors): the call has ended"},
     {"end", end_backward, METH_NOARGS, "the backward has ended: what has not come will not"},
     {nullptr, nullptr, 0, nullptr},

@@ -12,10 +12,11 @@ namespace msprobe::python {
 /// of this backward.
 PyObject* bind_autograd(PyObject*, PyObject* arguments);
 
-/// Makes the type Gradients. Gradients(receiver): of one call. enter(tensors) with the inputs that require a
-/// gradient, leave(tensors) with such outputs. In a backward receiver.begin_backward() is called when the
-/// first gradient of an output has come, and receiver.end_backward(gradients of inputs, gradients of
-/// outputs), two tuples with None for what did not come, when all are there or the backward ends.
+/// Makes the type Gradients. Gradients(receiver): of one call. enter(tensors, others) with the inputs that
+/// require a gradient and other tensors that the call gets, leave(tensors) with such outputs. In a backward
+/// receiver.begin_backward() is called when the first gradient of an output has come, and
+/// receiver.end_backward(gradients of inputs, gradients of outputs), two tuples with None for what did not
+/// come, when all are there or the backward ends.
 PyObject* make_gradients_type();
 
 }  // namespace msprobe::python

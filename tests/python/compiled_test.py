@@ -3,6 +3,8 @@
 and the results of the compiled model are what they are without a recorder."""
 
 import collections
+import dataclasses
+import json
 import sys
 
 from helpers import *
@@ -212,6 +214,77 @@ class Compiled(Case):
         self.train(model, torch.compile(model, backend="aot_eager", fullgraph=True), self.open("L0"))
         for tree, other in zip(self.trees(3), self.eager(Several)):
             self.assert_same(tree, other)
+
+    def test_outputs_changed_in_place(self):
+        def kind():
+            return nn.Sequential(nn.Linear(16, 16), nn.ReLU(inplace=True), nn.Linear(16, 16), nn.Flatten())
+
+        for backend in ("aot_eager", "inductor"):
+            torch._dynamo.reset()
+            model = make(kind)
+            plain = self.train(model, torch.compile(model, backend=backend, fullgraph=True))
+            model = make(kind)
+            self.assertEqual(self.train(model, torch.compile(model, backend=backend, fullgraph=True), self.open("L0")),
+                             plain)
+            for tree, other in zip(self.trees(3), self.eager(kind)):
+                self.assertEqual(sorted(tree.names), sorted(other.names))
+
+    def test_named_structures(self):
+        Named = collections.namedtuple("Named", "first second")
+
+        @dataclasses.dataclass
+        class Fields:
+            first: torch.Tensor
+            second: torch.Tensor = None
+
+        class Naming(nn.Module):
+            def __init__(self, kind):
+                super().__init__()
+                self.linear, self.kind = nn.Linear(16, 16), kind
+
+            def forward(self, x):
+                return self.kind(self.linear(x), None)
+
+        for kind in (Named, Fields):
+            whole = lambda: nn.ModuleDict({"inner": Naming(kind)})  # noqa: E731
+            trees = []
+            for compiling in (False, True):
+                model = make(whole)
+                call = torch.compile(model["inner"], backend="aot_eager") if compiling else model["inner"]
+                self.train(model, lambda x: call(x).first, self.open("L0"))
+                trees.append(self.trees(3))
+            for tree, other in zip(trees[1], trees[0]):
+                self.assert_same(tree, other)
+                self.assertEqual(json.dumps(other.data["Module.inner.Naming.forward.0"]["output"]).count("second"), 1)
+
+    def test_layers_with_a_fast_path(self):
+        def kind():
+            layer = nn.TransformerEncoderLayer(16, 2, 32, 0.0, batch_first=True)
+            return nn.ModuleDict({"encoder": nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)})
+
+        model = make(kind)
+        compiled = torch.compile(model["encoder"], backend="aot_eager")
+        counters.clear()
+        self.train(model, lambda x: compiled(x[None]), self.open("L0"), rows=(8, 8, 8, 8), skipped=(1,))
+        self.assertEqual(counters["stats"]["unique_graphs"], 1)
+        trees = self.trees(3)
+        self.assertGreater(len(trees[0].names), 30)
+        self.assertEqual([tree.names for tree in trees[1:]], [trees[0].names] * 2)
+
+    def test_arrays_of_the_program(self):
+        class Counting(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(16, 16)
+
+            def forward(self, x):
+                return self.linear(x) * float(x.detach().numpy().shape[0])
+
+        for level in ("L0", "mix"):
+            torch._dynamo.reset()
+            model = make(Counting)
+            self.train(model, torch.compile(model, backend="aot_eager"), self.open(level))
+            self.assertIn("Module.linear.Linear.backward.0", self.trees(3)[2].names)
 
     def test_several_forwards_before_their_backwards(self):
         recorded = []

@@ -269,6 +269,29 @@ class Recorded(Case):
                 self.same(found[name, number][0], entering)
                 self.same(found[name, number][1], leaving)
 
+    def test_operations_before_a_module_inside(self):
+        class Outer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm = nn.LayerNorm(6)
+
+            def forward(self, x):
+                return self.norm(x.sin() * x).cos(), x.exp()
+
+        model = Around(lambda m, x: sum(m.outer(m.a(x))), a=nn.Linear(6, 6), outer=Outer())
+        y = model.a(self.x).detach().requires_grad_()
+        sum(model.outer(y)).sum().backward()
+        found = self.record(model, backward=lambda output: output.sum().backward())
+        self.same(found["outer", 0][1], [y.grad])
+        self.same(found["a", 0][0], [y.grad])
+
+    @unittest.skipIf(VERSION < (2, 0), "before PyTorch 2.0 hooks do not see keyword arguments")
+    def test_what_comes_by_keyword_and_is_returned(self):
+        model = Around(lambda m, x: sum(m.part(x * 1, kept=m.a(x))), a=nn.Linear(6, 6),
+                       part=Function(lambda x, kept: (x + kept, kept)))
+        self.record(model, self.x.requires_grad_(), lambda output: output.sum().backward())
+        self.assertIn("returns as it got it", self.note("Module.part.Function.backward.0", "input", 1))
+
     def test_an_output_without_a_use_waits_for_nobody(self):
         def inside(x):
             return x * 2, (x * 3).exp(), torch.ones(1, requires_grad=True) * 4

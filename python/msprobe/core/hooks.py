@@ -77,7 +77,7 @@ def open_calls():
 class Hooked:
     """A module with our hooks. A front end supplies:
 
-    Backward: the class whose hook_inputs(args) and hook_outputs(output) hook the backward of a call; parameters: an
+    Backward: the class whose hook_inputs(args, kwargs) and hook_outputs(output) hook the backward of a call; parameters: an
     object with named() -> the module's own parameters, hook() for their gradients, and remove(); register(module,
     before, after) -> handles of the hooks, each with remove().
     """
@@ -144,7 +144,7 @@ class Hooked:
             except Exception:
                 session.guard("hooking parameters")
             call.backward = self.Backward(native)
-            hooked_args = call.backward.hook_inputs(args)
+            hooked_args = call.backward.hook_inputs(args, kwargs)
         except Exception:
             session.guard("entering a module")
             return None

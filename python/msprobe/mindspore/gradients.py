@@ -46,7 +46,7 @@ class Backward:
         """Tensors inside lists and dicts are not hooked."""
         return isinstance(value, _Tensor) and not in_place
 
-    def hook_inputs(self, args):
+    def hook_inputs(self, args, kwargs=None):
         """For a cell: positional arguments."""
         return self._hook_inputs(args, self.put)
 

@@ -2,15 +2,16 @@
 """Calls of modules inside of what torch.compile() compiles.
 
 The compiler traces the hooks of a module like the module. There they call an operator without a result, which stays in the
-graph as a black box with an order (an effect), and which at run time hands its tensors to the recorder. Outputs pass through
-a function whose backward does the same with the gradient. Whether anything is recorded is asked at run time, so start() and
-stop() compile nothing anew.
+graph as a black box with an order (an effect), and which at run time hands its tensors to the recorder. A hook on an output
+does the same with the gradient. Whether anything is recorded is asked at run time, so start() and stop() compile nothing
+anew.
 
 The operator gets a copy, and one in float32 of a tensor in half precision: the compiler keeps such a value in float32 where
 it can, and would round it earlier if the operator took the tensor itself. So results stay those of the model alone.
 """
 
 import collections
+import functools
 import sys
 
 import torch
@@ -23,9 +24,12 @@ from . import framework
 _INPUT, _OUTPUT, _GRADIENT = range(3)  # a gradient's kind: _GRADIENT + the place of its output
 
 _DEEPEST = 20   # structures inside of structures
+# Before PyTorch 2.13 a hook on a tensor inside of a graph breaks it.
+_CAN_WATCH = framework.VERSION >= (2, 13)
 _HALF = (torch.float16, torch.bfloat16)
 _hooked = {}    # number of a module's name -> HookedModule
 _sites = []     # each hook of a call that was traced: _Site
+_traced = set()  # numbers with a site
 _reasons = []   # why nothing can be recorded
 
 
@@ -43,37 +47,48 @@ class _Site:
 # ---------------------------------------------------------------------- while a compiler traces
 
 
-def _constant(function):
-    """The compiler calls the function while it traces, and takes what it returns as a constant."""
-    compiler = getattr(torch, "compiler", None)
-    mark = getattr(compiler, "assume_constant_result", None)
-    return function if mark is None else mark(function)
-
-
-@_constant
 def _new_site(number, form):
-    if _reasons or number not in _hooked:
+    if not _make_ready() or number not in _hooked:
         return -1
     _sites.append(_Site(number, form))
+    _traced.add(number)
     return len(_sites) - 1
+
+
+# As torch.compiler.assume_constant_result(), which would load the compiler: it calls the function while it traces, and takes
+# what that returns as a constant.
+_new_site._dynamo_marked_constant = True
 
 
 def _copy(tensor):
     return tensor.float() if tensor.dtype in _HALF else tensor.clone()
 
 
+def _is_plain(tensor):
+    return type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter
+
+
+def _has_fields(value):
+    return hasattr(value, "__dataclass_fields__") and not isinstance(value, type)
+
+
 def _form_of(value, found, depth=0):
     """The structure of a value, whose tensors are appended to `found`; what is neither is None."""
     if isinstance(value, torch.Tensor):
-        if type(value) is not torch.Tensor and type(value) is not torch.nn.Parameter:
+        if not _is_plain(value):
             return None
         found.append(_copy(value))
         return ("tensor", len(found) - 1, value.dtype, value.requires_grad)
     if depth > _DEEPEST:
         return None
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return ("named", tuple([(name, _form_of(getattr(value, name), found, depth + 1)) for name in value._fields]))
     if isinstance(value, (tuple, list)):
         return ("list" if isinstance(value, list) else "tuple",
                 tuple([_form_of(part, found, depth + 1) for part in value]))
+    if _has_fields(value):
+        return ("dict", tuple([(name, _form_of(getattr(value, name, None), found, depth + 1))
+                               for name in value.__dataclass_fields__]))
     if isinstance(value, dict):
         return ("dict", tuple([(str(key), _form_of(part, found, depth + 1)) for key, part in value.items()]))
     if value is True or value is False or isinstance(value, str):
@@ -90,56 +105,46 @@ def trace_inputs(hooked, args, kwargs):
 
 
 def trace_output(hooked, output):
-    """Returns what the module is to return instead."""
     found = []
     site = _new_site(hooked.number, _form_of(output, found))
     if site < 0:
-        return None
+        return
     _call(found, site, _OUTPUT)
-    if not hooked.with_backward or not torch.is_grad_enabled():
-        return None
-    return _watched(output, site, [0])
+    if _CAN_WATCH and hooked.with_backward and torch.is_grad_enabled():
+        _watch(output, site, [0])
 
 
-def _watched(value, site, place, depth=0):
-    """The same structure, in which outputs that need a gradient pass through a function. place: [that of the next tensor]."""
+def _watch(value, site, place, depth=0):
+    """Hooks on the tensors that need a gradient. place: [that of the next tensor]."""
     if isinstance(value, torch.Tensor):
-        if type(value) is not torch.Tensor and type(value) is not torch.nn.Parameter:
-            return value
+        if not _is_plain(value):
+            return
+        if value.requires_grad:
+            _watch_tensor(value, site, _GRADIENT + place[0])
         place[0] += 1
-        return _Watched.apply(value, site, place[0] - 1) if value.requires_grad else value
-    if depth > _DEEPEST:
-        return value
-    if isinstance(value, tuple):
-        parts = [_watched(part, site, place, depth + 1) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if isinstance(value, list):
-        return [_watched(part, site, place, depth + 1) for part in value]
-    if isinstance(value, dict):
-        for key, part in list(value.items()):
-            value[key] = _watched(part, site, place, depth + 1)
-    return value
+    elif depth > _DEEPEST:
+        return
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            _watch(part, site, place, depth + 1)
+    elif _has_fields(value):
+        for name in value.__dataclass_fields__:
+            _watch(getattr(value, name, None), site, place, depth + 1)
+    elif isinstance(value, dict):
+        for part in value.values():
+            _watch(part, site, place, depth + 1)
+
+
+def _watch_tensor(tensor, site, kind):
+    def arrived(gradient):
+        torch.ops.msprobe.tap([_copy(gradient)], site, kind)
+
+    tensor.register_hook(arrived)
 
 
 def _call(tensors, site, kind):
     # An operator needs a tensor to be called at all.
     torch.ops.msprobe.tap(tensors if tensors else [torch.empty(0)], site, kind)
-
-
-class _Watched(torch.autograd.Function):
-    """The identity, whose gradient is recorded. Around an output only: around an input it would change the order in which
-    gradients are added."""
-
-    @staticmethod
-    def forward(ctx, tensor, site, place):
-        ctx.site = site
-        ctx.place = place
-        return tensor.view_as(tensor)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        torch.ops.msprobe.tap([_copy(gradient)], ctx.site, _GRADIENT + ctx.place)
-        return gradient, None, None
 
 
 # ---------------------------------------------------------------------- while the compiled code runs
@@ -182,8 +187,15 @@ def _filled(form, tensors):
         return form[1]
     if kind == "dict":
         return {key: _filled(part, tensors) for key, part in form[1]}
+    if kind == "named":
+        return _named(tuple(key for key, _ in form[1]))(*[_filled(part, tensors) for _, part in form[1]])
     parts = [_filled(part, tensors) for part in form[1]]
     return parts if kind == "list" else tuple(parts)
+
+
+@functools.lru_cache(maxsize=None)
+def _named(fields):
+    return collections.namedtuple("Named", fields)
 
 
 def _leave(site, hooked, output):
@@ -197,14 +209,14 @@ def _leave(site, hooked, output):
 
 
 def _watched_outputs(form):
-    """{place: dtype} of the outputs that _watched() lets pass through a function."""
+    """{place: dtype} of the outputs that _watch() watches."""
     if form is None or form[0] == "value":
         return {}
     if form[0] == "tensor":
         return {form[1]: form[2]} if form[3] else {}
     found = {}
     for part in form[1]:
-        found.update(_watched_outputs(part[1] if form[0] == "dict" else part))
+        found.update(_watched_outputs(part[1] if form[0] in ("dict", "named") else part))
     return found
 
 
@@ -229,31 +241,34 @@ def _finish(site):
 # ---------------------------------------------------------------------- making it ready
 
 
-def _make_operator():
-    try:
-        from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
-        library = torch.library.Library("msprobe", "DEF")
-        library.define("tap(Tensor[] tensors, int site, int kind) -> ()")
-        library.impl("tap", _tap, "CompositeExplicitAutograd")
-        torch.library.register_fake("msprobe::tap", lambda tensors, site, kind: None, lib=library)
-        _register_effectful_op(torch.ops.msprobe.tap.default, _EffectType.ORDERED)
-        return library
-    except Exception as error:
-        _reasons.append("PyTorch %s has no operators with effects (%s)" % (torch.__version__, type(error).__name__))
-        return None
+_library = []  # holds the operator
+_left_alone = [Before.__call__.__code__, After.__call__.__code__]
 
 
-_library = _make_operator() if framework.is_compiling is not None else None
+def _make_ready():
+    """Defines the operator, once. Whether compiled code can be recorded."""
+    if not _library and not _reasons:
+        try:
+            from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
+            library = torch.library.Library("msprobe", "DEF")
+            library.define("tap(Tensor[] tensors, int site, int kind) -> ()")
+            library.impl("tap", _tap, "CompositeExplicitAutograd")
+            torch.library.register_fake("msprobe::tap", lambda tensors, site, kind: None, lib=library)
+            _register_effectful_op(torch.ops.msprobe.tap.default, _EffectType.ORDERED)
+            _library.append(library)
+        except Exception as error:
+            _reasons.append("PyTorch %s has no operators with effects (%s)" % (torch.__version__, type(error).__name__))
+    return not _reasons
 
 
 def reason_against():
-    """Why compiled code is not recorded; None if it is."""
-    return _reasons[0] if _reasons else None
+    """Why compiled code is not recorded; None if it is. Loads the compiler."""
+    return None if _make_ready() else _reasons[0]
 
 
 def refuse(reason):
     """From now on nothing that is compiled is recorded."""
-    if _library is not None and not _reasons:
+    if not _reasons:
         _reasons.append(reason)
 
 
@@ -261,23 +276,36 @@ def know(hooked):
     _hooked[hooked.number] = hooked
 
 
+def is_traced(hooked):
+    return hooked.number in _traced
+
+
 def compile_anew():
     """What was compiled before the hooks were there does not know them, and would not look."""
     if "torch._dynamo" not in sys.modules:
         return
     torch._dynamo.reset()
-    leave_hooks_alone()
+    leave_all_alone()
 
 
-def leave_hooks_alone():
-    """A compiler that comes to our hooks from code that it does not compile lets them run. It still traces calls of them."""
+def leave_alone(function):
+    """A compiler that comes to this function of ours from code that it does not compile lets it run. It still traces calls
+    of it in code that it does compile. Returns the function."""
+    _left_alone.append(function.__code__)
+    if "torch._dynamo" in sys.modules:
+        leave_all_alone()
+    return function
+
+
+def leave_all_alone():
+    """Again: torch._dynamo.reset() forgets it."""
     frames = torch._C._dynamo.eval_frame
-    for hook in (Before.__call__, After.__call__):
+    for code in _left_alone:
         try:
             from torch._dynamo.types import FrameAction, FrameExecStrategy
-            frames.set_code_exec_strategy(hook.__code__, FrameExecStrategy(FrameAction.SKIP, FrameAction.SKIP))
+            frames.set_code_exec_strategy(code, FrameExecStrategy(FrameAction.SKIP, FrameAction.SKIP))
         except (ImportError, AttributeError):  # before 2.7
-            frames.skip_code(hook.__code__)
+            frames.skip_code(code)
 
 
 def forget_calls():

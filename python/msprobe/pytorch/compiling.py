@@ -49,7 +49,6 @@ def _seeing(compile_function):
                                           or options.get("triton.cudagraphs")):
             compiled.refuse("CUDA graphs replay it without calling the recorder")
         made = compile_function(*args, **kwargs)
-        if compiled.reason_against() is None:
-            compiled.leave_hooks_alone()
+        compiled.leave_all_alone()
         return made
     return wrapper

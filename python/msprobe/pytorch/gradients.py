@@ -32,8 +32,8 @@ class Backward:
     def __init__(self, call):
         self._gradients = Gradients(call)
 
-    def hook_inputs(self, args):
-        self._gradients.enter(_tensors_in(args))
+    def hook_inputs(self, args, kwargs):
+        self._gradients.enter(_tensors_in(args), _tensors_in(kwargs))
         return args
 
     def hook_outputs(self, output):

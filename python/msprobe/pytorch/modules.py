@@ -157,7 +157,9 @@ class _Hooks(Hooks):
 
     def pause(self):
         for hooked in self._picky:
-            hooked.pause()
+            # Compiled, it has them for good: the compiler does not look whether there are others.
+            if not compiled.is_traced(hooked):
+                hooked.pause()
 
     def resume(self):
         for hooked in self._picky:

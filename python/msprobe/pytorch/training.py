@@ -13,7 +13,7 @@ from msprobe import _native
 from msprobe.core import session
 from msprobe.core.hooks import Hook
 
-from . import device, framework
+from . import compiled, device, framework
 
 # Wrappers' parts of a parameter's name, which say nothing about the model.
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
@@ -78,10 +78,12 @@ class _Taken(Hook):
 
     __slots__ = ()
 
+    @compiled.leave_alone
     def __call__(self, model, args, kwargs=None):
-        if not session.forward_switch[0] or len(_inputs) >= _MOST_CALLS or torch._C._get_tracing_state() is not None:
-            return
+        # First: a compiler would take the switch for part of the model, and compile anew when it changes.
         if framework.is_compiling is not None and framework.is_compiling():
+            return
+        if not session.forward_switch[0] or len(_inputs) >= _MOST_CALLS or torch._C._get_tracing_state() is not None:
             return
         try:
             _native.call_quietly(_note_inputs, args, kwargs)

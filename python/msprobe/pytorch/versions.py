@@ -6,7 +6,7 @@ import torch
 from msprobe import _native
 from msprobe.core import session, wrapping
 
-from . import framework
+from . import compiled, framework
 
 _data = torch._C._TensorBase.data
 _replaced = {}  # name -> what stands in torch.Tensor instead
@@ -46,11 +46,13 @@ def _telling_data():
     is_compiling = framework.is_compiling or (lambda: False)
     get, put = _data.__get__, _data.__set__
 
+    @compiled.leave_alone
     def getter(self):
         if (switch[0] or late[0]) and not is_compiling():
             _native.changed_unseen()
         return get(self)
 
+    @compiled.leave_alone
     def setter(self, value):
         if (switch[0] or late[0]) and not is_compiling():
             _native.changed_unseen()
@@ -60,6 +62,7 @@ def _telling_data():
 
 
 def _telling_numpy(function):
+    @compiled.leave_alone
     def numpy(*args, **kwargs):
         _native.may_change_unseen()
         return function(*args, **kwargs)

@@ -116,7 +116,7 @@ class _Backward:
 
     def hook_inputs(self, args):
         self.inputs = _needing_gradient(args), len(args)
-        self.gradients.enter([args[position] for position in self.inputs[0]])
+        self.gradients.enter([args[position] for position in self.inputs[0]], [])
 
     def hook_output(self, output):
         outputs = (output,) if isinstance(output, torch.Tensor) else output
