@@ -87,8 +87,9 @@ class HookedModule:
         if not self._with_backward:
             return
         backward = _Backward(self)
-        backward.hook_inputs(args)
-        self._open.append(backward)
+        observed = gradients.Gradients(backward)  # which it does not hold: that would be a cycle
+        backward.hook_inputs(observed, args)
+        self._open.append((backward, observed))
 
     def after(self, module, args, kwargs, output):
         if not self.is_on(module):
@@ -96,7 +97,8 @@ class HookedModule:
         if not is_recomputing():
             guarded("leaving a module", self.call_done, _tensors_in(args, kwargs), output)
         if self._open:
-            self._open.pop().hook_output(output)
+            backward, observed = self._open.pop()
+            backward.hook_output(observed, output)
 
 
 def _tensors_in(args, kwargs):
@@ -107,24 +109,23 @@ def _tensors_in(args, kwargs):
 class _Backward:
     """The backward of one call: gradients at its outputs, then at its inputs, None for what has none."""
 
-    __slots__ = ("watched", "gradients", "inputs", "outputs")
+    __slots__ = ("watched", "inputs", "outputs")
 
     def __init__(self, watched):
         self.watched = watched
-        self.gradients = gradients.Gradients(self)
         self.inputs = self.outputs = ((), 0)  # positions with a gradient, and how many there are
 
-    def hook_inputs(self, args):
+    def hook_inputs(self, observed, args):
         self.inputs = _needing_gradient(args), len(args)
-        self.gradients.enter([args[position] for position in self.inputs[0]], [])
+        observed.enter([args[position] for position in self.inputs[0]], [])
 
-    def hook_output(self, output):
+    def hook_output(self, observed, output):
         outputs = (output,) if isinstance(output, torch.Tensor) else output
         if not isinstance(outputs, tuple):
             outputs = ()
         # The gradient of a leaf is that of everything else, too: it counts as none.
         self.outputs = [place for place in _needing_gradient(outputs) if outputs[place].grad_fn is not None], len(outputs)
-        self.gradients.leave([outputs[position] for position in self.outputs[0]])
+        observed.leave([outputs[position] for position in self.outputs[0]])
 
     def begin_backward(self):
         """Waits for the rest."""
