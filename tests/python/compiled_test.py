@@ -286,6 +286,30 @@ class Compiled(Case):
             self.train(model, torch.compile(model, backend="aot_eager"), self.open(level))
             self.assertIn("Module.linear.Linear.backward.0", self.trees(3)[2].names)
 
+    def test_optimizers(self):
+        breaks = []
+        for recorded in (False, True):
+            torch._dynamo.reset()
+            counters.clear()
+            model = make()
+            optimizer = torch.optim.Adam(model.parameters())
+            step = torch.compile(optimizer.step, backend="aot_eager")
+            debugger = self.open("L0") if recorded else None
+            for number in range(3):
+                if recorded:
+                    debugger.start(model)
+                model(batch(number)).square().mean().backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                step()
+                if recorded:
+                    debugger.stop()
+                    debugger.step()
+                optimizer.zero_grad()
+            breaks.append((sum(counters["graph_break"].values()), counters["stats"]["unique_graphs"],
+                           [one.detach().numpy().tobytes() for one in model.parameters()]))
+        self.assertEqual(breaks[0], breaks[1])
+        self.trees(3)
+
     def test_several_forwards_before_their_backwards(self):
         recorded = []
         for compiling in (False, True):

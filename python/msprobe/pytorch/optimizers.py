@@ -11,7 +11,7 @@ import torch
 from msprobe import _native
 from msprobe.core import session
 
-from . import framework, training
+from . import compiled, framework, training
 
 
 _MEGATRON = "megatron.core.optimizer"
@@ -80,7 +80,8 @@ def _wrap_update(scaler):
 
     @functools.wraps(update)
     def wrapper(self, *args, **kwargs):
-        _quietly(training.note_scaler, self)
+        if not _is_compiling():
+            _quietly(training.note_scaler, self)
         return update(self, *args, **kwargs)
     scaler.update = wrapper
 
@@ -95,8 +96,6 @@ def _describe(optimizer):
 
 
 def _quietly(note, what):
-    if framework.is_compiling is not None and framework.is_compiling():
-        return
     # Until step(): an optimizer may follow behind stop().
     if session.forward_switch[0] or session.backward_switch[0]:
         try:
@@ -105,13 +104,23 @@ def _quietly(note, what):
             session.guard("describing an optimizer")
 
 
+# What follows is called while a compiler traces an optimizer, too, and is no part of what it makes of that.
+_is_compiling = framework.is_compiling or (lambda: False)
+
+
+@compiled.leave_alone
 def _enter(optimizer, args, kwargs):
+    if _is_compiling():
+        return
     _describe(optimizer)
     if session.forward_switch[0]:
         _native.set_pseudo_parent("optimizer")
 
 
+@compiled.leave_alone
 def _leave(optimizer, args, kwargs):
+    if _is_compiling():
+        return
     _native.set_pseudo_parent(None)
     # Fused and foreign optimizers write into parameters behind autograd's back.
     _native.changed_unseen()
@@ -120,7 +129,7 @@ def _leave(optimizer, args, kwargs):
 def _inside(function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if not session.forward_switch[0]:
+        if _is_compiling() or not session.forward_switch[0]:
             return function(*args, **kwargs)
         _native.set_pseudo_parent("clip_grad")
         try:
