@@ -565,7 +565,7 @@ PyObject* leave_call(PyObject* self, PyObject* tensors) {
   Py_RETURN_NONE;
 }
 
-PyObject* end_backward(PyObject* self, PyObject*) {
+PyObject* end_of_backward(PyObject* self, PyObject*) {
   if (state_of(self).begun) logged([&] { finish(reinterpret_cast<Gradients*>(self)); });
   Py_RETURN_NONE;
 }
@@ -574,7 +574,7 @@ PyMethodDef gradients_methods[] = {
     {"enter", enter_call, METH_VARARGS,
      "enter(input tensors, other tensors that it gets), lists: the call begins"},
     {"leave", leave_call, METH_O, "leave(list of output tensors): the call has ended"},
-    {"end", end_backward, METH_NOARGS, "the backward has ended: what has not come will not"},
+    {"end", end_of_backward, METH_NOARGS, "the backward has ended: what has not come will not"},
     {nullptr, nullptr, 0, nullptr},
 };
 
