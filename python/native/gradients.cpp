@@ -155,7 +155,7 @@ thread_local std::weak_ptr<Graph> current_graph;
 struct Boundary {
   std::vector<size_t> inputs;  // positions
   bool given = false;          // an input, or among the keyword arguments, which have no gradients
-  bool output = false;
+  std::vector<size_t> outputs;
   bool used_inside = false;
   Ref total;                // what its node gets; of outputs
   std::vector<Ref> shares;  // from inside
@@ -293,7 +293,7 @@ void leave(Gradients* self, PyObject* tensors) {
       continue;
     }
     const size_t boundary = boundary_at(call, edge);
-    call.boundaries[boundary].output = true;
+    call.boundaries[boundary].outputs.push_back(static_cast<size_t>(at));
     call.outputs.push_back(boundary);
     starts.push_back(edge.node);
   }
@@ -305,11 +305,11 @@ void leave(Gradients* self, PyObject* tensors) {
   bool has_shares = false;
   for (const auto& [edge, index] : call.by_edge) {
     Boundary& boundary = call.boundaries[index];
-    if (boundary.output) {
+    if (!boundary.outputs.empty()) {
       nodes[edge.node].entering.push_back({index, edge.number});
       output_nodes.insert(edge.node);
     }
-    if (boundary.inputs.empty() && !boundary.output) continue;
+    if (boundary.inputs.empty() && boundary.outputs.empty()) continue;
     for (const Graph::Use& use : graph.uses_of(edge, call.begin)) {
       boundary.used_inside = has_shares = true;
       nodes[use.node].leaving.push_back({index, use.at});
@@ -350,19 +350,20 @@ void begin_anew(CallState& call) {
   }
 }
 
+void add_positions(std::string& note, const char* what, const std::vector<size_t>& positions) {
+  if (positions.size() < 2) return;
+  note += (note.empty() ? "" : "; ") + std::string(what);
+  for (size_t at = 0; at < positions.size(); ++at)
+    note += (at == 0 ? " " : at + 1 == positions.size() ? " and " : ", ") + std::to_string(positions[at]);
+  note += " together, one tensor";
+}
+
 // What is told of a gradient that is not the one asked for alone.
 std::string note_of(const Boundary& boundary) {
   std::string note;
-  if (boundary.inputs.size() > 1) {
-    note = "inputs ";
-    for (size_t at = 0; at < boundary.inputs.size(); ++at)
-      note += (at == 0                            ? ""
-               : at + 1 == boundary.inputs.size() ? " and "
-                                                  : ", ") +
-              std::to_string(boundary.inputs[at]);
-    note += " together, one tensor";
-  }
-  if (boundary.output && boundary.given) {
+  add_positions(note, "inputs", boundary.inputs);
+  add_positions(note, "outputs", boundary.outputs);
+  if (!boundary.outputs.empty() && boundary.given) {
     note += note.empty() ? "" : "; ";
     note += "all uses of a tensor that the module returns as it got it";
   }
@@ -393,16 +394,17 @@ Ref combined(PyObject* total, const std::vector<Ref>& added, const std::vector<R
 Ref input_gradient(const Boundary& boundary, size_t position) {
   if (boundary.inputs.front() != position) return none();  // told at the first of them
   const std::string note = note_of(boundary);
-  if (boundary.output) return boundary.total ? combined(boundary.total.get(), {}, {}, note) : none();
+  if (!boundary.outputs.empty())
+    return boundary.total ? combined(boundary.total.get(), {}, {}, note) : none();
   if (boundary.shares.empty()) return none();
   if (boundary.shares.size() == 1 && note.empty()) return Ref::borrowed(boundary.shares.front().get());
   return combined(Py_None, boundary.shares, {}, note);
 }
 
-Ref output_gradient(const Boundary& boundary) {
-  if (!boundary.total) return none();
-  if (!boundary.given && !boundary.used_inside) return Ref::borrowed(boundary.total.get());
+Ref output_gradient(const Boundary& boundary, size_t position) {
+  if (!boundary.total || boundary.outputs.front() != position) return none();
   std::string note = note_of(boundary);
+  if (note.empty() && !boundary.used_inside) return Ref::borrowed(boundary.total.get());
   if (boundary.used_inside)
     note += std::string(note.empty() ? "" : "; ") + "all uses less those inside the module";
   return combined(boundary.total.get(), {}, boundary.shares, note);
@@ -422,7 +424,7 @@ bool gives_anything(const CallState& call) {
   if (call.inputs.empty()) return true;
   for (const size_t input : call.inputs) {
     const Boundary& boundary = call.boundaries[input];
-    if (!boundary.shares.empty() || (boundary.output && boundary.total)) return true;
+    if (!boundary.shares.empty() || (!boundary.outputs.empty() && boundary.total)) return true;
   }
   return false;
 }
@@ -435,7 +437,7 @@ void finish(Gradients* self) {
     return input_gradient(call.boundaries[call.inputs[at]], at);
   });
   const Ref outputs = again ? none() : tuple_of(call.outputs, [&](size_t at) {
-    return call.outputs[at] == kUnseen ? none() : output_gradient(call.boundaries[call.outputs[at]]);
+    return call.outputs[at] == kUnseen ? none() : output_gradient(call.boundaries[call.outputs[at]], at);
   });
   begin_anew(call);
   call.recorded = true;

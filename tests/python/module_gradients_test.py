@@ -185,6 +185,15 @@ class Recorded(Case):
         self.same(found["part", 0][1], [torch.ones(4, 6), 9 * x * x, 12 * x * x, None])
         self.assertIn("inputs 2 and 3 together", self.note("Module.part.Function.backward.0", "output", 2))
 
+    def test_one_tensor_as_several_outputs(self):
+        def inside(x):
+            h = x * 2
+            return h, [x * 3, h]
+        model = Around(lambda m, x: m.part(m.a(x)), a=nn.Linear(6, 6), part=Function(inside))
+        found = self.record(model, backward=lambda output: (output[0] + 5 * output[1][1]).sum().backward())
+        self.same(found["part", 0][0], [torch.full((4, 6), 6.0), None, None])
+        self.assertIn("outputs 0 and 2 together", self.note("Module.part.Function.backward.0", "input", 0))
+
     def test_modules_that_return_what_they_got(self):
         for part in (nn.Identity(), nn.Sequential(nn.Identity()), nn.Dropout(0.5).eval()):
             model = Around(lambda m, x: m.part(m.a(x)) * 2, a=nn.Linear(6, 6), part=part)
