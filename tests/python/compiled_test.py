@@ -15,6 +15,8 @@ if VERSION < (2, 6):
 
 from torch._dynamo.utils import counters
 
+from msprobe.pytorch import compiled as recording
+
 
 class Part(nn.Module):
     def __init__(self, size=16):
@@ -285,6 +287,50 @@ class Compiled(Case):
             model = make(Counting)
             self.train(model, torch.compile(model, backend="aot_eager"), self.open(level))
             self.assertIn("Module.linear.Linear.backward.0", self.trees(3)[2].names)
+
+    def test_calls_that_the_compiler_moves(self):
+        """Inductor computes projections of one input together: inputs of the second one come before the output of the first."""
+        class Heads(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.q, self.k, self.o = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16)
+
+            def forward(self, x):
+                return self.o(self.q(x) * self.k(x))
+
+        class Whole(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.heads = Heads()
+
+            def forward(self, x):
+                return self.heads(x)
+
+        trees = []
+        for moved in (False, True):
+            torch._dynamo.reset()
+            model = make(Whole)
+            debugger = self.open("L0")
+            debugger.start(model)
+            first = len(recording._sites)
+            with torch.no_grad():
+                torch.compile(model, backend="aot_eager")(batch(0))
+            debugger.stop()
+            debugger.step()
+            sites = range(first, len(recording._sites))
+            self.assertEqual(len(sites), 8)  # inputs and outputs of heads, q, k and o, as the model calls them
+            order = [0, 3, 1, 4, 2, 5, 6, 7] if moved else range(8)
+            debugger.start(model)
+            for place in order:
+                kind = 0 if place in (0, 1, 3, 5) else 1
+                recording._tap([torch.full((2,), float(place))], sites[place], kind)
+            debugger.stop()
+            debugger.step()
+            trees.append(self.trees(2)[1])
+        self.assertEqual(trees[1].construct, trees[0].construct)
+        self.assertEqual(trees[1].data, trees[0].data)
+        self.assertEqual(len(trees[0].names), 4)
+        self.assertEqual(trees[0].construct["Module.heads.k.Linear.forward.0"], "Module.heads.Heads.forward.0")
 
     def test_optimizers(self):
         breaks = []

@@ -13,6 +13,8 @@ it can, and would round it earlier if the operator took the tensor itself. So re
 import collections
 import functools
 import sys
+import threading
+import weakref
 
 import torch
 
@@ -29,16 +31,19 @@ _CAN_WATCH = framework.VERSION >= (2, 13)
 _HALF = (torch.float16, torch.bfloat16)
 _hooked = {}    # number of a module's name -> HookedModule
 _sites = []     # each hook of a call that was traced: _Site
+_this_thread = threading.local()
 _traced = set()  # numbers with a site
 _reasons = []   # why nothing can be recorded
 
 
 class _Site:
-    __slots__ = ("number", "form", "stack", "calls", "arrived")
+    __slots__ = ("number", "form", "around", "open", "stack", "calls", "arrived")
 
-    def __init__(self, number, form):
+    def __init__(self, number, form, around):
         self.number = number
         self.form = form
+        self.around = around              # of inputs: the site of the call around; of an output: of its inputs; or None
+        self.open = None                  # the call that these inputs have begun
         self.stack = stacks.texts_of(torch._guards.TracingContext.extract_stack())
         self.calls = collections.deque()  # whose gradients have not come, oldest first
         self.arrived = {}                 # place among the outputs -> gradient, of the oldest call
@@ -47,12 +52,36 @@ class _Site:
 # ---------------------------------------------------------------------- while a compiler traces
 
 
-def _new_site(number, form):
+def _new_site(number, form, is_output):
     if not _make_ready() or number not in _hooked:
         return -1
-    _sites.append(_Site(number, form))
+    around = _Traced.around(number, is_output)
+    _sites.append(_Site(number, form, around))
     _traced.add(number)
+    if not is_output:
+        _Traced.calls.append(_sites[-1])
     return len(_sites) - 1
+
+
+class _Traced:
+    """The calls that the compiler is inside of, as it traces: sites of their inputs."""
+
+    calls = []
+    _context = None
+
+    @classmethod
+    def around(cls, number, is_output):
+        context = torch._guards.TracingContext.get()
+        if cls._context is None or cls._context() is not context:  # of another piece of code, or anew
+            cls._context = weakref.ref(context)
+            cls.calls = []
+        if not is_output:
+            return cls.calls[-1] if cls.calls else None
+        while cls.calls:
+            site = cls.calls.pop()
+            if site.number == number:
+                return site
+        return None
 
 
 # As torch.compiler.assume_constant_result(), which would load the compiler: it calls the function while it traces, and takes
@@ -99,14 +128,14 @@ def _form_of(value, found, depth=0):
 def trace_inputs(hooked, args, kwargs):
     found = []
     form = _form_of((args, kwargs if kwargs is not None else {}), found)
-    site = _new_site(hooked.number, form)
+    site = _new_site(hooked.number, form, False)
     if site >= 0:
         _call(found, site, _INPUT)
 
 
 def trace_output(hooked, output):
     found = []
-    site = _new_site(hooked.number, _form_of(output, found))
+    site = _new_site(hooked.number, _form_of(output, found), True)
     if site < 0:
         return
     _call(found, site, _OUTPUT)
@@ -154,21 +183,71 @@ def _tap(tensors, number, kind):
     switch = session.forward_switch if kind < _GRADIENT else session.backward_switch
     if not switch[0] or number >= len(_sites):
         return
-    site = _sites[number]
+    try:
+        with torch.no_grad():
+            waiting = _waiting()
+            if kind >= _GRADIENT:
+                _let_in(waiting, everything=True)
+                _arrived(_sites[number], kind - _GRADIENT, tensors[0])
+            elif waiting or not _is_next(_sites[number], waiting):
+                # Another buffer of the compiled code: this one is soon used for something else.
+                waiting[number] = (kind, [tensor.clone() for tensor in tensors])
+                _let_in(waiting)
+            else:
+                _record(_sites[number], kind, tensors)
+    except Exception:
+        session.guard("recording compiled code")
+
+
+# The compiler keeps the order in which tensors depend on one another, but moves calls that do not depend on each other, as
+# projections of one input. What comes before its turn waits.
+
+
+def _waiting():
+    """{number of the site: (kind, tensors)} of this thread."""
+    try:
+        return _this_thread.waiting
+    except AttributeError:
+        waiting = _this_thread.waiting = {}
+        return waiting
+
+
+def _is_next(site, waiting):
+    around = site.around
+    if any(_sites[number] is around for number in waiting):
+        return False
+    stack = open_calls()
+    return around is None or around.open is None or not stack or around.open not in stack or stack[-1] is around.open
+
+
+def _let_in(waiting, everything=False):
+    """Records what waits, as far as it is its turn."""
+    again = True
+    while waiting and again:
+        again = False
+        for number in sorted(waiting):
+            kind, tensors = waiting[number]
+            del waiting[number]
+            if everything or _is_next(_sites[number], waiting):
+                _record(_sites[number], kind, tensors)
+                again = True
+            else:
+                waiting[number] = (kind, tensors)
+
+
+def _record(site, kind, tensors):
     hooked = _hooked.get(site.number)
     if hooked is None or hooked.module() is None:
         return
+    if kind == _OUTPUT:
+        _leave(site, hooked, _filled(site.form, tensors))
+        return
+    stacks.compiled.texts = site.stack
     try:
-        with torch.no_grad():
-            if kind == _INPUT:
-                stacks.compiled.texts = site.stack
-                hooked.before(*_filled(site.form, tensors))
-            elif kind == _OUTPUT:
-                _leave(site, hooked, _filled(site.form, tensors))
-            else:
-                _arrived(site, kind - _GRADIENT, tensors[0])
-    except Exception:
-        session.guard("recording compiled code")
+        before = len(open_calls() or ())
+        hooked.before(*_filled(site.form, tensors))
+        calls = open_calls() or ()
+        site.open = calls[-1] if len(calls) > before else None
     finally:
         stacks.compiled.texts = ()
 
@@ -308,8 +387,15 @@ def leave_all_alone():
             frames.skip_code(code)
 
 
+def finish():
+    """Nothing more comes: what waits is recorded."""
+    _let_in(_waiting(), everything=True)
+
+
 def forget_calls():
     """The step is over."""
+    _waiting().clear()
     for site in _sites:
+        site.open = None
         site.calls.clear()
         site.arrived.clear()

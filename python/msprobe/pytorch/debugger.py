@@ -11,7 +11,7 @@ from msprobe import _native
 from msprobe.core import debugger, module_dump, saving, session, torch_apis
 from msprobe.core.describe import Record
 
-from . import apis, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, gradients, megatron
+from . import apis, compiled, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, gradients, megatron
 from . import loading, modules, optimizers
 from . import training, triton_kernels, versions
 
@@ -163,6 +163,7 @@ class PrecisionDebugger(debugger.Debugger):
         triton_kernels.remove()
 
     def _finish_pending(self):
+        compiled.finish()
         device.drain()
         training.write()
 
