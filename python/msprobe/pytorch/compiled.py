@@ -165,6 +165,7 @@ def _watch(value, site, place, depth=0):
 
 
 def _watch_tensor(tensor, site, kind):
+    """Stands in the graph as a call. It is made where autograd is traced, which so sees the hook."""
     def arrived(gradient):
         torch.ops.msprobe.tap([_copy(gradient)], site, kind)
 
@@ -334,6 +335,7 @@ def _make_ready():
             library.impl("tap", _tap, "CompositeExplicitAutograd")
             torch.library.register_fake("msprobe::tap", lambda tensors, site, kind: None, lib=library)
             _register_effectful_op(torch.ops.msprobe.tap.default, _EffectType.ORDERED)
+            torch._dynamo.allow_in_graph(_watch_tensor)
             _library.append(library)
         except Exception as error:
             _reasons.append("PyTorch %s has no operators with effects (%s)" % (torch.__version__, type(error).__name__))
