@@ -6,7 +6,6 @@
 // from inside.
 #include "gradients.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd_graph.hpp"
 #include "state.hpp"
 
 namespace msprobe::python {
@@ -24,130 +24,19 @@ namespace {
 
 constexpr const char* kWhere = "recording the backward of a module";
 
-struct Autograd {
-  Ref sequence_number;
-  Ref accumulation_of;
+struct BackwardFunctions {
   Ref combine;
   Ref queue_callback;
-  Ref next_functions;  // names
-  Ref own_number;
-  Ref output_number;
-  Ref register_prehook;
+  Ref register_prehook;  // names
   Ref begin;
   Ref end;
 };
 
 // Never freed: hooks may live as long as the interpreter.
-Autograd* autograd = nullptr;
+BackwardFunctions* functions = nullptr;
 
 PyObject* gradients_type = nullptr;
 PyObject* hook_type = nullptr;
-
-/// What a C++ exception carries out of here: a Python exception is pending.
-struct Raised {};
-
-Ref checked(PyObject* owned) {
-  if (owned == nullptr) throw Raised();
-  return Ref(owned);
-}
-
-struct Edge {
-  PyObject* node = nullptr;
-  long number = 0;
-  bool operator==(const Edge&) const = default;
-};
-
-struct EdgeHash {
-  size_t operator()(const Edge& edge) const {
-    return std::hash<void*>()(edge.node) * 31 + static_cast<size_t>(edge.number);
-  }
-};
-
-// Of a node's next_functions.
-template <typename Visit>
-void for_next(PyObject* node, Visit visit) {
-  const Ref next = checked(PyObject_GetAttr(node, autograd->next_functions.get()));
-  const Py_ssize_t size = PyTuple_Size(next.get());
-  if (size < 0) throw Raised();
-  for (Py_ssize_t at = 0; at < size; ++at) {
-    PyObject* const pair = PyTuple_GetItem(next.get(), at);
-    PyObject* const target = pair != nullptr ? PyTuple_GetItem(pair, 0) : nullptr;
-    PyObject* const number = pair != nullptr ? PyTuple_GetItem(pair, 1) : nullptr;
-    if (number == nullptr) throw Raised();
-    if (target != Py_None) visit(at, Edge{target, PyLong_AsLong(number)});
-  }
-}
-
-// The nodes made during the outermost call that is under way in a thread, each looked at once, whichever of
-// the calls inside comes to it first.
-class Graph {
- public:
-  struct Use {
-    size_t order;
-    PyObject* node;
-    Py_ssize_t at;  // in its next_functions
-  };
-
-  /// What was found so far: a place in time, for a call to remember when it begins.
-  struct Mark {
-    size_t uses = 0;
-    size_t ends = 0;
-  };
-  Mark mark() const { return {count_, ends_.size()}; }
-  void hold(Ref node) {
-    if (known_.insert(node.get()).second) held_.push_back(std::move(node));
-  }
-  /// Looks at all nodes behind `open` from number `since` on, and behind those at which calls inside of this
-  /// one, which began at `begin`, have stopped. `stops`: the nodes to stop at, where nodes have no numbers.
-  void explore(std::vector<PyObject*> open, const Mark& begin, uint64_t since,
-               const std::unordered_set<PyObject*>& stops) {
-    const auto stopped = ends_.begin() + static_cast<std::ptrdiff_t>(std::min(begin.ends, ends_.size()));
-    open.insert(open.end(), stopped, ends_.end());
-    ends_.erase(stopped, ends_.end());
-    while (!open.empty()) {
-      PyObject* const node = open.back();
-      open.pop_back();
-      if (explored_.count(node) != 0) continue;
-      if (is_older(node, since, stops)) {
-        ends_.push_back(node);
-        continue;
-      }
-      explored_.insert(node);
-      for_next(node, [&](Py_ssize_t at, const Edge& edge) {
-        hold(Ref::borrowed(edge.node));
-        uses_[edge].push_back({count_++, node, at});
-        open.push_back(edge.node);
-      });
-    }
-  }
-  /// Of an edge, those found since then.
-  std::vector<Use> uses_of(const Edge& edge, const Mark& since) const {
-    const auto found = uses_.find(edge);
-    if (found == uses_.end()) return {};
-    auto first = found->second.end();
-    while (first != found->second.begin() && std::prev(first)->order >= since.uses) --first;
-    return {first, found->second.end()};
-  }
-  static bool is_older(PyObject* node, uint64_t since, const std::unordered_set<PyObject*>& stops) {
-    if (autograd->sequence_number.get() == Py_None) return stops.count(node) != 0;
-    const Ref number = checked(PyObject_CallMethodObjArgs(node, autograd->own_number.get(), nullptr));
-    const unsigned long long value = PyLong_AsUnsignedLongLong(number.get());
-    if (value == std::numeric_limits<unsigned long long>::max() && PyErr_Occurred() != nullptr)
-      throw Raised();
-    return value < since;
-  }
-
- private:
-  std::unordered_map<Edge, std::vector<Use>, EdgeHash> uses_;
-  std::unordered_set<PyObject*> explored_;
-  std::unordered_set<PyObject*> known_;
-  std::vector<Ref> held_;        // so that an address stands for one node
-  std::vector<PyObject*> ends_;  // at which a call has stopped, for they are older
-  size_t count_ = 0;
-};
-
-// As long as a call is under way in this thread.
-thread_local std::weak_ptr<Graph> current_graph;
 
 // ------------------------------------------------------------------ one call
 
@@ -167,7 +56,7 @@ struct CallState {
   Ref receiver;
   std::shared_ptr<Graph> graph;  // while the call is under way
   Graph::Mark begin;             // of the call
-  uint64_t since = 0;
+  OlderNodes older;
   std::unordered_map<Edge, size_t, EdgeHash> by_edge;
   std::vector<Boundary> boundaries;
   std::vector<size_t> inputs;  // position -> boundary
@@ -213,57 +102,23 @@ size_t boundary_at(CallState& call, const Edge& edge) {
   return found->second;
 }
 
-// The edge of a tensor; its node is held by the graph.
-Edge edge_of(Graph& graph, PyObject* tensor, bool leaves) {
-  Ref node = checked(PyObject_GetAttr(tensor, names.grad_fn));
-  if (node.get() == Py_None) {
-    if (!leaves) return {};
-    node = checked(PyObject_CallFunctionObjArgs(autograd->accumulation_of.get(), tensor, nullptr));
-    const Edge edge{node.get(), 0};
-    graph.hold(std::move(node));
-    return edge;
-  }
-  const Ref number = checked(PyObject_GetAttr(tensor, autograd->output_number.get()));
-  const Edge edge{node.get(), PyLong_AsLong(number.get())};
-  graph.hold(std::move(node));
-  return edge;
-}
-
 void enter(CallState& call, PyObject* tensors, PyObject* others) {
-  call.graph = current_graph.lock();
-  if (!call.graph) current_graph = call.graph = std::make_shared<Graph>();
-  const Py_ssize_t size = PyList_Size(tensors);
-  for (Py_ssize_t at = 0; at < size; ++at) {
-    const size_t boundary = boundary_at(call, edge_of(*call.graph, PyList_GetItem(tensors, at), true));
-    call.boundaries[boundary].inputs.push_back(static_cast<size_t>(at));
+  call.graph = Graph::of_this_thread();
+  const auto given = [&](PyObject* tensor) {
+    const Edge edge = call.graph->edge_of_any(tensor);
+    call.older.add(edge.node);
+    const size_t boundary = boundary_at(call, edge);
     call.boundaries[boundary].given = true;
+    return boundary;
+  };
+  for (Py_ssize_t at = 0; at < PyList_Size(tensors); ++at) {
+    const size_t boundary = given(PyList_GetItem(tensors, at));
+    call.boundaries[boundary].inputs.push_back(static_cast<size_t>(at));
     call.inputs.push_back(boundary);
   }
-  for (Py_ssize_t at = 0; at < PyList_Size(others); ++at) {
-    const size_t boundary = boundary_at(call, edge_of(*call.graph, PyList_GetItem(others, at), true));
-    call.boundaries[boundary].given = true;
-  }
+  for (Py_ssize_t at = 0; at < PyList_Size(others); ++at) given(PyList_GetItem(others, at));
   call.begin = call.graph->mark();
-  if (autograd->sequence_number.get() == Py_None) return;
-  const Ref number = checked(PyObject_CallFunctionObjArgs(autograd->sequence_number.get(), nullptr));
-  call.since = PyLong_AsUnsignedLongLong(number.get());
-}
-
-// Whether the gradient of one of the `goals` needs this node to have been called.
-bool leads_to(PyObject* node, const std::unordered_map<PyObject*, Places>& goals, uint64_t since,
-              const std::unordered_set<PyObject*>& stops) {
-  std::vector<Ref> open;
-  std::unordered_set<PyObject*> seen;
-  open.push_back(Ref::borrowed(node));
-  while (!open.empty()) {
-    const Ref one = std::move(open.back());
-    open.pop_back();
-    if (!seen.insert(one.get()).second || Graph::is_older(one.get(), since, stops)) continue;
-    const auto goal = goals.find(one.get());
-    if (goal != goals.end() && !goal->second.leaving.empty()) return true;
-    for_next(one.get(), [&](Py_ssize_t, const Edge& edge) { open.push_back(Ref::borrowed(edge.node)); });
-  }
-  return false;
+  call.older.begin();
 }
 
 void hook_node(Gradients* owner, PyObject* node, PyObject* method, Places places, bool needed) {
@@ -282,12 +137,10 @@ void hook_node(Gradients* owner, PyObject* node, PyObject* method, Places places
 void leave(Gradients* self, PyObject* tensors) {
   CallState& call = *self->state;
   Graph& graph = *call.graph;
-  std::unordered_set<PyObject*> stops;
-  for (const auto& [edge, boundary] : call.by_edge) stops.insert(edge.node);
   std::vector<PyObject*> starts;
   const Py_ssize_t size = PyList_Size(tensors);
   for (Py_ssize_t at = 0; at < size; ++at) {
-    const Edge edge = edge_of(graph, PyList_GetItem(tensors, at), false);
+    const Edge edge = graph.edge_of(PyList_GetItem(tensors, at));
     if (edge.node == nullptr) {  // a leaf: its gradient is that of everything else, too
       call.outputs.push_back(kUnseen);
       continue;
@@ -298,11 +151,11 @@ void leave(Gradients* self, PyObject* tensors) {
     starts.push_back(edge.node);
   }
   if (starts.empty()) return;
-  graph.explore(starts, call.begin, call.since, stops);
+  graph.explore(starts, call.begin, call.older);
 
   std::unordered_map<PyObject*, Places> nodes;
   std::unordered_set<PyObject*> output_nodes;
-  bool has_shares = false;
+  std::unordered_set<PyObject*> share_nodes;
   for (const auto& [edge, index] : call.by_edge) {
     Boundary& boundary = call.boundaries[index];
     if (!boundary.outputs.empty()) {
@@ -311,26 +164,24 @@ void leave(Gradients* self, PyObject* tensors) {
     }
     if (boundary.inputs.empty() && boundary.outputs.empty()) continue;
     for (const Graph::Use& use : graph.uses_of(edge, call.begin)) {
-      boundary.used_inside = has_shares = true;
+      boundary.used_inside = true;
+      share_nodes.insert(use.node);
       nodes[use.node].leaving.push_back({index, use.at});
     }
   }
   // A single node that all gradients pass needs a single hook.
-  if (nodes.size() == 1 && has_shares) {
+  if (nodes.size() == 1 && !share_nodes.empty()) {
     hook_node(self, nodes.begin()->first, names.register_hook, std::move(nodes.begin()->second), true);
     return;
   }
-  for (auto& [node, places] : nodes) {
-    if (output_nodes.count(node) != 0) {
-      // A gradient behind which shares come has arrived before them, or does not.
-      const bool needed =
-          !has_shares || (output_nodes.size() > 1 && !leads_to(node, nodes, call.since, stops));
-      hook_node(self, node, autograd->register_prehook.get(), {places.entering, {}}, needed);
-    }
+  for (PyObject* const node : output_nodes) {
+    // A gradient behind which shares come has arrived before them, or does not.
+    const bool needed =
+        share_nodes.empty() || (output_nodes.size() > 1 && !leads_to(node, share_nodes, call.older));
+    hook_node(self, node, functions->register_prehook.get(), {nodes[node].entering, {}}, needed);
   }
-  for (auto& [node, places] : nodes) {
-    if (!places.leaving.empty()) hook_node(self, node, names.register_hook, {{}, places.leaving}, true);
-  }
+  for (PyObject* const node : share_nodes)
+    hook_node(self, node, names.register_hook, {{}, nodes[node].leaving}, true);
 }
 
 void forget_graph(CallState& call) {
@@ -387,7 +238,7 @@ Ref combined(PyObject* total, const std::vector<Ref>& added, const std::vector<R
   const Ref shares = list_of(added);
   const Ref less = list_of(subtracted);
   const Ref text = checked(PyUnicode_FromStringAndSize(note.data(), static_cast<Py_ssize_t>(note.size())));
-  return checked(PyObject_CallFunctionObjArgs(autograd->combine.get(), total, shares.get(), less.get(),
+  return checked(PyObject_CallFunctionObjArgs(functions->combine.get(), total, shares.get(), less.get(),
                                               text.get(), nullptr));
 }
 
@@ -441,18 +292,18 @@ void finish(Gradients* self) {
   });
   begin_anew(call);
   call.recorded = true;
-  checked(PyObject_CallMethodObjArgs(call.receiver.get(), autograd->end.get(), inputs.get(), outputs.get(),
+  checked(PyObject_CallMethodObjArgs(call.receiver.get(), functions->end.get(), inputs.get(), outputs.get(),
                                      nullptr));
 }
 
 void finish_later(Gradients* self) {
   const Ref end = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(self), "end"));
-  checked(PyObject_CallFunctionObjArgs(autograd->queue_callback.get(), end.get(), nullptr));
+  checked(PyObject_CallFunctionObjArgs(functions->queue_callback.get(), end.get(), nullptr));
 }
 
+// One that a node got or gave; null or None if there is none.
 PyObject* element(PyObject* gradients, Py_ssize_t at) {
-  if (!PyTuple_Check(gradients)) return at == 0 ? gradients : Py_None;
-  return at < PyTuple_Size(gradients) ? PyTuple_GetItem(gradients, at) : Py_None;
+  return at < PyTuple_Size(gradients) ? PyTuple_GetItem(gradients, at) : nullptr;
 }
 
 void called(Hook* hook, PyObject* grad_inputs, PyObject* grad_outputs) {
@@ -469,7 +320,7 @@ void called(Hook* hook, PyObject* grad_inputs, PyObject* grad_outputs) {
     if (gradient == nullptr || gradient == Py_None) continue;
     if (!call.begun) {
       begins = call.begun = true;
-      checked(PyObject_CallMethodObjArgs(call.receiver.get(), autograd->begin.get(), nullptr));
+      checked(PyObject_CallMethodObjArgs(call.receiver.get(), functions->begin.get(), nullptr));
     }
     call.boundaries[place.boundary].total = Ref::borrowed(gradient);
   }
@@ -505,8 +356,7 @@ PyObject* run_hook(PyObject* self, PyObject* arguments, PyObject*) {
   if (this_thread.busy != 0) Py_RETURN_NONE;
   logged([&] {
     if (PyArg_ParseTuple(arguments, "O|O", &first, &second) == 0) return;
-    called(reinterpret_cast<Hook*>(self), second != nullptr ? first : Py_None,
-           second != nullptr ? second : first);
+    called(reinterpret_cast<Hook*>(self), first, second != nullptr ? second : first);
   });
   Py_RETURN_NONE;
 }
@@ -524,7 +374,7 @@ void free_hook(PyObject* self) {
 PyObject* new_gradients(PyTypeObject* type, PyObject* arguments, PyObject*) {
   PyObject* receiver = nullptr;
   if (PyArg_ParseTuple(arguments, "O", &receiver) == 0) return nullptr;
-  if (autograd == nullptr) {
+  if (functions == nullptr) {
     PyErr_SetString(PyExc_RuntimeError, "bind_autograd() was not called");
     return nullptr;
   }
@@ -590,16 +440,9 @@ PyObject* bind_autograd(PyObject*, PyObject* arguments) {
   if (PyArg_ParseTuple(arguments, "OOOO", &sequence_number, &accumulation_of, &combine, &queue_callback) == 0)
     return nullptr;
   const auto name = [](const char* text) { return Ref(PyUnicode_InternFromString(text)); };
-  autograd = new Autograd{Ref::borrowed(sequence_number),
-                          Ref::borrowed(accumulation_of),
-                          Ref::borrowed(combine),
-                          Ref::borrowed(queue_callback),
-                          name("next_functions"),
-                          name("_sequence_nr"),
-                          name("output_nr"),
-                          name("register_prehook"),
-                          name("begin_backward"),
-                          name("end_backward")};
+  bind_graph(sequence_number, accumulation_of);
+  functions = new BackwardFunctions{Ref::borrowed(combine), Ref::borrowed(queue_callback),
+                                    name("register_prehook"), name("begin_backward"), name("end_backward")};
   if (PyErr_Occurred() != nullptr) return nullptr;
   Py_RETURN_NONE;
 }

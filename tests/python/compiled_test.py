@@ -408,6 +408,40 @@ class Compiled(Case):
             "    debugger.step()\n" % os.path.join(folder, "out"), folder)
         self.assertEqual((result.stdout + result.stderr).count("operations inside of compiled code are not recorded"), 1)
 
+    def test_graphs_of_a_device_are_refused(self):
+        result = run_script(
+            "import torch\n"
+            "from msprobe.pytorch import PrecisionDebugger\n"
+            "debugger = PrecisionDebugger(dump_path=%r, level='L0', task='statistics')\n"
+            "model = torch.nn.Sequential(torch.nn.Linear(2, 2))\n"
+            "available, torch.cuda.is_available = torch.cuda.is_available, lambda: True\n"
+            "torch.compile(model, mode='reduce-overhead')\n"
+            "torch.cuda.is_available = available\n"
+            "debugger.start(model)\n"
+            "torch.compile(model, backend='eager')(torch.ones(1, 2)).sum().backward()\n"
+            "debugger.stop()\n"
+            "debugger.step()\n" % os.path.join(self.folder, "out"), self.folder)
+        self.assertEqual((result.stdout + result.stderr).count("compiled code is not recorded: CUDA graphs"), 2)
+        self.assertIn("0 entries: compiled code is not recorded", result.stdout + result.stderr)
+        self.assertEqual(find_tree(os.path.join(self.folder, "out")).names, [])
+
+    def test_a_function_that_is_compiled_later(self):
+        for level, count in (("mix", 1), ("L0", 0)):
+            result = run_script(
+                "import torch\n"
+                "from msprobe import _native\n"
+                "from msprobe.pytorch import PrecisionDebugger\n"
+                "debugger = PrecisionDebugger(dump_path=%r, level=%r, task='statistics')\n"
+                "debugger.start(torch.nn.Linear(2, 2))\n"
+                "loss = torch.compile(lambda x: (x * 2).sum(), backend='eager')\n"
+                "loss(torch.ones(2, requires_grad=True)).backward()\n"
+                "debugger.stop()\n"
+                "debugger.step()\n"
+                "_native.close()\n"
+                "torch.compile(loss)\n" % (os.path.join(self.folder, level), level), self.folder)
+            said = (result.stdout + result.stderr).count("operations inside of compiled code are not recorded")
+            self.assertEqual(said, count)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -8,6 +8,7 @@ from helpers import *
 from torch.utils.checkpoint import checkpoint
 
 from monitor_helpers import MonitorCase
+from msprobe.pytorch import describe, gradients
 
 
 class Function(nn.Module):
@@ -193,6 +194,11 @@ class Recorded(Case):
         found = self.record(model, backward=lambda output: (output[0] + 5 * output[1][1]).sum().backward())
         self.same(found["part", 0][0], [torch.full((4, 6), 6.0), None, None])
         self.assertIn("outputs 0 and 2 together", self.note("Module.part.Function.backward.0", "input", 0))
+
+    def test_a_note_about_any_kind_of_tensor(self):
+        for tensor in (torch.ones(2), torch.ones(2).to_sparse(), torch.ones(2, device="meta")):
+            described = describe.describe(gradients.Noted(tensor, "two together"))
+            self.assertEqual(described[6], '{"gradient_of": "two together"}')
 
     def test_modules_that_return_what_they_got(self):
         for part in (nn.Identity(), nn.Sequential(nn.Identity()), nn.Dropout(0.5).eval()):

@@ -11,9 +11,9 @@ _MOST = 3      # names in a line
 _LONGEST = 80  # of a name that is shown
 
 
-def lines(info, last_step, processes):
+def lines(info, last_step, processes, why_nothing=None):
     """One line for each request. last_step: the step of the last start(), None if there was none; processes: their
-    number if known."""
+    number if known; why_nothing: the reason for no entries, if known."""
     told = []
     if info["enabled"] and info["steps"]:
         never = steps_that_never_came(info, last_step)
@@ -21,7 +21,7 @@ def lines(info, last_step, processes):
             told.append(never)
         told.extend(_names_that_nothing_had())
         if not info["entries"] and session.TASKS[info["task"]] in ("statistics", "tensor"):
-            told.append("0 entries: " + _why_no_entries(info, bool(told)))
+            told.append("0 entries: " + (why_nothing or _why_no_entries(info, bool(told))))
     if info["enabled"]:
         ranks = numbers(session.setting("rank")) or ()
         beyond = [rank for rank in ranks if processes is not None and rank >= processes]

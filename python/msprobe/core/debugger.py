@@ -124,6 +124,9 @@ class Debugger:
     def _stopping(self):
         """stop() has."""
 
+    def _why_nothing(self):
+        """Why steps may have no entries, where the front end knows; None otherwise."""
+
     def _told_at_end(self):
         """Lines besides those on what was recorded: (told as they are, told as warnings)."""
         return [], []
@@ -426,7 +429,7 @@ class Debugger:
             told, wrong = self._told_at_end()
             for line in told:
                 log.info(line)
-            for line in wrong + closing.lines(info, self.last_step, self._count_processes()):
+            for line in wrong + closing.lines(info, self.last_step, self._count_processes(), self._why_nothing()):
                 log.warn(line)
 
     def _finish(self):

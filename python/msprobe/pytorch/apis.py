@@ -75,7 +75,7 @@ def wrap(original, name, prefix, owner=None, recorded=None):
     """A function that records calls of `original` as `<prefix>.<recorded, or name>.<n>`."""
     number = torch_apis.add(prefix, recorded or name)
     free_benchmark.task.name(number, prefix, recorded or name)
-    wrapper = wrapping.make_wrapper(number, original, framework.is_compiling)
+    wrapper = wrapping.make_wrapper(number, original, framework.is_compiling if framework.CAN_COMPILE else None)
     if (prefix, name) == ("Tensor", "view_as"):
         wrapper = _unless_of_autograd(wrapper, original)
     return wrapping.dress(wrapper, original, owner, name, "torch")

@@ -25,15 +25,17 @@ from . import framework
 
 _INPUT, _OUTPUT, _GRADIENT = range(3)  # a gradient's kind: _GRADIENT + the place of its output
 
-_DEEPEST = 20   # structures inside of structures
-# Before PyTorch 2.13 a hook on a tensor inside of a graph breaks it.
-_CAN_WATCH = framework.VERSION >= (2, 13)
+_DEEPEST = 20  # structures inside of structures
 _HALF = (torch.float16, torch.bfloat16)
-_hooked = {}    # number of a module's name -> HookedModule
-_sites = []     # each hook of a call that was traced: _Site
+_CAN_WATCH = framework.VERSION >= (2, 13)  # gradients; not tried with earlier ones
+
+_hooked = weakref.WeakValueDictionary()  # number of a module's name -> HookedModule
+_sites = []       # each hook of a call that was traced: _Site
+_traced = set()   # numbers of those
+_reasons = []     # why nothing can be recorded
+_library = []     # holds the operator
+_left_alone = [Before.__call__.__code__, After.__call__.__code__]
 _this_thread = threading.local()
-_traced = set()  # numbers with a site
-_reasons = []   # why nothing can be recorded
 
 
 class _Site:
@@ -55,15 +57,20 @@ class _Site:
 def _new_site(number, form, is_output):
     if not _make_ready() or number not in _hooked:
         return -1
-    around = _Traced.around(number, is_output)
+    around = _Tracing.around(number, is_output)
     _sites.append(_Site(number, form, around))
     _traced.add(number)
     if not is_output:
-        _Traced.calls.append(_sites[-1])
+        _Tracing.calls.append(_sites[-1])
     return len(_sites) - 1
 
 
-class _Traced:
+# As torch.compiler.assume_constant_result(), which would load the compiler: it calls the function while it traces, and takes
+# what that returns as a constant.
+_new_site._dynamo_marked_constant = True
+
+
+class _Tracing:
     """The calls that the compiler is inside of, as it traces: sites of their inputs."""
 
     calls = []
@@ -82,11 +89,6 @@ class _Traced:
             if site.number == number:
                 return site
         return None
-
-
-# As torch.compiler.assume_constant_result(), which would load the compiler: it calls the function while it traces, and takes
-# what that returns as a constant.
-_new_site._dynamo_marked_constant = True
 
 
 def _copy(tensor):
@@ -227,13 +229,9 @@ def _let_in(waiting, everything=False):
     while waiting and again:
         again = False
         for number in sorted(waiting):
-            kind, tensors = waiting[number]
-            del waiting[number]
             if everything or _is_next(_sites[number], waiting):
-                _record(_sites[number], kind, tensors)
+                _record(_sites[number], *waiting.pop(number))
                 again = True
-            else:
-                waiting[number] = (kind, tensors)
 
 
 def _record(site, kind, tensors):
@@ -321,10 +319,6 @@ def _finish(site):
 # ---------------------------------------------------------------------- making it ready
 
 
-_library = []  # holds the operator
-_left_alone = [Before.__call__.__code__, After.__call__.__code__]
-
-
 def _make_ready():
     """Defines the operator, once. Whether compiled code can be recorded."""
     if not _library and not _reasons:
@@ -338,7 +332,8 @@ def _make_ready():
             torch._dynamo.allow_in_graph(_watch_tensor)
             _library.append(library)
         except Exception as error:
-            _reasons.append("PyTorch %s has no operators with effects (%s)" % (torch.__version__, type(error).__name__))
+            _reasons.append("PyTorch %s does not take the operator that it needs (%s: %s)" % (
+                torch.__version__, type(error).__name__, error))
     return not _reasons
 
 

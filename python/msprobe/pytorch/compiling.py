@@ -5,13 +5,22 @@ import functools
 
 import torch
 
+from msprobe.core import session
 from msprobe.core.common import log
 
 from . import apis, compiled
 
 
+_records_operations = [False]
+
+
+def install(records_operations):
+    _records_operations[0] = records_operations
+    _install()
+
+
 @functools.lru_cache(maxsize=None)  # once
-def install():
+def _install():
     torch.jit.script = _with_originals(torch.jit.script)
     compile_function = getattr(torch, "compile", None)
     if compile_function is not None:
@@ -26,15 +35,27 @@ def _with_originals(script):
     return wrapper
 
 
-def tell(models, records_modules):
+def tell(models):
     """What is not recorded of models that are compiled."""
-    if not any(_is_compiled(module) for model in models for module in model.modules()):
-        return
+    if any(_is_compiled(module) for model in models for module in model.modules()):
+        _tell_what_is_left_out()
+
+
+_why_nothing = []
+
+
+def why_nothing():
+    """Why no module of what is compiled is recorded; None if they are, or nothing is compiled."""
+    return _why_nothing[0] if _why_nothing else None
+
+
+def _tell_what_is_left_out():
     reason = compiled.reason_against()
     if reason is not None:
-        log.warn_once("compiled code is not recorded: " + reason)
-    elif not records_modules:
-        log.warn_once("operations inside of compiled code are not recorded; level L0 records the modules there")
+        _why_nothing[:] = ["compiled code is not recorded: " + reason]
+        log.warn_once(_why_nothing[0])
+    elif _records_operations[0]:
+        log.warn_once("operations inside of compiled code are not recorded; the levels L0 and mix record the modules there")
 
 
 def _is_compiled(module):
@@ -44,11 +65,17 @@ def _is_compiled(module):
 def _seeing(compile_function):
     @functools.wraps(compile_function)
     def wrapper(*args, **kwargs):
-        options = kwargs.get("options") or {}
-        if torch.cuda.is_available() and (kwargs.get("mode") in ("reduce-overhead", "max-autotune")
-                                          or options.get("triton.cudagraphs")):
-            compiled.refuse("CUDA graphs replay it without calling the recorder")
         made = compile_function(*args, **kwargs)
-        compiled.leave_all_alone()
+        try:
+            _look_at(kwargs.get("mode"), kwargs.get("options") or {})
+        except Exception:
+            session.guard("looking at torch.compile()")
         return made
     return wrapper
+
+
+def _look_at(mode, options):
+    if torch.cuda.is_available() and (mode in ("reduce-overhead", "max-autotune") or options.get("triton.cudagraphs")):
+        compiled.refuse("CUDA graphs replay it without calling the recorder")
+    compiled.leave_all_alone()
+    _tell_what_is_left_out()

@@ -11,8 +11,8 @@ from msprobe import _native
 from msprobe.core import debugger, module_dump, saving, session, torch_apis
 from msprobe.core.describe import Record
 
-from . import apis, compiled, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, gradients, megatron
-from . import loading, modules, optimizers
+from . import apis, compiled, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, gradients
+from . import loading, megatron, modules, optimizers
 from . import training, triton_kernels, versions
 
 
@@ -105,7 +105,7 @@ class PrecisionDebugger(debugger.Debugger):
         if self._info["enabled"] and self._info["records_apis"]:
             self._custom_operators.register()
         if self._info["enabled"]:
-            compiling.install()
+            compiling.install(self._info["records_apis"])
             distributed.install()
             self._install_for_optimizers()
 
@@ -121,6 +121,9 @@ class PrecisionDebugger(debugger.Debugger):
         if self._loading is not None:
             self._loading.stop()
 
+    def _why_nothing(self):
+        return compiling.why_nothing()
+
     def _told_at_end(self):
         told = self._loading.told() if self._loading is not None else []
         return told[:1], told[1:]
@@ -131,7 +134,7 @@ class PrecisionDebugger(debugger.Debugger):
         if self._info["records_modules"] and model is not None:
             megatron.install()
         if model is not None:
-            compiling.tell(debugger.models_in(model), self._info["records_modules"])
+            compiling.tell(debugger.models_in(model))
         self._install_for_optimizers()
 
     def _redirected(self, dump_path):

@@ -6,7 +6,7 @@ import zlib
 
 import torch
 
-from msprobe.core.describe import CONTAINER_TYPES, PLAIN_TYPES, Json, numpy_types, other, slice_leaf
+from msprobe.core.describe import CONTAINER_TYPES, PLAIN_TYPES, Json, Record, numpy_types, other, slice_leaf
 
 from . import device, framework
 from .gradients import Noted
@@ -96,12 +96,9 @@ def _tensor(value):
 
 def _noted(gradient):
     """A gradient about which there is something to say."""
-    tensor = gradient.tensor
-    if type(tensor) is not torch.Tensor or tensor.layout != torch.strided or tensor.is_meta:
-        return tensor
-    if tensor.is_cpu:
-        return record(tensor, None, tensor.dtype, tensor.shape, tensor.requires_grad, gradient.extra())
-    return device.describe(tensor, extra=gradient.extra())
+    elements, kind, dtype, number, shape, requires_grad, extra, *rest = _tensor(gradient.tensor)
+    extra = json.dumps({**json.loads(extra or "{}"), "gradient_of": gradient.note})
+    return Record((elements, kind, dtype, number, shape, requires_grad, extra, *rest))
 
 
 def _collective(value):

@@ -35,19 +35,26 @@ def dtype_number(dtype):
     return known[0] if known else _native.DTYPE_OTHER
 
 
+CAN_COMPILE = VERSION >= (2, 0)
+
+
+def _never():
+    return False
+
+
 def _find_is_compiling():
-    if VERSION < (2, 0):
-        return None
+    if not CAN_COMPILE:
+        return _never
     compiler = getattr(torch, "compiler", None)
     return getattr(compiler, "is_compiling", None) or torch._dynamo.is_compiling
 
 
-# None where nothing can be compiled.
+# Whether a compiler traces this code.
 is_compiling = _find_is_compiling()
 
 
 # Whether torch.export() traces, whose result runs elsewhere.
-is_exporting = getattr(getattr(torch, "compiler", None), "is_exporting", None) or (lambda: False)
+is_exporting = getattr(getattr(torch, "compiler", None), "is_exporting", None) or _never
 
 
 def find_compile_context():

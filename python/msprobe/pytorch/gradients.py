@@ -5,8 +5,6 @@ Nothing is put into the autograd graph: an additional node would change the orde
 their last bits. Hooks on the nodes that are there report what enters the module and what leaves it (_native.Gradients).
 """
 
-import json
-
 import torch
 
 from msprobe import _native
@@ -14,10 +12,9 @@ from msprobe.core import nested
 
 from . import framework
 
-_stride = torch._C._TensorBase.stride
 _is_grad_enabled = framework.is_grad_enabled
 _base = torch._C._TensorBase
-_add, _add_, _sub_, _any, _to = _base.add, _base.add_, _base.sub_, _base.any, _base.to
+_stride, _add, _add_, _sub_, _any, _to = _base.stride, _base.add, _base.add_, _base.sub_, _base.any, _base.to
 
 
 # Gradients(receiver) of one call: see _native. A monitor's receiver has no use for notes: plain().
@@ -80,9 +77,6 @@ class Noted:
     def __init__(self, tensor, note):
         self.tensor = tensor
         self.note = note
-
-    def extra(self):
-        return json.dumps({"gradient_of": self.note})
 
 
 def plain(gradient):

@@ -28,7 +28,7 @@ class _BeforeCall(Hook):
 
     def __call__(self, module, args, kwargs=None):
         loading, name = self.hooked
-        if not loading.active or (framework.is_compiling is not None and framework.is_compiling()):
+        if not loading.active or framework.is_compiling():
             return None
         return loading.before(name, args, kwargs)
 

@@ -22,14 +22,13 @@ class HookedModule(Hooked):
     # Checkpointing ends a recomputed forward with it when it has what it needs: no failure, only no output.
     early_stop = "_StopRecomputationError"
 
-    if framework.is_compiling is not None:
-        is_compiling = staticmethod(framework.is_compiling)
+    is_compiling = staticmethod(framework.is_compiling)
 
-        def trace_inputs(self, args, kwargs):
-            return None if framework.is_exporting() else compiled.trace_inputs(self, args, kwargs)
+    def trace_inputs(self, args, kwargs):
+        return None if framework.is_exporting() else compiled.trace_inputs(self, args, kwargs)
 
-        def trace_output(self, output):
-            return None if framework.is_exporting() else compiled.trace_output(self, output)
+    def trace_output(self, output):
+        return None if framework.is_exporting() else compiled.trace_output(self, output)
 
     def __init__(self, name, module, main_gradients=False):
         patch_calls()

@@ -80,7 +80,7 @@ def _wrap_update(scaler):
 
     @functools.wraps(update)
     def wrapper(self, *args, **kwargs):
-        if not _is_compiling():
+        if not framework.is_compiling():
             _quietly(training.note_scaler, self)
         return update(self, *args, **kwargs)
     scaler.update = wrapper
@@ -105,12 +105,11 @@ def _quietly(note, what):
 
 
 # What follows is called while a compiler traces an optimizer, too, and is no part of what it makes of that.
-_is_compiling = framework.is_compiling or (lambda: False)
 
 
 @compiled.leave_alone
 def _enter(optimizer, args, kwargs):
-    if _is_compiling():
+    if framework.is_compiling():
         return
     _describe(optimizer)
     if session.forward_switch[0]:
@@ -119,7 +118,7 @@ def _enter(optimizer, args, kwargs):
 
 @compiled.leave_alone
 def _leave(optimizer, args, kwargs):
-    if _is_compiling():
+    if framework.is_compiling():
         return
     _native.set_pseudo_parent(None)
     # Fused and foreign optimizers write into parameters behind autograd's back.
@@ -129,7 +128,7 @@ def _leave(optimizer, args, kwargs):
 def _inside(function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if _is_compiling() or not session.forward_switch[0]:
+        if framework.is_compiling() or not session.forward_switch[0]:
             return function(*args, **kwargs)
         _native.set_pseudo_parent("clip_grad")
         try:

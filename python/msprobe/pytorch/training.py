@@ -81,7 +81,7 @@ class _Taken(Hook):
     @compiled.leave_alone
     def __call__(self, model, args, kwargs=None):
         # First: a compiler would take the switch for part of the model, and compile anew when it changes.
-        if framework.is_compiling is not None and framework.is_compiling():
+        if framework.is_compiling():
             return
         if not session.forward_switch[0] or len(_inputs) >= _MOST_CALLS or torch._C._get_tracing_state() is not None:
             return

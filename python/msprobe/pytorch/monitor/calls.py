@@ -24,7 +24,7 @@ def is_recomputing():
     return False
 
 
-_is_compiling = framework.is_compiling or (lambda: False)
+_is_compiling = framework.is_compiling
 
 
 class _Before(Hook):
