@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two processes with gloo: asynchronous communication is recorded when it is waited for."""
 
+import json
 import sys
-import tempfile
 
 from helpers import *
 
@@ -71,21 +71,10 @@ dist.destroy_process_group()
 
 class Distributed(Case):
     def run_two(self, text, config):
-        import json
-        import subprocess
         dump_path = os.path.join(self.folder, "dump")
         with open(os.path.join(self.folder, "config.json"), "w", encoding="utf-8") as file:
             json.dump(dict({"dump_path": dump_path, "risk_level": "ALL"}, **config), file)
-        script = os.path.join(self.folder, "script.py")
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(text)
-        with tempfile.TemporaryFile() as errors:
-            processes = [subprocess.Popen([sys.executable, script, str(rank), self.folder], stderr=errors)
-                         for rank in (0, 1)]
-            for process in processes:
-                code = process.wait(timeout=120)
-                errors.seek(0)
-                self.assertEqual(code, 0, errors.read().decode())
+        run_two_ranks(self.folder, text)
         return dump_path
 
     def test_gradients_are_those_of_the_rank(self):

@@ -110,6 +110,31 @@ def run_script(text, folder, *arguments, check=True, timeout=120):
     return result
 
 
+# The end of a rank's script. A thread of gloo may let go of its last tensor only while the interpreter is taken down;
+# then it waits for a lock that ends threads, and PyTorch (2.13 was seen) aborts. Nothing of a rank is left to do there.
+END_OF_RANK = """
+import atexit
+atexit._run_exitfuncs()
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def run_two_ranks(folder, script, *arguments):
+    """Runs this script (which imports os and sys) in two processes with the arguments rank, folder, and these.
+    Returns what each wrote to standard output; fails with what it wrote if its status is not 0."""
+    path = os.path.join(folder, "script.py")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(script + END_OF_RANK)
+    processes = [subprocess.Popen([sys.executable, "-W", "ignore", path, str(rank), folder, *arguments],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+                 for rank in range(2)]
+    written = [process.communicate(timeout=150) for process in processes]
+    for process, (output, errors) in zip(processes, written):
+        assert process.returncode == 0, "status %d\n%s%s" % (process.returncode, output, errors)
+    return [output for output, _ in written]
+
+
 class Block(nn.Module):
     def __init__(self, size=8, inplace=False):
         super().__init__()
@@ -144,4 +169,4 @@ def make_input(rows=4, size=8):
 
 
 __all__ = ["Block", "Case", "Net", "PrecisionDebugger", "Tree", "VERSION", "find_tree", "functional", "make_input",
-           "make_net", "nn", "os", "run_script", "torch", "unittest"]
+           "make_net", "nn", "os", "run_script", "run_two_ranks", "torch", "unittest"]

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import unittest
 
-from helpers import VERSION, run_script, torch
+from helpers import VERSION, run_script, run_two_ranks, torch
 
 from msprobe.pytorch import TrainerMon
 
@@ -82,4 +82,4 @@ def norm(tensor):
 
 
 __all__ = ["EVERYTHING", "MonitorCase", "OPS", "TrainerMon", "VERSION", "glob", "json", "math", "norm", "os",
-           "read_rows", "run_script", "torch", "unittest"]
+           "read_rows", "run_script", "run_two_ranks", "torch", "unittest"]

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The monitor on two ranks with gloo, switched on while training, its alerts, structure, stacks, and TrainerMonitorV2."""
 
-import subprocess
-import sys
-
 from monitor_helpers import *
 from torch import nn
 
@@ -46,13 +43,7 @@ class Ranks(MonitorCase):
     def test_two_ranks(self):
         path = self.configure(wg_distribution=True, ndigits=17, ops=["norm", "mean", "max"],
                               cc_distribution={"enable": True, "cc_pre_hook": True})
-        script = os.path.join(self.folder, "script.py")
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(RANKS)
-        processes = [subprocess.Popen([sys.executable, "-W", "ignore", script, str(rank), os.path.dirname(path)])
-                     for rank in (0, 1)]
-        for process in processes:
-            self.assertEqual(process.wait(120), 0)
+        run_two_ranks(os.path.dirname(path), RANKS)
         for rank in (0, 1):
             # Before the reduction each has its own, after it both have the mean; that is told by the first rank.
             unreduced = self.figures("grad_unreduced", rank=rank)

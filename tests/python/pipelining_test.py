@@ -3,8 +3,6 @@
 losses and gradients of a run without recording, and a backward of every call."""
 
 import json
-import subprocess
-import sys
 import tempfile
 
 from helpers import *
@@ -71,16 +69,7 @@ print(json.dumps(done))
 class Pipelining(Case):
     def run_level(self, level):
         folder = tempfile.mkdtemp(dir=self.folder)
-        path = os.path.join(folder, "script.py")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(SCRIPT)
-        processes = [subprocess.Popen([sys.executable, "-W", "ignore", path, str(rank), folder, level,
-                                       json.dumps(SCHEDULES)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                      universal_newlines=True) for rank in range(2)]
-        for process in processes:
-            output, errors = process.communicate(timeout=150)
-            self.assertEqual(process.returncode, 0, output + errors)
-        done = json.loads(output.splitlines()[-1])
+        done = json.loads(run_two_ranks(folder, SCRIPT, level, json.dumps(SCHEDULES))[0].splitlines()[-1])
         self.assertIn("ScheduleInterleavedZeroBubble", done)
         for step, name in enumerate(done):
             for rank in range(2):
