@@ -152,9 +152,12 @@ int run_command(const Request& request) {
   }
   const ThreadLimit limit(globals.jobs);
   Progress progress(team().is_root() ? globals.progress : ProgressMode::never);
-  const bool color = want_color(globals.color, report::is_terminal(STDERR_FILENO),
-                                [](const char* name) { return std::getenv(name); });
-  const Context context{globals.framework, globals.jobs, color, &progress, globals.local};
+  const auto color = [&](int descriptor) {
+    return want_color(globals.color, report::is_terminal(descriptor),
+                      [](const char* name) { return std::getenv(name); });
+  };
+  const Context context{globals.framework,    globals.jobs, color(STDERR_FILENO),
+                        color(STDOUT_FILENO), &progress,    globals.local};
   const auto begun = std::chrono::steady_clock::now();
   log_verbose(fmt::format("msprobe {} {}: {} thread{}, {} arithmetic", kVersion, request.command->name(),
                           most_threads(), most_threads() == 1 ? "" : "s",

@@ -92,7 +92,8 @@ class Findings {
   }
 
   section({ name, words, lines }) {
-    if (name === "") return element("p", { text: words });
+    if (name === "no culprit" || name === "not clear")
+      return element("p", { text: `${name}: ${[words, ...lines.map(([, more]) => more)].join("; ")}` });
     if (name === "note") return element("p", { class: "muted", text: `note: ${words}` });
     const finding = this.all[name === "culprit" ? 0 : 1];
     const told = linesOf(finding);

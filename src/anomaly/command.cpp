@@ -41,7 +41,8 @@ class AnomalyCommand final : public Command {
         .details(
             "The ranks are the folders <rank0>, <rank1> and so on of a step.\n"
             "The folder of one rank or its <dump.json> is accepted, too.")
-        .required();
+        .required()
+        .once();
     options.add("-o,--output_path=DIR", options_.output, "Folder for the result, or - for standard output")
         .details("It is created if there is a result.");
     options

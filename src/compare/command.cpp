@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/first_difference.hpp"
@@ -28,7 +30,9 @@ constexpr std::string_view kMarkdown = "md";
 struct Typed {
   std::string target;
   std::string golden;
-  std::string request;  // compare.json of 8.1.1
+  std::string request;                           // compare.json of 8.1.1
+  std::pair<std::string, std::string> operands;  // in place of all three
+  std::vector<Option> named;                     // the options of these
   std::string output = "./output";
   Option output_option;
   std::string output_file;
@@ -118,13 +122,27 @@ Outputs to_outputs(Typed typed) {
   return outputs;
 }
 
+/// The two dumps as operands.
+void read_operands(const Typed& typed, Inputs& inputs) {
+  const auto& [target, golden] = typed.operands;
+  if (std::ranges::any_of(typed.named, &Option::given))
+    throw UsageError("'" + display(target) + "' is one dump too many: options name the dumps already");
+  if (golden.empty())
+    throw UsageError("'" + display(target) + "' alone: two dumps are needed",
+                     "msprobe compare TARGET GOLDEN, or -tp TARGET -gp GOLDEN");
+  inputs.target = target;
+  inputs.golden = golden;
+}
+
 CompareOptions to_options(const Typed& typed) {
   CompareOptions options;
   options.inputs.kind = dump_kind(typed.mode);
-  if (typed.request.empty()) {
+  options.rank.print_rows = typed.print_rows;
+  if (!typed.operands.first.empty()) {
+    read_operands(typed, options.inputs);
+  } else if (typed.request.empty()) {
     options.inputs.target = typed.target;
     options.inputs.golden = typed.golden;
-    options.rank.print_rows = typed.print_rows;
   } else {
     read_request(typed.request, typed.stack_mode, options);
   }
@@ -170,19 +188,24 @@ class CompareCommand final : public Command {
   bool takes_local_input() const override { return true; }
 
   Outcome run(const Context& context) override {
+    typed_.summary.details = typed_.summary.details || top_.given() || by_.given();
     CompareOptions options = to_options(typed_);
     options.inputs.local = context.local;
     if (context.local && !typed_.noise_floor.empty())
       throw UsageError("--local and --noise-floor cannot be combined");
     options.outputs.story.width = report::terminal_width(STDOUT_FILENO);
-    options.outputs.story.color = context.color && report::is_terminal(STDOUT_FILENO);
+    options.outputs.story.color = context.output_color;
     if (const std::optional<Outcome> outcome = diff_analyze(options, context)) return *outcome;
     const CompareReport report = compare::compare(options, context.progress);
     if (!team().is_root()) return Outcome::clean;
+    for (const TaskSummary& task : report.tasks) {
+      if (!task.failure.empty())
+        log_error((task.label.empty() ? "" : display(task.label) + ": ") + task.failure);
+    }
     if (!typed_.explain.empty()) {
-      print_stories(report);
+      write_all(STDOUT_FILENO, report.story, "standard output");
     } else {
-      log_info(render_summary(report, context.color));
+      print_summary(report, options, context);
     }
     return judge_outcome(report);
   }
@@ -200,8 +223,13 @@ class CompareCommand final : public Command {
             .details(
                 "Optional keys are `stack_path`, `is_print_compare_log`, `rank_id` and `step_id`.\n"
                 "The result is then a workbook, unless --format is given.");
-    target.required(request);
-    golden.required(request);
+    typed_.named = {target, golden, request};
+    const Option operand = options.add("target=TARGET", typed_.operands.first,
+                                       "The dump under test and the golden one, as -tp and -gp name them");
+    options.add("golden=GOLDEN", typed_.operands.second, "The golden dump");
+    target.required({request, operand}).once();
+    golden.required({request, operand}).once();
+    Option(request).once();
     options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb")
         .suggest({"auto", "atb"})
         .details(
@@ -266,12 +294,18 @@ class CompareCommand final : public Command {
             "If --first left anything out, each of them exits with 1.");
     strict_ = options.add_flag("--strict", typed_.strict,
                                "Exit with 2 if any pair of tensors or ranks could not be compared");
-    options.add("--top=N", typed_.summary.top, "Number of worst rows in the summary");
-    options.add("--by=METRIC", typed_.summary.by, "Sort the worst rows by this metric, named as its column")
-        .suggest(RankRows::all_metrics())
-        .details(
-            "The Result of the rows does not count then.\n"
-            "Examples are `MaxAbsErr` and `Mean diff`.");
+    options
+        .add_flag("--details", typed_.summary.details,
+                  "Show each step and rank by itself, with its worst rows")
+        .details("The same with -v, --top and --by.");
+    top_ = options.add("--top=N", typed_.summary.top, "Number of worst rows that are shown");
+    by_ =
+        options
+            .add("--by=METRIC", typed_.summary.by, "Sort the worst rows by this metric, named as its column")
+            .suggest(RankRows::all_metrics())
+            .details(
+                "The Result of the rows does not count then.\n"
+                "Examples are `MaxAbsErr` and `Mean diff`.");
     explain_ =
         options
             .add("--explain=ENTRY", typed_.explain,
@@ -360,11 +394,24 @@ class CompareCommand final : public Command {
     return findings && typed_.fail_on != "never" ? Outcome::findings : Outcome::clean;
   }
 
-  static void print_stories(const CompareReport& report) {
-    for (const TaskSummary& task : report.tasks) {
-      if (!task.failure.empty()) log_error(display(task.label) + ": " + task.failure);
+  /// To standard output, where people and grep look, unless the results themselves go there.
+  static void print_summary(const CompareReport& report, const CompareOptions& options,
+                            const Context& context) {
+    if (log_level() == LogLevel::quiet) return;
+    const bool to_errors = options.outputs.file == "-";
+    const int descriptor = to_errors ? STDERR_FILENO : STDOUT_FILENO;
+    const bool color = to_errors ? context.color : context.output_color;
+    const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
+    const Screen screen{report::terminal_width(descriptor), color,
+                        color && report::is_terminal(descriptor) && report::shows_links(environment)};
+    SummaryOptions shown = options.summary;
+    shown.details = shown.details || log_level() >= LogLevel::verbose;
+    const std::string text = render_summary(report, shown, screen);
+    if (to_errors) {
+      log_info(text);
+    } else {
+      write_all(STDOUT_FILENO, text, "standard output");
     }
-    write_all(STDOUT_FILENO, report.story, "standard output");
   }
 
   /// What was not judged at all is a finding, too: it must not pass for agreement.
@@ -407,6 +454,8 @@ class CompareCommand final : public Command {
   Option formats_;
   Option strict_;
   Option explain_;
+  Option top_;
+  Option by_;
   Option noise_floor_;
   Option first_;
   Option diff_analyze_;

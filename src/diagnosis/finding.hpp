@@ -57,6 +57,9 @@ enum class Origin : std::uint8_t {
 inline constexpr std::size_t kOrigins = 6;
 std::string_view name_of(Origin origin);
 
+/// Stands ahead of a line of golden's code.
+inline constexpr std::string_view kInGolden = "in golden: ";
+
 /// The place of a finding about gradients between backward and optimizer.
 inline constexpr std::string_view kGradients = "gradients";
 
@@ -81,7 +84,7 @@ struct Finding {
   std::string module;
   std::string side;  // what is known about which side is wrong; may be empty
   std::string text;
-  std::string where;  // line of the call; may be empty
+  std::string where;  // line of the call, as dump::user_frame() gives it; behind kInGolden; may be empty
   std::string next;
   std::uint64_t concerned = 1;           // parameters or entries that this finding stands for
   std::uint64_t repeated = 0;            // more calls that show the same, as those given the same argument

@@ -2,10 +2,12 @@
 #include "diagnosis/sentences.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
@@ -13,49 +15,69 @@
 namespace msprobe::diagnosis {
 namespace {
 
-constexpr std::size_t kNameWidth = 10;
 constexpr std::size_t kShownRanks = 8;
+
+bool is_number(std::string_view text) {
+  return text.find_first_not_of("0123456789.") == std::string_view::npos;
+}
 
 /// `in decoder.up2`; a number alone would not be seen to be a module.
 std::string in_module(const std::string& module) {
-  return (module.find_first_not_of("0123456789.") == std::string::npos ? "in module " : "in ") + module;
+  return (is_number(module) ? "in module " : "in ") + module;
 }
 
+/// `step 0` of `step0`; a label of another form as it is.
+std::string spaced(std::string_view label, std::string_view word) {
+  const std::string_view number = label.substr(std::min(word.size(), label.size()));
+  if (!label.starts_with(word) || number.empty() || !is_number(number)) return std::string(label);
+  return fmt::format("{} {}", word, number);
+}
+
+/// `, step 0, rank 1, 2 and 7 more`
 std::string at_rank(const Finding& finding) {
+  constexpr std::string_view kRank = "rank";
   std::string text;
-  if (!finding.step.empty()) text += "   " + finding.step;
-  if (!finding.rank.empty()) text += "   " + finding.rank;
-  for (std::size_t i = 0; i < finding.other_ranks.size() && i < kShownRanks; ++i)
-    text += ", " + finding.other_ranks[i];
+  if (!finding.step.empty()) text += ", " + spaced(finding.step, "step");
+  if (!finding.rank.empty()) text += ", " + spaced(finding.rank, kRank);
+  for (std::size_t i = 0; i < finding.other_ranks.size() && i < kShownRanks; ++i) {
+    const std::string other = spaced(finding.other_ranks[i], kRank);
+    text += ", " + (other.starts_with("rank ") ? other.substr(kRank.size() + 1) : other);
+  }
   if (finding.other_ranks.size() > kShownRanks)
     text += fmt::format(" and {} more", finding.other_ranks.size() - kShownRanks);
   return text;
 }
 
+/// The module first; an entry of the module itself names it already.
+std::string place_of(const Finding& finding) {
+  const std::string name = finding.entry + (finding.kind == Kind::removed ? " (golden)" : "");
+  const bool named = finding.entry.find('.' + finding.module + '.') != std::string::npos;
+  if (finding.module.empty() || (named && !is_number(finding.module))) return name + at_rank(finding);
+  return (is_number(finding.module) ? "module " : "") + finding.module + " > " + name + at_rank(finding);
+}
+
+/// Behind the sentence of a finding: how many more show the same.
+std::string repeated(const Finding& finding) {
+  if (finding.repeated == 0) return {};
+  const bool one = finding.repeated == 1;
+  const char* const words = finding.kind == Kind::argument
+                                ? one ? "call gets the same argument" : "calls get the same argument"
+                            : one ? "place shows the same"
+                                  : "places show the same";
+  return fmt::format(" ({} more {})", human_count(finding.repeated), words);
+}
+
 void add_finding(std::vector<Line>& out, std::string_view title, const Finding& finding) {
-  std::string name = finding.entry;
-  if (finding.kind == Kind::removed) name += " (golden)";
   const auto add = [&](std::string_view label, const std::string& text) {
-    if (!text.empty()) out.push_back({false, std::string(label), text});
+    if (!text.empty()) out.push_back({false, std::string(label), text, {}});
   };
-  out.push_back(
-      {true, std::string(title),
-       fmt::format("{}{}{}{}", name, finding.module.empty() ? "" : "   " + in_module(finding.module),
-                   at_rank(finding),
-                   finding.is_evidence() ? fmt::format("   {}", name_of(finding.confidence)) : "")});
-  add("why", finding.text);
-  if (finding.repeated > 0) {
-    const bool one = finding.repeated == 1;
-    const bool argument = finding.kind == Kind::argument;
-    add("same", human_count(finding.repeated) + " more " +
-                    (argument ? one ? "call gets the same argument" : "calls get the same argument"
-                     : one    ? "place shows the same"
-                              : "places show the same"));
-  }
-  if (finding.golden_entry != finding.entry || !finding.golden_where.empty())
-    add("golden", finding.golden_entry + (finding.golden_where.empty() ? "" : "   " + finding.golden_where));
-  add("side", finding.side);
-  add("where", finding.where);
+  out.push_back({true, std::string(title), place_of(finding),
+                 finding.is_evidence() ? std::string(name_of(finding.confidence)) : std::string()});
+  if (!finding.text.empty()) add(kWhy, finding.text + repeated(finding));
+  add(kWhy, finding.side);
+  add(kWhere, finding.where);
+  if (finding.golden_entry != finding.entry) add("golden", finding.golden_entry);
+  add(kWhere, finding.golden_where.empty() ? std::string() : std::string(kInGolden) + finding.golden_where);
 }
 
 std::string number_of_rows(std::uint64_t count) {
@@ -81,51 +103,54 @@ std::string unexplained_rows(const Diagnosis& diagnosis, std::string_view where)
                      rows == 1 ? "it" : "them");
 }
 
-std::string not_clear(const Diagnosis& diagnosis) {
-  return "not clear: " + unexplained_rows(diagnosis, "");
-}
-
-std::string no_culprit(const Diagnosis& diagnosis) {
+/// Why there is no culprit, and how much that says; the first says most.
+std::vector<std::string> no_culprit(const Diagnosis& diagnosis) {
+  if (!diagnosis.is_clear()) return {unexplained_rows(diagnosis, "")};
   const std::uint64_t rounding = diagnosis.count(Origin::rounding);
   const std::uint64_t equal = diagnosis.count(Origin::equal);
-  std::string text = "no culprit: ";
   const bool checksums = std::ranges::any_of(
       diagnosis.findings, [](const Finding& finding) { return finding.kind == Kind::checksum; });
   if (checksums) {
-    text += "checksums differ; they do not show by how much";
-    return equal == 0 ? text
-                      : text + "; " + number_of_rows(equal) + (equal == 1 ? " is equal" : " are equal");
+    std::vector<std::string> parts = {"checksums differ; they do not show by how much"};
+    if (equal > 0) parts.push_back(number_of_rows(equal) + (equal == 1 ? " is equal" : " are equal"));
+    return parts;
   }
   if (!diagnosis.agreements.empty() && diagnosis.findings.empty()) {
-    text += diagnosis.agreements.front().text;
     const std::size_t more = diagnosis.agreements.size() - 1;
-    return more == 0 ? text : text + fmt::format(" (the first of {} comparisons)", more + 1);
+    return {diagnosis.agreements.front().text +
+            (more == 0 ? "" : fmt::format(" (the first of {} comparisons)", more + 1))};
   }
-  if (rounding + equal == 0) return text + "nothing could be compared";
-  if (diagnosis.measured == 0) return text + "no tensor could be compared";
+  if (rounding + equal == 0) return {"nothing could be compared"};
+  if (diagnosis.measured == 0) return {"no tensor could be compared"};
+  std::vector<std::string> parts;
   if (diagnosis.apart) {
-    text += "the runs are too far apart before this step to determine what goes wrong in it";
+    parts.emplace_back("the runs are too far apart before this step to determine what goes wrong in it");
   } else if (rounding == 0) {
-    text += equal == 1 ? "the one row that could be compared is equal"
-                       : "all " + number_of_rows(equal) + " that could be compared are equal";
+    parts.push_back(equal == 1 ? "the one row that could be compared is equal"
+                               : "all " + number_of_rows(equal) + " that could be compared are equal");
   } else {
-    text += number_of_rows(rounding) + (rounding == 1 ? " differs" : " differ") +
-            (diagnosis.drifted ? " by no more than the parameters already do" : " by rounding only");
+    parts.push_back(number_of_rows(rounding) + (rounding == 1 ? " differs" : " differ") +
+                    (diagnosis.drifted ? " by no more than the parameters already do" : " by rounding only"));
   }
-  if (diagnosis.unread > 0) text += "; " + unread(diagnosis);
-  if (diagnosis.broken_off > 0) text += "; " + broken_off(diagnosis);
+  if (diagnosis.unread > 0) parts.push_back(unread(diagnosis));
+  if (diagnosis.broken_off > 0) parts.push_back(broken_off(diagnosis));
   if (diagnosis.largest_excess > 0 && !diagnosis.apart) {
-    text +=
-        fmt::format("; closest to evidence: {}, {:.1f} times what is explained ({:.0f} would be evidence)",
-                    diagnosis.largest_entry, diagnosis.largest_excess, diagnosis.threshold);
+    parts.push_back(
+        fmt::format("closest to evidence: {}, {:.1f} times what is explained ({:.0f} would be evidence)",
+                    diagnosis.largest_entry, diagnosis.largest_excess, diagnosis.threshold));
   }
   if (diagnosis.visible > 0 && diagnosis.visible < 1 && !diagnosis.apart) {
-    text +=
-        fmt::format("; errors above {} would have been detected everywhere", error_text(diagnosis.visible));
+    std::string text =
+        fmt::format("errors above {} would have been detected everywhere", error_text(diagnosis.visible));
     if (!diagnosis.visible_module.empty())
       text += " (smaller ones, too, outside " + diagnosis.visible_module + ")";
+    parts.push_back(std::move(text));
   }
-  return text;
+  return parts;
+}
+
+std::string_view no_culprit_title(const Diagnosis& diagnosis) {
+  return diagnosis.is_clear() ? "no culprit" : "not clear";
 }
 
 }  // namespace
@@ -222,13 +247,16 @@ std::string made_unrecorded(std::string_view module, bool trained) {
 std::vector<Line> answer(const Diagnosis& diagnosis) {
   std::vector<Line> out;
   const auto add = [&](std::string_view name, std::string text) {
-    out.push_back({false, std::string(name), std::move(text)});
+    out.push_back({false, std::string(name), std::move(text), {}});
   };
   const auto add_notes = [&] {
-    for (const std::string& note : diagnosis.notes) out.push_back({true, "note", note});
+    for (const std::string& note : diagnosis.notes) out.push_back({true, "note", note, {}});
   };
   if (!diagnosis.has_culprit()) {
-    out.push_back({true, "", diagnosis.is_clear() ? no_culprit(diagnosis) : not_clear(diagnosis)});
+    for (std::string& part : no_culprit(diagnosis)) {
+      const bool heads = out.empty();
+      out.push_back({heads, std::string(heads ? no_culprit_title(diagnosis) : kWhy), std::move(part), {}});
+    }
     if (!diagnosis.findings.empty())
       add_finding(out, diagnosis.is_clear() ? "hint" : "first", diagnosis.findings.front());
     add_notes();
@@ -236,13 +264,6 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   }
   const Finding& culprit = diagnosis.culprit();
   add_finding(out, "culprit", culprit);
-  if (culprit.propagated > 0) {
-    std::string text = "to " + number_of_rows(culprit.propagated);
-    if (!culprit.propagated_entry.empty())
-      text += fmt::format(", largest error {} at {}", error_text(culprit.propagated_largest),
-                          culprit.propagated_entry);
-    add("propagated", std::move(text));
-  }
   const auto agreement = std::ranges::find_if(diagnosis.agreements, [&](const Diagnosis::Agreement& each) {
     return each.step == culprit.step && each.rank == culprit.rank;
   });
@@ -264,12 +285,22 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
     add("unclear", unexplained_rows(diagnosis, " ahead of it") +
                        (first == diagnosis.findings.end() ? "" : ": first " + first->entry));
   }
+  if (culprit.propagated > 0) {
+    const std::uint64_t rows =
+        std::accumulate(diagnosis.counts.begin(), diagnosis.counts.end(), std::uint64_t{0});
+    std::string text = fmt::format("{} of {} {} the error", human_count(culprit.propagated),
+                                   number_of_rows(rows), culprit.propagated == 1 ? "carries" : "carry");
+    if (!culprit.propagated_entry.empty())
+      text += fmt::format(", the largest {} at {}", error_text(culprit.propagated_largest),
+                          culprit.propagated_entry);
+    add("after", std::move(text));
+  }
   if (diagnosis.left_out > 0) {
     add("left out",
         fmt::format("{} {} after certain evidence, because of --first", human_count(diagnosis.left_out),
                     diagnosis.left_out == 1 ? "entry" : "entries"));
   }
-  add("next", culprit.next);
+  if (!culprit.next.empty()) add("next", culprit.next);
   if (const Finding* second = diagnosis.second()) {
     add_finding(out, "also", *second);
     if (diagnosis.independent > 2)
@@ -279,16 +310,6 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   if (diagnosis.broken_off > 0) add("unread", broken_off(diagnosis));
   if (!diagnosis.doubt.empty()) add("doubt", diagnosis.doubt);
   add_notes();
-  return out;
-}
-
-std::string block(const Diagnosis& diagnosis) {
-  std::string out;
-  for (const Line& line : answer(diagnosis)) {
-    std::string name = line.heads ? line.name : "  " + line.name;
-    if (!name.empty()) name.resize(std::max(kNameWidth, name.size() + 2), ' ');
-    out += display(name + line.text) + '\n';
-  }
   return out;
 }
 
@@ -337,7 +358,8 @@ std::vector<std::string> to_json(const Diagnosis& diagnosis) {
     JsonWriter json;
     json.open_object();
     json.member("kind", diagnosis.is_clear() ? "no_culprit" : "not_clear");
-    json.member("text", diagnosis.is_clear() ? no_culprit(diagnosis) : not_clear(diagnosis));
+    json.member("text",
+                fmt::format("{}: {}", no_culprit_title(diagnosis), fmt::join(no_culprit(diagnosis), "; ")));
     json.member("entry", diagnosis.largest_entry);
     json.member("excess", diagnosis.largest_excess);
     json.member("threshold", diagnosis.threshold);

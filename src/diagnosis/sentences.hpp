@@ -27,13 +27,16 @@ std::string made_unrecorded(std::string_view module, bool trained);
 /// One line of the answer.
 struct Line {
   bool heads = false;  // begins a finding, or is the answer that there is none
-  std::string name;    // `culprit`, `also`, `hint`; `why`, `side`; empty for the answer without a culprit
+  std::string name;    // `culprit`, `also`, `hint`, `no culprit`; `before`, `next`, or one of those below
   std::string text;
+  std::string confidence;  // of a finding that is evidence
 };
-std::vector<Line> answer(const Diagnosis& diagnosis);
+/// The name of a line that says what is known of the finding above it.
+inline constexpr std::string_view kWhy = "why";
+/// The name of a line of code, as Finding::where has it.
+inline constexpr std::string_view kWhere = "where";
 
-/// The answer for the terminal: several lines, each ended. Names are made safe to show.
-std::string block(const Diagnosis& diagnosis);
+std::vector<Line> answer(const Diagnosis& diagnosis);
 
 /// The cell of an entry: excess and the sentence; empty for null.
 std::string evidence_cell(const Finding* finding);

@@ -182,7 +182,7 @@ void Walk::name_places(Finding& found, std::uint32_t target_api, std::uint32_t g
   found.module = module_around(target_api, golden_api);
   if (target_api == kNone) {
     const std::string frame = reading.golden_line(found.entry);
-    found.where = frame.empty() ? frame : "in golden: " + frame;
+    found.where = frame.empty() ? frame : std::string(kInGolden) + frame;
   } else if (target.stacks) {
     if (const auto* frames = target.stacks->find(found.entry))
       found.where = dump::user_frame(*frames, framework_frames);

@@ -68,6 +68,23 @@ std::string user_frame(const std::vector<std::string>& frames, const std::vector
   return line;
 }
 
+std::optional<SourceLine> source_line(std::string_view frame) {
+  constexpr std::string_view kLine = ", line ";
+  constexpr std::string_view kIn = ", in ";
+  const std::size_t line = frame.find(kLine);
+  if (line == 0 || line == std::string_view::npos) return {};
+  SourceLine found{frame.substr(0, line), frame.substr(line + kLine.size()), {}};
+  const std::size_t digits = found.number.find_first_not_of("0123456789");
+  if (digits == 0) return {};
+  if (digits == std::string_view::npos) return found;
+  const std::string_view rest = found.number.substr(digits);
+  found.number = found.number.substr(0, digits);
+  if (!rest.starts_with(kIn)) return {};
+  if (const std::size_t code = rest.find(": "); code != std::string_view::npos)
+    found.code = rest.substr(code + 2);
+  return found;
+}
+
 StackTable read_stack_json(const ByteSource& file) {
   // Which layout the file has is known when the key "0" was seen (docs/formats.md, "stack.json").
   StackTable plain;

@@ -41,6 +41,15 @@ bool is_framework_frame(std::string_view frame, const std::vector<std::string>& 
 /// are none.
 std::string user_frame(const std::vector<std::string>& frames, const std::vector<std::string>& framework);
 
+/// A frame's line of code, of `FILE, line NUMBER, in FUNCTION: CODE`.
+struct SourceLine {
+  std::string_view file;
+  std::string_view number;
+  std::string_view code;  // may be empty
+};
+/// The parts of what user_frame() gave; nothing if it has another form.
+std::optional<SourceLine> source_line(std::string_view frame);
+
 /// Throws FormatError for broken JSON; values of another shape are skipped.
 StackTable read_stack_json(const ByteSource& file);
 /// The same of the file at `path`; nothing if none is there.

@@ -128,7 +128,8 @@ class TreeFinder {
   RankDump rank_in(const std::string& directory, std::string label) const {
     RankDump rank;
     rank.number = rank_number(label, names_);
-    rank.label = std::move(label);
+    // A process alone is rank 0; its number, another in every run, would part results of the same name.
+    rank.label = is_proc(label) ? "rank0" : std::move(label);
     rank.directory = directory;
     rank.json = json_in(directory);
     return rank;

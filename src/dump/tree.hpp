@@ -24,7 +24,7 @@ struct Seen {
 
 /// One folder with a dump.json, or else a debug.json (or one such file given by name).
 struct RankDump {
-  std::string label;  // "rank0", "proc123", "rank"; empty for a file or folder of another name
+  std::string label;  // "rank0", also of a proc folder; "rank"; empty for a file or folder of another name
   std::optional<std::int64_t> number;  // 0 of rank0; -1 of plain "rank"; nothing for proc folders and files
   std::string directory;
   std::string json;               // path of the file; it need not exist when the folder came from a listing

@@ -82,7 +82,7 @@ class GraphCommand final : public Command {
                 "object with <npu> (and <bench> with a <bench_path>), each with <rank_size>, <tp>, <pp> and "
                 "optionally <vpp> and <order>.")
             .excludes({target, golden}, "-i names both dumps");
-    target.required(request);
+    target.required({request}).once();
     options.add("-o,--output_path=DIR", options_.output, "Folder for the result")
         .details("It is created where missing.")
         .required();

@@ -20,7 +20,8 @@ class MergeResultCommand final : public Command {
   void declare(OptionList& options) override {
     options.add("-i,--input_dir=DIR", options_.input, "Folder with compare_result_rankN_TIME.csv or .xlsx")
         .details("At least two ranks are needed.")
-        .required();
+        .required()
+        .once();
     options.add("-o,--output_dir=DIR", options_.output, "Folder for the result")
         .details("It is created where missing.")
         .required();

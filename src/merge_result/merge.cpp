@@ -121,9 +121,11 @@ std::uint64_t bytes_of(const RankFiles& files) {
 MergeReport merge(const MergeOptions& options) {
   const Config config = read_config(options.config);
   Inputs inputs = find_inputs(options.input);
-  if (team().is_root()) create_directories(options.output);
-  const std::string stem = options.output + "/multi_ranks_compare_merge_" + time_stamp(team().begun());
-  if (team().is_root()) check_output(stem);
+  std::string stem = options.output + "/multi_ranks_compare_merge_";
+  if (team().is_root()) {
+    stem += claim_time_stamp(options.output, team().begun());
+    check_output(stem);
+  }
   std::vector<RankValues> ranks(inputs.ranks.size());
   SharedWork work;
   work.units = "results of ranks";

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/terminal.hpp"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <string>
 
@@ -193,6 +195,56 @@ std::size_t display_width(std::string_view text) {
 
 std::string elide_middle(std::string_view text, std::size_t width) {
   return elide_safe(display(text), width);
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  std::size_t used = 0;
+  for (const std::string_view word : split(text, " ")) {
+    const std::size_t taken = display_width(word);
+    if (lines.empty() || (used > 0 && used + 1 + taken > width)) {
+      lines.emplace_back(word);
+      used = taken;
+    } else {
+      lines.back() += ' ';
+      lines.back() += word;
+      used += 1 + taken;
+    }
+  }
+  return lines;
+}
+
+bool shows_links(const std::function<const char*(const char*)>& environment) {
+  const auto value = [&](const char* name) -> std::string_view {
+    const char* const found = environment(name);
+    return found == nullptr ? "" : found;
+  };
+  if (const std::string_view forced = value("FORCE_HYPERLINK"); !forced.empty()) return forced != "0";
+  const std::string_view program = value("TERM_PROGRAM");
+  const std::string_view term = value("TERM");
+  // VTE shows them from 0.50 on.
+  if (const auto vte = parse_number(value("VTE_VERSION")); vte && *vte >= 5000) return true;
+  for (const std::string_view known : {"iTerm.app", "WezTerm", "vscode", "ghostty"})
+    if (program == known) return true;
+  for (const std::string_view known : {"xterm-kitty", "alacritty", "foot", "xterm-ghostty"})
+    if (term == known) return true;
+  return !value("KONSOLE_VERSION").empty() || !value("WT_SESSION").empty();
+}
+
+std::string link_to_file(const std::string& text, const std::string& path, std::string_view line) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  if (error || !std::filesystem::is_regular_file(whole, error)) return text;
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-~";
+  std::string address = "file://";
+  for (const char c : whole.string()) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      address += c;
+    } else {
+      address += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return fmt::format("\x1b]8;;{}#L{}\x1b\\{}\x1b]8;;\x1b\\", address, line, text);
 }
 
 std::string render_columns(const std::vector<std::string>& header,

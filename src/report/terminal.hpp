@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,16 @@ std::size_t display_width(std::string_view text);
 
 /// The text, safe to show, cut in the middle to at most `width` columns: `Module.encoder...input.0`.
 std::string elide_middle(std::string_view text, std::size_t width);
+
+/// Safe text in lines of at most `width` columns, broken at blanks; a word that is longer has a line of its
+/// own.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+/// Does this terminal show links (OSC 8)? Those that are known to, and FORCE_HYPERLINK (set, not 0) says yes.
+bool shows_links(const std::function<const char*(const char*)>& environment);
+
+/// The text as a link to a file of this machine, where it is there.
+std::string link_to_file(const std::string& text, const std::string& path, std::string_view line);
 
 struct TerminalStyle {
   std::size_t width = 100;  // of the whole line

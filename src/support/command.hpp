@@ -21,8 +21,9 @@ enum class Framework { unspecified, pytorch, mindspore };
 /// What every command gets from the global options.
 struct Context {
   Framework framework = Framework::unspecified;
-  int jobs = 0;        // 0: all cores
-  bool color = false;  // colour on stderr
+  int jobs = 0;               // 0: all cores
+  bool color = false;         // colour on stderr
+  bool output_color = false;  // and on stdout
   Progress* progress = nullptr;
   bool local = false;  // the processes of a job see different files
 };

@@ -210,10 +210,10 @@ std::vector<std::string> synopsis(const CommandInfo& command) {
   }
   if (ways.empty()) ways.push_back(usual);
   if (instead != nullptr) ways.push_back(typed(*instead));
-  for (std::string& way : ways) {
-    way += always + " [options]";
-    if (!command.operands.empty()) way += " " + command.operands;
-  }
+  const std::string operands = command.operands.empty() ? "" : " " + command.operands;
+  for (std::string& way : ways) way += always + " [options]" + (usual.empty() ? operands : "");
+  // Operands may stand for the options that are required.
+  if (!usual.empty() && !operands.empty()) ways.insert(ways.begin(), always + " [options]" + operands);
   return ways;
 }
 

@@ -121,17 +121,20 @@ Option& Option::group(const std::string& heading) {
   return *this;
 }
 
-Option& Option::required() {
-  return required(Option());
+Option& Option::required(const std::vector<Option>& instead) {
+  info_->required = true;
+  if (!instead.empty()) info_->instead = instead.front().short_name();
+  list_->rules_.emplace_back([option = *this, instead] {
+    if (option.has_value() || std::ranges::any_of(instead, &Option::given)) return;
+    const std::string other = instead.empty() ? "" : ", or " + instead.front().full_name();
+    throw UsageError(option.full_name() + " is required" + other);
+  });
+  return *this;
 }
 
-Option& Option::required(const Option& instead) {
-  info_->required = true;
-  if (instead.info_ != nullptr) info_->instead = instead.short_name();
-  list_->rules_.emplace_back([option = *this, instead] {
-    if (option.has_value() || instead.given()) return;
-    const std::string other = instead.info_ == nullptr ? "" : ", or " + instead.full_name();
-    throw UsageError(option.full_name() + " is required" + other);
+Option& Option::once() {
+  list_->rules_.emplace_back([option = *this] {
+    if (option.parser_->count() > 1) throw UsageError(option.full_name() + " is given more than once");
   });
   return *this;
 }

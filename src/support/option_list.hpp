@@ -82,9 +82,10 @@ class Option {
 
   // Rules between options. They are checked in the order of their declaration once all words are read;
   // `reason` follows the message.
-  /// UsageError if it has no value, unless `instead` is given.
-  Option& required();
-  Option& required(const Option& instead);
+  /// UsageError if it has no value, unless one of `instead` is given, of which help names the first.
+  Option& required(const std::vector<Option>& instead = {});
+  /// UsageError if it is given more than once: there is no telling which one is meant.
+  Option& once();
   Option& excludes(const std::vector<Option>& others, const std::string& reason = {});
   Option& needs(const Option& other, const std::string& reason = {});
 

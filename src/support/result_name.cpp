@@ -3,19 +3,104 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <mutex>
+#include <string_view>
+#include <vector>
 
 #include "support/folder.hpp"
+#include "support/output_file.hpp"
 
 namespace msprobe {
+namespace {
+
+// By then something is wrong that a name cannot mend.
+constexpr int kMostTries = 3600;
+
+/// Times that this process has for itself: names of sockets, which are no files and go with the process
+/// however it ends. Other machines that share the folder do not see them.
+class Claims {
+ public:
+  Claims() = default;
+  Claims(const Claims&) = delete;
+  Claims& operator=(const Claims&) = delete;
+  ~Claims() {
+    for (const int descriptor : descriptors_) ::close(descriptor);
+    for (const std::string& folder : made_) ::rmdir(folder.c_str());  // unless results are in it
+  }
+
+  /// Makes the folder, which is removed again if it stays empty.
+  void make(const std::string& folder) {
+    const std::lock_guard lock(mutex_);
+    if (path_exists(folder)) return;
+    create_directories(folder);
+    made_.push_back(folder);
+  }
+
+  /// False if another process has it.
+  bool take(const std::string& folder, std::string_view stamp) {
+    struct stat status {};
+    if (::stat(folder.c_str(), &status) != 0) return true;  // who writes the results says so
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    // Behind a zero, the name is no path.
+    const std::string name = fmt::format("msprobe-{:x}-{:x}-{}", status.st_dev, status.st_ino, stamp);
+    name.copy(address.sun_path + 1, sizeof(address.sun_path) - 1);
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    const int descriptor = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return true;
+    if (::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0) {
+      const std::lock_guard lock(mutex_);
+      descriptors_.push_back(descriptor);
+      return true;
+    }
+    const bool taken = errno == EADDRINUSE;
+    ::close(descriptor);
+    return !taken;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<int> descriptors_;
+  std::vector<std::string> made_;
+};
+
+/// Does a name in the folder, or in a folder in it, hold the text?
+bool is_in_names(const std::string& folder, std::string_view text) {
+  const auto any = [&](const std::vector<std::string>& names) {
+    return std::ranges::any_of(names,
+                               [&](const std::string& name) { return name.find(text) != std::string::npos; });
+  };
+  std::error_code error;
+  const Listing top = list_folder(folder, error);
+  if (any(top.files)) return true;
+  return std::ranges::any_of(top.folders, [&](const std::string& name) {
+    return name.find(text) != std::string::npos || any(list_folder(folder + "/" + name, error).files);
+  });
+}
+
+}  // namespace
 
 std::string time_stamp(std::time_t when) {
   return fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(when));
 }
 
-std::string unused_path(const std::string& stem, std::string_view suffix) {
-  std::string path = fmt::format("{}{}", stem, suffix);
-  for (int number = 1; path_exists(path); ++number) path = fmt::format("{}_{}{}", stem, number, suffix);
-  return path;
+std::string claim_time_stamp(const std::string& folder, std::time_t when) {
+  static Claims claims;
+  claims.make(folder);
+  for (int tries = 0; tries < kMostTries; ++tries, ++when) {
+    const std::string stamp = time_stamp(when);
+    // Claimed first: who looks at the names then sees those of all that had it before.
+    if (claims.take(folder, stamp) && !is_in_names(folder, "_" + stamp)) return stamp;
+  }
+  return time_stamp(when);
 }
 
 }  // namespace msprobe

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of results: with the time, and such as nothing has yet.
+// Names of results: with the time, and such as no other run takes.
 #pragma once
 
 #include <ctime>
 #include <string>
-#include <string_view>
 
 namespace msprobe {
 
 /// Local time as names of results have it: 20260731235959.
 std::string time_stamp(std::time_t when = std::time(nullptr));
 
-/// `{stem}{suffix}`; if there is such a file, the first of `{stem}_1{suffix}`, `{stem}_2{suffix}`, ... that
-/// is not there.
-std::string unused_path(const std::string& stem, std::string_view suffix);
+/// The first time from `when` on that no name in `folder`, or in a folder in it, has, and that no other
+/// process has claimed for results in it; kept from others until this process ends. So two runs of one second
+/// write files of their own, under names of the usual form. The folder is made where it is missing, and
+/// removed again if it is empty then.
+std::string claim_time_stamp(const std::string& folder, std::time_t when = std::time(nullptr));
 
 }  // namespace msprobe

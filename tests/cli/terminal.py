@@ -121,13 +121,37 @@ def make_tests(msprobe):
             (scratch / side / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
         sides = ["-tp", str(scratch / "target"), "-gp", str(scratch / "golden")]
         plain = ["--progress", "never", "--color", "never"]
-        _, text = run_in_terminal(msprobe, [*plain, "compare", *sides, "-o", "out"], scratch)
+        _, text = run_in_terminal(msprobe, [*plain, "compare", *sides, "-o", "out", "--details"], scratch, stdout=True)
         lines = [line.strip() for line in text.split("worst 3", 1)[1].split("\n")]
         for name in names:
             harness.check(f"{name}.output.0" in lines, f"the whole name stands on a line of its own: {text!r}")
         harness.check(not any("..." in line for line in lines), f"{text!r}")
         _, text = run_in_terminal(msprobe, [*plain, "compare", *sides, "--explain", names[1]], scratch, stdout=True)
         harness.check("l2norm  target 5  golden 3" in text.replace(".0", ""), f"{text!r}")
+
+    def narrow_terminal_gets_the_answer(scratch):
+        """The answer: no line is wider than the terminal unless it is one word, and links where they are shown."""
+        source = scratch / "model.py"
+        source.write_text("x = y\n", encoding="utf-8")
+        entry = "Functional.linear.1.forward"
+        for side, bias in (("target", 1e-5), ("golden", 1e-6)):
+            (scratch / side).mkdir()
+            tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "requires_grad": False}
+            tensor |= {"Max": 2, "Min": -2, "Mean": 0.5, "Norm": 3}
+            output = {**tensor, "Norm": 3 + 1e4 * bias}
+            data = {entry: {"input_args": [tensor, {"type": "float", "value": bias}], "input_kwargs": {}, "output": [output]}}
+            dump = {"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None, "data": data}
+            (scratch / side / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
+            frames = {entry: [f"File {source}, line 1, in forward, \n x = y"]}
+            (scratch / side / "stack.json").write_text(json.dumps(frames), encoding="utf-8")
+        arguments = ["--progress", "never", "compare", "target", "golden", "-o", "out"]
+        _, text = run_in_terminal(msprobe, arguments, scratch, stdout=True, FORCE_HYPERLINK="1")
+        harness.check(f"\x1b]8;;file://{source}#L1\x1b\\" in text, f"{text!r}")
+        _, text = run_in_terminal(msprobe, [*arguments, "--color", "never"], scratch, stdout=True)
+        harness.check(text.startswith(f"culprit: {entry}") and "\x1b" not in text, f"{text!r}")
+        harness.check(f"   {source}:1" in text, f"{text!r}")
+        for line in text.split("\n\n")[0].split("\n"):
+            harness.check(len(line) <= 60 or " " not in line.strip(), f"{line!r}")
 
     def narrow_terminal_cuts_no_danger(scratch):
         name = "encodings.idna.__builtins__.__getitem__.__call__.exec_of_what_nobody_may_run"
@@ -147,22 +171,22 @@ def make_tests(msprobe):
 
     def quiet_terminal(scratch):
         dump = make_dump(scratch / "dump", 300)
-        status, text = run_in_terminal(msprobe, ["-q", *compare(dump, "-o", "out")], scratch)
+        status, text = run_in_terminal(msprobe, ["-q", *compare(dump, "-o", "out")], scratch, stdout=True)
         harness.check_equal("exit status and output", (status, text), (0, ""))
 
     def colours(scratch):
         dump = make_dump(scratch / "dump", 10)
         for variables in ({"NO_COLOR": "1"}, {"NO_COLOR": "1", "CLICOLOR_FORCE": "1"}):
             arguments = ["--progress", "never", *compare(dump, "-o", "out")]
-            _, text = run_in_terminal(msprobe, arguments, scratch, **variables)
-            harness.check("\x1b" not in text, f"colours in spite of {variables}: {text!r}")
+            _, text = run_in_terminal(msprobe, arguments, scratch, stdout=True, **variables)
+            harness.check("no culprit: " in text and "\x1b" not in text, f"colours in spite of {variables}: {text!r}")
 
     def pipe_gets_no_progress(scratch):
         dump = make_dump(scratch / "dump", 300)
         result = harness.run(msprobe, compare(dump, "-o", "out"), scratch, env={"TERM": "xterm"})
         harness.check_equal("exit status", result.returncode, 0)
         harness.check("\x1b" not in result.stderr, f"{result.stderr!r}")
-        harness.check_equal("stdout", result.stdout, "")
+        harness.check("\x1b" not in result.stdout and "no culprit: " in result.stdout, f"{result.stdout!r}")
 
     def pipe_gets_progress_that_was_asked_for(scratch):
         dump = make_dump(scratch / "dump", 10)
@@ -213,6 +237,7 @@ def make_tests(msprobe):
 
     return [
         ("a terminal shows progress and keeps none of it", terminal_shows_progress),
+        ("a narrow terminal gets the answer", narrow_terminal_gets_the_answer),
         ("a narrow terminal gets whole names", narrow_terminal_cuts_no_name),
         ("a narrow terminal gets the whole name of what is dangerous", narrow_terminal_cuts_no_danger),
         ("a dumb terminal gets plain lines", dumb_terminal),

@@ -43,7 +43,7 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
     json.member("threshold", diagnosis.threshold);
     json.open_list("answer");
     for (const diagnosis::Line& line : diagnosis::answer(diagnosis)) {
-      json.list(line.heads, line.name, line.text);
+      json.list(line.heads, line.name, line.text + (line.confidence.empty() ? "" : "   " + line.confidence));
     }
     json.close();
     json.open_list("findings");

@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
+#include "compare/sinks/answer_text.hpp"
 #include "compare/sinks/packets.hpp"
-#include "diagnosis/sentences.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -65,7 +65,7 @@ class Markdown final : public Sink {
 
   void end(CompareReport& report) override {
     std::string text;
-    if (report.diagnosis) text = "```text\n" + fenced(diagnosis::block(*report.diagnosis)) + "```\n";
+    if (report.diagnosis) text = "```text\n" + fenced(answer_text(*report.diagnosis)) + "```\n";
     std::size_t tasks_left = 0;
     for (std::size_t i = 0; i < bad_.size(); ++i) {
       const std::string head = heading(report.tasks[i]);

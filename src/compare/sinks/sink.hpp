@@ -41,6 +41,7 @@ struct TaskSummary {
   std::uint64_t entries_left_out = 0;
   std::string stopped_behind;  // the last entry that was looked at; empty: it did not stop
   std::optional<NotedRow> first_bad;
+  std::optional<NotedRow> first_unreadable;
   std::vector<NotedRow> worst;  // worst first, as many as SummaryOptions says
   std::string worst_by;         // the metric that sorts them; empty: the verdict
   bool no_values = false;       // a dump of names, types and shapes (task structure)

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "compare/imports.hpp"
+#include "compare/sinks/answer_text.hpp"
 #include "compare/sinks/sink.hpp"
 #include "pairing/match.hpp"
 #include "pairing/rules.hpp"
@@ -16,7 +17,8 @@ inline constexpr std::size_t kWorstRows = 10;
 
 struct SummaryOptions {
   std::size_t top = kWorstRows;  // worst rows that are shown
-  std::string by;  // a metric, by the name of its column; empty: the verdict and what it speaks of
+  std::string by;        // a metric, by the name of its column; empty: the verdict and what it speaks of
+  bool details = false;  // each comparison with its worst rows, not all of them together
 };
 
 /// UsageError if the comparison has no metric of the given name.
@@ -27,8 +29,8 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options = {});
 std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const MatchOptions& match,
                                    const Rules& rules);
 
-/// A few lines: what was compared, counts by Result, the first bad row in execution order, the worst rows,
-/// the files.
-std::string render_summary(const CompareReport& report, bool color);
+/// The answer, counts of all that was compared, what could not be compared, the files; with details each
+/// comparison by itself, its first bad row in execution order and the worst ones.
+std::string render_summary(const CompareReport& report, const SummaryOptions& options, const Screen& screen);
 
 }  // namespace msprobe::compare

@@ -14,9 +14,8 @@ DatabaseOutput::DatabaseOutput(const GraphOptions& options, bool with_edges)
 
 void DatabaseOutput::begin(const GraphPlace& place) {
   if (!database_) {
-    create_directories(options_.output);
-    path_ = unused_path(options_.output + (options_.compares() ? "/compare_" : "/build_") + time_stamp(),
-                        ".vis.db");
+    path_ = options_.output + (options_.compares() ? "/compare_" : "/build_") +
+            claim_time_stamp(options_.output) + ".vis.db";
     database_.emplace(path_);
   }
   place_ = place;

@@ -23,7 +23,7 @@ void copy(OutputFile& from, std::uint64_t begin, std::uint64_t end, OutputFile& 
 }  // namespace
 
 VisOutput::VisOutput(const GraphOptions& options)
-    : options_(options), time_(time_stamp()), edges_(options.edges) {}
+    : options_(options), time_(claim_time_stamp(options.output)), edges_(options.edges) {}
 
 void VisOutput::begin(const GraphPlace& place) {
   if (scratch_ && place.step != place_.step) finish_step();
@@ -55,9 +55,8 @@ std::string VisOutput::finish(const GraphExtent&) {
 std::string VisOutput::path_of(const GraphPlace& place) const {
   std::string label = place.label;
   std::replace(label.begin(), label.end(), '/', '_');
-  return unused_path(fmt::format("{}/{}_{}{}{}", options_.output, options_.compares() ? "compare" : "build",
-                                 label, label.empty() ? "" : "_", time_),
-                     ".vis");
+  return fmt::format("{}/{}_{}{}{}.vis", options_.output, options_.compares() ? "compare" : "build", label,
+                     label.empty() ? "" : "_", time_);
 }
 
 void VisOutput::finish_step() {

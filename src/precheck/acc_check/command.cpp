@@ -68,7 +68,8 @@ class AccCheckCommand final : public Command {
   void declare(OptionList& options) override {
     options.add("-api_info,--api_info_file=FILE", check_.dump_json, "dump.json of one rank")
         .details("If tensors were dumped, <dump_tensor_data> is beside it.")
-        .required();
+        .required()
+        .once();
     options.add("-o,--out_path=DIR", folder_, "Folder for the two result files")
         .details("It is created where missing.");
     Option recorded =
@@ -151,13 +152,14 @@ class AccCheckCommand final : public Command {
     const CallPlan plan = read_plan(options);
     const ResultStyle style{options.selection, !check_.python_rules, kDecimals};
     std::optional<ResultFiles> files;
-    std::string time = time_stamp();
+    std::string time;
     if (!result_csv_.empty()) {
       files.emplace(ResultFiles::resume(result_csv_, style));
       options.done = files->finished();
       time = files->time();
     } else {
       check_output_folder(folder_);
+      time = claim_time_stamp(folder_);
     }
     // Not before something can be told.
     const auto open_files = [&]() -> ResultFiles& {
@@ -226,10 +228,10 @@ class AccCheckCommand final : public Command {
     options.check = std::move(check);
     options.other_json = against_;
     options.folder = folder_;
-    options.time = time_stamp();
+    check_output_folder(options.folder);
+    options.time = claim_time_stamp(options.folder);
     options.style.selection = options.check.selection;
     options.error_data = error_data(options.time);
-    check_output_folder(options.folder);
     const AgainstResult result = check_against(options, standards, context.progress);
     std::size_t errors = 0;
     std::size_t warnings = 0;

@@ -39,8 +39,8 @@ class OpGenerateCommand final : public Command {
                                   "`random_seed`, `iter_times` and `extract_api_path`, where the entries of "
                                   "the operation are written, or, without `dump_json_path`, read.")
                               .excludes({dump, api}, "the configuration names the dump and the operation");
-    dump.required(config);
-    api.required(config);
+    dump.required({config});
+    api.required({config});
     options
         .add("--propagation", propagation_,
              "forward, backward (includes forward), or recorded: with backward if there is one")

@@ -31,9 +31,11 @@ class PrecisionCommand final : public Command {
 
   void declare(OptionList& options) override {
     options.add("-npu,--npu_csv_path=FILE", device_, "acc_check details file of the device to judge")
-        .required();
+        .required()
+        .once();
     options.add("-gpu,--gpu_csv_path=FILE", other_, "acc_check details file of the device to judge it by")
-        .required();
+        .required()
+        .once();
     options.add("-o,--out_path=DIR", output_, "Folder for the results")
         .details("It is created where missing.");
     options
@@ -66,8 +68,7 @@ class PrecisionCommand final : public Command {
     const PrecisionTraits traits = chosen_traits();
     const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
     const std::string& folder = output_;
-    create_directories(folder);
-    const std::string time = time_stamp();
+    const std::string time = claim_time_stamp(folder);
     check_output(folder + "/api_precision_compare_result_" + time + ".csv");
 
     const DetailsFile device = DetailsFile::read(*open_file(device_));

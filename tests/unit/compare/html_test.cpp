@@ -429,7 +429,7 @@ TEST_CASE("the page knows steps, ranks and the answer") {
   CHECK(overview["diagnosis"]["independent"] == 2);
   CHECK(overview["diagnosis"]["answer"][0] ==
         nlohmann::json({true, "culprit", "Torch.gelu.0.forward   certain"}));
-  CHECK(overview["diagnosis"]["answer"][3][1] == "also");
+  CHECK(overview["diagnosis"]["answer"][2][1] == "also");
 }
 
 }  // namespace msprobe::compare_html_test

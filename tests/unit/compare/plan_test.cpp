@@ -102,11 +102,11 @@ TEST_CASE("surplus ranks are named, whichever side has them") {
   CHECK(less.one_sided() == Lines{"rank2: only in golden"});
 }
 
-TEST_CASE("folders of processes have no number and pair with each other") {
+TEST_CASE("folders of processes are rank 0 and pair with each other") {
   const Dumps dumps({"proc11"}, {"proc4711"});
-  CHECK(dumps.pairs() == Lines{"proc11 = proc4711"});
+  CHECK(dumps.pairs() == Lines{"rank0 = rank0"});
   const Dumps mixed({"proc11"}, {"rank0"});
-  CHECK(mixed.pairs() == Lines{"proc11 = rank0"});
+  CHECK(mixed.pairs() == Lines{"rank0 = rank0"});
 }
 
 TEST_CASE("a rank folder without a number is one rank of its own") {

@@ -31,12 +31,14 @@ std::string entries(const std::vector<std::string>& values) {
   return out;
 }
 
+const SummaryOptions kDetails{.top = kWorstRows, .by = {}, .details = true};
+
 std::string render(TaskSummary summary) {
   summary.target = "t/dump.json";
   summary.golden = "g/dump.json";
   CompareReport report;
   report.tasks.push_back(std::move(summary));
-  return render_summary(report, false);
+  return render_summary(report, kDetails, {});
 }
 
 }  // namespace
@@ -133,10 +135,63 @@ TEST_CASE("failures, sides that lack a rank, and nothing to compare") {
   report.tasks[0].failure = "t/rank0/dump.json: the file is empty (byte 0)";
   report.tasks[1].label = "rank1";
   report.one_sided = {"rank2: only in target"};
-  const std::string text = render_summary(report, false);
-  CHECK(contains(text, "rank0  failed: t/rank0/dump.json: the file is empty (byte 0)\n"));
+  const std::string text = render_summary(report, {}, {});
+  CHECK(contains(text, "failed: 1 of 2 comparisons\n"));  // why is an error message
+  CHECK(contains(render_summary(report, kDetails, {}),
+                 "rank0  failed: t/rank0/dump.json: the file is empty (byte 0)\n"));
   CHECK(contains(text, "no rows: the target has nothing to compare"));
   CHECK(contains(text, "not compared: rank2: only in target"));
+}
+
+TEST_CASE("all comparisons together: counts, what holds of several once, the files") {
+  CompareReport report;
+  const TaskSummary one =
+      summarize(judged_rows(entries({"1", "1.2", "3"}), entries({"1", "1", "1"}), Mode::statistics, false));
+  for (int rank = 0; rank < 6; ++rank) {
+    TaskSummary& task = report.tasks.emplace_back(one);
+    task.label = "rank" + std::to_string(rank);
+    task.advice = "golden has other names";
+    task.files = {"out/" + task.label + ".csv"};
+    report.one_sided.push_back(task.label + "0: only in target");
+  }
+  const std::string text = render_summary(report, {}, {});
+  CHECK(text ==
+        "36 rows: 6 error, 6 warning, 24 pass (--details lists the worst)\n"
+        "rank0\n"
+        "  first in execution order: Torch.e2.0.forward.output.0\n"
+        "    error: " +
+            one.first_bad->reason + " (" + one.first_bad->measure +
+            ")\n"
+            "rank0 and 5 more  unmatched: golden has other names\n"
+            "written: out/rank0.csv\n"
+            "written: 5 more files\n"
+            "not compared: rank00: only in target\n"
+            "not compared: rank10: only in target\n"
+            "not compared: rank20: only in target\n"
+            "not compared: rank30: only in target\n"
+            "not compared: 2 more (--details lists them)\n");
+}
+
+TEST_CASE("the answer keeps to the width of a terminal and breaks no word") {
+  diagnosis::Diagnosis diagnosis;
+  diagnosis::Finding& finding = diagnosis.findings.emplace_back();
+  finding.confidence = diagnosis::Confidence::certain;
+  finding.entry = finding.golden_entry = "Functional.scaled_dot_product_attention.16.forward";
+  finding.module = "blocks.2.attn";
+  finding.step = "step0";
+  finding.rank = "rank3";
+  finding.text = "argument is_causal is False, True in golden, and this goes on beyond the end of the line";
+  finding.where =
+      "lab/gpt.py, line 12, in forward: return functional.scaled_dot_product_attention(q, k, v, self.mask)";
+  diagnosis.independent = 1;
+  const std::string text = answer_text(diagnosis, {.width = 80, .color = false, .links = false});
+  CHECK(text ==
+        "culprit: blocks.2.attn > Functional.scaled_dot_product_attention.16.forward,\n"
+        "   step 0, rank 3                                                        certain\n"
+        "   argument is_causal is False, True in golden, and this goes on beyond the end\n"
+        "   of the line\n"
+        "   lab/gpt.py:12\n"
+        "      return functional.scaled_dot_product_attention(q, k, v, self.mask)\n");
 }
 
 TEST_CASE("names from a dump cannot drive the terminal") {
@@ -155,8 +210,8 @@ TEST_CASE("names from a dump cannot drive the terminal") {
 TEST_CASE("colour only where it is wanted") {
   CompareReport report;
   report.tasks.push_back(summarize(judged_rows(entries({"3"}), entries({"1"}), Mode::statistics, false)));
-  CHECK(render_summary(report, false).find('\x1b') == std::string::npos);
-  CHECK(render_summary(report, true).find('\x1b') != std::string::npos);
+  CHECK(render_summary(report, kDetails, {}).find('\x1b') == std::string::npos);
+  CHECK(render_summary(report, kDetails, {.color = true}).find('\x1b') != std::string::npos);
 }
 
 }  // namespace msprobe::compare_summary_test

@@ -5,12 +5,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "compare/sinks/answer_text.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/training_rule.hpp"
 #include "unit/diagnosis/dumps.hpp"
 
 namespace msprobe::diagnosis::conclusion_test {
 namespace {
+
+std::string block(const Diagnosis& diagnosis) {
+  return msprobe::compare::answer_text(diagnosis);
+}
 
 Finding found_at(std::string_view entry, std::uint32_t api, Confidence confidence = Confidence::likely) {
   Finding finding;
@@ -66,12 +71,12 @@ TEST_CASE("what could not be read again is counted over ranks, and told with and
   for (RankFindings& rank : ranks) rank.measured = rank.counts[0] = 5;
   const Diagnosis none = conclude(ranks);
   CHECK(none.broken_off == 3);
-  CHECK(block(none).find("; could not reread 3 places for evidence: Torch.add.0.forward: a.pt: "
+  CHECK(block(none).find("\n   could not reread 3 places for evidence: Torch.add.0.forward: a.pt: "
                          "Input/output error") != std::string::npos);
   ranks[0].findings.push_back(found_at("Functional.gelu.9.forward", 30));
   const std::string told = block(conclude(ranks));
   CHECK(told.starts_with("culprit"));
-  CHECK(told.find("  unread  could not reread 3 places for evidence: Torch.add.0.forward: a.pt: "
+  CHECK(told.find("\n   unread   could not reread 3 places for evidence: Torch.add.0.forward: a.pt: "
                   "Input/output error\n") != std::string::npos);
   ranks[1].broken_off = ranks[2].broken_off = 0;
   CHECK(block(conclude(ranks)).find("unread") == std::string::npos);
@@ -128,7 +133,7 @@ TEST_CASE("what a rank that stopped would have given explains what came to other
   REQUIRE(diagnosis.findings.size() == 1);
   CHECK(diagnosis.culprit().rank == "rank0");
   CHECK(diagnosis.doubt.empty());
-  CHECK(block(diagnosis).find("\n  left out  12 entries after certain evidence, because of --first\n") !=
+  CHECK(block(diagnosis).find("\n   left out 12 entries after certain evidence, because of --first\n") !=
         std::string::npos);
 }
 
@@ -138,7 +143,7 @@ TEST_CASE("one fault of all ranks is one line") {
   const Diagnosis diagnosis = conclude(ranks);
   CHECK(diagnosis.independent == 1);
   CHECK(diagnosis.culprit().other_ranks == std::vector<std::string>{"rank1"});
-  CHECK(block(diagnosis).find("rank0, rank1") != std::string::npos);
+  CHECK(block(diagnosis).find(", rank 0, 1 ") != std::string::npos);
 }
 
 TEST_CASE("the second line is no consequence of the first") {
@@ -177,7 +182,7 @@ TEST_CASE("the block on the terminal") {
   finding.module = "decoder.up2";
   finding.text = "argument mode is 'bilinear', golden 'nearest'";
   finding.side = "the code differs, not a kernel";
-  finding.where = "model.py:94 in forward";
+  finding.where = "/home/me/model.py, line 94, in forward: x = self.up(x, mode=self.mode)";
   finding.next = "set mode";
   RankFindings rank = rank_of(0, {finding});
   rank.counts[static_cast<std::size_t>(Origin::propagated)] = 1214;
@@ -187,30 +192,32 @@ TEST_CASE("the block on the terminal") {
   rank.largest_before = 1.44;
   rank.propagated_largest = 0.33;
   rank.propagated_entry = "Module.out.Conv2d.forward.0";
-  CHECK(block(conclude({rank})) ==
-        "culprit   Functional.interpolate.1.forward   in decoder.up2   step0   rank0   certain\n"
-        "  why     argument mode is 'bilinear', golden 'nearest'\n"
-        "  golden  Functional.interpolate.0.forward\n"
-        "  side    the code differs, not a kernel\n"
-        "  where   model.py:94 in forward\n"
-        "  propagated  to 1,214 rows, largest error 3.3e-01 at Module.out.Conv2d.forward.0\n"
-        "  before  118 entries agree within rounding (errors at most 1.4 times what is explained; 10 would "
-        "be evidence)\n"
-        "  next    set mode\n");
+  CHECK(
+      block(conclude({rank})) ==
+      "culprit: decoder.up2 > Functional.interpolate.1.forward, step 0, rank 0   certain\n"
+      "   argument mode is 'bilinear', golden 'nearest'\n"
+      "   the code differs, not a kernel\n"
+      "   /home/me/model.py:94   x = self.up(x, mode=self.mode)\n"
+      "   golden   Functional.interpolate.0.forward\n"
+      "   before   118 entries agree within rounding (errors at most 1.4 times what is explained; 10 would "
+      "be evidence)\n"
+      "   after    1,214 of 1,214 rows carry the error, the largest 3.3e-01 at Module.out.Conv2d.forward.0\n"
+      "   next     set mode\n");
 }
 
 TEST_CASE("what is ahead of the culprit agrees, or is equal") {
   RankFindings rank = rank_of(0, {found_at("Functional.gelu.9.forward", 30)});
   rank.agreeing = 17;
   rank.largest_excess = 8.9;
-  CHECK(block(conclude({rank})).find("  before  17 entries are equal\n") != std::string::npos);
+  CHECK(block(conclude({rank})).find("   before   17 entries are equal\n") != std::string::npos);
   rank.agreeing = 1;
-  CHECK(block(conclude({rank})).find("  before  1 entry is equal\n") != std::string::npos);
+  CHECK(block(conclude({rank})).find("   before   1 entry is equal\n") != std::string::npos);
   rank.rounded = 1;
   rank.largest_before = 0.5;
-  CHECK(block(conclude({rank}))
-            .find("  before  1 entry agrees within rounding (errors at most 0.5 times what is explained; 10 "
-                  "would be evidence)\n") != std::string::npos);
+  CHECK(
+      block(conclude({rank}))
+          .find("   before   1 entry agrees within rounding (errors at most 0.5 times what is explained; 10 "
+                "would be evidence)\n") != std::string::npos);
 }
 
 TEST_CASE(
@@ -219,13 +226,13 @@ TEST_CASE(
   finding.kind = Kind::argument;
   finding.repeated = 51;
   RankFindings rank = rank_of(0, {finding});
-  CHECK(block(conclude({rank})).find("  same    51 more calls get the same argument\n") != std::string::npos);
+  CHECK(block(conclude({rank})).find(" (51 more calls get the same argument)\n") != std::string::npos);
   CHECK(block(conclude({rank})).find("unread") == std::string::npos);
   rank.findings[0].repeated = 1;
   rank.unread = 1;
   const std::string text = block(conclude({rank}));
-  CHECK(text.find("  same    1 more call gets the same argument\n") != std::string::npos);
-  CHECK(text.find("  unread  could not read the tensors of 1 row and used their statistics instead\n") !=
+  CHECK(text.find(" (1 more call gets the same argument)\n") != std::string::npos);
+  CHECK(text.find("\n   unread   could not read the tensors of 1 row and used their statistics instead\n") !=
         std::string::npos);
 }
 
@@ -260,7 +267,7 @@ TEST_CASE("one cause in several layers, or on one line, is one") {
   };
   const Diagnosis layers = conclude({rank_of(0, {in_layer(0), in_layer(1), in_layer(2)})});
   CHECK(layers.independent == 1);
-  CHECK(block(layers).find("  same    2 more places show the same\n") != std::string::npos);
+  CHECK(block(layers).find(" (2 more places show the same)\n") != std::string::npos);
   Finding other = in_layer(1);
   other.place = "input.1";
   CHECK(conclude({rank_of(0, {in_layer(0), other})}).independent == 2);
@@ -299,16 +306,16 @@ TEST_CASE("a module that is a number is said to be one, and a hint says so once"
   finding.module = "1";
   finding.next = advice(finding, true);
   const std::string text = block(conclude({rank_of(0, {finding})}));
-  CHECK(text.starts_with("culprit   Functional.gelu.0.forward   in module 1   step0   rank0   certain\n"));
-  CHECK(text.find("  next    set input.approximate in module 1 to golden's value;") != std::string::npos);
+  CHECK(text.starts_with("culprit: module 1 > Functional.gelu.0.forward, step 0, rank 0   certain\n"));
+  CHECK(text.find("   next     set input.approximate in module 1 to golden's value;") != std::string::npos);
   finding.module = "layers.1";
-  CHECK(block(conclude({rank_of(0, {finding})})).find("   in layers.1   step0") != std::string::npos);
+  CHECK(block(conclude({rank_of(0, {finding})}))
+            .find("culprit: layers.1 > Functional.gelu.0.forward, step 0") != std::string::npos);
   finding.confidence = Confidence::hint;
   RankFindings rank = rank_of(0, {finding});
   rank.measured = rank.counts[0] = 5;
-  CHECK(
-      block(conclude({rank})).find("\nhint      Functional.gelu.0.forward   in layers.1   step0   rank0\n") !=
-      std::string::npos);
+  CHECK(block(conclude({rank})).find("\nhint: layers.1 > Functional.gelu.0.forward, step 0, rank 0\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("what golden alone runs is looked for at its line, if there is one") {
@@ -324,16 +331,16 @@ TEST_CASE("the answer line by line") {
   second.kind = Kind::removed;
   const std::vector<Line> lines =
       answer(conclude({rank_of(0, {found_at("Torch.a\n.0.forward", 3), second})}));
-  REQUIRE(lines.size() == 5);
+  REQUIRE(lines.size() == 4);
   CHECK(lines[0].heads);
   CHECK(lines[0].name == "culprit");
-  CHECK(lines[0].text ==
-        "Torch.a\n.0.forward   step0   rank0   likely");  // as it is: who shows it escapes it
+  CHECK(lines[0].text == "Torch.a\n.0.forward, step 0, rank 0");  // as it is: who shows it escapes it
+  CHECK(lines[0].confidence == "likely");
   CHECK_FALSE(lines[1].heads);
   CHECK(lines[1].name == "why");
-  CHECK(lines[3].name == "also");
-  CHECK(lines[3].heads);
-  CHECK(lines[3].text == "Functional.gelu.9.forward (golden)   step0   rank0   likely");
+  CHECK(lines[2].name == "also");
+  CHECK(lines[2].heads);
+  CHECK(lines[2].text == "Functional.gelu.9.forward (golden), step 0, rank 0");
 }
 
 TEST_CASE("no culprit") {
@@ -350,8 +357,9 @@ TEST_CASE("no culprit") {
   rank.visible = 2e-6;
   rank.visible_module = "decoder";
   CHECK(block(conclude({rank})) ==
-        "no culprit: 2,384 rows differ by rounding only; closest to evidence: Functional.linear.0.forward, "
-        "1.6 times what is explained (10 would be evidence); errors above 2.0e-06 would have been detected "
+        "no culprit: 2,384 rows differ by rounding only\n"
+        "   closest to evidence: Functional.linear.0.forward, 1.6 times what is explained (10 would be "
+        "evidence)\n   errors above 2.0e-06 would have been detected "
         "everywhere (smaller ones, too, outside decoder)\n");
 }
 
@@ -369,17 +377,18 @@ TEST_CASE("not clear") {
   const std::string text = block(conclude({rank}));
   CHECK(text.starts_with(
       "not clear: 2 rows differ by more than rounding explains, and no rule could judge them\n"
-      "first     Module.gate.Gate.forward.0"));
+      "first: Module.gate.Gate.forward.0"));
   CHECK(to_json(conclude({rank})).front().starts_with(R"({"kind": "not_clear")"));
 
   // With a culprit behind them, they are said beside it.
   rank = rank_of(0, {found_at("Functional.linear.5.forward", 11), found});
   rank.counts[static_cast<std::size_t>(Origin::unexplained)] = 1;
   const std::string beside = block(conclude({rank}));
-  CHECK(beside.starts_with("culprit   Functional.linear.5.forward"));
-  CHECK(beside.find(
-            "unclear  1 row ahead of it differs by more than rounding explains, and no rule could judge it: "
-            "first Module.gate.Gate.forward.0\n") != std::string::npos);
+  CHECK(beside.starts_with("culprit: Functional.linear.5.forward"));
+  CHECK(
+      beside.find(
+          "   unclear  1 row ahead of it differs by more than rounding explains, and no rule could judge it: "
+          "first Module.gate.Gate.forward.0\n") != std::string::npos);
 }
 
 TEST_CASE("hostile names stay on their line") {

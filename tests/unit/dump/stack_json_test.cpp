@@ -51,4 +51,20 @@ TEST_CASE("stack.json: broken files") {
                        FormatError);
 }
 
+TEST_CASE("file, line and code of a frame") {
+  const auto parts = [](std::string_view frame) {
+    const auto found = dump::source_line(frame);
+    return found
+               ? std::string(found->file) + "|" + std::string(found->number) + "|" + std::string(found->code)
+               : std::string("none");
+  };
+  CHECK(parts("/a b/c, d.py, line 7, in f: x = g(y): z") == "/a b/c, d.py|7|x = g(y): z");
+  CHECK(parts("a.py, line 7, in f") == "a.py|7|");
+  CHECK(parts("a.py, line 7") == "a.py|7|");
+  for (const char* const other : {"", ", line 7", "a.py, line x, in f", "a.py, line 7 of 9", "a.py:7"}) {
+    CAPTURE(other);
+    CHECK(parts(other) == "none");
+  }
+}
+
 }  // namespace msprobe::dump_stack_json_test

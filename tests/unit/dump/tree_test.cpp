@@ -64,7 +64,7 @@ TEST_CASE("a dump root lists its steps by number") {
   CHECK(tree.kind == dump::TreeKind::root);
   REQUIRE(tree.steps.size() == 2);
   CHECK(tree.steps[0].label == "step2");
-  CHECK(labels(tree.steps[0]) == std::vector<std::string>{"proc123"});
+  CHECK(labels(tree.steps[0]) == std::vector<std::string>{"rank0"});
   CHECK(tree.steps[1].label == "step10");
 }
 

@@ -6,12 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "unit/support/scratch_directory.hpp"
+
 namespace msprobe::report_terminal_test {
 
+using namespace msprobe;
 using namespace msprobe::report;
 
 TEST_CASE("columns are aligned, numbers to the right") {
@@ -112,6 +117,35 @@ TEST_CASE("what is no terminal has room for whole names") {
   CHECK(terminal_width(null) == kWholeLine);
   ::close(null);
   CHECK(terminal_width(-1) == kWholeLine);
+}
+
+TEST_CASE("lines break at blanks alone") {
+  using Lines = std::vector<std::string>;
+  CHECK(wrap("one two three", 7) == Lines{"one two", "three"});
+  CHECK(wrap("a muchtoolongword b", 5) == Lines{"a", "muchtoolongword", "b"});
+  CHECK(wrap("\u6f22\u5b57 ab", 6) == Lines{"\u6f22\u5b57", "ab"});
+  CHECK(wrap("", 5) == Lines{""});
+}
+
+TEST_CASE("links where the terminal is known to show them, and the file is there") {
+  const auto terminal = [](std::map<std::string, std::string> variables) {
+    return shows_links([=](const char* name) {
+      const auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second.c_str();
+    });
+  };
+  CHECK_FALSE(terminal({{"TERM", "xterm-256color"}}));
+  CHECK(terminal({{"TERM", "xterm-256color"}, {"VTE_VERSION", "7006"}}));
+  CHECK(terminal({{"TERM_PROGRAM", "vscode"}}));
+  CHECK_FALSE(terminal({{"TERM_PROGRAM", "vscode"}, {"FORCE_HYPERLINK", "0"}}));
+  CHECK(terminal({{"FORCE_HYPERLINK", "1"}}));
+
+  const test::ScratchDirectory scratch;
+  const std::string path = scratch / "a b.py";
+  CHECK(link_to_file("a b.py:3", path, "3") == "a b.py:3");
+  std::ofstream(path) << "x";
+  CHECK(link_to_file("a b.py:3", path, "3") ==
+        "\x1b]8;;file://" + (scratch / "a%20b.py") + "#L3\x1b\\a b.py:3\x1b]8;;\x1b\\");
 }
 
 }  // namespace msprobe::report_terminal_test

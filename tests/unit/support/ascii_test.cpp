@@ -30,13 +30,17 @@ TEST_CASE("a whole number is the whole text, and fits") {
   CHECK_FALSE(whole_number<std::uint64_t>("-1"));
 }
 
-TEST_CASE("a name of a result is one that nothing has") {
+TEST_CASE("no two results have one time") {
   const test::ScratchDirectory scratch;
-  const std::string stem = scratch / "a";
-  CHECK(unused_path(stem, ".vis.db") == stem + ".vis.db");
-  std::ofstream(stem + ".vis.db") << "x";
-  std::ofstream(stem + "_1.vis.db") << "x";
-  CHECK(unused_path(stem, ".vis.db") == stem + "_2.vis.db");
+  const std::string folder = scratch / "out";
+  const std::time_t when = 1'790'000'000;
+  CHECK(claim_time_stamp(folder, when) == time_stamp(when));
+  // Claimed by a run that has written nothing yet; then by files in the folder and in one in it.
+  CHECK(claim_time_stamp(folder, when) == time_stamp(when + 1));
+  std::ofstream(folder + "/a_" + time_stamp(when + 2) + ".csv") << "x";
+  std::filesystem::create_directory(folder + "/step0");
+  std::ofstream(folder + "/step0/a_" + time_stamp(when + 3) + ".csv") << "x";
+  CHECK(claim_time_stamp(folder, when) == time_stamp(when + 4));
   CHECK(whole_number<std::int64_t>(time_stamp()) > 20200101000000);
 }
 

@@ -22,7 +22,7 @@ struct DrawCommand final : Command {
   std::string_view summary() const override { return "Draw something"; }
   void declare(OptionList& options) override {
     Option target = options.add("-tp,--target-path=PATH", path, "Where to draw");
-    target.required(options.add("-i,--input[=FILE]", input, "What").excludes({target}))
+    target.required({options.add("-i,--input[=FILE]", input, "What").excludes({target})})
         .details("`a\\b` and <c-d> by -i.\nA sentence.\n\n.5 begins it.");
     options.add("--paint", color, "Colour").one_of({"red", "dark-blue"});
   }

@@ -26,7 +26,7 @@ struct RuledCommand final : Command {
     options.add_pair(first, second, "FILE", "two files", "Files to draw");
     Option target = options.add("-tp,--target_path=PATH", path, "Where");
     const Option request = options.add("-i,--input=FILE", input, "What").excludes({target}, "-i says where");
-    target.required(request);
+    target.required({request}).once();
     options.add("--output=DIR", output, "Folder");
     options.add("--shape", shape, {{"round", Shape::round}, {"square", Shape::square}}, "Form");
     options.add_list("--shapes=LIST", shapes, {{"round", Shape::round}, {"square", Shape::square}}, "Forms");
@@ -85,6 +85,7 @@ TEST_CASE("rules between options") {
   CHECK(complaint({"--fast"}) == "-tp/--target_path is required, or -i/--input");
   CHECK(complaint({"-tp", "", "--fast"}) == "-tp/--target_path is required, or -i/--input");
   CHECK(complaint({"-tp", "x", "-i", "y", "--fast"}) == "-i and -tp cannot be combined: -i says where");
+  CHECK(complaint({"-tp", "x", "-tp", "y", "--fast"}) == "-tp/--target_path is given more than once");
   CHECK(complaint({"-tp", "x"}) == "one of -f1 and --slow is required");
   CHECK(complaint({"-tp", "x", "--slow", "-f1"}) == "-f1 and --slow cannot be combined");
   CHECK(complaint({"-tp", "x", "--fast", "--count", "2"}) == "--count needs --slow: it takes time");
