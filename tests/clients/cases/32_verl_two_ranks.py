@@ -27,6 +27,7 @@ def work(rank, out):
             debugger.stop()
             debugger.service.reset_status()
     dist.barrier()
+    os._exit(0)  # PyTorch may abort where a thread of gloo outlives the interpreter
 if __name__ == "__main__":
     out = os.path.abspath(sys.argv[1]); os.makedirs(out, exist_ok=True)
     torch.multiprocessing.spawn(work, (out,), 2)
