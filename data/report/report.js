@@ -114,7 +114,7 @@ class Report {
     this.panel = new EntryPanel(by("entry"), { comparison, open, close: () => this.close(), findings: this.findings });
     this.tree = new ModelTree(by("tree"), { comparison, choose: (node) => this.chooseNode(node), first: this.first() });
     this.table = new RowTable(by("table"), { comparison, open, sorted: () => this.keepAddress() });
-    this.curve = new Curve(by("curve"), { comparison, open, first: this.first() });
+    this.curve = new Curve(by("curve"), { comparison, open, first: this.first(), changed: () => this.keepAddress() });
     this.map = this.findings && comparison.ranks.length > 1 ? new LayerMap(by("map"), { comparison, choose: (place) => this.choosePlace(place) }) : null;
     this.showVerdict();
     this.showChips();
@@ -227,13 +227,12 @@ class Report {
     this.paintRanks();
   }
 
-  // The curve's colours are those of ranks, or of steps where there is one rank.
+  // The curve's colours.
   paintRanks() {
-    const { ranks, steps, rankNames } = this.comparison;
-    for (const chip of document.querySelectorAll(rankNames.length > 1 ? ".chip.rank" : ".chip.step")) {
-      const value = Number(chip.dataset.value);
-      const one = ranks.find(({ about }) => (rankNames.length > 1 ? about.rank === rankNames[value] : about.step === steps[value]));
-      chip.firstChild.style.background = this.curve.rankColor(one.index);
+    const { ranks, rankNames } = this.comparison;
+    for (const chip of document.querySelectorAll(".chip.rank")) {
+      const name = rankNames[Number(chip.dataset.value)];
+      chip.firstChild.style.background = this.curve.rankColor(ranks.find(({ about }) => about.rank === name));
     }
   }
 
@@ -455,6 +454,7 @@ class Report {
       within: filters.node === null ? [] : [root.label, filters.node.title],
       layer: filters.place === null ? [] : [filters.place.layer.path, ...(ranks ? [ranks.first, ranks.last] : []).map((index) => comparison.ranks[index].label)],
       view: this.view === "curve" ? "" : this.view,
+      step: this.curve.stepShown() === this.curve.firstStep ? "" : this.curve.stepShown(),
       box: this.view === "graph" && this.graph !== null ? this.graph.address() : [],
     });
   }
@@ -477,6 +477,7 @@ class Report {
     this.map?.select(filters.place);
     this.table.sortAs(...wanted.sort);
     this.show(wanted.view);
+    this.curve.showStep(wanted.step);
     this.apply();
     if (this.view === "graph" && wanted.box.length === 3) this.graph.chooseNamed(...wanted.box);
     const id = wanted.row.length === 2 ? comparison.rowNamed(...wanted.row) : null;
