@@ -110,8 +110,9 @@ class Report {
     this.graph = null;
     this.masks = null;
     const open = (id) => this.open(id);
-    this.findings = comparison.overview.diagnosis ? new Findings({ comparison, open }) : null;
-    this.panel = new EntryPanel(by("entry"), { comparison, open, close: () => this.close(), findings: this.findings });
+    const sources = new Sources(by("editor"));
+    this.findings = comparison.overview.diagnosis ? new Findings({ comparison, open, sources }) : null;
+    this.panel = new EntryPanel(by("entry"), { comparison, open, close: () => this.close(), findings: this.findings, sources });
     this.tree = new ModelTree(by("tree"), { comparison, choose: (node) => this.chooseNode(node), first: this.first() });
     this.table = new RowTable(by("table"), { comparison, open, sorted: () => this.keepAddress() });
     this.curve = new Curve(by("curve"), { comparison, open, first: this.first(), changed: () => this.keepAddress() });
