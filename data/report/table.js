@@ -17,7 +17,7 @@ const WIDTHS = {
   Data_name: 360,
 };
 const WIDEST_NAME = 640;
-const NARROWEST_NAME = 200; // where the columns beside it need the room
+const NARROWEST_NAME = 160; // where the columns beside it need the room
 const WIDEST_RANK = 260;
 const NAME_PADDING = 24;
 const NAME_LIMIT = 300; // letters in an element; more than any column shows
@@ -57,7 +57,7 @@ class RowTable {
     const metrics = names.filter((name) => ranks.some((rank) => WORST_METRICS[rank.mode].includes(name)));
     const checksums = names.filter((name) => name.endsWith(" MD5"));
     const judged = names.includes("Origin");
-    const first = [...(judged ? ["Origin"] : ["Result"]), ...(this.comparison.ranks.length > 1 ? ["Rank"] : []), "NPU Name", ...(judged ? ["Result", "Error"] : [])];
+    const first = [...(judged ? ["Origin", "NPU Name", "Result"] : ["Result", "NPU Name"]), ...(this.comparison.ranks.length > 1 ? ["Rank"] : []), ...(judged ? ["Error"] : [])];
     this.beside = first.filter((name) => name !== "NPU Name");
     const usual = [...first, ...metrics, ...checksums, ...EXPLAINING.filter((name) => names.includes(name))];
     this.columns = this.all ? [...first, ...names.filter((name) => !first.includes(name))] : usual;
@@ -105,7 +105,7 @@ class RowTable {
     const cells = this.columns.map((name) => {
       const sorted = this.sort.column === name;
       const cell = element("button", {
-        class: this.numeric.has(name) ? "cell number" : name === "Rank" ? "cell rank" : "cell",
+        class: this.numeric.has(name) ? "cell number" : "cell",
         role: "columnheader",
         text: name,
         title: `Sort by ${name}${sideOf(name)}`,
@@ -132,10 +132,9 @@ class RowTable {
       return element("span", { class: "cell", role: "gridcell" }, shownAs);
     }
     if (name === "Origin") return element("span", { class: "cell", role: "gridcell" }, badge(rank.grades[row]));
-    if (name === "Rank") return element("span", { class: "cell rank", role: "gridcell", text: rank.label, title: rank.label });
     const column = rank.byName.get(name);
     const isNumber = this.numeric.has(name);
-    let text = rank.cell(row, name);
+    let text = name === "Rank" ? rank.label : rank.cell(row, name);
     if (name === "NPU Name" && rank.isOnlyGolden(row)) text = rank.name(row);
     const properties = { class: isNumber ? "cell number" : name.endsWith(" Name") ? "cell name" : "cell" };
     properties.title = text;

@@ -50,8 +50,8 @@ def table_of(msprobe, target, golden):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def write_model(folder, ranks, layers, faults):
-    """Two dumps of one step: a chain of layers on each rank. `faults`: by rank and layer, the error that begins there."""
+def write_model(folder, ranks, layers, faults, step=0):
+    """Two dumps of a step: a chain of layers on each rank. `faults`: by rank and layer, the error that begins there."""
     def off_by(value, error):
         return tensor(value) | {"shape": [16, 16], "Max": value * (1 + error), "Min": -value, "Mean": 0.1, "Norm": 8 * value}
 
@@ -65,7 +65,7 @@ def write_model(folder, ranks, layers, faults):
                 data[name] = {"input_args": [last], "input_kwargs": {}, "output": [out]}
                 construct[name] = f"Module.layers.{layer}.Block.forward.0"
                 last = out
-            write_dump(folder / side / "step0" / f"rank{rank}", data, construct=construct)
+            write_dump(folder / side / f"step{step}" / f"rank{rank}", data, construct=construct)
     return folder / "target", folder / "golden"
 
 
@@ -130,11 +130,16 @@ def make_tests(msprobe, samples, generator, diagnosis):
 
     def filters(browser):
         check_equal("rows", browser.run(f"return {KEPT}"), "210 rows")
-        browser.click('.chip[data-kind="verdict"][data-value="0"]')
-        check_equal("without pass", browser.run(f"return {KEPT}"), "4 of 210 rows")
-        browser.click('.chip[data-kind="rank"][data-value="1"]')
+        browser.click('.chip[data-kind="verdict"][data-value="2"]')
+        check_equal("errors", browser.run(f"return {KEPT}"), "4 of 210 rows")
+        browser.click('.chip[data-kind="rank"][data-value="0"]')
         check_equal("of rank 0", browser.run(f"return {KEPT}"), "2 of 210 rows")
         check_equal("rows shown", browser.run("return document.querySelectorAll('#table .row').length"), 2)
+        browser.click('.chip[data-kind="rank"][data-value="1"]')
+        check_equal("of both ranks", browser.run(f"return {KEPT}"), "4 of 210 rows")
+        browser.click('.chip[data-kind="verdict"][data-value="2"]')
+        check_equal("taken back", browser.run(f"return {KEPT}"), "210 rows")
+        browser.click('.chip[data-kind="rank"][data-value="1"]')
         browser.click("#clear")
         check_equal("cleared", browser.run(f"return {KEPT}"), "210 rows")
         browser.keys("/")
@@ -142,6 +147,31 @@ def make_tests(msprobe, samples, generator, diagnosis):
         browser.wait("search", f"{KEPT} === '10 of 210 rows'")
         browser.keys(ESCAPE)
         browser.wait("clearing", f"{KEPT} === '210 rows'")
+
+    def chips_show_what_is_clicked(browser):
+        """A chip shows its own rows and no others, and none hides the row that is opened."""
+        count = "window.report.comparison.ranks.reduce((sum, rank) => sum + [...rank[arguments[0]]].filter((one) => one === arguments[1]).length, 0)"
+        chips = browser.run("return [...document.querySelectorAll('.chip[data-kind]')].filter((chip) => ['origin', 'verdict'].includes(chip.dataset.kind)).map((chip) => [chip.dataset.kind, Number(chip.dataset.value), chip.disabled])")
+        check(len(chips) > 5, f"chips: {chips}")
+        for kind, value, disabled in chips:
+            expected = browser.run(f"return {count}", "grades" if kind == "origin" else "verdicts", value)
+            check_equal(f"{kind} {value} can be clicked", not disabled, expected > 0)
+            if disabled:
+                continue
+            browser.click(f'.chip[data-kind="{kind}"][data-value="{value}"]')
+            shown = browser.run("const { comparison, table } = window.report; return [...table.order].map((id) => { const { rank, row } = comparison.at(id); return rank[arguments[0]][row]; })",
+                                "grades" if kind == "origin" else "verdicts")
+            check_equal(f"rows of {kind} {value}", (set(shown), len(shown)), ({value}, expected))
+            browser.click(f'.chip[data-kind="{kind}"][data-value="{value}"]')
+            check_equal("taken back", browser.run(f"return {KEPT}"), "210 rows")
+        browser.click("#origin-chips .chip.equal")
+        browser.click("#rank-chips .chip[data-value='1']")
+        browser.click("#verdict button")
+        name = browser.wait("opening", ENTRY)
+        seen = browser.run("const { comparison, table } = window.report; const { rank, row } = comparison.at(table.current()); return [rank.label, rank.name(row)]")
+        check_equal("the row of the headline", seen, ["step0/rank0", name])
+        check_equal("chips", browser.run("return [...document.querySelectorAll('.chip[aria-pressed=true] span:last-child')].map((one) => one.textContent.replace(/ [0-9]+$/, ''))"),
+                    ["introduced", "equal", "rank0", "rank1"])
 
     def sorting(browser):
         names = "[...document.querySelectorAll('#table .head .cell')].map(c => c.textContent)"
@@ -227,7 +257,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         rows = browser.run(
             "return [...document.querySelectorAll('#table .row')].map((row) => ({"
             " origin: row.querySelector('.badge').textContent, mark: row.classList[1], tint: getComputedStyle(row).getPropertyValue('--tint'),"
-            " color: getComputedStyle(row).backgroundColor, error: Number(row.children[3].title) }))"
+            " color: getComputedStyle(row).backgroundColor, error: Number(row.children[4].title) }))"
         )
         seen = {row["origin"]: row for row in rows}
         check({"equal", "rounding", "introduced", "propagated"} <= seen.keys(), f"the table shows {sorted(seen)}")
@@ -242,7 +272,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         check(browser.run(f"return {nodes}.some((node) => node.classList.contains('rounding'))"), "rounding has its colour in the tree")
         check_equal("green", browser.run("return document.querySelectorAll('.node.pass, .row.pass').length"), 0)
         browser.click("#origin-chips .chip.introduced")
-        browser.wait("hiding what is introduced", f"{KEPT} === '206 of 210 rows'")
+        browser.wait("what is introduced", f"{KEPT} === '4 of 210 rows'")
 
     def as_by_python_rules(browser):
         check_equal("headline", browser.run("return document.getElementById('verdict').innerText.replace(/\\s+/g, ' ')"), "error 4 errors and 0 warnings in 210 rows on 2 ranks")
@@ -316,7 +346,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         browser.run("window.report.map.list.reveal(arguments[0])", line)
         browser.click(f"#map-grid-{line} canvas", browser.run("const { map } = window.report; return [map.across * 1.5, 9]"))
         browser.wait("filtering", f"{KEPT} === '2 of 72 rows'")
-        check_equal("rows", browser.run("return [...document.querySelectorAll('#table .row')].map((row) => row.children[1].title + ' ' + row.children[2].title)"),
+        check_equal("rows", browser.run("return [...document.querySelectorAll('#table .row')].map((row) => row.children[3].title + ' ' + row.children[1].title)"),
                     ["step0/rank1 Functional.linear.9.forward.input.0", "step0/rank1 Functional.linear.9.forward.output.0"])
         told = browser.run("return document.querySelector('#map p').textContent")
         check_equal("told", told, "layers.9 on rank1: introduced, largest error 0.03")
@@ -326,6 +356,126 @@ def make_tests(msprobe, samples, generator, diagnosis):
         browser.keys(DOWN, RIGHT, ENTER)
         browser.wait("filtering by keyboard", f"{KEPT} === '2 of 72 rows'")
         check_equal("within", browser.run("return document.getElementById('within').textContent"), "in layers.10 on rank2 \u00d7")
+
+    def steps_report(scratch):
+        """The fault shows in step 1; from step 2 on everything has learnt from it."""
+        for step, faults in enumerate(({}, {(0, 6): 2e-2}, {(0, 0): 0.1, (1, 0): 0.1}, {})):
+            folders = write_model(scratch / "dumps", 2, 12, faults, step)
+        return write_report(msprobe, scratch, *folders)
+
+    # Pixels of the curve that have the colour of an error, left and right of the sixth entry.
+    bad_pixels = (
+        "const { curve } = window.report; const plot = curve.plots[0]; const ratio = devicePixelRatio;"
+        "const middle = Math.round((plot.x(6) - 8) * ratio); const height = Math.round(plot.bottom * ratio);"
+        "const { data, width } = plot.canvas.getContext('2d').getImageData(0, 0, plot.canvas.width, height);"
+        "const wanted = ['introduced', 'propagated'].map((name) => { const probe = document.createElement('i'); probe.style.color = `var(--${name})`;"
+        " document.body.append(probe); const color = getComputedStyle(probe).color.match(/[0-9]+/g).map(Number); probe.remove(); return color; });"
+        "const found = [0, 0]; for (let i = 0; i < data.length; i += 4)"
+        " if (wanted.some((color) => color.every((part, k) => Math.abs(part - data[i + k]) < 4))) ++found[(i / 4) % width < middle ? 0 : 1];"
+        "return found;"
+    )
+
+    def one_step_at_a_time(browser):
+        page = browser.run("return location.href")
+        step = "document.getElementById('step').value"
+        drawn = "[...new Set(window.report.curve.plots.flatMap((plot) => window.report.curve.visible(plot).map(({ rank }) => rank.label)))]"
+        choose = "const menu = document.getElementById('step'); menu.value = arguments[0]; menu.dispatchEvent(new Event('change'))"
+        check_equal("the culprit's step comes first", browser.run(f"return {step}"), "step1")
+        check_equal("drawn", browser.run(f"return {drawn}"), ["step1/rank0", "step1/rank1"])
+        left, right = browser.run(bad_pixels)
+        check(left == 0 < right, f"errors left and right of the culprit: {left}, {right}")
+        browser.run(choose, "step2")
+        check_equal("drawn", browser.run(f"return {drawn}"), ["step2/rank0", "step2/rank1"])
+        left, right = browser.run(bad_pixels)
+        check(left > 0 and right > 0, f"errors of step 2: {left}, {right}")
+        check("step=step2" in browser.run("return location.hash"), "the address keeps the step")
+        nearest = browser.run("const { curve } = window.report; const [plot] = curve.plots; return Array.from({ length: 40 }, (_, i) => curve.nearest(plot, 62 + i * 20, 60).series.rank.about.step)")
+        check_equal("what the pointer finds", set(nearest), {"step2"})
+        browser.run("window.report.open(window.report.comparison.rowNamed('step3/rank1', 'Functional.linear.4.forward.output.0'))")
+        check_equal("the step of what is opened", browser.run(f"return {step}"), "step3")
+        browser.keys(ESCAPE)
+        browser.click("#step-chips .chip[data-value='0']")
+        check_equal("the step of the chip", browser.run(f"return [{step}, {drawn}]"), ["step0", ["step0/rank0", "step0/rank1"]])
+        check_equal("steps to choose", browser.run("return [...document.getElementById('step').options].filter((one) => !one.disabled).map((one) => one.value)"), ["step0"])
+        browser.click("#verdict button")
+        browser.wait("the culprit's step again", f"{step} === 'step1'")
+        browser.open(pathlib.Path(page.split("#")[0].removeprefix("file://")), "#step=step3")
+        check_equal("the address shows the step", browser.run(f"return {step}"), "step3")
+
+    def one_step_has_no_menu(browser):
+        check(browser.run("return document.getElementById('of-step').hidden"), "a single step needs no choice")
+
+    def long_labels_report(scratch):
+        """Names far longer than any column, on several steps and ranks."""
+        for side in ("target", "golden"):
+            for step in (10000, 10001):
+                for rank in (100, 101):
+                    data = {f"{long_path.format(i)}.forward.0": {"input_args": [tensor(0.5)], "input_kwargs": {}, "output": [tensor(0.5 + i)]} for i in range(40)}
+                    write_dump(scratch / side / f"step{step}" / f"rank{rank}", data)
+        return write_report(msprobe, scratch, scratch / "target", scratch / "golden")
+
+    def result_in_sight(browser):
+        """Beside the name, without scrolling, whether an entry is open or not; and of the name its end."""
+        for opened in (False, True):
+            if opened:
+                browser.run("window.report.open(3)")
+                browser.wait("the narrower table", "document.querySelector('#table').getBoundingClientRect().right < 900")
+            seen = browser.run(
+                "const table = document.getElementById('table').getBoundingClientRect(); const heads = [...document.querySelectorAll('#table .head .cell')];"
+                "const at = heads.findIndex((one) => one.textContent === 'Result'); const name = heads.findIndex((one) => one.textContent === 'NPU Name');"
+                "const row = document.querySelector('#table .row'); const boxes = [heads[at], row.children[at], row.querySelector('.cell:nth-child(' + (at + 1) + ') .badge'), row.children[name].firstChild].map((one) => one.getBoundingClientRect());"
+                "return [boxes.map(({ right }) => right - Math.min(table.right, innerWidth)), row.children[name].getBoundingClientRect().width]")
+            check(max(seen[0]) <= 0, f"beyond the edge of the table: {seen}")
+            check(seen[1] >= 160, f"there is room for a name: {seen}")
+
+    def files_are_links(scratch):
+        folder = "/srv/\u202ea b&line=9#?\"<img src=x onerror=document.title='owned'>/%2e"
+        frames = [f"File {folder}/model.py, line 12, in forward, \n x = f(x)", "File javascript:alert(1), line 3, in g, \n g()", "File C:\\train\\a.py, line 4, in h, \n h()"]
+        for side, value in (("target", 5.0), ("golden", 1.0)):
+            name = "Functional.linear.0.forward"
+            write_dump(scratch / side / "step0" / "rank0", {name: {"input_args": [tensor(1.0)], "input_kwargs": {}, "output": [tensor(value)]}}, stack={name: frames})
+        page = write_report(msprobe, scratch, scratch / "target", scratch / "golden")
+        links = "[...document.querySelectorAll('#entry .frames .source')].map((one) => one.getAttribute('href'))"
+        choose = "const menu = document.getElementById('editor'); menu.value = arguments[0]; menu.dispatchEvent(new Event('change'))"
+        quoted = "/srv/%E2%80%AEa%20b%26line%3D9%23%3F%22%3Cimg%20src%3Dx%20onerror%3Ddocument.title%3D'owned'%3E/%252e/model.py"
+        with Browser() as browser:
+            browser.open(page)
+            browser.run("localStorage.clear()")
+            browser.open(page)
+            browser.run("window.report.open(0)")
+            check_equal("off at first", browser.run(f"return [document.getElementById('editor').value, {links}]"), ["off", [None, None, None]])
+            browser.run(choose, "vscode")
+            expected = [f"vscode://file{quoted}:12", None, "vscode://file/C%3A/train/a.py:4"]
+            check_equal("VS Code", browser.run(f"return {links}"), expected)
+            text = browser.run("return document.querySelector('#entry .frames .source').textContent")
+            check(text == folder.replace("\u202e", "\\u202e") + "/model.py:12", text)
+            browser.open(page, "#row=step0%2Frank0+Functional.linear.0.forward.output.0")
+            check_equal("kept", browser.run(f"return {links}"), expected)
+            browser.run(choose, "idea")
+            check_equal("IDEA", browser.run(f"return {links}"), [f"idea://open?file={quoted}&line=12", None, "idea://open?file=/C%3A/train/a.py&line=4"])
+            where = browser.run("return [...document.querySelectorAll('#answer .source')].map((one) => [one.getAttribute('href'), one.textContent])")
+            check_equal("where of the culprit", where, [[f"idea://open?file={quoted}&line=12", folder.replace("\u202e", "\\u202e") + "/model.py, line 12"]])
+            browser.run(choose, "off")
+            check_equal("off again", browser.run(f"return {links}"), [None, None, None])
+            browser.run("localStorage.setItem('msprobe-editor', '__proto__')")
+            browser.open(page)
+            check_equal("what is stored may be anything", browser.run("return document.getElementById('editor').value"), "off")
+            browser.run("localStorage.clear()")
+            check_equal("title", browser.run("return document.title"), "msprobe compare")
+            check_equal("images", browser.run("return document.images.length"), 0)
+            browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no storage', 'SecurityError'); } })"})
+            browser.open(page)
+            browser.run("window.report.open(0)")
+            browser.run(choose, "vscode")
+            check_equal("without storage", browser.run(f"return {links}"), expected)
+            check_quiet(browser)
+
+    def copy_buttons_look_like_buttons(browser):
+        browser.run("window.report.open(0)")
+        looks = browser.run("return [...document.querySelectorAll('.copy')].map((one) => { const { borderTopStyle, borderTopWidth, borderTopColor, cursor } = getComputedStyle(one); return [borderTopStyle, parseFloat(borderTopWidth) >= 1, borderTopColor, cursor]; })")
+        check(len(looks) >= 3, f"copy buttons: {looks}")
+        for style, is_wide, color, cursor in looks:
+            check((style, is_wide, cursor) == ("solid", True, "pointer") and not color.endswith(", 0)"), f"a copy button: {style}, {color}, {cursor}")
 
     def wide_report(scratch):
         return write_report(msprobe, scratch, *write_model(scratch / "dumps", 64, 1000, {(17, 532): 3e-2, (40, 801): 2e-2}))
@@ -377,7 +527,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         check_equal("ranks", browser.run("return document.querySelectorAll('#rank-chips .chip').length"), 0)
         check_equal("map", browser.run("return document.getElementById('show-map').textContent"), "Layers by steps")
         browser.click("#step-chips .chip[data-value='1']")
-        browser.wait("hiding a step", f"{KEPT}.startsWith('121 of ')")
+        browser.wait("a step alone", f"{KEPT}.startsWith('121 of ')")
 
     def address_keeps_the_selection(scratch):
         page = sample_report(scratch)
@@ -386,8 +536,9 @@ def make_tests(msprobe, samples, generator, diagnosis):
             browser.open(page)
             browser.keys("/", *"linear")
             browser.wait("search", f"{KEPT}.includes(' of 210 rows')")
-            browser.click("#rank-chips .chip[data-value='1']")
-            browser.click("#origin-chips .chip.equal")
+            browser.click("#rank-chips .chip[data-value='0']")
+            browser.click("#origin-chips .chip.rounding")
+            browser.click("#origin-chips .chip.propagated")
             browser.run("window.report.table.sortBy('Error'); window.report.open(window.report.comparison.rowNamed('step0/rank0', arguments[0]))", name)
             browser.run("window.report.chooseNode(null); window.report.show('map')")
             kept, address = browser.run(f"return [{KEPT}, location.hash]")
@@ -397,7 +548,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
             check_equal("rows", browser.run(f"return {KEPT}"), kept)
             check_equal("words", browser.run("return document.getElementById('search').value"), "linear")
             check_equal("sorted", browser.run("return document.querySelector('[aria-sort=descending]').textContent"), "Error")
-            check_equal("hidden", browser.run("return [...document.querySelectorAll('.chip[aria-pressed=false]')].map((chip) => chip.dataset.kind)"), ["origin", "rank"])
+            check_equal("chosen", browser.run("return [...document.querySelectorAll('.chip[aria-pressed=true]')].map((chip) => chip.dataset.kind)"), ["origin", "origin", "rank"])
             check(not browser.run("return document.getElementById('map').hidden"), "the map is shown again")
             check_equal("address", browser.run("return location.hash"), address)
             browser.run("location.hash = '#row=step0%2Frank1+' + arguments[0]", name)
@@ -405,7 +556,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
             browser.keys(ESCAPE)
             browser.wait("closing", "document.getElementById('entry').hidden && location.hash === '#' || location.hash === ''")
             # What an address names may be anything.
-            for bad in ("#row=a", "#row=%ZZ+%00", "#sort=__proto__+x&hide=constructor%3Dx+origin+&layer=toString+x", "#within=__proto__+x&layer=nobody&view=other", "#row=<img src=x>+b&words=<b>"):
+            for bad in ("#row=a", "#row=%ZZ+%00", "#sort=__proto__+x&only=constructor%3Dx+origin+&step=__proto__&layer=toString+x", "#within=__proto__+x&layer=nobody&view=other", "#row=<img src=x>+b&words=<b>"):
                 browser.open(page, bad)
                 check(browser.run("return document.getElementById('entry').hidden"), f"{bad} opens nothing")
                 check_equal("images", browser.run("return document.images.length"), 0)
@@ -434,7 +585,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         browser.wait("the map", "!document.getElementById('map').hidden && document.activeElement.id === 'show-map'")
         browser.run("document.querySelector('#origin-chips .chip.equal').focus()")
         browser.keys(SPACE)
-        browser.wait("a chip", f"{KEPT} === '146 of 210 rows'")
+        browser.wait("a chip", f"{KEPT} === '64 of 210 rows'")
         unnamed = browser.run(
             "return [...document.querySelectorAll('button, input, select, summary, [tabindex=\"0\"]')].filter((one) => one.offsetParent !== null"
             " && !one.textContent.trim() && !one.getAttribute('aria-label') && !one.closest('label')).map((one) => one.outerHTML)"
@@ -533,9 +684,11 @@ def make_tests(msprobe, samples, generator, diagnosis):
         check_equal("images", browser.run("return document.images.length"), 0)
 
     def narrow_with_two_faults(browser):
-        for view in ("curve", "map"):
+        for view in ("curve", "map", "graph"):
             browser.run("window.report.show(arguments[0])", view)
-            check(browser.run("return document.documentElement.scrollWidth <= 400"), f"nothing is wider than the window with the {view}")
+            check(browser.too_wide() <= 0, f"nothing is wider than the window with the {view}")
+            check_equal(f"parts over each other with the {view}", browser.overlapping("#top, #top .line > *, #bar, #bar > *, main > section, #views button, #of-curve label, footer"), [])
+            check_equal(f"parts that stick out with the {view}", browser.sticking_out("#tree, #table, #curve, #map, #graph, #views, #of-curve", "section"), [])
         boxes = browser.run("return ['top', 'bar', 'error', 'rows', 'model'].map((id) => document.getElementById(id).getBoundingClientRect()).map(({ top, bottom }) => [top, bottom])")
         for (_, above), (below, _) in zip(boxes, boxes[1:]):
             check(above <= below + 0.5, f"parts do not lie over each other: {boxes}")
@@ -568,7 +721,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
     def python_rules_report(scratch):
         return write_report(msprobe, scratch, samples / "target", samples / "golden", "--python-rules")
 
-    sample_tests = [verdict_and_panel, filters, sorting, from_curve, curve_shows_the_relative_distance, from_curve_by_keyboard, from_tree, from_tree_by_keyboard, from_table_by_keyboard, colours, curve_shows_the_error, names_are_copied, by_keyboard, keys_from_the_start, contrast]
+    sample_tests = [verdict_and_panel, filters, chips_show_what_is_clicked, one_step_has_no_menu, copy_buttons_look_like_buttons, sorting, from_curve, curve_shows_the_relative_distance, from_curve_by_keyboard, from_tree, from_tree_by_keyboard, from_table_by_keyboard, colours, curve_shows_the_error, names_are_copied, by_keyboard, keys_from_the_start, contrast]
     return [
         *((function.__name__, test(function, sample_report)) for function in sample_tests),
         ("stopped", test(stopped, stopped_report)),
@@ -578,6 +731,11 @@ def make_tests(msprobe, samples, generator, diagnosis):
         ("second_fault", test(second_fault, two_faults_report)),
         ("map_of_ranks", test(map_of_ranks, two_faults_report)),
         ("narrow_with_two_faults", test(narrow_with_two_faults, two_faults_report, width=400)),
+        ("narrow_with_steps", test(narrow_with_two_faults, steps_report, width=400, dark=True)),
+        ("half_a_screen_with_steps", test(narrow_with_two_faults, steps_report, width=700)),
+        ("one_step_at_a_time", test(one_step_at_a_time, steps_report)),
+        ("result_in_sight", test(result_in_sight, long_labels_report, width=1280)),
+        ("files_are_links", files_are_links),
         ("wide_map", test(wide_map, wide_report)),
         ("only_in_golden", test(only_in_golden, exchanged_report)),
         ("counts_steps", test(counts_steps, exchanged_report)),
