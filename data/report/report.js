@@ -111,6 +111,7 @@ class Report {
     this.masks = null;
     const open = (id) => this.open(id);
     const sources = new Sources(by("editor"));
+    by("of-editor").hidden = comparison.ranks.every((rank) => !rank.stacks?.length);
     this.findings = comparison.overview.diagnosis ? new Findings({ comparison, open, sources }) : null;
     this.panel = new EntryPanel(by("entry"), { comparison, open, close: () => this.close(), findings: this.findings, sources });
     this.tree = new ModelTree(by("tree"), { comparison, choose: (node) => this.chooseNode(node), first: this.first() });

@@ -17,7 +17,7 @@ const WIDTHS = {
   Data_name: 360,
 };
 const WIDEST_NAME = 640;
-const NARROWEST_NAME = 160; // where the columns beside it need the room
+const NARROWEST_NAME = 190; // where the columns beside it need the room
 const WIDEST_RANK = 260;
 const NAME_PADDING = 24;
 const NAME_LIMIT = 300; // letters in an element; more than any column shows

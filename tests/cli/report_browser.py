@@ -426,7 +426,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
                 "const row = document.querySelector('#table .row'); const boxes = [heads[at], row.children[at], row.querySelector('.cell:nth-child(' + (at + 1) + ') .badge'), row.children[name].firstChild].map((one) => one.getBoundingClientRect());"
                 "return [boxes.map(({ right }) => right - Math.min(table.right, innerWidth)), row.children[name].getBoundingClientRect().width]")
             check(max(seen[0]) <= 0, f"beyond the edge of the table: {seen}")
-            check(seen[1] >= 160, f"there is room for a name: {seen}")
+            check(seen[1] >= 190, f"there is room for a name: {seen}")
 
     def files_are_links(scratch):
         folder = "/srv/\u202ea b&line=9#?\"<img src=x onerror=document.title='owned'>/%2e"
