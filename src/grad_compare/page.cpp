@@ -20,8 +20,8 @@ constexpr std::size_t kMostRows = 300;
 constexpr double kChance = 0.5;  // signs that know nothing of each other agree in half of the elements
 constexpr double kChartHeight = 180;
 constexpr double kRowHeight = 16;
-constexpr std::size_t kMostLabels = 16;       // numbers of steps below a picture
-constexpr std::size_t kOfLabelsNarrow = 4;    // of so many one is shown in a narrow window
+constexpr std::size_t kMostLabels = 16;     // numbers of steps below a picture
+constexpr std::size_t kOfLabelsNarrow = 4;  // of so many one is shown in a narrow window
 
 constexpr std::string_view kHead = R"(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>msprobe grad_compare</title>
@@ -156,8 +156,8 @@ class RankPicture {
       const std::optional<double> value = least_of_all(columns_[i]);
       if (value) {
         if (before)
-          add("<line class=\"course\" x1=\"{:.3f}%\" y1=\"{:.1f}\" x2=\"{:.3f}%\" y2=\"{:.1f}\"/>\n", x_of(i - 1),
-              y_of(*before, least), x_of(i), y_of(*value, least));
+          add("<line class=\"course\" x1=\"{:.3f}%\" y1=\"{:.1f}\" x2=\"{:.3f}%\" y2=\"{:.1f}\"/>\n",
+              x_of(i - 1), y_of(*before, least), x_of(i), y_of(*value, least));
         const bool suspect = is_suspect(columns_[i]);
         points += fmt::format(
             "<circle class=\"{}\" cx=\"{:.3f}%\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.4f}</title></circle>\n",
@@ -232,7 +232,8 @@ class RankPicture {
       const double opacity = value ? std::clamp((1 - *value) / (1 - kChance), 0.0, 1.0) : 0.0;
       const double left = x_of(i) - width_ / 2;
       if (!value) {
-        add("<rect class=\"absent\" x=\"{:.3f}%\" y=\"{:g}\" width=\"{:.3f}%\" height=\"{:g}\"><title>{}: not "
+        add("<rect class=\"absent\" x=\"{:.3f}%\" y=\"{:g}\" width=\"{:.3f}%\" height=\"{:g}\"><title>{}: "
+            "not "
             "compared</title></rect>",
             left, y + kRowHeight / 2 - 1, width_, 2.0, steps_text(rank_, columns_[i]));
         continue;
@@ -240,8 +241,7 @@ class RankPicture {
       add("<rect class=\"lost\" fill-opacity=\"{:.3f}\" x=\"{:.3f}%\" y=\"{:g}\" width=\"{:.3f}%\" "
           "height=\"{:g}\">"
           "<title>{}, {}: {:.4f}</title></rect>\n",
-          opacity, left, y + 1, width_, kRowHeight - 2, name, steps_text(rank_, columns_[i]),
-          *value);
+          opacity, left, y + 1, width_, kRowHeight - 2, name, steps_text(rank_, columns_[i]), *value);
     }
     add("<rect class=\"cell\" x=\"0\" y=\"{:g}\" width=\"100%\" height=\"{:g}\"/>\n", y + 1, kRowHeight - 2);
   }
