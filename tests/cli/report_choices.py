@@ -179,6 +179,8 @@ def make_tests(msprobe, samples):
             check((style, is_wide, cursor) == ("solid", True, "pointer") and not color.endswith(", 0)"), f"a copy button: {style}, {color}, {cursor}")
 
     def narrow(browser):
+        for part, edge, place in (("verdict", "left", 10), ("settings", "right", browser.run("return innerWidth") - 10)):
+            check_equal(f"{part} at the {edge}", browser.run("return Math.round(document.getElementById(arguments[0]).getBoundingClientRect()[arguments[1]])", part, edge), place)
         for view in ("curve", "map", "graph"):
             browser.run("window.report.show(arguments[0])", view)
             check(browser.too_wide() <= 0, f"nothing is wider than the window with the {view}")
@@ -187,6 +189,9 @@ def make_tests(msprobe, samples):
         boxes = browser.run("return ['top', 'bar', 'error', 'rows', 'model'].map((id) => document.getElementById(id).getBoundingClientRect()).map(({ top, bottom }) => [top, bottom])")
         for (_, above), (below, _) in zip(boxes, boxes[1:]):
             check(above <= below + 0.5, f"parts do not lie over each other: {boxes}")
+        browser.run("window.report.open(1)")
+        check(browser.run("const box = document.querySelector('#entry .scroll'); return box.scrollWidth <= box.clientWidth"), "the columns of both sides have room")
+        check(browser.too_wide() <= 0, "nothing is wider than the window with an entry open")
 
     return [
         *((function.__name__, test(function)) for function in (chips_show_what_is_clicked, one_step_has_no_menu, copy_buttons_look_like_buttons)),
@@ -194,7 +199,7 @@ def make_tests(msprobe, samples):
         ("result_in_sight", test(result_in_sight, long_labels_report, width=1280)),
         ("files_are_links", files_are_links),
         *((f"narrow_{width}_{name}", test(narrow, make_report, width=width, dark=width == 400))
-          for width in (400, 700) for name, make_report in (("two_faults", two_faults_report), ("steps", steps_report))),
+          for width in (400, 700) for name, make_report in (("sample", sample_report), ("two_faults", two_faults_report), ("steps", steps_report))),
     ]
 
 
