@@ -109,7 +109,7 @@ class Course {
     for (const one of seen) this.drawLine(context, color, one);
     this.drawMarks(context, color);
     context.restore();
-    this.drawTitle(context, color);
+    this.drawTitle(context, color, width);
   }
 
   // The part of a line that is in view.
@@ -223,10 +223,14 @@ class Course {
     rule(this.step, "accent", []);
   }
 
-  drawTitle(context, color) {
+  // Above the lines; where there is too little room, over the numbers of the axis too.
+  drawTitle(context, color, width) {
     context.textAlign = "left";
     context.font = "600 11.5px system-ui, sans-serif";
-    let x = this.view.names + 6;
+    const runs = this.lines.filter(({ name }) => name).map(({ run, name }) => [`\u2015 ${shown(name)}`, run === 0 ? "run1" : "run2"]);
+    const rest = runs.reduce((sum, [text]) => sum + context.measureText(text).width + 12, 6);
+    const title = fitting(context, shown(this.title), width - rest);
+    let x = Math.max(3, Math.min(this.view.names + 6, width - rest - context.measureText(title).width));
     const write = (text, name) => {
       const width = context.measureText(text).width;
       context.fillStyle = color("panel");
@@ -237,7 +241,7 @@ class Course {
       context.fillText(text, x, 8);
       x += width + 12;
     };
-    write(shown(tail(this.title, 90)), "text");
-    for (const { run, name } of this.lines) if (name) write(`\u2015 ${shown(name)}`, run === 0 ? "run1" : "run2");
+    write(title, "text");
+    for (const run of runs) write(...run);
   }
 }

@@ -79,6 +79,7 @@ class Events {
       open: (index) => open(this.all[index]),
     });
     this.list.show(this.all.length);
+    box.hidden = this.all.length === 0;
   }
 
   // What the headline speaks of, else what happened first: its place in the list.

@@ -238,9 +238,7 @@ class Heat {
       if (y < EDGE.lane + 4 || y > EDGE.lane + this.down - 4) continue;
       const row = this.order[place];
       context.fillStyle = this.color(this.chosen?.row === row ? "text" : "muted");
-      let text = shown(this.label(row));
-      while (text.length > 4 && context.measureText(text).width > room) text = tail(text, Math.min(text.length - 1, Math.floor((text.length * room) / context.measureText(text).width)));
-      context.fillText(text, this.view.names - 7, y);
+      context.fillText(fitting(context, shown(this.label(row)), room), this.view.names - 7, y);
       if (each > 1) context.fillRect(this.view.names - 4, Math.round(y), 3, 1);
     }
     if (this.order.length === 0) {

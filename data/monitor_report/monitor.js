@@ -143,14 +143,15 @@ class Report {
   showLegend(mode) {
     const low = { usual: "as usual", value: "small", apart: "within its fluctuation" }[mode];
     const high = { usual: "128 times", value: "large", apart: "1,500 fluctuations" }[mode];
+    const key = (mark, text, sign = "") => element("span", {}, element("i", { class: mark, text: sign }), text);
     by("legend").replaceChildren(
-      element("span", { text: low }), element("i", { class: `ramp ${mode}` }), element("span", { text: high }),
-      ...(mode === "usual" ? [element("i", { class: "ramp below" }), element("span", { text: "below" })] : []),
-      element("i", { class: "box worst" }), element("span", { text: mode === "apart" ? "NaN or inf in one run" : "NaN" }),
-      ...(mode === "apart" ? [] : [element("i", { class: "box endless" }), element("span", { text: "inf" })]),
-      element("i", { class: "box" }), element("span", { text: "nothing recorded" }),
-      element("i", { class: "key diamond" }), element("span", { text: mode === "apart" ? "here it parts" : "here it breaks out" }),
-      element("i", { class: "key alert", text: "\u25b2" }), element("span", { text: "alert of the monitor" }));
+      element("span", {}, low, element("i", { class: `ramp ${mode}` }), high),
+      ...(mode === "usual" ? [key("ramp below", "below")] : []),
+      key("box worst", mode === "apart" ? "NaN or inf in one run" : "NaN"),
+      ...(mode === "apart" ? [] : [key("box endless", "inf")]),
+      key("box", "nothing recorded"),
+      key("key diamond", mode === "apart" ? "here it parts" : "here it breaks out"),
+      key("key alert", "alert of the monitor", "\u25b2"));
   }
 
   // Of a bin both its numbers are drawn.
@@ -250,7 +251,7 @@ class Report {
       if (!known.has(name)) known.set(name, style.getPropertyValue(`--${name}`).trim());
       return known.get(name);
     };
-    this.view.names = Math.max(90, Math.min(250, Math.round(by("map").clientWidth * 0.2)));
+    this.view.names = Math.max(130, Math.min(250, Math.round(by("map").clientWidth * 0.24)));
     this.heat.draw(this.color, document.documentElement.dataset.theme === "dark");
     this.course.draw(this.color);
     this.loss?.draw(this.color);

@@ -7,7 +7,7 @@ function readAddress() {
   const parts = new Map(location.hash.slice(1).split("&").map((part) => part.split("=")));
   const list = (name) => (parts.get(name) ?? "").split("+").map(unescaped);
   const all = (name) => (parts.has(name) ? list(name) : []);
-  return { row: all("row"), sort: all("sort"), hide: all("hide"), within: all("within"), layer: all("layer"), box: all("box"), words: list("words")[0], view: list("view")[0] };
+  return { row: all("row"), sort: all("sort"), only: all("only"), within: all("within"), layer: all("layer"), box: all("box"), words: list("words")[0], view: list("view")[0], step: list("step")[0] };
 }
 
 function unescaped(text) {

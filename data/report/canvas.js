@@ -9,6 +9,14 @@ function line(context, x1, y1, x2, y2) {
   context.stroke();
 }
 
+// The end of a text that fits into so many pixels.
+function fitting(context, text, room) {
+  while (text.length > 4 && context.measureText(text).width > room) {
+    text = tail(text, Math.min(text.length - 1, Math.floor((text.length * room) / context.measureText(text).width)));
+  }
+  return text;
+}
+
 function niceStep(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
   return Math.max(1, [1, 2, 5, 10].find((one) => one * power >= least) * power);

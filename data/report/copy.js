@@ -34,5 +34,5 @@ async function copyAndTell(text) {
 }
 
 function copyButton(text) {
-  return element("button", { class: "plain copy", title: `Copy ${text}`, "aria-label": `Copy ${text}`, text: "copy", onclick: () => copyAndTell(text) });
+  return element("button", { class: "copy", title: `Copy ${text}`, "aria-label": `Copy ${text}`, text: "copy", onclick: () => copyAndTell(text) });
 }

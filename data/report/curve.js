@@ -1,129 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error along the order of execution, forward and backward apart, a line for each rank, over what the
-// diagnosis explains. Zero, infinity and NaN have no place on a logarithmic scale: each has a band of its own.
+// The error of one step along the order of execution, forward and backward apart, a line for each rank, over what
+// the diagnosis explains. Zero, infinity and NaN have no place on a logarithmic scale: each has a band of its own.
 "use strict";
 
-const NOTHING = -1; // a row without a value: no partner, no tensor
-const MARGIN = { left: 62, right: 14, top: 8, bottom: 22 };
 const BAND = 16;
 const STRIP = 6;
 const CLICK = 4; // pixels that a click may move
 
-const distanceFromOne = (value) => Math.max(0, 1 - value);
-// ||ours - theirs|| / ||theirs||. The cosine is rounded to six digits, which hides what is small; this is not.
-function relativeL2(distance, rank, row) {
-  if (distance === 0) return 0;
-  const norm = rank.byName.get("Bench l2norm")?.number(row);
-  return norm === undefined ? NOTHING : distance / norm;
-}
-
-const JUDGED = { name: "Error", column: "Error" };
-const METRICS = {
-  tensor: [
-    { name: "EucDist / Bench l2norm", column: "EucDist", of: relativeL2 },
-    { name: "1 \u2212 Cosine", column: "Cosine", of: distanceFromOne },
-    { name: "MaxAbsErr", column: "MaxAbsErr" },
-    { name: "MaxRelativeErr", column: "MaxRelativeErr" },
-    { name: "EucDist", column: "EucDist" },
-    { name: "1 \u2212 One Thousandth Err Ratio", column: "One Thousandth Err Ratio", of: distanceFromOne },
-    { name: "1 \u2212 Five Thousandths Err Ratio", column: "Five Thousandths Err Ratio", of: distanceFromOne },
-  ],
-  statistics: WORST_METRICS.statistics.map((name) => ({ name, column: name })),
-  md5: [{ name: "checksum", column: null }],
-};
-
-function checksumDifference(rank, row) {
-  const [ours, theirs] = [rank.byName.get("NPU MD5").text(row), rank.byName.get("BENCH MD5").text(row)];
-  if (!rank.matched(row) || ours === "N/A" || theirs === "N/A") return NOTHING;
-  return ours === theirs ? 0 : Infinity;
-}
-
-function metricValue(rank, row, metric, column) {
-  if (metric.column === null) return checksumDifference(rank, row);
-  const value = column.number(row);
-  if (value === undefined) {
-    // The tensors hold NaN or infinities at different places.
-    return rank.mode === "tensor" && metric !== JUDGED && rank.matched(row) && column.text(row) === "N/A" ? NaN : NOTHING;
-  }
-  return metric.of ? metric.of(value, rank, row) : Math.abs(value);
-}
-
-// One direction of all ranks under one pair of axes.
-class Plot {
-  constructor(title, belongs) {
-    this.title = title;
-    this.belongs = belongs;
-    this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-label": `Error curve, ${title}` });
-    this.box = element("div", { class: "plot" }, this.canvas);
-    this.series = [];
-    this.length = 0;
-    this.reset();
-  }
-
-  reset() {
-    this.from = 0;
-    this.to = Math.max(1, this.length);
-  }
-
-  measure(comparison, metricOf, inputsToo) {
-    this.series = comparison.ranks.filter((rank) => rank.rows > 0).map((rank) => {
-      const metric = metricOf(rank);
-      const rows = [];
-      for (let row = 0; row < rank.rows; ++row) {
-        if ((inputsToo || rank.isOutput[row]) && this.belongs(rank.direction(row))) rows.push(row);
-      }
-      const column = rank.byName.get(metric?.column);
-      const values = Float64Array.from(rows, (row) => (metric && (column || metric.column === null) ? metricValue(rank, row, metric, column) : NOTHING));
-      return { rank, rows, values };
-    });
-    this.length = this.series.reduce((most, one) => Math.max(most, one.rows.length), 0);
-    this.reset();
-  }
-
-  // Asked for once a drawing: the browser computes a layout to answer.
-  measureWidth() {
-    this.across = this.canvas.clientWidth - MARGIN.left - MARGIN.right;
-  }
-
-  width() {
-    return this.across;
-  }
-
-  x(position) {
-    return MARGIN.left + ((position + 0.5 - this.from) / (this.to - this.from)) * this.width();
-  }
-
-  position(x) {
-    return this.from + ((x - MARGIN.left) / this.width()) * (this.to - this.from) - 0.5;
-  }
-
-  zoom(factor, around) {
-    const span = Math.min(this.length, Math.max(8, (this.to - this.from) * factor));
-    const share = (around - this.from) / (this.to - this.from);
-    this.show(around - share * span, span);
-  }
-
-  show(from, span) {
-    this.from = Math.min(Math.max(0, from), Math.max(0, this.length - span));
-    this.to = this.from + span;
-  }
-
-  // Where a row is drawn, or would be if it had a value.
-  placeOf(series, row) {
-    let low = 0;
-    let high = series.rows.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (series.rows[middle] < row) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-}
-
 class Curve {
-  // `first`: the row that is marked, as { rank, row, mark }, or null.
-  constructor(box, { comparison, open, first }) {
+  // `first`: the row that is marked, as { rank, row, mark }, or null; `changed()` says that another step is shown.
+  constructor(box, { comparison, open, first, changed }) {
     this.comparison = comparison;
     this.open = open;
     this.passes = null;
@@ -131,6 +17,7 @@ class Curve {
     this.first = first;
     this.select = document.getElementById("metric");
     this.inputs = document.getElementById("inputs-too");
+    this.steps = document.getElementById("step");
     this.tip = element("div", { class: "tip", role: "status" });
     this.tip.hidden = true;
     this.ring = element("div", { class: "ring" });
@@ -148,6 +35,14 @@ class Curve {
     this.select.addEventListener("change", () => this.measure());
     this.inputs.checked = comparison.modes.includes("md5"); // whose inputs are not another row's outputs again
     this.inputs.addEventListener("change", () => this.measure());
+    this.firstStep = (first?.rank ?? comparison.ranks.find((rank) => rank.rows > 0))?.about.step;
+    this.steps.replaceChildren(...comparison.steps.map((text) => element("option", { text })));
+    document.getElementById("of-step").hidden = comparison.steps.length === 1;
+    this.showStep(this.firstStep);
+    this.steps.addEventListener("change", () => {
+      this.goTo(this.stepShown());
+      changed();
+    });
     for (const plot of this.plots) this.listen(plot);
     new ResizeObserver(() => this.draw()).observe(box);
     this.measure();
@@ -178,23 +73,48 @@ class Curve {
     this.draw();
   }
 
-  // `masks[rank]`: which rows the filters leave (null: none); `passes` null: all rows of all ranks.
+  stepShown() {
+    return this.comparison.steps[this.steps.selectedIndex];
+  }
+
+  // The one where everything begins if there is none of this name.
+  showStep(step) {
+    const { steps } = this.comparison;
+    this.steps.selectedIndex = steps.indexOf(steps.includes(step) ? step : this.firstStep);
+  }
+
+  goTo(step) {
+    this.showStep(step);
+    for (const plot of this.plots) this.point(plot, null);
+    this.draw();
+  }
+
+  // `masks[rank]`: which rows the filters leave (null: none); `passes` null: all rows of all ranks. Steps that they
+  // leave nothing of cannot be chosen.
   filter(masks, ranksShown) {
     this.passes = masks;
     this.ranksShown = ranksShown;
-    this.draw();
+    const { ranks, steps } = this.comparison;
+    const left = new Set(ranks.filter((rank) => rank.rows > 0 && ranksShown.has(rank.index)).map((rank) => rank.about.step));
+    [...this.steps.options].forEach((option, index) => (option.disabled = !left.has(steps[index])));
+    this.goTo(left.size === 0 || left.has(this.stepShown()) ? this.stepShown() : steps.find((step) => left.has(step)));
   }
 
   choose(rank, row) {
     this.selected = row === undefined ? null : { rank, row };
-    this.draw();
+    if (this.selected === null || rank.about.step === this.stepShown() || !this.ranksShown.has(rank.index)) this.draw();
+    else this.goTo(rank.about.step);
+  }
+
+  shows(rank) {
+    return rank.about.step === this.stepShown() && (this.ranksShown === undefined || this.ranksShown.has(rank.index));
   }
 
   // Whose entries the band is of: one rank's, as those of several hide each other.
   banded() {
     if (this.metric !== JUDGED) return null;
     const wanted = this.selected?.rank ?? this.first?.rank;
-    const isShown = (rank) => rank?.explained && (this.ranksShown === undefined || this.ranksShown.has(rank.index));
+    const isShown = (rank) => rank?.explained && this.shows(rank);
     return isShown(wanted) ? wanted : this.comparison.ranks.find(isShown) ?? null;
   }
 
@@ -208,11 +128,11 @@ class Curve {
       element("span", {}, element("i", { class: "key band" }),
         element("span", { text: `explained${of}: what an entry received, and rounding, account for errors up to here (${threshold} times their size); more is evidence, unless replay rules out a fault` })),
       element("span", {}, element("i", { class: "key introduced" }), element("span", { text: "introduced" })),
-      ...(this.first?.mark === "introduced" ? [element("span", {}, element("i", { class: "key culprit" }), element("span", { text: "the culprit" }))] : []));
+      ...(this.first?.mark === "introduced" && this.shows(this.first.rank) ? [element("span", {}, element("i", { class: "key culprit" }), element("span", { text: "the culprit" }))] : []));
   }
 
   visible(plot) {
-    return plot.series.filter((one) => this.ranksShown === undefined || this.ranksShown.has(one.rank.index));
+    return plot.series.filter(({ rank }) => this.shows(rank));
   }
 
   draw() {
@@ -353,7 +273,7 @@ class Curve {
   // The culprit, or the first bad row, and the one whose panel is open.
   drawMarks(plot, context) {
     const mark = (found, color, dashes) => {
-      const series = found && plot.series.find((one) => one.rank === found.rank);
+      const series = found && this.visible(plot).find((one) => one.rank === found.rank);
       if (!series || !plot.belongs(found.rank.direction(found.row))) return;
       const x = plot.x(plot.placeOf(series, found.row));
       if (x < MARGIN.left || x > MARGIN.left + plot.width()) return;
@@ -377,7 +297,7 @@ class Curve {
     context.beginPath();
     context.rect(MARGIN.left, MARGIN.top, plot.width(), plot.bottom - MARGIN.top);
     context.clip();
-    context.strokeStyle = context.fillStyle = this.rankColor(series.rank.index);
+    context.strokeStyle = context.fillStyle = this.rankColor(series.rank);
     context.lineWidth = 1.5;
     context.globalAlpha = mask === undefined ? 0.85 : 0.22;
     if (dense) this.drawDense(plot, context, series, first, last);
@@ -430,7 +350,7 @@ class Curve {
       const grade = series.rank.grades[series.rows[i]];
       const x = plot.x(i);
       const y = this.y(plot, value);
-      context.fillStyle = grade >= BAD ? this.color(GRADES[grade].mark) : this.rankColor(series.rank.index);
+      context.fillStyle = grade >= BAD ? this.color(GRADES[grade].mark) : this.rankColor(series.rank);
       if (grade === GRADE.introduced) {
         diamond(context, x, y, 6);
       } else if (value > 0 && value < Infinity) {
@@ -502,12 +422,12 @@ class Curve {
     this.ring.style.top = `${plot.canvas.offsetTop + y}px`;
   }
 
-  rankColor(index) {
-    // Of several steps and ranks the rank has the colour.
-    const { rankNames, ranks } = this.comparison;
-    if (rankNames.length > 1) index = rankNames.indexOf(ranks[index].about.rank);
-    const own = (rankNames.length > 1 ? rankNames : ranks).length <= 8;
-    const hue = own ? [214, 32, 150, 285, 190, 330, 60, 250][index] : (index * 137.5) % 360;
+  // A rank has one colour in all steps; what has neither steps nor ranks, a colour of its own.
+  rankColor(rank) {
+    const { rankNames, ranks, steps } = this.comparison;
+    const lines = rankNames.length > 1 || steps.length > 1 ? rankNames : ranks.map(({ label }) => label);
+    const place = lines.indexOf(lines === rankNames ? rank.about.rank : rank.label);
+    const hue = lines.length <= 8 ? [214, 32, 150, 285, 190, 330, 60, 250][place] : (place * 137.5) % 360;
     return `hsl(${hue} 62% ${this.color("lightness")})`;
   }
 

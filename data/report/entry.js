@@ -18,8 +18,8 @@ const STATISTICS = [
 ];
 
 class EntryPanel {
-  constructor(box, { comparison, open, close, findings }) {
-    Object.assign(this, { box, comparison, open, close, findings });
+  constructor(box, { comparison, open, close, findings, sources }) {
+    Object.assign(this, { box, comparison, open, close, findings, sources });
     this.id = null;
   }
 
@@ -96,7 +96,7 @@ class EntryPanel {
     if (!Number.isNaN(explained)) lines.push(["explained", `up to ${briefly(Number(explained.toPrecision(2)))}, by ${threshold} times what came in and rounding`]);
     const found = this.findings.ofGroup(rank, group);
     const told = rank.byName.get("Evidence").text(rank.groups[group].first);
-    if (found) lines.push([isEvidence(found) ? "evidence" : "hint", placeWords(found)], ...linesOf(found));
+    if (found) lines.push([isEvidence(found) ? "evidence" : "hint", placeWords(found)], ...linesOf(found, this.sources));
     else if (told !== "") lines.push(["told", told]);
     return [element("section", {}, element("h3", { text: "Diagnosis" }), wordList(lines))];
   }
@@ -187,7 +187,7 @@ class EntryPanel {
     if (parts === null) return element("li", { class: "name", text: text.replaceAll("\n", " ") });
     const [, file, number, where, code] = parts;
     return element("li", {},
-      element("div", { class: "muted", text: `${file}:${number} in ${where}` }),
+      element("div", { class: "muted" }, this.sources.link(file, number, `${file}:${number}`), element("span", { text: ` in ${where}` })),
       element("code", { text: code.trim() }));
   }
 

@@ -7,14 +7,21 @@ function isEvidence(finding) {
   return finding !== undefined && ["likely", "certain"].includes(finding.confidence);
 }
 
-// The words of a finding, by name.
-function linesOf(finding) {
+// The words of a finding, by name; a file and line as elements.
+function linesOf(finding, sources) {
   const { text, entry, golden_entry: golden, golden_where: line, side, where, next } = finding;
-  return [["why", text], ["golden", line ? `${golden} \u00b7 ${line}` : golden === entry ? "" : golden], ["side", side], ["where", where], ["next", next]].filter(([, words]) => words);
+  return [
+    ["why", text],
+    ["golden", line ? [element("span", { text: `${golden} \u00b7 ` }), ...sources.place(line)] : golden === entry ? "" : golden],
+    ["side", side],
+    ["where", where && sources.place(where)],
+    ["next", next],
+  ].filter(([, words]) => words);
 }
 
 function wordList(lines) {
-  return element("dl", { class: "words" }, ...lines.flatMap(([name, words]) => [element("dt", { text: name }), element("dd", { text: words })]));
+  const told = (words) => (Array.isArray(words) ? element("dd", {}, ...words) : element("dd", { text: words }));
+  return element("dl", { class: "words" }, ...lines.flatMap(([name, words]) => [element("dt", { text: name }), told(words)]));
 }
 
 function placeWords({ module, step, rank, other_ranks: others, confidence }) {
@@ -24,9 +31,8 @@ function placeWords({ module, step, rank, other_ranks: others, confidence }) {
 }
 
 class Findings {
-  constructor({ comparison, open }) {
-    this.comparison = comparison;
-    this.open = open;
+  constructor({ comparison, open, sources }) {
+    Object.assign(this, { comparison, open, sources });
     const { diagnosis } = comparison.overview;
     this.all = diagnosis.findings;
     this.independent = diagnosis.independent;
@@ -96,7 +102,7 @@ class Findings {
       return element("p", { text: `${name}: ${[words, ...lines.map(([, more]) => more)].join("; ")}` });
     if (name === "note") return element("p", { class: "muted", text: `note: ${words}` });
     const finding = this.all[name === "culprit" ? 0 : 1];
-    const told = linesOf(finding);
+    const told = linesOf(finding, this.sources);
     const known = new Set(told.map(([label]) => label));
     const more = lines.filter(([label]) => !known.has(label));
     if (name === "culprit") return wordList([...told, ...more]);

@@ -36,7 +36,7 @@ class Graph {
       element("button", { text, "aria-label": label, title: label, onclick: () => this.goToMatch(by) });
     this.steps = element("span", { class: "steps-of", hidden: "" },
       step("\u2039", "Box before that matches", -1), this.matches, step("\u203a", "Next box that matches", 1));
-    const button = (text, onclick, title) => element("button", { class: "plain", text, onclick, title });
+    const button = (text, onclick, title) => element("button", { text, onclick, title });
     this.told = element("p", { class: "muted path" });
     this.note = element("p", { class: "muted", id: "graph-note" });
     this.box = element("div", { id: "boxes", role: "tree", tabindex: "0", "aria-label": KEYS_OF_GRAPH });

@@ -72,7 +72,7 @@ class LayerMap {
   drawHead() {
     const labels = this.cells.map((cell) => this.rankNames(cell));
     const room = Math.max(1, Math.ceil(64 / this.across));
-    const cells = labels.filter((_, at) => at % room === 0).map((text, place) => {
+    const cells = labels.filter((_, at) => at % room === 0 && (at === 0 || at + room <= labels.length)).map((text, place) => {
       const made = element("span", { class: "cell", text: tail(text, 14), title: text });
       made.style.left = `${this.names + place * room * this.across}px`;
       made.style.width = `${room * this.across}px`;

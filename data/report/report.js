@@ -12,31 +12,51 @@ class Filters {
     this.words = [];
     this.node = null; // of the tree
     this.place = null; // of the map: a layer, on some ranks or (null) on all
-    this.off = { origin: new Set(), verdict: new Set(), direction: new Set(), step: new Set(), rank: new Set() };
+    this.on = { origin: new Set(), verdict: new Set(), direction: new Set(), step: new Set(), rank: new Set() }; // empty: all
     this.lower = comparison.ranks.map(() => null);
   }
 
   active() {
-    const { origin, verdict, direction } = this.off;
+    const { origin, verdict, direction } = this.on;
     return this.words.length > 0 || this.node !== null || this.place !== null || origin.size + verdict.size + direction.size > 0;
   }
 
   // Also where whole ranks are left out.
   any() {
-    return this.active() || this.off.step.size + this.off.rank.size > 0;
+    return this.active() || this.on.step.size + this.on.rank.size > 0;
   }
 
   clear() {
     this.words = [];
     this.node = this.place = null;
-    for (const set of Object.values(this.off)) set.clear();
+    for (const set of Object.values(this.on)) set.clear();
+  }
+
+  lets(kind, value) {
+    const on = this.on[kind];
+    return on.size === 0 || on.has(value);
+  }
+
+  // What is opened is among the rows, whatever chips were chosen before. Whether one had to be added.
+  admit(rank, row) {
+    const { steps, rankNames } = this.comparison;
+    const values = {
+      origin: rank.grades[row],
+      verdict: rank.verdicts[row],
+      direction: rank.direction(row),
+      step: steps.indexOf(rank.about.step),
+      rank: rankNames.indexOf(rank.about.rank),
+    };
+    const kept = Object.entries(values).filter(([kind, value]) => !this.lets(kind, value));
+    for (const [kind, value] of kept) this.on[kind].add(value);
+    return kept.length > 0;
   }
 
   shows(rank) {
     const { steps, rankNames } = this.comparison;
     const ranks = this.place?.ranks ?? null;
     if (ranks !== null && (rank.index < ranks.first || rank.index > ranks.last)) return false;
-    return !this.off.step.has(steps.indexOf(rank.about.step)) && !this.off.rank.has(rankNames.indexOf(rank.about.rank));
+    return this.lets("step", steps.indexOf(rank.about.step)) && this.lets("rank", rankNames.indexOf(rank.about.rank));
   }
 
   // Which rows of a rank pass; null if none can.
@@ -47,14 +67,15 @@ class Filters {
     for (let entry = 0; entry < entries.length; ++entry) {
       const inNode = this.node === null || tree.byEntry[rank.index][entry]?.isIn(this.node);
       const inPlace = layers === null || layers[entry]?.isIn(this.place.layer);
-      entries[entry] = inNode && inPlace && !this.off.direction.has(rank.directions[entry]) ? 1 : 0;
+      entries[entry] = inNode && inPlace && this.lets("direction", rank.directions[entry]) ? 1 : 0;
     }
+    const alone = this.node === null && layers === null && this.lets("direction", 0); // rows of no entry
     const words = this.words.map((word) => this.wordTest(rank, word));
     const mask = new Uint8Array(rank.rows);
     for (let row = 0; row < rank.rows; ++row) {
-      if (this.off.verdict.has(rank.verdicts[row]) || this.off.origin.has(rank.grades[row])) continue;
+      if (!this.lets("verdict", rank.verdicts[row]) || !this.lets("origin", rank.grades[row])) continue;
       const entry = rank.entryOf(row);
-      if (entry === NO_ENTRY ? this.node !== null || layers !== null : entries[entry] === 0) continue;
+      if (entry === NO_ENTRY ? !alone : entries[entry] === 0) continue;
       if (words.every((test) => test(row))) mask[row] = 1;
     }
     return mask;
@@ -89,11 +110,13 @@ class Report {
     this.graph = null;
     this.masks = null;
     const open = (id) => this.open(id);
-    this.findings = comparison.overview.diagnosis ? new Findings({ comparison, open }) : null;
-    this.panel = new EntryPanel(by("entry"), { comparison, open, close: () => this.close(), findings: this.findings });
+    const sources = new Sources(by("editor"));
+    by("of-editor").hidden = comparison.ranks.every((rank) => !rank.stacks?.length);
+    this.findings = comparison.overview.diagnosis ? new Findings({ comparison, open, sources }) : null;
+    this.panel = new EntryPanel(by("entry"), { comparison, open, close: () => this.close(), findings: this.findings, sources });
     this.tree = new ModelTree(by("tree"), { comparison, choose: (node) => this.chooseNode(node), first: this.first() });
     this.table = new RowTable(by("table"), { comparison, open, sorted: () => this.keepAddress() });
-    this.curve = new Curve(by("curve"), { comparison, open, first: this.first() });
+    this.curve = new Curve(by("curve"), { comparison, open, first: this.first(), changed: () => this.keepAddress() });
     this.map = this.findings && comparison.ranks.length > 1 ? new LayerMap(by("map"), { comparison, choose: (place) => this.choosePlace(place) }) : null;
     this.showVerdict();
     this.showChips();
@@ -186,18 +209,19 @@ class Report {
       for (const verdict of rank.verdicts) verdicts[verdict] += 1;
       for (const grade of rank.grades ?? []) grades[grade] += 1;
     }
-    const chips = (kind, items) => by(`${kind}-chips`).replaceChildren(...items.map(([value, text, mark]) =>
+    const chips = (kind, items) => by(`${kind}-chips`).replaceChildren(...items.map(([value, text, mark, number]) =>
       element("button", {
         class: `chip ${mark ?? ""}`,
-        "aria-pressed": "true",
+        "aria-pressed": "false",
         "data-kind": kind,
         "data-value": value,
-        title: `Show or hide: ${text} (with Alt: only this)`,
-        onclick: (event) => this.toggle(kind, value, items.map(([one]) => one), event.altKey),
+        title: `Show only ${text}; another chip adds to it, a second click takes it back`,
+        disabled: number === 0 ? "" : undefined,
+        onclick: () => this.toggle(kind, value),
       }, element("span", { class: "swatch" }), element("span", { text }))));
     const told = grades.map((number, grade) => [grade, `${GRADES[grade].name} ${count(number)}`, GRADES[grade].mark]);
     chips("origin", this.findings ? told.filter(([grade]) => grades[grade] > 0).reverse() : []);
-    chips("verdict", [2, 1, 0].map((verdict) => [verdict, `${VERDICTS[verdict]} ${count(verdicts[verdict])}`, VERDICTS[verdict]]));
+    chips("verdict", [2, 1, 0].map((verdict) => [verdict, `${VERDICTS[verdict]} ${count(verdicts[verdict])}`, VERDICTS[verdict], verdicts[verdict]]));
     const directions = new Set(ranks.flatMap((rank) => rank.groups.map((group) => rank.direction(group.first))));
     chips("direction", directions.size > 1 ? [...directions].sort().map((one) => [one, DIRECTIONS[one]]) : []);
     chips("step", steps.length > 1 ? steps.map((step, index) => [index, step, "step"]) : []);
@@ -205,13 +229,12 @@ class Report {
     this.paintRanks();
   }
 
-  // The curve's colours are those of ranks, or of steps where there is one rank.
+  // The curve's colours.
   paintRanks() {
-    const { ranks, steps, rankNames } = this.comparison;
-    for (const chip of document.querySelectorAll(rankNames.length > 1 ? ".chip.rank" : ".chip.step")) {
-      const value = Number(chip.dataset.value);
-      const one = ranks.find(({ about }) => (rankNames.length > 1 ? about.rank === rankNames[value] : about.step === steps[value]));
-      chip.firstChild.style.background = this.curve.rankColor(one.index);
+    const { ranks, rankNames } = this.comparison;
+    for (const chip of document.querySelectorAll(".chip.rank")) {
+      const name = rankNames[Number(chip.dataset.value)];
+      chip.firstChild.style.background = this.curve.rankColor(ranks.find(({ about }) => about.rank === name));
     }
   }
 
@@ -269,15 +292,9 @@ class Report {
     if (tree.rank !== rank || chosen !== tree.nodeAt(rank, row)) this.graph.choose(row, rank);
   }
 
-  toggle(kind, value, all, only) {
-    const off = this.filters.off[kind];
-    if (only) {
-      const alone = all.every((one) => off.has(one) === (one !== value));
-      off.clear();
-      if (!alone) all.filter((one) => one !== value).forEach((one) => off.add(one));
-    } else if (!off.delete(value)) {
-      off.add(value);
-    }
+  toggle(kind, value) {
+    const on = this.filters.on[kind];
+    if (!on.delete(value)) on.add(value);
     this.apply();
   }
 
@@ -378,7 +395,9 @@ class Report {
     this.masks = filters.active() ? masks : null;
     this.graph?.filter(this.masks);
     for (const chip of document.querySelectorAll(".chip[data-kind]")) {
-      chip.setAttribute("aria-pressed", String(!filters.off[chip.dataset.kind].has(Number(chip.dataset.value))));
+      const on = filters.on[chip.dataset.kind];
+      chip.setAttribute("aria-pressed", String(on.has(Number(chip.dataset.value))));
+      chip.parentElement.classList.toggle("chosen", on.size > 0);
     }
     const kept = this.table.order.length;
     const compared = comparison.ranks.reduce((sum, rank) => sum + rank.about.rows, 0);
@@ -397,6 +416,7 @@ class Report {
   open(id, from = document.activeElement) {
     if (this.panel.id === null) this.cameFrom = from;
     const { rank, row } = this.comparison.at(id);
+    if (this.filters.admit(rank, row)) this.apply();
     document.body.classList.add("with-entry");
     this.panel.show(id);
     this.table.reveal(id);
@@ -432,10 +452,11 @@ class Report {
       row: opened ? [opened.rank.label, opened.rank.name(opened.row)] : [],
       sort: table.sort.column === null ? [] : [table.sort.column, table.sort.down ? "down" : "up"],
       words: filters.words.join(" "),
-      hide: Object.entries(filters.off).flatMap(([kind, off]) => [...off].map((one) => `${kind}=${this.namesOf(kind)[one]}`)),
+      only: Object.entries(filters.on).flatMap(([kind, on]) => [...on].map((one) => `${kind}=${this.namesOf(kind)[one]}`)),
       within: filters.node === null ? [] : [root.label, filters.node.title],
       layer: filters.place === null ? [] : [filters.place.layer.path, ...(ranks ? [ranks.first, ranks.last] : []).map((index) => comparison.ranks[index].label)],
       view: this.view === "curve" ? "" : this.view,
+      step: this.curve.stepShown() === this.curve.firstStep ? "" : this.curve.stepShown(),
       box: this.view === "graph" && this.graph !== null ? this.graph.address() : [],
     });
   }
@@ -447,10 +468,10 @@ class Report {
     filters.clear();
     filters.words = wanted.words.toLowerCase().split(/\s+/).filter(Boolean);
     by("search").value = filters.words.join(" ");
-    for (const one of wanted.hide) {
+    for (const one of wanted.only) {
       const kind = one.slice(0, one.indexOf("="));
-      const value = Object.hasOwn(filters.off, kind) ? this.namesOf(kind).indexOf(one.slice(kind.length + 1)) : -1;
-      if (value >= 0) filters.off[kind].add(value);
+      const value = Object.hasOwn(filters.on, kind) ? this.namesOf(kind).indexOf(one.slice(kind.length + 1)) : -1;
+      if (value >= 0) filters.on[kind].add(value);
     }
     if (wanted.within.length === 2) filters.node = this.tree.named(...wanted.within);
     if (wanted.layer.length > 0 && this.map) filters.place = this.map.named(...wanted.layer);
@@ -458,6 +479,7 @@ class Report {
     this.map?.select(filters.place);
     this.table.sortAs(...wanted.sort);
     this.show(wanted.view);
+    this.curve.showStep(wanted.step);
     this.apply();
     if (this.view === "graph" && wanted.box.length === 3) this.graph.chooseNamed(...wanted.box);
     const id = wanted.row.length === 2 ? comparison.rowNamed(...wanted.row) : null;

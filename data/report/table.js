@@ -17,6 +17,7 @@ const WIDTHS = {
   Data_name: 360,
 };
 const WIDEST_NAME = 640;
+const NARROWEST_NAME = 190; // where the columns beside it need the room
 const WIDEST_RANK = 260;
 const NAME_PADDING = 24;
 const NAME_LIMIT = 300; // letters in an element; more than any column shows
@@ -40,6 +41,7 @@ class RowTable {
     this.all = false;
     this.head = element("div", { class: "head", role: "row" });
     box.append(this.head);
+    new ResizeObserver(() => this.fit()).observe(box); // before the list's own, which draws the rows
     this.list = new LongList(box, {
       lineHeight: ROW_HEIGHT,
       line: (index) => this.line(this.first() + index),
@@ -55,7 +57,8 @@ class RowTable {
     const metrics = names.filter((name) => ranks.some((rank) => WORST_METRICS[rank.mode].includes(name)));
     const checksums = names.filter((name) => name.endsWith(" MD5"));
     const judged = names.includes("Origin");
-    const first = [...(judged ? ["Origin"] : ["Result"]), ...(this.comparison.ranks.length > 1 ? ["Rank"] : []), "NPU Name", ...(judged ? ["Error", "Result"] : [])];
+    const first = [...(judged ? ["Origin", "NPU Name", "Result"] : ["Result", "NPU Name"]), ...(this.comparison.ranks.length > 1 ? ["Rank"] : []), ...(judged ? ["Error"] : [])];
+    this.beside = first.filter((name) => name !== "NPU Name");
     const usual = [...first, ...metrics, ...checksums, ...EXPLAINING.filter((name) => names.includes(name))];
     this.columns = this.all ? [...first, ...names.filter((name) => !first.includes(name))] : usual;
     this.numeric = new Set(["Error", ...metrics]);
@@ -63,7 +66,8 @@ class RowTable {
       for (const name of ["max", "min", "mean", "l2norm"]) this.numeric.add(`${side} ${name}`);
     }
     this.measureNames();
-    this.drawHead();
+    this.fittedName = null;
+    this.fit();
   }
 
   // Columns of names and ranks are as wide as the longest, within limits.
@@ -80,8 +84,19 @@ class RowTable {
     this.rankWidth = widthOf(longest((rank) => rank.label.length), WIDTHS.Rank, WIDEST_RANK);
   }
 
+  // The name gives way to as many of the first columns as can be seen beside it.
+  fit() {
+    let room = this.list.box.clientWidth;
+    const rooms = this.beside.map((name) => (room -= this.width(name)));
+    const fitted = Math.min(this.nameWidth, rooms.findLast((one) => one >= NARROWEST_NAME) ?? NARROWEST_NAME);
+    if (fitted === this.fittedName) return;
+    this.fittedName = fitted;
+    this.drawHead();
+  }
+
   width(name) {
-    if (name === "NPU Name" || name === "Bench Name") return this.nameWidth;
+    if (name === "NPU Name") return this.fittedName;
+    if (name === "Bench Name") return this.nameWidth;
     if (name === "Rank") return this.rankWidth;
     return WIDTHS[name] ?? (this.numeric.has(name) ? NUMBER_WIDTH : TEXT_WIDTH);
   }

@@ -23,7 +23,7 @@ def main():
         samples = "data/samples"
         arguments = ["-tp", f"{samples}/tile", "-gp", f"{samples}/golden", "--format", "html", "--output-file", page]
         subprocess.run([msprobe, "-q", "compare", *arguments], cwd=ROOT, check=True)
-        with Browser(width=1280, height=820) as browser:
+        with Browser(width=1280, height=980) as browser:
             browser.open(page)
             # The output that the broken kernel spoils, with its curve and its stack.
             browser.run("window.report.open(window.report.table.order.find((id) => {"

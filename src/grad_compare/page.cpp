@@ -18,11 +18,10 @@ namespace {
 constexpr std::size_t kMostColumns = 240;
 constexpr std::size_t kMostRows = 300;
 constexpr double kChance = 0.5;  // signs that know nothing of each other agree in half of the elements
-constexpr double kPlotWidth = 960;
-constexpr double kNamesWidth = 300;
 constexpr double kChartHeight = 180;
 constexpr double kRowHeight = 16;
-constexpr std::size_t kLongestName = 44;
+constexpr std::size_t kMostLabels = 16;     // numbers of steps below a picture
+constexpr std::size_t kOfLabelsNarrow = 4;  // of so many one is shown in a narrow window
 
 constexpr std::string_view kHead = R"(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>msprobe grad_compare</title>
@@ -33,12 +32,17 @@ constexpr std::string_view kHead = R"(<!DOCTYPE html>
   --lost: #a8003f; --course: #1f5fd0; }
 @media (prefers-color-scheme: dark) { :root { --page: #15171a; --panel: #1d2024; --text: #e6e7e9; --muted: #9a9fa8;
   --line: #33373d; --lost: #ff6f9f; --course: #7aa7ff; } }
-body { margin: 0; padding: 24px; background: var(--page); color: var(--text); font: 14px/1.45 system-ui, sans-serif; }
-section { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 16px 20px; margin: 0 0 20px;
-  max-width: 1320px; overflow-x: auto; }
+body { margin: 0; padding: clamp(10px, 2vw, 24px); background: var(--page); color: var(--text); font: 14px/1.45 system-ui, sans-serif; }
+section { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: clamp(12px, 1.6vw, 20px);
+  margin: 0 0 clamp(10px, 2vw, 20px); overflow-wrap: anywhere; }
 h1 { font-size: 20px; margin: 0 0 4px; } h2 { font-size: 16px; margin: 0 0 8px; }
-p { margin: 4px 0 10px; } .muted { color: var(--muted); } li { overflow-wrap: anywhere; }
-svg text { fill: var(--text); font: 11px ui-monospace, monospace; } svg .quiet { fill: var(--muted); }
+p { margin: 4px 0 10px; } .muted { color: var(--muted); }
+.plot { display: flex; } .names { flex: none; width: clamp(150px, 36%, 330px); font: 11px/16px ui-monospace, monospace; }
+.names > div { direction: rtl; text-align: left; white-space: nowrap; overflow: hidden; text-overflow: ellipsis;
+  padding-right: 6px; } /* names differ at their ends */
+.plot > svg:last-child { flex: 1; min-width: 0; overflow: visible; }
+svg text { fill: var(--muted); font: 11px ui-monospace, monospace; }
+@media (max-width: 900px) { .fine { display: none; } }
 .rule { stroke: var(--line); } .course { stroke: var(--course); fill: none; stroke-width: 1.75; }
 .point { fill: var(--course); } .suspect { fill: var(--lost); } .lost { fill: var(--lost); }
 .cell { fill: none; stroke: var(--line); stroke-width: .5; } .absent { fill: var(--line); }
@@ -52,6 +56,8 @@ std::string escaped(std::string_view text) {
       out += "&amp;";
     else if (c == '<')
       out += "&lt;";
+    else if (c == '"')
+      out += "&quot;";
     else
       out += c;
   }
@@ -84,7 +90,7 @@ class RankPicture {
     for (const Suspect& suspect : all.suspects) {
       if (suspect.rank == rank.rank) suspects_.push_back(&suspect);
     }
-    width_ = kPlotWidth / static_cast<double>(columns_.size());
+    width_ = 100 / static_cast<double>(columns_.size());
   }
 
   void draw() {
@@ -106,7 +112,8 @@ class RankPicture {
     fmt::format_to(std::back_inserter(out_), form, std::forward<Parts>(parts)...);
   }
 
-  double x_of(std::size_t column) const { return kNamesWidth + (static_cast<double>(column) + 0.5) * width_; }
+  /// In percent of the picture, which is as wide as there is room.
+  double x_of(std::size_t column) const { return (static_cast<double>(column) + 0.5) * width_; }
   double y_of(double value, double least) const {
     return 14 + (1 - value) / (1 - least) * (kChartHeight - 34);
   }
@@ -131,41 +138,45 @@ class RankPicture {
     double least = 0.9;
     for (const Column& column : columns_) least = std::min(least, least_of_all(column).value_or(1) - 0.02);
     least = std::max(least, 0.0);
-    add("<svg width=\"{:g}\" height=\"{:g}\" role=\"img\" aria-label=\"similarity over steps\">\n",
-        kNamesWidth + kPlotWidth + 20, kChartHeight);
-    add("<text x=\"0\" y=\"18\">all parameters</text><text class=\"quiet\" x=\"0\" y=\"34\">share of equal "
-        "signs</text>\n");
+    add("<p class=\"muted\">All parameters: the share of equal signs.</p>\n<div class=\"plot\">"
+        "<svg class=\"names\" height=\"{:g}\" aria-hidden=\"true\">",
+        kChartHeight);
+    std::string rules;
     for (const double line : {1.0, (1 + least) / 2, least}) {
-      add("<line class=\"rule\" x1=\"{0:g}\" x2=\"{1:g}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>", kNamesWidth,
-          kNamesWidth + kPlotWidth, y_of(line, least));
-      add("<text class=\"quiet\" text-anchor=\"end\" x=\"{:g}\" y=\"{:.1f}\">{:.2f}</text>\n",
-          kNamesWidth - 6, y_of(line, least) + 4, line);
+      rules += fmt::format("<line class=\"rule\" x1=\"0\" x2=\"100%\" y1=\"{0:.1f}\" y2=\"{0:.1f}\"/>\n",
+                           y_of(line, least));
+      add("<text text-anchor=\"end\" x=\"100%\" dx=\"-6\" y=\"{:.1f}\">{:.2f}</text>", y_of(line, least) + 4,
+          line);
     }
-    std::string course;
+    add("</svg>\n<svg height=\"{:g}\" role=\"img\" aria-label=\"similarity over steps\">\n{}", kChartHeight,
+        rules);
     std::string points;
-    bool joined = false;
+    std::optional<double> before;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const std::optional<double> value = least_of_all(columns_[i]);
       if (value) {
-        course += fmt::format("{}{:.1f} {:.1f}", joined ? 'L' : 'M', x_of(i), y_of(*value, least));
+        if (before)
+          add("<line class=\"course\" x1=\"{:.3f}%\" y1=\"{:.1f}\" x2=\"{:.3f}%\" y2=\"{:.1f}\"/>\n",
+              x_of(i - 1), y_of(*before, least), x_of(i), y_of(*value, least));
         const bool suspect = is_suspect(columns_[i]);
         points += fmt::format(
-            "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.4f}</title></circle>\n",
+            "<circle class=\"{}\" cx=\"{:.3f}%\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.4f}</title></circle>\n",
             suspect ? "suspect" : "point", x_of(i), y_of(*value, least), suspect ? 5 : 2,
             steps_text(rank_, columns_[i]), *value);
       }
-      joined = value.has_value();
+      before = value;
     }
-    add("<path class=\"course\" d=\"{}\"/>\n{}", course, points);
+    add("{}", points);
     draw_steps(kChartHeight - 4);
-    add("</svg>\n");
+    add("</svg></div>\n");
   }
 
   /// Numbers of steps below a picture, as many as have room.
   void draw_steps(double y) {
-    const std::size_t apart = std::max<std::size_t>(1, static_cast<std::size_t>(60 / width_));
+    const std::size_t apart = (columns_.size() + kMostLabels - 1) / kMostLabels;
     for (std::size_t i = 0; i < columns_.size(); i += apart)
-      add("<text class=\"quiet\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{:g}\">{}</text>", x_of(i), y,
+      add("<text{} text-anchor=\"middle\" x=\"{:.3f}%\" y=\"{:g}\">{}</text>",
+          i % (apart * kOfLabelsNarrow) == 0 ? "" : " class=\"fine\"", x_of(i), y,
           rank_.steps[columns_[i].first]);
     add("\n");
   }
@@ -201,48 +212,45 @@ class RankPicture {
       add("<p class=\"muted\">The {} of {} parameters with the least agreement.</p>\n", shown.size(),
           rank_.parameters.size());
     const double height = static_cast<double>(shown.size()) * kRowHeight;
-    add("<svg width=\"{:g}\" height=\"{:g}\" role=\"img\" aria-label=\"similarity of each parameter over "
-        "steps\">\n",
-        kNamesWidth + kPlotWidth + 20, height + 20);
+    add("<div class=\"plot\"><div class=\"names\">\n");
+    for (const std::size_t parameter : shown) {
+      const std::string name = escaped(rank_.parameters[parameter]);
+      add("<div title=\"{0}\"><bdi dir=\"ltr\">{0}</bdi></div>\n", name);
+    }
+    add("</div><svg height=\"{:g}\" role=\"img\" aria-label=\"similarity of each parameter over steps\">\n",
+        height + 20);
     for (std::size_t row = 0; row < shown.size(); ++row)
       draw_parameter(shown[row], static_cast<double>(row) * kRowHeight);
     draw_steps(height + 14);
-    add("</svg>\n");
+    add("</svg></div>\n");
   }
 
   void draw_parameter(std::size_t parameter, double y) {
-    const std::string& name = rank_.parameters[parameter];
-    add("<text x=\"0\" y=\"{:g}\">{}<title>{}</title></text>\n", y + 12, escaped(shortened(name)),
-        escaped(name));
+    const std::string name = escaped(rank_.parameters[parameter]);
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const std::optional<double> value = least_of(parameter, columns_[i]);
       const double opacity = value ? std::clamp((1 - *value) / (1 - kChance), 0.0, 1.0) : 0.0;
       const double left = x_of(i) - width_ / 2;
       if (!value) {
-        add("<rect class=\"absent\" x=\"{:.1f}\" y=\"{:g}\" width=\"{:.1f}\" height=\"{:g}\"><title>{}: not "
+        add("<rect class=\"absent\" x=\"{:.3f}%\" y=\"{:g}\" width=\"{:.3f}%\" height=\"{:g}\"><title>{}: "
+            "not "
             "compared</title></rect>",
             left, y + kRowHeight / 2 - 1, width_, 2.0, steps_text(rank_, columns_[i]));
         continue;
       }
-      add("<rect class=\"lost\" fill-opacity=\"{:.3f}\" x=\"{:.1f}\" y=\"{:g}\" width=\"{:.1f}\" "
+      add("<rect class=\"lost\" fill-opacity=\"{:.3f}\" x=\"{:.3f}%\" y=\"{:g}\" width=\"{:.3f}%\" "
           "height=\"{:g}\">"
           "<title>{}, {}: {:.4f}</title></rect>\n",
-          opacity, left, y + 1, width_, kRowHeight - 2, escaped(name), steps_text(rank_, columns_[i]),
-          *value);
+          opacity, left, y + 1, width_, kRowHeight - 2, name, steps_text(rank_, columns_[i]), *value);
     }
-    add("<rect class=\"cell\" x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\"/>\n", kNamesWidth, y + 1,
-        kPlotWidth, kRowHeight - 2);
-  }
-
-  static std::string shortened(const std::string& name) {
-    return name.size() <= kLongestName ? name : "..." + name.substr(name.size() - kLongestName + 3);
+    add("<rect class=\"cell\" x=\"0\" y=\"{:g}\" width=\"100%\" height=\"{:g}\"/>\n", y + 1, kRowHeight - 2);
   }
 
   const RankSimilarity& rank_;
   std::vector<Column> columns_;
   std::string& out_;
   std::vector<const Suspect*> suspects_;
-  double width_ = 0;  // of a column
+  double width_ = 0;  // of a column, in percent
 };
 
 }  // namespace

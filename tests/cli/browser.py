@@ -115,6 +115,29 @@ class Browser:
         ActionChains(self.driver).key_down(Keys.CONTROL).send_keys("v").key_up(Keys.CONTROL).perform()
         return self.run("const field = document.getElementById('pasted'); field.remove(); return field.value")
 
+    def overlapping(self, selector):
+        """Pairs of elements that lie over each other though neither is within the other, as texts."""
+        return self.run(
+            "const all = [...document.querySelectorAll(arguments[0])].filter((one) => one.getClientRects().length > 0);"
+            "const told = (one) => one.id || one.textContent.slice(0, 40) || one.tagName;"
+            "const box = (one) => one.getBoundingClientRect();"
+            "return all.flatMap((a, i) => all.slice(i + 1).filter((b) => !a.contains(b) && !b.contains(a) &&"
+            " Math.min(box(a).right, box(b).right) - Math.max(box(a).left, box(b).left) > 1 &&"
+            " Math.min(box(a).bottom, box(b).bottom) - Math.max(box(a).top, box(b).top) > 1).map((b) => [told(a), told(b)]))",
+            selector)
+
+    def sticking_out(self, selector, of):
+        """Elements that are not wholly within the nearest element around them that `of` selects, as texts."""
+        return self.run(
+            "return [...document.querySelectorAll(arguments[0])].filter((one) => {"
+            " const [a, b] = [one, one.parentElement.closest(arguments[1])].map((it) => it.getBoundingClientRect());"
+            " return one.getClientRects().length > 0 && (a.left < b.left - 1 || a.right > b.right + 1 || a.top < b.top - 1 || a.bottom > b.bottom + 1);"
+            "}).map((one) => one.id || one.textContent.slice(0, 40) || one.tagName)", selector, of)
+
+    def too_wide(self):
+        """By how many pixels the page is wider than the window."""
+        return self.run("return document.documentElement.scrollWidth - innerWidth")
+
     def complaints(self):
         """Messages of level SEVERE on the console."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]

@@ -131,6 +131,26 @@ def make_tests(msprobe):
             check_equal("rows", browser.run("return window.report.block.names.length"), len(HOSTILE))
             check_quiet(browser)
 
+    def narrow(scratch):
+        """Nothing lies over anything else, sticks out of its panel or is wider than the window, on phones and half screens."""
+        tree(scratch, "good")
+        tree(scratch, "bad", rounding=1, spike=SPIKE)
+        written = page(msprobe, scratch, "good", "bad")
+        for width in (400, 700):
+            for dark in (False, True):
+                with Browser(width=width, dark=dark) as browser:
+                    browser.open(written)
+                    check(browser.too_wide() <= 0, f"the page is {browser.too_wide()} pixels wider than a window of {width}")
+                    parts = "#top, #top .line > *, #bar, #bar > *, main > section, #loss, #heat, #legend, #told, #course, #events > *, footer"
+                    check_equal(f"parts over each other at {width}", browser.overlapping(parts), [])
+                    check_equal(f"parts that stick out at {width}", browser.sticking_out("main > section > *, #heat canvas, #legend > span", "section"), [])
+                    heights = browser.run("return ['loss', 'heat', 'course', 'list'].map((id) => document.getElementById(id).clientHeight)")
+                    check(min(heights) >= 100, f"there is room for every part: {heights}")
+                    browser.run("document.getElementById('list').scrollIntoView()")
+                    browser.click("#list .event:nth-child(3)")
+                    browser.wait("choosing an event by a click", "document.querySelector('#list .event:nth-child(3)').classList.contains('active')")
+                    check_quiet(browser)
+
     def many_steps_in_groups(scratch):
         """A single NaN among many steps stays in sight where steps are grouped."""
         rank = scratch / "one" / "Jan01_00-00-00-rank0-00000000"
@@ -149,7 +169,7 @@ def make_tests(msprobe):
             check_quiet(browser)
 
     return [(function.__name__, function) for function in (
-        one_run, two_runs, numbers_are_those_of_the_files, by_keyboard, an_address_shows_the_same, hostile_names, many_steps_in_groups)]
+        one_run, two_runs, numbers_are_those_of_the_files, by_keyboard, an_address_shows_the_same, hostile_names, narrow, many_steps_in_groups)]
 
 
 if __name__ == "__main__":
