@@ -130,7 +130,7 @@ class Compare(unittest.TestCase):
         with open(path, encoding="utf-8") as file:
             self.assertTrue(file.read().startswith("<!doctype html>"))
         with self.assertRaises(msprobe.ComparisonError):
-            found.report("/nowhere/report.html")
+            found.report(os.path.join(path, "below-a-file.html"))
 
     def test_options(self):
         self.assertTrue(msprobe.compare(TILE, GOLDEN, first=True, replay="never").culprit)
