@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records what a training run computes, and finds where two runs diverge.
 
-    from msprobe.pytorch import PrecisionDebugger       records a run; so does msprobe.record()
+    with msprobe.record(model, "dump"): ...             records a training step
+    from msprobe.pytorch import PrecisionDebugger       the same for scripts written for the Python tool
     msprobe.compare("dump_a", "dump_b")                 compares two dumps
 
 Importing this package imports no framework: names are looked up when they are used.
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .core.common.exceptions import ComparisonError as ComparisonError
     from .core.common.exceptions import MsprobeException as MsprobeException
     from .core.common.exceptions import NothingCompared as NothingCompared
+    from .pytorch.recording import record as record
 
     __version__: str
 
@@ -31,6 +33,7 @@ _NAMES = {
     "Comparison": ".comparison", "Finding": ".comparison", "compare": ".comparison",
     "ComparisonError": ".core.common.exceptions", "MsprobeException": ".core.common.exceptions",
     "NothingCompared": ".core.common.exceptions",
+    "record": ".pytorch.recording",
 }
 
 __all__ = sorted(_NAMES) + ["__version__"]
