@@ -121,9 +121,9 @@ class Recording(contextlib.ContextDecorator):
         """Ends the recording: tells how much was recorded. The end of the process does so, too."""
         self.stop()
         if Recording._current is self:
-            Recording._current = None
             if PrecisionDebugger._instance is self._debugger:
                 self._quietly(PrecisionDebugger.close)
+            Recording._current = None
 
     # ------------------------------------------------------------------ their parts
 
@@ -202,43 +202,93 @@ def record(model: Optional[Model] = None, dump_path: Optional[Path] = None, *, t
 
     Returns a Recording.
 
-    Raises MsprobeException if a setting is invalid, here or when the recording is entered the first time.
+    Raises MsprobeException if a setting is invalid, here or when the recording is entered the first time; TypeError for an
+    unknown key.
     """
     if not all(isinstance(one, torch.nn.Module) for one in models_in(model)):
         raise invalid("record: the model must be a torch.nn.Module or a list of them, not %s" % type(model))
     if optimizer is not None and not callable(getattr(optimizer, "step", None)):
         raise invalid("record: the optimizer must have a method step()")
-    if task not in ("statistics", "tensor", "structure", "overflow_check"):
-        raise invalid('record: task must be "statistics", "tensor", "structure" or "overflow_check"; PrecisionDebugger has others')
     if level is None:
         level = "L1" if model is None else "mix"
-    if level not in ("mix", "L0", "L1"):
-        raise invalid('record: level must be "mix", "L0" or "L1"')
     if level != "L1" and model is None:
         raise invalid("record: levels L0 and mix need the model")
+    return Recording(model, configuration(dump_path, task, level, step, list, settings), optimizer)
+
+
+def configuration(dump_path: Optional[Path], task: str, level: str, step: Optional[Sequence[Any]], names: Optional[Sequence[str]],
+                  settings: Dict[str, Any]) -> str:
+    """The arguments of record() as the text of a configuration. Raises MsprobeException if one is invalid."""
+    if task not in ("statistics", "tensor", "structure", "overflow_check"):
+        raise invalid('record: task must be "statistics", "tensor", "structure" or "overflow_check"; PrecisionDebugger has others')
+    if level not in ("mix", "L0", "L1"):
+        raise invalid('record: level must be "mix", "L0" or "L1"')
     if dump_path is None:
         dump_path = overriding.wanted().get("dump_path")
         if dump_path is None:
             raise invalid("record: dump_path is missing: the folder to record into")
     config: Dict[str, Any] = {"task": task, "level": level, "dump_path": os.fspath(dump_path), "rank": [],
                               "step": _list(step, "step")}
-    section: Dict[str, Any] = {"list": _list(list, "list")}
+    section: Dict[str, Any] = {"list": _list(names, "list")}
     for name, value in settings.items():
         if name in _OF_TASK:
             section[name] = value
         elif name in _OF_ALL:
             config[name] = value
         else:
-            raise TypeError("record() got an unexpected keyword argument %r" % name)
+            raise TypeError("unexpected keyword argument %r: it is no key of the configuration" % name)
     config[task] = section
     try:
-        text = json.dumps(config)
+        return json.dumps(config)
     except (TypeError, ValueError) as error:
         raise invalid("record: %s" % error) from None
-    return Recording(model, text, optimizer)
 
 
 def _list(value: Optional[Sequence[Any]], name: str) -> List[Any]:
     if isinstance(value, str):
         raise invalid("record: %s must be a list" % name)
     return [] if value is None else [*value]
+
+
+class StepCallbacks:
+    """What the callbacks of training libraries share: records the first steps of a training, or those asked for, and raises
+    nothing but errors in its settings, when it is made."""
+
+    def __init__(self, dump_path: Path, task: str, level: str, steps: int, step: Optional[Sequence[Any]],
+                 names: Optional[Sequence[str]], settings: Dict[str, Any]) -> None:
+        if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+            raise invalid("steps must be a whole number, 1 or more")
+        self.recording = Recording(None, configuration(dump_path, task, level, step, names, settings))
+        # Else the recording knows which steps it is about.
+        self._left = None if step is not None or "step" in overriding.wanted() else steps
+        self.recording.open()
+
+    def begin(self, first_step: int) -> None:
+        """The training begins, or goes on with this step."""
+        try:
+            self.recording.open()
+        except Exception as error:
+            log.warn_once("recording fails: %s" % error, "recording fails")
+            return
+        if first_step:
+            self.recording.set_init_step(first_step)
+
+    def start(self, model: torch.nn.Module) -> None:
+        if self._left != 0:
+            self.recording.start(model)
+
+    def stop(self) -> None:
+        self.recording.stop()
+
+    def end_step(self) -> None:
+        if self._left == 0:
+            return
+        self.recording.stop()
+        self.recording.step()
+        if self._left is not None:
+            self._left -= 1
+            if self._left == 0:
+                self.recording.close()
+
+    def end(self) -> None:
+        self.recording.close()
