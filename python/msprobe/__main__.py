@@ -9,6 +9,9 @@ from .core.common.exceptions import MsprobeException
 
 
 def main(arguments):
+    if arguments[:1] == ["bisect"]:  # needs this interpreter, not the command
+        from . import bisect
+        return bisect.run(arguments[1:])
     try:
         path = command.located()
         os.execv(path, [path] + arguments)

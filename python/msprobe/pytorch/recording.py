@@ -84,7 +84,7 @@ class Recording(contextlib.ContextDecorator):
         self._dump_path = self._debugger.config.dump_path
         Recording._current = self
         if self._steps:
-            PrecisionDebugger.set_init_step(self._steps)
+            session.checked(_native.set_init_step, self._steps)
 
     def start(self, model: Optional[Model] = None) -> None:
         """Begins to record, or goes on in the same step after stop()."""
@@ -114,8 +114,8 @@ class Recording(contextlib.ContextDecorator):
 
     def set_init_step(self, step: int) -> None:
         """Goes on counting steps from this one, as after a restart."""
-        self._steps = step
         self._quietly(PrecisionDebugger.set_init_step, step)
+        self._steps = self._quietly(lambda: _native.info()["step"]) or 0
 
     def close(self) -> None:
         """Ends the recording: tells how much was recorded. The end of the process does so, too."""
