@@ -71,7 +71,9 @@ class Check:
 
     def __repr__(self) -> str:
         parts = [repr(self.comparison)]
-        if self.tensors is not None and self.comparison is not self.tensors:
+        if self.comparison is self.tensors and self.statistics.culprit is not None:
+            parts.append("recorded again with tensors: by statistics %s was likely" % self.statistics.culprit.entry)
+        elif self.tensors is not None:
             parts.append("with tensors of the suspects:\n" + repr(self.tensors))
         parts += ["note: " + note for note in self.notes]
         return "\n\n".join(parts)
@@ -139,7 +141,8 @@ def names_of(suspects: List[Finding], comparison: Comparison) -> Tuple[List[str]
             for names, name in zip(listed, pair):
                 if name:
                     names[name] = None
-    return list(listed[0]), list(listed[1])
+    first, second = list(listed[0]), list(listed[1])
+    return first or second, second or first  # an empty list would be everything
 
 
 def _base(name: Optional[str]) -> str:

@@ -70,8 +70,12 @@ def applied(config_path, text, arguments):
         elif arguments.get(key) is not None:
             config[key] = arguments[key]
     config.pop("dump_enable", None)
+    task = config.get("task", "statistics")
+    if "task" in settings:  # sections of others have no effect
+        for other in ("statistics", "tensor", "structure", "overflow_check", "free_benchmark", "grad_probe"):
+            if other != task:
+                config.pop(other, None)
     if "list" in settings:
-        task = config.get("task", "statistics")
         section = config.get(task)
         config[task] = dict(section if isinstance(section, dict) else {}, list=settings["list"], scope=[])
     return None, json.dumps(config), dict.fromkeys(arguments)
