@@ -31,10 +31,10 @@ def main(arguments: List[str]) -> int:
 
         def record(side: str, settings: Dict[str, Any]) -> None:
             command = commands[side]
-            sys.stderr.write("msprobe: recording %s of %s: %s\n" % (settings["task"], side.upper(), _shown(command)))
+            log.info("recording %s of %s: %s" % (settings["task"], side.upper(), _shown(command)))
             _run(command, dict(os.environ, **{overriding.VARIABLE: json.dumps(settings)}))
-        found = checking.check(record, {side: "%s (%s)" % (side.upper(), _shown(command)) for side, command in commands.items()},
-                               folder, options.steps, options.noise_floor)
+        names = {side: "%s (%s)" % (side.upper(), _shown(command)) for side, command in commands.items()}
+        found = checking.check(record, names, folder, options.steps, options.noise_floor)
         print(found)
         print("\nreport: " + found.comparison.report(os.path.join(folder, "report.html")))
     except MsprobeException as error:
@@ -46,12 +46,13 @@ def main(arguments: List[str]) -> int:
 def _read(arguments: List[str]) -> Tuple[argparse.Namespace, Dict[str, List[str]]]:
     parser = argparse.ArgumentParser(
         prog="msprobe bisect", usage=_USAGE,
-        description="Record two trainings and find where they first diverge. Where statistics find a likely culprit, both run "
-                    "once more, and the suspects are recorded with tensors. The programs must record themselves.")
+        description="Record two trainings and find where they first diverge. Where statistics find a likely culprit, both "
+                    "run once more, and the suspects are recorded with tensors. The programs must record themselves.")
     parser.add_argument("-o", "--output_path", metavar="DIR", default="msprobe_bisect",
                         help="Folder for the dumps and the report; it must be empty; default: ./msprobe_bisect")
     parser.add_argument("--steps", metavar="N", type=_positive, default=2, help="Number of steps to record; default: 2")
-    parser.add_argument("--noise-floor", metavar="PATH", help="Dump of B's code on other kernels: its differences are rounding")
+    parser.add_argument("--noise-floor", metavar="PATH",
+                        help="Dump of B's code on other kernels: its differences count as rounding")
     parser.add_argument("--fail-on", choices=("culprit", "never"), default="never",
                         help="Exit with 1 if the runs differ; default: never")
     places = [at for at, word in enumerate(arguments) if word == "--"]
@@ -79,7 +80,8 @@ def _run(command: List[str], environment: Dict[str, str]) -> None:
     try:
         status = subprocess.run(command, env=environment, stdout=sys.stderr.fileno()).returncode
     except OSError as error:
-        raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR, "%s cannot be run: %s" % (command[0], error.strerror)) from None
+        raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR,
+                               "%s cannot be run: %s" % (command[0], error.strerror)) from None
     if status:
         log.warn("%s ended with status %d: what it had recorded is compared" % (_shown(command), status))
 

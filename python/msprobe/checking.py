@@ -14,9 +14,10 @@ from .comparison import Comparison, Finding, compare
 from .core.common.exceptions import MsprobeException, NothingCompared
 
 if TYPE_CHECKING:
-    Record = Callable[[str, Dict[str, Any]], None]  # runs one side, "a" or "b", with settings that replace the recorder's
+    # Runs one side, "a" or "b", with settings that replace the recorder's.
+    Record = Callable[[str, Dict[str, Any]], None]
 
-_AROUND = 2   # entries ahead of a suspect and behind it that are recorded again, too
+_AROUND = 2   # entries ahead of a suspect, and behind it, that are recorded again, too
 _MOST = 8     # suspects
 # What a finding says of the edge of a recording, and a recording of a few entries is edge all around.
 _OF_THE_EDGE = ("data", "unrecorded", "feed")
@@ -30,8 +31,8 @@ class Check:
         statistics: the Comparison of both by statistics.
         tensors: the Comparison of the suspects with tensors; None if they were not recorded again.
         culprit: the Finding where they first diverge, by tensors where they tell, or None.
-        is_final: whether that is all that recording can tell: False where a culprit by statistics is likely, and tensors
-            did not confirm it.
+        is_final: whether that is all that recording can tell: False where a culprit by statistics is likely, and
+            tensors did not confirm it.
         notes: sentences on what limits the answer.
         folder: where the dumps are.
     """
@@ -94,7 +95,8 @@ def check(record: Record, names: Dict[str, str], folder: str, steps: int, noise_
         return Check(statistics, None, [], folder)
     suspects = [one for one in statistics.findings if one.confidence == "likely" and one.step == found.step][:_MOST]
     number = re.search(r"\d+$", found.step)
-    settings = {side: {"task": "tensor", "list": listed} for side, listed in zip("ab", names_of(suspects, statistics))}
+    settings: Dict[str, Dict[str, Any]] = {
+        side: {"task": "tensor", "list": listed} for side, listed in zip("ab", names_of(suspects, statistics))}
     for one in settings.values():
         if number:
             one["step"] = [int(number.group())]
@@ -108,12 +110,12 @@ def check(record: Record, names: Dict[str, str], folder: str, steps: int, noise_
     for side, name in names.items():
         other = first_other(os.path.join(folder, "statistics", side), os.path.join(folder, "tensors", side))
         if other:
-            notes.append("%s does not repeat itself: the second time %s had other values, so what tensors show may be of another "
-                         "course" % (name, other))
+            notes.append("%s does not repeat itself: the second time %s had other values, so tensors may show another "
+                         "difference than statistics" % (name, other))
     result = Check(statistics, tensors, notes, folder)
     if not result.is_final:
-        notes.append("by statistics %s is likely, and tensors do not show it: the elements of its inputs may be in another order, "
-                     "or the difference is ahead of what was recorded again" % found.entry)
+        notes.append("by statistics %s is likely, and tensors do not show it: the elements of its inputs may be in "
+                     "another order, or the difference is ahead of what was recorded again" % found.entry)
     return result
 
 
@@ -183,20 +185,21 @@ def _statistics(entry: Any) -> Iterator[str]:
             yield from _statistics(one)
 
 
-def _record_both(record: Record, names: Dict[str, str], folder: str, what: str, settings: Dict[str, Dict[str, Any]]) -> None:
+def _record_both(record: Record, names: Dict[str, str], folder: str, what: str,
+                 settings: Dict[str, Dict[str, Any]]) -> None:
     for side, name in names.items():
         path = os.path.join(folder, what, side)
         record(side, dict(settings[side], dump_path=path))
         if not glob.glob(os.path.join(glob.escape(path), "step*", "*", "dump.json")):
             raise MsprobeException(
                 MsprobeException.INTERFACE_USAGE_ERROR,
-                "%s recorded nothing: its steps must run in `with msprobe.record(model):`, with a RecordCallback, or between "
-                "start() and stop() of a PrecisionDebugger" % name)
+                "%s recorded nothing: its steps must run in `with msprobe.record(model):`, with a RecordCallback, or "
+                "between start() and stop() of a PrecisionDebugger" % name)
 
 
 def empty_folder(path: Any) -> str:
     """Makes it. Raises MsprobeException if it holds anything, which could be taken for a dump of these runs."""
-    path = os.path.abspath(os.fspath(path))
+    path = str(os.path.abspath(os.fspath(path)))
     try:
         os.makedirs(path, exist_ok=True)
         holds = os.listdir(path)
@@ -204,7 +207,7 @@ def empty_folder(path: Any) -> str:
         raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR, str(error)) from None
     if holds:
         raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR, "%s is not empty: name another folder" % path)
-    return path
+    return str(path)
 
 
 def _dumps(folder: str, what: str) -> List[str]:

@@ -57,8 +57,9 @@ class Finding:
     @classmethod
     def _read(cls, told: Dict[str, Any]) -> Finding:
         known = {field.name for field in dataclasses.fields(cls)}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value
-                      for name, value in told.items() if name in known})
+        fields: Dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value
+                                  for name, value in told.items() if name in known}
+        return cls(**fields)
 
 
 class Rows:
@@ -81,8 +82,8 @@ class Rows:
         raise StopIteration
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows that are left as a pandas DataFrame. In columns of numbers, percentages are fractions, and what was not
-        recorded or has no such number is NaN; shapes and other lists are text.
+        """The rows that are left as a pandas DataFrame. In columns of numbers, percentages are fractions, and what was
+        not recorded or has no such number is NaN; shapes and other lists are text.
 
         Raises ImportError if pandas is not installed.
         """
@@ -239,7 +240,8 @@ def _asked(arguments: List[str]) -> Tuple[int, str, str]:
     status, out, err = command.ask(arguments)
     if status not in (0, 1):
         output = "\n\n".join(part for part in (out.strip("\n"), err.strip("\n")) if part)
-        raise ComparisonError(_last_line(err) or _last_line(out) or "msprobe compare ended with status %d" % status, output)
+        raise ComparisonError(
+            _last_line(err) or _last_line(out) or "msprobe compare ended with status %d" % status, output)
     return status, out, err
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 def record(accelerator: Accelerator, model: Any, dump_path: Optional[Union[str, os.PathLike[str]]] = None, *,
            optimizer: Any = None, **settings: Any) -> Recording:
-    """Records the training loop in a `with` block. A step ends where the optimizer really makes one, so it has all batches
-    whose gradients are accumulated.
+    """Records the training loop in a `with` block. A step ends where the optimizer really makes one, so it has all
+    batches whose gradients are accumulated.
 
     Args:
         accelerator: the Accelerator that has prepared the model and the optimizer.
@@ -41,7 +41,7 @@ def record(accelerator: Accelerator, model: Any, dump_path: Optional[Union[str, 
     if optimizer is None:
         prepared = accelerator._optimizers
         if len(prepared) != 1:
-            raise invalid("record: the accelerator has prepared %d optimizers: name the one that ends a step as optimizer="
-                          % len(prepared))
+            raise invalid("record: the accelerator has prepared %d optimizers: name the one that ends a step as "
+                          "optimizer=" % len(prepared))
         optimizer = prepared[0]
     return msprobe.record(accelerator.unwrap_model(model), dump_path, optimizer=optimizer, **settings)

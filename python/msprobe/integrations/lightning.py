@@ -22,7 +22,7 @@ else:
     try:
         from lightning.pytorch.callbacks import Callback
     except ImportError:
-        from pytorch_lightning.callbacks import Callback
+        from pytorch_lightning.callbacks import Callback  # type: ignore[assignment]
 
 
 class RecordCallback(Callback):
@@ -34,17 +34,17 @@ class RecordCallback(Callback):
         task: "statistics", "tensor", "structure" or "overflow_check".
         level: "mix", "L0" or "L1".
         steps: how many steps to record, from the first one of this training.
-        step: instead of that, the numbers of the steps, such as [0, "100-102"]; the first of a training that goes on from a
-            checkpoint is Trainer's global_step.
+        step: instead of that, the numbers of the steps, such as [0, "100-102"]; the first of a training that goes on
+            from a checkpoint is Trainer's global_step.
         list: parts of names: only entries with such a name are recorded, and all that is inside such a module.
         settings: other keys of the configuration, as for msprobe.record().
 
     Raises MsprobeException if a setting is invalid. It raises nothing into the training: what fails is reported once.
     """
 
-    def __init__(self, dump_path: Union[str, os.PathLike[str]], *, task: str = "statistics", level: str = "mix", steps: int = 2,
-                 step: Optional[Sequence[Union[int, str]]] = None, list: Optional[Sequence[str]] = None,
-                 **settings: Any) -> None:
+    def __init__(self, dump_path: Union[str, os.PathLike[str]], *, task: str = "statistics", level: str = "mix",
+                 steps: int = 2, step: Optional[Sequence[Union[int, str]]] = None,
+                 list: Optional[Sequence[str]] = None, **settings: Any) -> None:
         self._steps = StepCallbacks(dump_path, task, level, steps, step, list, settings)
         self._global_step = 0
 

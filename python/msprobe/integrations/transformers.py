@@ -32,9 +32,9 @@ class RecordCallback(TrainerCallback):
     Raises MsprobeException if a setting is invalid. It raises nothing into the training: what fails is reported once.
     """
 
-    def __init__(self, dump_path: Union[str, os.PathLike[str]], *, task: str = "statistics", level: str = "mix", steps: int = 2,
-                 step: Optional[Sequence[Union[int, str]]] = None, list: Optional[Sequence[str]] = None,
-                 **settings: Any) -> None:
+    def __init__(self, dump_path: Union[str, os.PathLike[str]], *, task: str = "statistics", level: str = "mix",
+                 steps: int = 2, step: Optional[Sequence[Union[int, str]]] = None,
+                 list: Optional[Sequence[str]] = None, **settings: Any) -> None:
         self._steps = StepCallbacks(dump_path, task, level, steps, step, list, settings)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 def check(train_a: Callable[[], Any], train_b: Callable[[], Any], steps: int = 2, *,
           output_path: Union[None, str, os.PathLike[str]] = None,
           noise_floor: Union[None, str, os.PathLike[str]] = None) -> checking.Check:
-    """Finds where two trainings first diverge: records the first steps of both with statistics and compares them. If the
-    answer is only likely, it runs both once more and records the suspects with tensors, which show what is wrong and on
-    which side.
+    """Finds where two trainings first diverge: records the first steps of both with statistics and compares them. If
+    the answer is only likely, it runs both once more and records the suspects with tensors, which show what is wrong
+    and on which side.
 
     Args:
         train_a: a function without arguments that runs the training under test. It records itself, by
-            `with msprobe.record(model):`, a callback or a PrecisionDebugger, whose dump_path, task and steps are replaced.
-            It must do the same each time it is called: build its model and seed its random numbers.
+            `with msprobe.record(model):`, a callback or a PrecisionDebugger, whose dump_path, task and steps are
+            replaced. It must do the same each time it is called: build its model and seed its random numbers.
         train_b: the reference training, likewise.
         steps: how many steps to record, from the first one.
         output_path: an empty folder for the dumps; by default a temporary one, which goes with the result.
@@ -35,7 +35,8 @@ def check(train_a: Callable[[], Any], train_b: Callable[[], Any], steps: int = 2
 
     Returns a Check: true if both agree; `.culprit` is where they diverge, and print() tells the answer.
 
-    Raises MsprobeException if a training records nothing or if the dumps cannot be compared, and what a training raises.
+    Raises MsprobeException if a training records nothing or if the dumps cannot be compared, and what a training
+    raises.
     """
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise invalid("check: steps must be a whole number, 1 or more")

@@ -32,9 +32,9 @@ _OF_ALL = ("rank", "extra_info", "async_dump", "precision", "risk_level", "suppo
 class Recording(contextlib.ContextDecorator):
     """What msprobe.record() makes: a context manager, which may be entered again and again, and a decorator.
 
-    Each time it is entered a step begins, and each time it is left a step ends; step() ends one in between and begins the
-    next. It raises nothing into the training: what fails is reported once. As a path it is its dump_path, so two of them
-    can be given to msprobe.compare().
+    Each time it is entered a step begins, and each time it is left a step ends; step() ends one in between and begins
+    the next. It raises nothing into the training: what fails is reported once. As a path it is its dump_path, so two of
+    them can be given to msprobe.compare().
     """
 
     _current: Optional[Recording] = None  # whose settings the session of the process has
@@ -47,7 +47,8 @@ class Recording(contextlib.ContextDecorator):
         self._entries = None     # that there were when a step began by step(); None: it began otherwise
         self._running = False
         self._wrapped: Optional[Callable[..., Any]] = None
-        self._dump_path = json.loads(text)["dump_path"]
+        self._debugger: Any = None
+        self._dump_path: str = json.loads(text)["dump_path"]
 
     @property
     def dump_path(self) -> str:
@@ -76,9 +77,9 @@ class Recording(contextlib.ContextDecorator):
         other = Recording._current
         if PrecisionDebugger._instance is not None:
             if other is None or other._running or other._debugger is not PrecisionDebugger._instance:
+                who = "another recording" if other is not None and other._running else "a PrecisionDebugger"
                 raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
-                                       "record: %s records already in this process" % (
-                                           "a PrecisionDebugger" if other is None or not other._running else "another recording"))
+                                       "record: %s records already in this process" % who)
             other.close()
         self._debugger = PrecisionDebugger.made_from(self._text)
         self._dump_path = self._debugger.config.dump_path
@@ -136,7 +137,7 @@ class Recording(contextlib.ContextDecorator):
         self._steps += 1
 
     @staticmethod
-    def _count() -> int:
+    def _count() -> Any:
         return _native.info()["entries"]
 
     def _quietly(self, call: Callable[..., Any], *arguments: Any) -> Any:
@@ -150,7 +151,7 @@ class Recording(contextlib.ContextDecorator):
             return None
 
     def _watch_optimizer(self) -> None:
-        """Its step() ends a step. As an attribute of the object, which all versions of PyTorch and wrappers of it allow."""
+        """Its step() ends a step. An attribute of the object, which all versions of PyTorch, and wrappers, allow."""
         optimizer = self._optimizer
         if optimizer is None or self._wrapped is not None:
             return
@@ -202,8 +203,8 @@ def record(model: Optional[Model] = None, dump_path: Optional[Path] = None, *, t
 
     Returns a Recording.
 
-    Raises MsprobeException if a setting is invalid, here or when the recording is entered the first time; TypeError for an
-    unknown key.
+    Raises MsprobeException if a setting is invalid, here or when the recording is entered the first time; TypeError for
+    an unknown key.
     """
     if not all(isinstance(one, torch.nn.Module) for one in models_in(model)):
         raise invalid("record: the model must be a torch.nn.Module or a list of them, not %s" % type(model))
@@ -216,11 +217,12 @@ def record(model: Optional[Model] = None, dump_path: Optional[Path] = None, *, t
     return Recording(model, configuration(dump_path, task, level, step, list, settings), optimizer)
 
 
-def configuration(dump_path: Optional[Path], task: str, level: str, step: Optional[Sequence[Any]], names: Optional[Sequence[str]],
-                  settings: Dict[str, Any]) -> str:
+def configuration(dump_path: Optional[Path], task: str, level: str, step: Optional[Sequence[Any]],
+                  names: Optional[Sequence[str]], settings: Dict[str, Any]) -> str:
     """The arguments of record() as the text of a configuration. Raises MsprobeException if one is invalid."""
     if task not in ("statistics", "tensor", "structure", "overflow_check"):
-        raise invalid('record: task must be "statistics", "tensor", "structure" or "overflow_check"; PrecisionDebugger has others')
+        raise invalid('record: task must be "statistics", "tensor", "structure" or "overflow_check"; '
+                      "PrecisionDebugger has others")
     if level not in ("mix", "L0", "L1"):
         raise invalid('record: level must be "mix", "L0" or "L1"')
     if dump_path is None:
@@ -251,8 +253,8 @@ def _list(value: Optional[Sequence[Any]], name: str) -> List[Any]:
 
 
 class StepCallbacks:
-    """What the callbacks of training libraries share: records the first steps of a training, or those asked for, and raises
-    nothing but errors in its settings, when it is made."""
+    """What the callbacks of training libraries share: records the first steps of a training, or those asked for, and
+    raises nothing but errors in its settings, when it is made."""
 
     def __init__(self, dump_path: Path, task: str, level: str, steps: int, step: Optional[Sequence[Any]],
                  names: Optional[Sequence[str]], settings: Dict[str, Any]) -> None:
