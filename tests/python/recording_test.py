@@ -162,6 +162,30 @@ class Record(Training):
         self.assertIn(" of 3 steps to " + self.path, told.getvalue())
         self.assertNotIn("warning", told.getvalue())
 
+    def test_ranks(self):
+        script = """
+import os, sys
+import torch
+import torch.distributed as dist
+import msprobe
+rank, folder = int(sys.argv[1]), sys.argv[2]
+dist.init_process_group("gloo", init_method="file://" + os.path.join(folder, "meet"), rank=rank, world_size=2)
+torch.manual_seed(0)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+with msprobe.record(model, os.path.join(folder, "dump"), optimizer=optimizer):
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(torch.ones(2, 4) + rank).sum().backward()
+        optimizer.step()
+dist.barrier()
+"""
+        run_two_ranks(self.folder, script)
+        self.assertEqual(self.written(), ["step0", "step1"])
+        for step in range(2):
+            self.assertEqual(self.written(os.path.join(self.path, "step%d" % step)), ["rank0", "rank1"])
+            self.assertIn("Module.module.Linear.forward.0", find_tree(self.path, step, 1).names)
+
     def test_an_exception_passes(self):
         with self.assertRaises(KeyError):
             with msprobe.record(self.net, self.path):
