@@ -127,7 +127,8 @@ class Comparison:
         self._file = os.path.join(folder.name, "rows.jsonl")
         out, err = out.strip("\n"), err.strip("\n")
         self.text = "\n\n".join(part for part in (out, err) if part)
-        self._block, _, self._rest = self.text.partition("\n\n")
+        # The answer is what stdout has, or else the first paragraph of stderr.
+        self._block, self._rest = (out, err) if out else (err.partition("\n\n")[::2])
         self.findings, self.notes, self.meeting_points = [], [], []
         conclusions = []
         compared = judged = False

@@ -52,6 +52,20 @@ class Compare(unittest.TestCase):
         self.assertNotIn("written:", repr(found))
         self.assertIn("<pre>culprit", found._repr_html_())
 
+    def test_answer_on_stdout(self):
+        """Wherever the command prints it, it is what is shown, whole."""
+        ask = command.ask
+
+        def moved(arguments):
+            status, out, err = ask(arguments)
+            block, _, rest = ("%s\n\n%s" % (out, err)).strip().partition("\n\n")
+            return status, block + "\n\n  help: a second paragraph\n", rest + "\n"
+        self.addCleanup(setattr, command, "ask", ask)
+        command.ask = moved
+        shown = repr(msprobe.compare(TILE, GOLDEN))
+        self.assertTrue(shown.startswith("culprit"), shown)
+        self.assertIn("\n\n  help: a second paragraph\n\n210 rows", shown)
+
     def test_agreement(self):
         found = msprobe.compare(GOLDEN, GOLDEN)
         self.assertTrue(found)
