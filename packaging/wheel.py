@@ -54,6 +54,9 @@ def entries(tree, name, platform, project, version):
     tags = "".join(f"Tag: {TAG}-{one}\n" for one in platform.split("."))
     kept.sort(key=lambda entry: (entry[0].startswith(info), entry[0]))
     kept.append((f"{info}/METADATA", metadata(project, version).encode(), False))
+    groups = project.get("entry-points", {}).items()
+    points = "\n".join(f"[{group}]\n" + "".join(f"{one} = {target}\n" for one, target in named.items()) for group, named in groups)
+    kept.append((f"{info}/entry_points.txt", points.encode(), False))
     kept.append((f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: msprobe\nRoot-Is-Purelib: false\n{tags}".encode(), False))
     record = "".join(
         "{},sha256={},{}\n".format(entry, base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode(), len(data))

@@ -21,11 +21,7 @@ def find():
 
 def run(arguments, quiet=False):
     """Runs it. Its output is shown, unless `quiet`, which returns stderr. Raises MsprobeException on failure."""
-    command = find()
-    if command is None:
-        raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
-                               "the command msprobe of this package is not installed: `meson install` puts it into "
-                               "bin/, or add its folder to PATH")
+    command = located()
     piped = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE} if quiet else {}
     try:
         done = subprocess.run([command] + [str(one) for one in arguments], universal_newlines=True, **piped)
@@ -39,6 +35,30 @@ def run(arguments, quiet=False):
         raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
                                "msprobe %s ended with status %d%s" % (arguments[0], done.returncode, told))
     return done.stderr
+
+
+def located():
+    """Its path. Raises MsprobeException if it is not installed."""
+    command = find()
+    if command is None:
+        raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
+                               "the command msprobe of this package is not installed: `meson install` puts it into "
+                               "bin/, or add its folder to PATH")
+    return command
+
+
+def ask(arguments):
+    """Runs it and returns (exit status, stdout, stderr); raises MsprobeException if it cannot be run."""
+    command = located()
+    try:
+        done = subprocess.run([command] + [str(one) for one in arguments], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    except OSError as error:
+        raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
+                               "%s cannot be run: %s" % (command, error)) from None
+    if done.returncode == 130:
+        raise KeyboardInterrupt
+    return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
 def _candidates():

@@ -3,6 +3,7 @@
 
 import functools
 import os
+import shutil
 import threading
 import time
 
@@ -10,7 +11,7 @@ from msprobe import _native
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 
-from . import closing, session, surface
+from . import closing, overriding, session, surface
 from .closing import numbers
 
 _DEFAULT_CONFIGURATION = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "config.json")
@@ -64,16 +65,37 @@ class Debugger:
     def __init__(self, config_path=None, task=None, dump_path=None, level=None, step=None):
         pass  # what is given to a second construction does not count
 
-    def _create(self, config_path, task, dump_path, level, step):
+    @classmethod
+    def made_from(cls, text):
+        """One with this configuration, a JSON text. There must be none."""
+        with cls._creation:
+            made = object.__new__(cls._kind())
+            made._create(None, None, None, None, None, text)
+            cls._instance = made
+        return made
+
+    @classmethod
+    def close(cls):
+        """Ends what is recorded and tells the result. Another one can be made then, with other settings."""
+        if cls._instance is None or session.in_child():
+            return
+        with session.lock:
+            self, cls._instance = cls._instance, None
+            self._pause()
+            self.hooks.detach_all()
+            session.end()
+
+    def _create(self, config_path, task, dump_path, level, step, text=None):
         _check_constructor(config_path, task, dump_path, level, step)
-        text = None
-        if config_path is None:
+        if config_path is None and text is None:
             with open(_DEFAULT_CONFIGURATION, encoding="utf-8") as file:
                 text = file.read()
+        config_path, text, arguments = overriding.applied(
+            config_path, text, {"task": task, "dump_path": dump_path, "level": level, "step": step})
         with session.lock:
             # One that a program has put away by `PrecisionDebugger._instance = None` ends here.
             self.registry.remove()
-            self._open_session(config_path, text, {"task": task, "dump_path": dump_path, "level": level, "step": step})
+            self._open_session(config_path, text, arguments)
         self.config = surface.Settings(self._framework)
         self.service = surface.Service(self, self._framework)
         self.init_step = 0
@@ -87,6 +109,7 @@ class Debugger:
         self._began = None  # when what goes on now began to be recorded
         self._took = 0.0    # seconds, from start() to stop()
         self._why_not = "start() was not called"
+        self._empty_steps = 0  # that were begun, and put away as nothing ran in them
         session.at_end(self._end)
         self._apply_settings()
 
@@ -273,6 +296,23 @@ class Debugger:
         self._step_ended()
         session.update_switches(backward=False)
 
+    def put_away_step(self):
+        """Like step() for one that was begun and in which nothing ran: its folder goes, and its number comes again."""
+        info = _native.info()
+        number = info["step"]
+        type(self).step()
+        folder = os.path.join(self._dump_path, "step%d" % number,
+                              "proc%d" % os.getpid() if info["rank"] < 0 else "rank%d" % info["rank"])
+        if os.path.isdir(folder):  # else it was none of those requested
+            self._empty_steps += 1
+            shutil.rmtree(folder, ignore_errors=True)
+            try:
+                os.rmdir(os.path.dirname(folder))
+            except OSError:  # other ranks have theirs there
+                pass
+        session.attempted(_native.set_init_step, number)
+        self.last_step = number - 1 if number else None
+
     @classmethod
     @verb
     def save(cls, variable, name, save_backward=True):
@@ -290,6 +330,8 @@ class Debugger:
         self = cls._get_instance()
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
             raise invalid("set_init_step: the step must be a whole number, 0 or more")
+        if "step" in overriding.wanted():
+            return  # the steps that are asked for count from the first of the run
         session.checked(_native.set_init_step, step)
         self.init_step = step
         self.last_step = None
@@ -395,7 +437,7 @@ class Debugger:
         if info["steps"]:
             told = self._recorded(info)
             log.info("%srecorded %s of %s to %s in %.1f s" % (
-                begin, told, _counted(info["steps"], "step", "steps"), self._where(), self._took))
+                begin, told, _counted(info["steps"] - self._empty_steps, "step", "steps"), self._where(), self._took))
             if info["rank"] < 0:
                 for folder in sorted(self._folders)[:16]:  # of very many, some
                     _warn_of_other_runs(folder)

@@ -60,3 +60,18 @@ class ScopeException(CodedException):
         INVALID_SCOPE: "invalid scope: ",
         ARG_ERROR: "invalid argument: ",
     }
+
+
+class ComparisonError(MsprobeException):
+    """The command could not compare. `output` is all that it said."""
+
+    FAILED = 100
+    categories = {**MsprobeException.categories, FAILED: ""}
+
+    def __init__(self, error_info="", output=""):
+        super().__init__(self.FAILED, error_info)
+        self.output = output
+
+
+class NothingCompared(ComparisonError):
+    """Both dumps could be read, but they have nothing that could be compared."""

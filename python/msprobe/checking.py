@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two trainings that should agree: records both, compares, and records the suspects again with tensors where statistics
+cannot tell. msprobe.pytorch.check() and `msprobe bisect` are made of this."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+from .comparison import Comparison, Finding, compare
+from .core.common.exceptions import MsprobeException, NothingCompared
+
+if TYPE_CHECKING:
+    # Runs one side, "a" or "b", with settings that replace the recorder's.
+    Record = Callable[[str, Dict[str, Any]], None]
+
+_AROUND = 2   # entries ahead of a suspect, and behind it, that are recorded again, too
+_MOST = 8     # suspects
+# What a finding says of the edge of a recording, and a recording of a few entries is edge all around.
+_OF_THE_EDGE = ("data", "unrecorded", "feed")
+_STATISTICS = ("Max", "Min", "Mean", "Norm")
+
+
+class Check:
+    """What came out of a check of two trainings, a and b. It is true if they agree; repr() is the answer in words.
+
+    Attributes:
+        statistics: the Comparison of both by statistics.
+        tensors: the Comparison of the suspects with tensors; None if they were not recorded again.
+        culprit: the Finding where they first diverge, by tensors where they tell, or None.
+        is_final: whether that is all that recording can tell: False where a culprit by statistics is likely, and
+            tensors did not confirm it.
+        notes: sentences on what limits the answer.
+        folder: where the dumps are.
+    """
+
+    statistics: Comparison
+    tensors: Optional[Comparison]
+    notes: List[str]
+    folder: str
+
+    def __init__(self, statistics: Comparison, tensors: Optional[Comparison], notes: List[str], folder: str) -> None:
+        self.statistics = statistics
+        self.tensors = tensors
+        self.notes = notes
+        self.folder = folder
+        self._temporary: Any = None  # the same, if it is to go with this object
+
+    def __bool__(self) -> bool:
+        return bool(self.statistics)
+
+    @property
+    def culprit(self) -> Optional[Finding]:
+        return self._of_tensors() or self.statistics.culprit
+
+    @property
+    def is_final(self) -> bool:
+        found = self.statistics.culprit
+        return found is None or found.confidence == "certain" or self._of_tensors() is not None
+
+    @property
+    def comparison(self) -> Comparison:
+        """The one that gave the culprit."""
+        return self.tensors if self.tensors is not None and self._of_tensors() is not None else self.statistics
+
+    def _of_tensors(self) -> Optional[Finding]:
+        found = self.tensors.culprit if self.tensors is not None else None
+        return None if found is None or found.kind in _OF_THE_EDGE else found
+
+    def __repr__(self) -> str:
+        parts = [repr(self.comparison)]
+        if self.comparison is self.tensors and self.statistics.culprit is not None:
+            parts.append("recorded again with tensors: by statistics %s was likely" % self.statistics.culprit.entry)
+        elif self.tensors is not None:
+            parts.append("with tensors of the suspects:\n" + repr(self.tensors))
+        parts += ["note: " + note for note in self.notes]
+        return "\n\n".join(parts)
+
+    __str__ = __repr__
+
+
+def check(record: Record, names: Dict[str, str], folder: str, steps: int, noise_floor: Any = None) -> Check:
+    """Runs both sides once, and a second time where statistics find a likely culprit. names: what messages call them.
+
+    Raises MsprobeException if a side recorded nothing, or if what both recorded cannot be compared.
+    """
+    _record_both(record, names, folder, "statistics", {side: {"task": "statistics", "step": list(range(steps))}
+                                                        for side in names})
+    statistics = compare(*_dumps(folder, "statistics"), noise_floor=noise_floor)
+    found = statistics.culprit
+    if found is None or found.confidence != "likely":
+        return Check(statistics, None, [], folder)
+    suspects = [one for one in statistics.findings if one.confidence == "likely" and one.step == found.step][:_MOST]
+    number = re.search(r"\d+$", found.step)
+    settings: Dict[str, Dict[str, Any]] = {
+        side: {"task": "tensor", "list": listed} for side, listed in zip("ab", names_of(suspects, statistics))}
+    for one in settings.values():
+        if number:
+            one["step"] = [int(number.group())]
+    notes = []
+    try:
+        _record_both(record, names, folder, "tensors", settings)
+        tensors = compare(*_dumps(folder, "tensors"))
+    except NothingCompared as error:
+        notes.append("the suspects were recorded again with tensors, and could not be compared: %s" % error)
+        return Check(statistics, None, notes, folder)
+    for side, name in names.items():
+        other = first_other(os.path.join(folder, "statistics", side), os.path.join(folder, "tensors", side))
+        if other:
+            notes.append("%s does not repeat itself: the second time %s had other values, so tensors may show another "
+                         "difference than statistics" % (name, other))
+    result = Check(statistics, tensors, notes, folder)
+    if not result.is_final:
+        notes.append("by statistics %s is likely, and tensors do not show it: the elements of its inputs may be in "
+                     "another order, or the difference is ahead of what was recorded again" % found.entry)
+    return result
+
+
+def names_of(suspects: List[Finding], comparison: Comparison) -> Tuple[List[str], List[str]]:
+    """What to record again, as the "list" of each side: the suspects, their modules, and the operations beside them."""
+    entries: Dict[Tuple[str, str], List[Tuple[str, str]]] = {}
+    for row in comparison.rows():
+        of_rank = entries.setdefault((row.get("Step", ""), row.get("Rank", "")), [])
+        pair = _base(row.get("NPU Name")), _base(row.get("Bench Name"))
+        if pair not in of_rank[-1:]:
+            of_rank.append(pair)
+    listed: Tuple[Dict[str, None], Dict[str, None]] = {}, {}
+    for one in suspects:
+        own = _base(one.entry), _base(one.golden_entry)
+        chosen = [own]
+        of_rank = entries.get((one.step, one.rank)) or next(iter(entries.values()), [])
+        # A module names all that is inside, so those around are operations.
+        around = [pair for pair in of_rank if pair == own or not pair[0].startswith(("Module.", "Cell."))]
+        if own in around:
+            at = around.index(own)
+            chosen += around[max(0, at - _AROUND):at + _AROUND + 1]
+        if one.module:
+            chosen.append(("Module.%s." % one.module,) * 2)
+        for pair in chosen:
+            for names, name in zip(listed, pair):
+                if name:
+                    names[name] = None
+    first, second = list(listed[0]), list(listed[1])
+    return first or second, second or first  # an empty list would be everything
+
+
+def _base(name: Optional[str]) -> str:
+    """What all names of a call begin with: Functional.linear.0. of Functional.linear.0.forward.input.0"""
+    found = re.match(r"(.*?\.)(\d+\.(forward|backward)|(forward|backward)\.\d+|parameters_grad)(\.|$)", name or "")
+    if not found:
+        return ""
+    return found.group(1) + (found.group(2).split(".")[0] + "." if found.group(2)[0].isdigit() else "")
+
+
+def first_other(path: str, again: str) -> Optional[str]:
+    """The first entry that both dumps have and whose statistics differ; None if there is none."""
+    for dump in sorted(glob.glob(os.path.join(glob.escape(again), "step*", "*", "dump.json"))):
+        rank = os.path.dirname(dump)
+        step = os.path.join(path, os.path.basename(os.path.dirname(rank)))
+        first = os.path.join(step, os.path.basename(rank), "dump.json")
+        if not os.path.exists(first):  # processes without a rank have another number each time
+            others = glob.glob(os.path.join(glob.escape(step), "*", "dump.json"))
+            if len(others) != 1:
+                continue
+            first = others[0]
+        with open(first, encoding="utf-8") as file:
+            before = json.load(file)["data"]
+        with open(dump, encoding="utf-8") as file:
+            for name, entry in json.load(file)["data"].items():
+                if name in before and list(_statistics(before[name])) != list(_statistics(entry)):
+                    return str(name)
+    return None
+
+
+def _statistics(entry: Any) -> Iterator[str]:
+    if isinstance(entry, dict):
+        if "Max" in entry:
+            yield str([entry.get(name) for name in _STATISTICS])  # as text, in which NaN equals itself
+        entry = list(entry.values())
+    if isinstance(entry, list):
+        for one in entry:
+            yield from _statistics(one)
+
+
+def _record_both(record: Record, names: Dict[str, str], folder: str, what: str,
+                 settings: Dict[str, Dict[str, Any]]) -> None:
+    for side, name in names.items():
+        path = os.path.join(folder, what, side)
+        record(side, dict(settings[side], dump_path=path))
+        if not glob.glob(os.path.join(glob.escape(path), "step*", "*", "dump.json")):
+            raise MsprobeException(
+                MsprobeException.INTERFACE_USAGE_ERROR,
+                "%s recorded nothing: its steps must run in `with msprobe.record(model):`, with a RecordCallback, or "
+                "between start() and stop() of a PrecisionDebugger" % name)
+
+
+def empty_folder(path: Any) -> str:
+    """Makes it. Raises MsprobeException if it holds anything, which could be taken for a dump of these runs."""
+    path = str(os.path.abspath(os.fspath(path)))
+    try:
+        os.makedirs(path, exist_ok=True)
+        holds = os.listdir(path)
+    except OSError as error:
+        raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR, str(error)) from None
+    if holds:
+        raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR, "%s is not empty: name another folder" % path)
+    return str(path)
+
+
+def _dumps(folder: str, what: str) -> List[str]:
+    return [os.path.join(folder, what, side) for side in "ab"]
+

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""msprobe.compare(): compares two dumps and gives the answer as an object. The native command does the work."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import os
+import re
+import tempfile
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+from .core import command
+from .core.common.exceptions import ComparisonError, NothingCompared
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    Path = Union[str, os.PathLike[str]]
+
+_NO_EVIDENCE = ("no_culprit", "not_clear")
+_MOST_LINES = 40  # of the summary, where it is shown
+_PERCENTAGE = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?%$")
+_NOT_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """Evidence of where two runs diverge, or a hint of it. data/finding.schema.json describes the fields.
+
+    `confidence` is "certain", "likely" or "hint"; `excess` is how many times larger the error is than what explains it
+    (None: infinite).
+    """
+
+    kind: str
+    entry: str
+    golden_entry: str = ""
+    place: str = ""
+    step: str = ""
+    rank: str = ""
+    other_ranks: Tuple[str, ...] = ()
+    module: str = ""
+    excess: Optional[float] = None
+    confidence: str = ""
+    side: str = ""
+    text: str = ""
+    where: str = ""
+    next: str = ""
+    concerned: int = 0
+    propagated: int = 0
+    golden_where: str = ""
+    operations: Tuple[str, ...] = ()
+    golden_operations: Tuple[str, ...] = ()
+
+    @classmethod
+    def _read(cls, told: Dict[str, Any]) -> Finding:
+        known = {field.name for field in dataclasses.fields(cls)}
+        fields: Dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value
+                                  for name, value in told.items() if name in known}
+        return cls(**fields)
+
+
+class Rows:
+    """The rows of a comparison, one for each tensor, in the order of execution: an iterator over dicts.
+
+    The keys are the columns of docs/formats.md ("Tables of compare"); `Step` and `Rank` are there if there are several.
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self._comparison = comparison  # keeps the file
+        self._lines = _objects(comparison._file)
+
+    def __iter__(self) -> Rows:
+        return self
+
+    def __next__(self) -> Dict[str, Any]:
+        for told in self._lines:
+            if told.pop("kind", None) == "row":
+                return told
+        raise StopIteration
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows that are left as a pandas DataFrame. In columns of numbers, percentages are fractions, and what was
+        not recorded or has no such number is NaN; shapes and other lists are text.
+
+        Raises ImportError if pandas is not installed.
+        """
+        import pandas
+        return pandas.DataFrame(_columns(list(self), float("nan")))
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows that are left as a Polars DataFrame: as to_pandas(), but what is missing is null.
+
+        Raises ImportError if Polars is not installed.
+        """
+        import polars
+        columns = _columns(list(self), None)
+        return polars.DataFrame([polars.Series(name, values, strict=False) for name, values in columns.items()])
+
+
+class Comparison:
+    """What `msprobe compare` found.
+
+    It is true if the runs agree: all that was compared is equal or differs by rounding, and nothing was left out that
+    could differ. So `assert msprobe.compare(a, b)` fails where the command with `--fail-on culprit` would. `repr()` and
+    `print()` show the answer as the command does.
+
+    Attributes:
+        culprit: the Finding where the runs first diverge; None if there is no evidence.
+        findings: a list of all Findings, the culprit first; hints are among them.
+        notes: a list of sentences that hold of the whole comparison.
+        meeting_points: dicts of where two code bases compute the same.
+        text: all that the command said.
+    """
+
+    culprit: Optional[Finding]
+    findings: List[Finding]
+    notes: List[str]
+    meeting_points: List[Dict[str, Any]]
+    text: str
+
+    def __init__(self, arguments: List[str], folder: Any, status: int, out: str, err: str) -> None:
+        self._arguments = arguments
+        self._folder = folder  # is removed with this object
+        self._file = os.path.join(folder.name, "rows.jsonl")
+        out, err = out.strip("\n"), err.strip("\n")
+        self.text = "\n\n".join(part for part in (out, err) if part)
+        # The answer is what stdout has, or else the first paragraph of stderr.
+        self._block, self._rest = (out, err) if out else (err.partition("\n\n")[::2])
+        self.findings, self.notes, self.meeting_points = [], [], []
+        conclusions = []
+        compared = judged = False
+        all_pass = True
+        for told in _objects(self._file):
+            kind = told["kind"]
+            if kind == "row":
+                judged = judged or "Origin" in told
+                compared = compared or told.get("Origin") != "not compared"
+                all_pass = all_pass and told.get("Result", "pass") == "pass"
+            elif kind in _NO_EVIDENCE:
+                conclusions.append(told["text"])
+            elif kind == "note":
+                self.notes.append(told["text"])
+            elif kind == "meeting_points":
+                self.meeting_points.append(told)
+            else:
+                self.findings.append(Finding._read(told))
+        evident = bool(self.findings) and not conclusions and self.findings[0].confidence != "hint"
+        self.culprit = self.findings[0] if evident else None
+        if not compared and not self.culprit:
+            raise NothingCompared(conclusions[0] if conclusions else _last_line(self.text), self.text)
+        # Dumps of other layouts have verdicts, and no diagnosis.
+        diagnosed = judged or bool(conclusions) or bool(self.findings)
+        self._agree = status == 0 if diagnosed else all_pass
+
+    def __bool__(self) -> bool:
+        return self._agree
+
+    def rows(self) -> Rows:
+        """All rows, as an iterator over dicts; it can also be turned into a table: `rows().to_pandas()`."""
+        return Rows(self)
+
+    def report(self, path: Path) -> str:
+        """Writes the comparison as one HTML file, which any browser shows offline. Compares again, so both dumps must
+        still be there.
+
+        Returns the path. Raises ComparisonError.
+        """
+        path = os.path.abspath(os.fspath(path))
+        _asked(self._arguments + ["--format", "html", "--output-file", path])
+        return path
+
+    def __repr__(self) -> str:
+        block = self._block
+        if self.culprit is None and not self._agree:  # why it does not count as agreement
+            lines = [line for line in self._rest.splitlines() if self._folder.name not in line]
+            left = len(lines) - _MOST_LINES
+            block += "\n\n" + "\n".join(lines[:_MOST_LINES])
+            if left > 0:
+                block += "\n%d more lines in .text" % left
+        elif self._rest:
+            block += "\n\n" + self._rest.partition("\n")[0]
+        return block
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        shown = "<pre>%s</pre>" % html.escape(repr(self))
+        if len(self.findings) < 2:
+            return shown
+        names = ("confidence", "step", "rank", "entry", "text", "where")
+        head = "".join("<th>%s</th>" % name for name in names)
+        body = "".join("<tr>%s</tr>" % "".join("<td>%s</td>" % html.escape(str(getattr(one, name))) for name in names)
+                       for one in self.findings)
+        return "%s<table><thead><tr>%s</tr></thead><tbody>%s</tbody></table>" % (shown, head, body)
+
+
+def compare(target: Path, golden: Path, *, noise_floor: Optional[Path] = None, rules: Optional[Path] = None,
+            layer_mapping: Union[bool, Path] = False, api_mapping: Union[bool, Path] = False,
+            cell_mapping: Union[bool, Path] = False, data_mapping: Optional[Path] = None, fuzzy_match: bool = False,
+            replay: Optional[str] = None, first: bool = False, options: Sequence[str] = ()) -> Comparison:
+    """Compares two dumps and finds where they first diverge.
+
+    Args:
+        target: the run under test: a dump, or the folder of one of its steps or ranks, or a dump.json.
+        golden: the reference run, of the same kind.
+        noise_floor: a third dump of the golden code on other kernels; its differences count as rounding.
+        rules: a YAML file with thresholds.
+        layer_mapping, api_mapping, cell_mapping: True, or a YAML file: pair entries whose names differ.
+        data_mapping: a YAML file that pairs rows by name.
+        fuzzy_match: pair entries whose names differ only in the number of the call.
+        replay: "suspects" (what the command does by default), "all" or "never": operations to recompute in float64.
+        first: stop at the first certain evidence.
+        options: further options of `msprobe compare`, such as ["--merge-ranks"].
+
+    Returns a Comparison.
+
+    Raises:
+        NothingCompared: there was nothing in both dumps that could be compared.
+        ComparisonError: a dump cannot be read, or a part could not be compared. Both are MsprobeException.
+    """
+    arguments = ["--color", "never", "--progress", "never", "compare", "-tp", os.path.abspath(os.fspath(target)), "-gp",
+                 os.path.abspath(os.fspath(golden))]
+    for option, value in (("-lm", layer_mapping), ("-am", api_mapping), ("-cm", cell_mapping), ("-dm", data_mapping),
+                          ("--noise-floor", noise_floor), ("--rules", rules), ("--replay", replay),
+                          ("-fm", fuzzy_match), ("--first", first)):
+        if value is True:
+            arguments.append(option)
+        elif value:
+            arguments += [option, os.fspath(value)]
+    arguments += [str(one) for one in options]
+    folder = tempfile.TemporaryDirectory(prefix="msprobe-")
+    told = _asked(arguments + ["--fail-on", "culprit", "--format", "jsonl", "-o", folder.name, "--output-file",
+                               os.path.join(folder.name, "rows.jsonl")])
+    return Comparison(arguments, folder, *told)
+
+
+def _asked(arguments: List[str]) -> Tuple[int, str, str]:
+    status, out, err = command.ask(arguments)
+    if status not in (0, 1):
+        output = "\n\n".join(part for part in (out.strip("\n"), err.strip("\n")) if part)
+        raise ComparisonError(
+            _last_line(err) or _last_line(out) or "msprobe compare ended with status %d" % status, output)
+    return status, out, err
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    found = next((line for line in lines if line.startswith("msprobe: error: ")), lines[-1] if lines else "")
+    return found[len("msprobe: error: "):] if found.startswith("msprobe: error: ") else found.strip()
+
+
+def _objects(path: str) -> Iterator[Dict[str, Any]]:
+    """Those of a file with one on each line. The command writes none where there is nothing to compare."""
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def _columns(rows: List[Dict[str, Any]], missing: Optional[float]) -> Dict[str, List[Any]]:
+    """Rows as columns, each of one type."""
+    names: Dict[str, None] = {}
+    for row in rows:
+        names.update(dict.fromkeys(row))
+    return {name: _column([row.get(name) for row in rows], missing) for name in names}
+
+
+def _column(values: List[Any], missing: Optional[float]) -> List[Any]:
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds & {int, float} or (kinds == {str} and any(_PERCENTAGE.match(value) for value in values if value)):
+        return [_number(value, missing) for value in values]
+    if list in kinds:
+        return [json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value for value in values]
+    if len(kinds) > 1:
+        return [None if value is None else str(value) for value in values]
+    return values
+
+
+def _number(value: Any, missing: Optional[float]) -> Optional[float]:
+    if isinstance(value, str):
+        if _PERCENTAGE.match(value):
+            return float(value[:-1]) / 100
+        return _NOT_FINITE.get(value.strip().lower(), missing)
+    return missing if value is None or isinstance(value, list) else float(value)

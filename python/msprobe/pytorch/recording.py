@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""msprobe.record(): records what runs in a `with` block or in a decorated function."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
+
+import torch
+
+from msprobe import _native
+from msprobe.core import overriding, session
+from msprobe.core.common import log
+from msprobe.core.common.exceptions import MsprobeException
+from msprobe.core.debugger import invalid, models_in
+
+from .debugger import PrecisionDebugger
+
+if TYPE_CHECKING:
+    Path = Union[str, os.PathLike[str]]
+    Model = Union[torch.nn.Module, Sequence[torch.nn.Module]]
+
+# Keys of the configuration besides those that record() names: those of the section of the task, and the others.
+_OF_TASK = ("scope", "data_mode", "summary_mode", "tensor_list", "slice", "overflow_nums")
+_OF_ALL = ("rank", "extra_info", "async_dump", "precision", "risk_level", "support_wrap_ops", "custom_op_namespaces",
+           "hard_links", "write_buffer_mb", "load", "python_compatible")
+
+
+class Recording(contextlib.ContextDecorator):
+    """What msprobe.record() makes: a context manager, which may be entered again and again, and a decorator.
+
+    Each time it is entered a step begins, and each time it is left a step ends; step() ends one in between and begins
+    the next. It raises nothing into the training: what fails is reported once. As a path it is its dump_path, so two of
+    them can be given to msprobe.compare().
+    """
+
+    _current: Optional[Recording] = None  # whose settings the session of the process has
+
+    def __init__(self, model: Optional[Model], text: str, optimizer: Any = None) -> None:
+        self._model = model
+        self._text = text
+        self._optimizer = optimizer
+        self._steps = 0          # that are over, as far as another recording has to go on from them
+        self._entries = None     # that there were when a step began by step(); None: it began otherwise
+        self._running = False
+        self._wrapped: Optional[Callable[..., Any]] = None
+        self._debugger: Any = None
+        self._dump_path: str = json.loads(text)["dump_path"]
+
+    @property
+    def dump_path(self) -> str:
+        """The folder that is recorded into."""
+        return self._dump_path
+
+    def __fspath__(self) -> str:
+        return self._dump_path
+
+    def __enter__(self) -> Recording:
+        """Raises MsprobeException if a setting is invalid, or if something else records already."""
+        if self._running:
+            raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR, "record: this recording goes on already")
+        self.open()
+        self.start()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self.stop()
+        self._end_step()
+
+    def open(self) -> None:
+        """Makes ready to record. Entering does so, too. Raises as __enter__()."""
+        if Recording._current is self and PrecisionDebugger._instance is not None:
+            return
+        other = Recording._current
+        if PrecisionDebugger._instance is not None:
+            if other is None or other._running or other._debugger is not PrecisionDebugger._instance:
+                who = "another recording" if other is not None and other._running else "a PrecisionDebugger"
+                raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
+                                       "record: %s records already in this process" % who)
+            other.close()
+        self._debugger = PrecisionDebugger.made_from(self._text)
+        self._dump_path = self._debugger.config.dump_path
+        Recording._current = self
+        if self._steps:
+            session.checked(_native.set_init_step, self._steps)
+
+    def start(self, model: Optional[Model] = None) -> None:
+        """Begins to record, or goes on in the same step after stop()."""
+        if not self._running:
+            self._running = True
+            self._quietly(PrecisionDebugger.start, model if model is not None else self._model)
+            self._quietly(self._watch_optimizer)
+
+    def stop(self) -> None:
+        """Pauses until start()."""
+        if self._running:
+            self._running = False
+            self._quietly(self._leave_optimizer)
+            self._quietly(PrecisionDebugger.stop)
+
+    def step(self) -> None:
+        """Ends the step, and begins the next one if recording goes on."""
+        going_on = self._running
+        if going_on:
+            self._running = False
+            self._quietly(PrecisionDebugger.stop)
+        self._end_step()
+        if going_on:
+            self._running = True
+            self._quietly(PrecisionDebugger.start, self._model)
+            self._entries = self._quietly(self._count)
+
+    def set_init_step(self, step: int) -> None:
+        """Goes on counting steps from this one, as after a restart."""
+        self._quietly(PrecisionDebugger.set_init_step, step)
+        self._steps = self._quietly(lambda: _native.info()["step"]) or 0
+
+    def close(self) -> None:
+        """Ends the recording: tells how much was recorded. The end of the process does so, too."""
+        self.stop()
+        if Recording._current is self:
+            if PrecisionDebugger._instance is self._debugger:
+                self._quietly(PrecisionDebugger.close)
+            Recording._current = None
+
+    # ------------------------------------------------------------------ their parts
+
+    def _end_step(self) -> None:
+        began_with, self._entries = self._entries, None
+        if began_with is not None and self._quietly(self._count) == began_with:
+            self._quietly(self._debugger.put_away_step)
+            return
+        self._quietly(PrecisionDebugger.step)
+        self._steps += 1
+
+    @staticmethod
+    def _count() -> Any:
+        return _native.info()["entries"]
+
+    def _quietly(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        if Recording._current is not self:  # close() was called, or another recording has begun
+            return None
+        try:
+            return call(*arguments)
+        except Exception as error:
+            log.warn_once("recording fails: %s" % error, "recording fails")
+            session.guard("recording")
+            return None
+
+    def _watch_optimizer(self) -> None:
+        """Its step() ends a step. An attribute of the object, which all versions of PyTorch, and wrappers, allow."""
+        optimizer = self._optimizer
+        if optimizer is None or self._wrapped is not None:
+            return
+        step = optimizer.step
+
+        @functools.wraps(step)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            result = step(*args, **kwargs)
+            # Where accelerate accumulates gradients, most calls do nothing.
+            state = getattr(optimizer, "gradient_state", None)
+            if self._running and getattr(state, "sync_gradients", True):
+                self.step()
+            return result
+        self._replaced = optimizer.__dict__.get("step")
+        self._wrapped = optimizer.step = wrapper
+
+    def _leave_optimizer(self) -> None:
+        wrapped, self._wrapped = self._wrapped, None
+        if wrapped is None or self._optimizer.__dict__.get("step") is not wrapped:
+            return  # another program has wrapped it since: it stays, and does nothing
+        if self._replaced is None:
+            del self._optimizer.step
+        else:
+            self._optimizer.step = self._replaced
+
+
+def record(model: Optional[Model] = None, dump_path: Optional[Path] = None, *, task: str = "statistics",
+           level: Optional[str] = None, step: Optional[Sequence[Union[int, str]]] = None,
+           list: Optional[Sequence[str]] = None, optimizer: Any = None, **settings: Any) -> Recording:
+    """Records a PyTorch training: each time the `with` block or the decorated function runs, one step.
+
+        with msprobe.record(model, "dump", optimizer=optimizer):    # a step ends with each optimizer.step()
+            train()
+
+        recording = msprobe.record(model, "dump")
+        for batch in data:
+            with recording:                                         # one step
+                train_step(batch)
+
+    Args:
+        model: the model, or a list of models; needed for levels "L0" and "mix".
+        dump_path: the folder to record into; `msprobe bisect` and msprobe.pytorch.check() replace it.
+        task: "statistics", "tensor", "structure" or "overflow_check".
+        level: "mix", "L0" or "L1"; by default "mix" if there is a model, and "L1" otherwise.
+        step: the steps to record, such as [0, "5-7"]; by default all.
+        list: parts of names: only entries with such a name are recorded, and all that is inside such a module.
+        optimizer: if given, each of its step() calls ends a step while the block runs.
+        settings: other keys of the configuration (docs/collector.md): risk_level, summary_mode, tensor_list, rank, ...
+
+    Returns a Recording.
+
+    Raises MsprobeException if a setting is invalid, here or when the recording is entered the first time; TypeError for
+    an unknown key.
+    """
+    if not all(isinstance(one, torch.nn.Module) for one in models_in(model)):
+        raise invalid("record: the model must be a torch.nn.Module or a list of them, not %s" % type(model))
+    if optimizer is not None and not callable(getattr(optimizer, "step", None)):
+        raise invalid("record: the optimizer must have a method step()")
+    if level is None:
+        level = "L1" if model is None else "mix"
+    if level != "L1" and model is None:
+        raise invalid("record: levels L0 and mix need the model")
+    return Recording(model, configuration(dump_path, task, level, step, list, settings), optimizer)
+
+
+def configuration(dump_path: Optional[Path], task: str, level: str, step: Optional[Sequence[Any]],
+                  names: Optional[Sequence[str]], settings: Dict[str, Any]) -> str:
+    """The arguments of record() as the text of a configuration. Raises MsprobeException if one is invalid."""
+    if task not in ("statistics", "tensor", "structure", "overflow_check"):
+        raise invalid('record: task must be "statistics", "tensor", "structure" or "overflow_check"; '
+                      "PrecisionDebugger has others")
+    if level not in ("mix", "L0", "L1"):
+        raise invalid('record: level must be "mix", "L0" or "L1"')
+    if dump_path is None:
+        dump_path = overriding.wanted().get("dump_path")
+        if dump_path is None:
+            raise invalid("record: dump_path is missing: the folder to record into")
+    config: Dict[str, Any] = {"task": task, "level": level, "dump_path": os.fspath(dump_path), "rank": [],
+                              "step": _list(step, "step")}
+    section: Dict[str, Any] = {"list": _list(names, "list")}
+    for name, value in settings.items():
+        if name in _OF_TASK:
+            section[name] = value
+        elif name in _OF_ALL:
+            config[name] = value
+        else:
+            raise TypeError("unexpected keyword argument %r: it is no key of the configuration" % name)
+    config[task] = section
+    try:
+        return json.dumps(config)
+    except (TypeError, ValueError) as error:
+        raise invalid("record: %s" % error) from None
+
+
+def _list(value: Optional[Sequence[Any]], name: str) -> List[Any]:
+    if isinstance(value, str):
+        raise invalid("record: %s must be a list" % name)
+    return [] if value is None else [*value]
+
+
+class StepCallbacks:
+    """What the callbacks of training libraries share: records the first steps of a training, or those asked for, and
+    raises nothing but errors in its settings, when it is made."""
+
+    def __init__(self, dump_path: Path, task: str, level: str, steps: int, step: Optional[Sequence[Any]],
+                 names: Optional[Sequence[str]], settings: Dict[str, Any]) -> None:
+        if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+            raise invalid("steps must be a whole number, 1 or more")
+        self.recording = Recording(None, configuration(dump_path, task, level, step, names, settings))
+        # Else the recording knows which steps it is about.
+        self._left = None if step is not None or "step" in overriding.wanted() else steps
+        self.recording.open()
+
+    def begin(self, first_step: int) -> None:
+        """The training begins, or goes on with this step."""
+        try:
+            self.recording.open()
+        except Exception as error:
+            log.warn_once("recording fails: %s" % error, "recording fails")
+            return
+        if first_step:
+            self.recording.set_init_step(first_step)
+
+    def start(self, model: torch.nn.Module) -> None:
+        if self._left != 0:
+            self.recording.start(model)
+
+    def stop(self) -> None:
+        self.recording.stop()
+
+    def end_step(self) -> None:
+        if self._left == 0:
+            return
+        self.recording.stop()
+        self.recording.step()
+        if self._left is not None:
+            self._left -= 1
+            if self._left == 0:
+                self.recording.close()
+
+    def end(self) -> None:
+        self.recording.close()
