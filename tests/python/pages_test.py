@@ -19,7 +19,7 @@ from helpers import *
 from msprobe.core import command
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PAGES = ("getting-started", "nan", "checkpoints", "ci", "agents", "zh/getting-started")
+PAGES = ("getting-started", "nan", "checkpoints", "ci", "agents", "zh/getting-started", "zh/loss-differs", "../README.zh")
 NOT_HERE = {"trainer.py": "transformers", "megatron_steps.py": "megatron"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -102,7 +102,7 @@ class Pages(Case):
     def run_page(self, page):
         path = ROOT / "docs" / (page + ".md")
         text = path.read_text("utf-8")
-        shell = Shell(pathlib.Path(self.folder) / page.replace("/", "-"))
+        shell = Shell(pathlib.Path(self.folder) / page.replace("/", "-").replace("..", ""))
 
         def one(fence):
             language, block = fence.groups()
