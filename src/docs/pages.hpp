@@ -14,8 +14,8 @@ struct Page {
   std::string path;
 };
 
-/// The folder that holds them: $MSPROBE_DOCS, ../share/doc/msprobe beside the program, or the sources around a
-/// build folder.
+/// The folder that holds them: $MSPROBE_DOCS, ../share/doc/msprobe beside the program, or the sources around
+/// a build folder.
 std::optional<std::string> find_folder();
 
 /// Those below `folder`, by name.
