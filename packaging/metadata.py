@@ -43,6 +43,12 @@ def text():
     return "".join(f"{name}: {value}\n" for name, value in fields) + "\n" + (ROOT / facts["readme"]).read_text("utf-8")
 
 
+def entry_points():
+    """What entry_points.txt of the wheel holds."""
+    groups = project().get("entry-points", {}).items()
+    return "\n".join(f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in points.items()) for group, points in groups)
+
+
 def file_name():
     return f"{project()['name'].replace('-', '_')}-{version()}"
 

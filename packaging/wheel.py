@@ -40,6 +40,9 @@ def entries(tree, name, platform):
     tags = "".join(f"Tag: {TAG}-{one}\n" for one in platform.split("."))
     kept.sort(key=lambda entry: (entry[0].startswith(info), entry[0]))
     kept.append((f"{info}/METADATA", metadata.text().encode(), False))
+    points = metadata.entry_points()
+    if points:
+        kept.append((f"{info}/entry_points.txt", points.encode(), False))
     kept.append((f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: msprobe\nRoot-Is-Purelib: false\n{tags}".encode(), False))
     record = "".join(
         "{},sha256={},{}\n".format(entry, base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode(), len(data))
