@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the guides show is what happens: their scripts and commands run, page by page, in an empty folder.
 
-A block of Python whose first line is `# NAME.py` is written to that file; all others have to be Python. Of a block that begins
-with `$ `, each such line is run, and what follows it is the beginning of what it says; behind a line of dots lines may have been
-left out, and a line without output promises nothing but that `$?`, if it is asked for, is right. Digits of errors, times and
-process numbers may differ. With MSPROBE_TEST_ACCEPT=1 the pages are written anew: what stood before dots becomes the first
-paragraph.
+A block of Python whose first line is `# NAME.py` is written to that file. Of a block that begins with `$ `, each such line is
+run, and what follows it is what it says; behind a line of dots lines may have been left out, and a line without output promises
+nothing but its status, which is 0 unless `$?` is asked for next. Digits of errors, times and process numbers may differ. With MSPROBE_TEST_ACCEPT=1 what is not so any more is written anew; of an output with dots, the first
+paragraph, or the first line where only that was shown.
 """
 
 import ast
@@ -78,6 +77,8 @@ def shown_of(said, shown):
         return []
     if "…" not in shown:
         return said
+    if shown[0] == "…" and shown[-1] != "…":
+        return ["…", *said[1 - len(shown):]]
     paragraph = said[:said.index("")] if "" in said else said
     return [*(["…"] if shown[0] == "…" else []), *paragraph[:1 if len(shown) == 2 else None], "…"]
 
@@ -107,21 +108,23 @@ class Pages(Case):
         def one(fence):
             language, block = fence.groups()
             first = block.partition("\n")[0]
-            if language == "python":
-                ast.parse(block)
-                if first.startswith("# ") and first.endswith(".py"):
-                    (shell.folder / first[2:]).write_text(block, "utf-8")
-            elif language == "json":
-                json.loads(block)
+            if language == "python" and first.startswith("# ") and first.endswith(".py"):
+                (shell.folder / first[2:]).write_text(block, "utf-8")
             elif language == "" and block.startswith("$ "):
-                lines = []
+                lines, typed_later = [], [typed for typed, _ in parts(block)[1:]]
                 for typed, shown in parts(block):
                     said = shell.run(typed)
-                    if os.environ.get("MSPROBE_TEST_ACCEPT") == "1":
-                        shown = shown_of(said, shown)
-                    else:
-                        with self.subTest(page=page, command=typed):
-                            self.check_said(said, shown)
+                    if typed_later[:1] != ["echo $?"]:
+                        self.assertEqual(shell.status, 0, f"{page}: {typed}: {said}")
+                    del typed_later[:1]
+                    try:
+                        self.check_said(said, shown)
+                    except AssertionError as error:
+                        if os.environ.get("MSPROBE_TEST_ACCEPT") == "1":
+                            shown = shown_of(said, shown)
+                        else:
+                            with self.subTest(page=page, command=typed):
+                                raise error
                     lines += ["$ " + typed, *shown]
                 return "```\n%s\n```" % "\n".join(lines)
             return fence[0]
@@ -164,6 +167,15 @@ class Pages(Case):
         self.assertEqual(shell.run("rm -rf dump; python use.py"), [])
         header, = (shell.folder / "dump/step0").glob("*/dump.json")
         self.assertTrue([entry for entry in json.loads(header.read_text())["data"] if entry.startswith("Module.")])
+
+    def test_code_of_all_pages_can_be_read(self):
+        for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+            for language, block in FENCE.findall(path.read_text("utf-8")):
+                with self.subTest(page=path.name, block=block):
+                    if language == "python":
+                        ast.parse(block)
+                    elif language == "json":
+                        json.loads(block)
 
     def test_record_is_the_script_of_the_demo(self):
         block = next(one for one in FENCE.finditer((ROOT / "docs/getting-started.md").read_text("utf-8")) if one[1] == "python")
