@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a reproducible wheel from a folder. The metadata comes from pyproject.toml.
+"""Makes a reproducible wheel from a folder. metadata.py gives the metadata.
 
 usage: wheel.py TREE PLATFORM TARGET_FOLDER
   TREE      purelib content: msprobe/..., and scripts, data and licences in folders of these names beside it
@@ -12,30 +12,16 @@ import base64
 import hashlib
 import os
 import pathlib
-import re
 import sys
 import time
-import tomllib
 import zipfile
+
+import metadata
 
 TAG = "cp38-abi3"  # one build for every CPython from 3.8 on
 
 
-def metadata(project, version):
-    fields = [
-        ("Metadata-Version", "2.1"),
-        ("Name", project["name"]),
-        ("Version", version),
-        ("Summary", project["description"]),
-        ("License", "Apache-2.0"),
-        ("Requires-Python", project["requires-python"]),
-        *(("Requires-Dist", one) for one in project["dependencies"]),
-        ("Description-Content-Type", "text/markdown"),
-    ]
-    return "".join(f"{name}: {value}\n" for name, value in fields) + "\n" + pathlib.Path(project["readme"]).read_text("utf-8")
-
-
-def entries(tree, name, platform, project, version):
+def entries(tree, name, platform):
     """(name in the wheel, bytes, whether it is run), the metadata last, as the standard of wheels asks."""
     files = sorted(one for one in tree.rglob("*") if one.is_file())
     info = f"{name}.dist-info"
@@ -53,10 +39,10 @@ def entries(tree, name, platform, project, version):
             sys.exit(f"{path}: no place for it in a wheel")
     tags = "".join(f"Tag: {TAG}-{one}\n" for one in platform.split("."))
     kept.sort(key=lambda entry: (entry[0].startswith(info), entry[0]))
-    kept.append((f"{info}/METADATA", metadata(project, version).encode(), False))
-    groups = project.get("entry-points", {}).items()
-    points = "\n".join(f"[{group}]\n" + "".join(f"{one} = {target}\n" for one, target in named.items()) for group, named in groups)
-    kept.append((f"{info}/entry_points.txt", points.encode(), False))
+    kept.append((f"{info}/METADATA", metadata.text().encode(), False))
+    points = metadata.entry_points()
+    if points:
+        kept.append((f"{info}/entry_points.txt", points.encode(), False))
     kept.append((f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: msprobe\nRoot-Is-Purelib: false\n{tags}".encode(), False))
     record = "".join(
         "{},sha256={},{}\n".format(entry, base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode(), len(data))
@@ -67,14 +53,12 @@ def entries(tree, name, platform, project, version):
 
 
 def main(tree, platform, target):
-    project = tomllib.loads(pathlib.Path("pyproject.toml").read_text("utf-8"))["project"]
-    version = re.search(r"^  version: '(.*)',$", pathlib.Path("meson.build").read_text("utf-8"), re.MULTILINE)[1]
-    name = f"{project['name'].replace('-', '_')}-{version}"
+    name = metadata.file_name()
     wheel = pathlib.Path(target) / f"{name}-{TAG}-{platform}.whl"
     when = time.gmtime(max(int(os.environ["SOURCE_DATE_EPOCH"]), 315532800))[:6]  # a zip begins in 1980
     part = wheel.with_suffix(".part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
-        for entry, data, runs in entries(pathlib.Path(tree), name, platform, project, version):
+        for entry, data, runs in entries(pathlib.Path(tree), name, platform):
             info = zipfile.ZipInfo(entry, when)
             info.create_system = 3
             info.external_attr = (0o100755 if runs else 0o100644) << 16

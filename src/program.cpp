@@ -50,6 +50,9 @@ MadeCommand make_command();
 namespace config_check {
 MadeCommand make_command();
 }
+namespace docs {
+MadeCommand make_command();
+}
 namespace grad_compare {
 MadeCommand make_command();
 }
@@ -107,6 +110,7 @@ std::vector<MadeCommand> all_commands() {
   commands.push_back(monitor::make_csv2tb());
   commands.push_back(monitor::make_trend("monitor csv2db"));
   commands.push_back(monitor::make_trend("data2db"));
+  commands.push_back(docs::make_command());
   return commands;
 }
 

@@ -49,6 +49,7 @@ OLD_VERSION(int, pthread_rwlock_unlock, pthread_rwlock_t*)
 OLD_VERSION(int, pthread_sigmask, int, const sigset_t*, sigset_t*)
 OLD_VERSION(double, hypot, double, double)
 OLD_VERSION(double, exp, double)
+OLD_VERSION(double, pow, double, double)
 OLD_VERSION(void*, dlsym, void*, const char*)
 
 int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*begin)(void*),
@@ -90,6 +91,9 @@ int __wrap_pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
 }
 double __wrap_exp(double x) {
   return old_exp(x);
+}
+double __wrap_pow(double base, double exponent) {
+  return old_pow(base, exponent);
 }
 double __wrap_hypot(double x, double y) {
   return old_hypot(x, y);

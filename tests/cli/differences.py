@@ -3,7 +3,7 @@
 """Runs `msprobe compare` with its own rules on the golden cases. The cells that then differ from what 26.x
 printed must be those of differences_expected.json, each explained by an item of docs/differences.md.
 
-usage: differences.py MSPROBE GOLDEN_FOLDER DIFFERENCES_MD
+usage: differences.py MSPROBE GOLDEN_FOLDER ITEMS      the page docs/differences/compare.md
 
 With MSPROBE_TEST_ACCEPT=1 the list is written anew; a cell that no rule below explains still fails.
 """

@@ -58,6 +58,7 @@ def arguments(command, inputs, data):
                             "Functional.linear.0", "-o", "output"]
     for name in ("acc_check", "multi_acc_check", "run_ut", "multi_run_ut"):
         lines[name] = ["-api_info", str(dump) if inputs else "missing/dump.json", "-o", "output"]
+    lines["docs"] = ["commands" if inputs else "missing"]
     monitor = golden / "monitor"
     lines["monitor analyze"] = ["-d", str(monitor / "analyse" / "anomaly_detected") if inputs else "missing", "-o", "output"]
     series = str(monitor / "trend" / "in" / "monitor") if inputs else "missing"
@@ -123,6 +124,8 @@ def make_tests(msprobe, data):
             check_refused(harness.run(msprobe, [*command.split(), "stray"], scratch), "stray")
 
         def no_arguments(scratch, command=command):
+            if command == "docs":
+                raise harness.Skip("it lists the pages")
             check_refused(harness.run(msprobe, command.split(), scratch))
 
         def missing_input(scratch, command=command):

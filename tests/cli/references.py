@@ -16,7 +16,7 @@ SUFFIXES = {"", ".build", ".c", ".cases", ".cpp", ".h", ".hpp", ".in", ".json", 
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 # A comment goes on in the next line.
 LINE_END = re.compile(r"\s*\n\s*(?://+|#+|\*)?\s*")
-CITED = re.compile(r"\bdocs/([\w-]+\.md)((?:,? \"[^\"]+\")*)")
+CITED = re.compile(r"\bdocs/([\w/-]+\.md)((?:,? \"[^\"]+\")*)")
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 PATH = re.compile(r"`((?:%s)/[\w./-]+)`" % "|".join(map(re.escape, FOLDERS)))
 ITEM = re.compile(r"(?<![\w.-])([DGMNPTW][0-9]{1,3})(?![\w-])")
@@ -81,10 +81,20 @@ def items_in(path, text, known):
             yield f"item {item}"
 
 
+def items_of(root):
+    """Their numbers, on the pages behind docs/differences.md."""
+    pages = [root / "docs/differences.md", *sorted((root / "docs/differences").glob("*.md"))]
+    return [item for page in pages for item in re.findall(r"^\| ([A-Z][0-9]+) \|", page.read_text(encoding="utf-8"), re.MULTILINE)]
+
+
+def repeated_items(root):
+    items = items_of(root)
+    return sorted({item for item in items if items.count(item) > 1})
+
+
 def wrong_references(root):
     docs = root / "docs"
-    items = (docs / "differences.md").read_text(encoding="utf-8")
-    known = set(re.findall(r"^\| ([A-Z][0-9]+) \|", items, re.MULTILINE))
+    known = set(items_of(root))
     known |= {item[0] for item in known}
     for path, text in texts(root):
         wrong = [*cited_in(text, docs), *items_in(path, text, known)]
@@ -147,6 +157,7 @@ def make_tests(_msprobe, root):
     return [
         ("what is wrong is found", finds_what_is_wrong),
         ("what comments and documents refer to is there", nothing(wrong_references)),
+        ("an item of docs/differences.md has a number of its own", nothing(repeated_items)),
         ("folders of src use what the map lists", nothing(unlisted_uses)),
         ("docs/architecture.md names what is there", nothing(names_of_nothing)),
     ]

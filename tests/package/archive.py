@@ -49,9 +49,13 @@ def make_tests(dist, version, machine, *emulator):
         harness.check("share/man/man1/msprobe-compare.1" in pages and len(pages) >= 9, f"pages: {pages}")
         for name in ("bin/msprobe", "share/bash-completion/completions/msprobe", "share/zsh/site-functions/_msprobe",
                      "share/fish/vendor_completions.d/msprobe.fish", "share/doc/msprobe/licences/msprobe.txt",
-                     "share/doc/msprobe/licences/libtbb-dev.txt", "share/doc/msprobe/licences/libc6-dev.txt"):
+                     "share/doc/msprobe/licences/libtbb-dev.txt", "share/doc/msprobe/licences/libc6-dev.txt",
+                     "share/doc/msprobe/README.md", "share/doc/msprobe/docs/getting-started.md"):
             harness.check(name in names, f"{name} is missing")
         harness.check_equal("dynamic linker", interpreter(root / "bin/msprobe"), None)
+        if not emulator:
+            done = harness.run(str(root / "bin/msprobe"), ["docs", "getting-started"], scratch)
+            harness.check(done.stdout.startswith("# Getting started\n"), done.stderr)
 
     def empty_root(scratch):
         root = unpack(archive, scratch) / "bin"

@@ -5,6 +5,7 @@
 usage: deb.py DIST VERSION MACHINE
 """
 
+import gzip
 import os
 import pathlib
 import shutil
@@ -42,8 +43,12 @@ def make_tests(dist, version, machine):
         harness.check_equal("what the front end depends on", depends["python3-msprobe"],
                             {"libc6", "libgcc-s1", "python3", "python3-numpy"})
         for name, file in (("msprobe", "bin/msprobe"), ("msprobe", "share/man/man1/msprobe-parse.1.gz"),
+                           ("msprobe", "share/doc/msprobe/docs/getting-started.md"),
                            ("python3-msprobe", "lib/python3/dist-packages/msprobe/_native.abi3.so")):
             harness.check((scratch / name / "usr" / file).is_file(), f"{file} is missing")
+        for name in packages:
+            told = gzip.decompress((scratch / name / f"usr/share/doc/{name}/changelog.gz").read_bytes()).decode()
+            harness.check(told.startswith(f"{name} ({version}) ") and "    - msprobe compare: " in told, told[:200])
 
     def lint(_):
         if shutil.which("lintian") is None:
@@ -66,6 +71,8 @@ def make_tests(dist, version, machine):
             done = say("/usr/bin/msprobe", "compare", "-tp", roots.SAMPLES / "tile", "-gp", roots.SAMPLES / "golden",
                        "-o", scratch / "out", "--format", "csv,xlsx,html", env=see, cwd=scratch)
             roots.check_compared(done, scratch / "out")
+            done = say("/usr/bin/msprobe", "docs", "getting-started", env=see, cwd=scratch)
+            harness.check(done.stdout.startswith("# Getting started\n"), done.stderr)
             done = say("/usr/bin/python3", "-c", "import msprobe._native; from msprobe.core import command; print(command.find())",
                        env=see, cwd=scratch)
             harness.check_equal("command that Python finds", (done.returncode, done.stdout.strip()), (0, "/usr/bin/msprobe"))

@@ -4,6 +4,7 @@
 import csv
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -35,6 +36,14 @@ def check_compared(done, out):
     with open(table, encoding="utf-8-sig", newline="") as file:
         introduced = [row["NPU Name"] for row in csv.DictReader(file) if row["Origin"] == "introduced"]
     harness.check_equal("introduced", introduced, ["Functional.linear.6.forward.output.0"])
+
+
+def check_description(path):
+    """The index accepts the metadata of a wheel or an sdist, and shows its description."""
+    if shutil.which("twine") is None:
+        raise harness.Skip("no twine")
+    done = subprocess.run(["twine", "check", "--strict", path], capture_output=True, text=True, timeout=120, check=False)
+    harness.check_equal("twine check", done.returncode, 0)
 
 
 def enter(root):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The source archive: it builds where there is no network, with none of the system's libraries, and what it builds works.
+That for pip: pip builds it, where it can get what that takes.
 
 usage: source.py DIST VERSION MACHINE
 """
@@ -47,7 +48,25 @@ def make_tests(dist, version, _machine):
         roots.check_compared(done, scratch / "out")
         shutil.rmtree(tree)
 
-    return [("the source archive builds without a network", builds)]
+    sdist = archive.with_name(f"msprobe_native-{version}.tar.gz")
+
+    def described(_):
+        roots.check_description(sdist)
+
+    def pip(scratch):
+        subprocess.run(["/usr/bin/python3", "-m", "venv", scratch / "venv"], check=True)
+        got = subprocess.run([scratch / "venv/bin/pip", "download", "--no-deps", "--dest", scratch, "meson-python"],
+                             capture_output=True, text=True, check=False)
+        if got.returncode != 0:
+            raise harness.Skip("pip gets no meson-python here")
+        done = subprocess.run([scratch / "venv/bin/pip", "wheel", "--no-deps", "--wheel-dir", scratch / "made", sdist],
+                              capture_output=True, text=True, check=False)
+        harness.check(done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:])
+        wheel, = (scratch / "made").iterdir()
+        harness.check(wheel.name.startswith(f"msprobe_native-{version}-"), wheel.name)
+        roots.check_description(wheel)
+
+    return [("twine check of the sdist", described), ("pip builds the sdist", pip), ("the source archive builds without a network", builds)]
 
 
 if __name__ == "__main__":

@@ -73,6 +73,8 @@ def make_tests(dist, version, machine, *emulator):
                    "-o", scratch / "out", "--format", "csv,xlsx,html")
         roots.check_compared(done, scratch / "out")
         harness.check((scratch / "venv/share/man/man1/msprobe-compare.1").exists(), "no manual page")
+        told = run(see, scratch, "msprobe", "docs", "getting-started").stdout
+        harness.check(told.startswith("# Getting started\n"), "the documents are not found")
 
     def recording(scratch):
         if subprocess.run([BASE, "-c", "import torch, numpy"], capture_output=True, check=False).returncode != 0:
@@ -96,6 +98,9 @@ def make_tests(dist, version, machine, *emulator):
         introduced = [row["NPU Name"] for row in rows if row["Origin"] == "introduced"]
         harness.check(introduced and "gelu" in introduced[0].lower(), f"introduced: {introduced}")
 
+    def described(_):
+        roots.check_description(wheel)
+
     def audited(_):
         program = shutil.which("auditwheel")
         if program is None:
@@ -106,8 +111,8 @@ def make_tests(dist, version, machine, *emulator):
         harness.check(f'is consistent with the following platform tag: "{tag}".' in said, done.stdout + done.stderr)
 
     if emulator:
-        return [("what the wheel holds", contents), ("auditwheel", audited)]
-    return [("what the wheel holds", contents), ("auditwheel", audited), ("the command from the wheel", command),
+        return [("what the wheel holds", contents), ("twine check", described), ("auditwheel", audited)]
+    return [("what the wheel holds", contents), ("twine check", described), ("auditwheel", audited), ("the command from the wheel", command),
             ("a recording and its comparison from the wheel", recording)]
 
 

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes docs/gallery.md: each script, and what msprobe says of its wrong run against its right one.
+
+usage: make.py MSPROBE SCRATCH      with the collector and PyTorch at hand; scripts/gallery calls it
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PAGE = HERE.parent / "gallery.md"
+
+# In the order of the page: the entry that has to be named, and the kind of the finding.
+MISTAKES = {
+    "zero_grad": ("Module.2.Linear.parameters_grad.0", "gradient"),
+    "accumulation": ("Tensor.__truediv__.0.forward", "removed"),
+    "clipping": ("optimizer", "optimizer"),
+    "weight_decay": ("optimizer", "optimizer"),
+    "dropout": ("Functional.dropout.0.forward", "argument"),
+    "epsilon": ("Functional.layer_norm.0.forward", "argument"),
+    "scale": ("Tensor.__truediv__.0.forward", "argument"),
+    "mask": ("Tensor.masked_fill.0.forward", "unrecorded"),
+    "labels": ("Functional.cross_entropy.0.forward", "unrecorded"),
+    "load_state": ("Functional.linear.1.forward", "parameter"),
+    "data_order": ("Functional.linear.0.forward", "data"),
+    "detach": ("Tensor.__mul__.0.forward", "requires_grad"),
+}
+
+INTRODUCTION = """# Twelve usual mistakes, and what msprobe says of them
+
+Each script makes two runs: a right one, and one with a mistake at the line that says `WRONG`. Both are recorded with task
+`tensor`, level `mix`, and compared; the block below the script is the beginning of what `msprobe compare -tp wrong -gp right`
+says. `scripts/gallery` makes this page again, with Debian's PyTorch 1.13; a test checks that each script gets the answer shown.
+The scripts import `record()` from [recording.py](gallery/recording.py), which calls the debugger around each step.
+
+The answer names the first place where the runs differ, which is not always the line with the mistake: a mask or labels that
+are made by operations which only move data are named where they are used, and what is done to gradients is named at the
+optimizer.
+"""
+
+
+def code_of(name):
+    """Without licence and title."""
+    text = (HERE / f"{name}.py").read_text("utf-8")
+    title = re.search(r'^"""(.+)\."""\n', text, re.MULTILINE)
+    return title[1], text[title.end():].strip("\n")
+
+
+def record(name, scratch):
+    """Records both runs, as rank 0, and returns their folders: wrong, right."""
+    for run in ("wrong", "right"):
+        subprocess.run([sys.executable, HERE / f"{name}.py", scratch / name / run, run], check=True, capture_output=True,
+                       env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, timeout=300)
+        for folder in (scratch / name / run).glob("step*/proc*"):
+            folder.rename(folder.with_name("rank0"))
+    return scratch / name / "wrong", scratch / name / "right"
+
+
+def compare(msprobe, wrong, right, *options):
+    done = subprocess.run([msprobe, "compare", "-tp", wrong, "-gp", right, *options], capture_output=True, text=True, timeout=300,
+                          check=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
+    return done.stdout, done.stderr
+
+
+def named(msprobe, wrong, right):
+    """Entry and kind of the first finding."""
+    told, _ = compare(msprobe, wrong, right, "--format", "jsonl", "-o", "-")
+    first = next(one for one in map(json.loads, told.splitlines()) if one["kind"] != "row")
+    return first["entry"] or first["golden_entry"], first["kind"]
+
+
+def answer(msprobe, wrong, right):
+    """The first paragraph that people see."""
+    told = "".join(compare(msprobe, wrong, right, "-o", wrong.parent / "out"))
+    return told.strip("\n").split("\n\n")[0].replace(f"{HERE}/", "")
+
+
+def page(msprobe, scratch):
+    parts = [INTRODUCTION]
+    for name in MISTAKES:
+        title, code = code_of(name)
+        said = answer(msprobe, *record(name, scratch))
+        parts.append(f"## {title}\n\n```python\n{code}\n```\n\n```\n{said}\n```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(sys.argv[1], pathlib.Path(sys.argv[2]).resolve()), "utf-8")
+    print(f"written: docs/{PAGE.name}")

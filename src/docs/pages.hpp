@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents that were installed with the program.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace msprobe::docs {
+
+struct Page {
+  std::string name;   // path below docs/ without .md, as it is typed
+  std::string title;  // its first heading
+  std::string path;
+};
+
+/// The folder that holds them: $MSPROBE_DOCS, ../share/doc/msprobe beside the program, or the sources around
+/// a build folder.
+std::optional<std::string> find_folder();
+
+/// Those below `folder`, by name.
+std::vector<Page> list_pages(const std::string& folder);
+
+}  // namespace msprobe::docs

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each mistake of docs/gallery.md is named as the page shows it, and the page shows the scripts as they are."""
+
+import pathlib
+import re
+import sys
+
+from helpers import *
+from msprobe.core import command
+
+sys.dont_write_bytecode = True
+DOCS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs"
+sys.path.insert(0, str(DOCS / "gallery"))
+
+if command.find() is None:
+    print("SKIPPED: the command was not built")
+    sys.exit(77)
+
+import make  # noqa: E402  its scripts are processes of their own
+
+
+def without_numbers(text):
+    """Errors, whose digits may be others on another machine."""
+    return re.sub(r"\d\.\d+e[+-]\d+|\d+\.\d{3,}", "N", text)
+
+
+class Gallery(Case):
+    def test_every_script_is_on_the_page(self):
+        scripts = {path.stem for path in (DOCS / "gallery").glob("*.py")} - {"make", "recording"}
+        self.assertEqual(scripts, set(make.MISTAKES))
+
+    def test_answers(self):
+        scratch = pathlib.Path(self.folder)
+        page = (DOCS / "gallery.md").read_text("utf-8")
+        shown = re.findall(r"^## ([^\n]+)\n\n```python\n(.+?)\n```\n\n```\n(.+?)\n```\n", page, re.MULTILINE | re.DOTALL)
+        self.assertEqual(len(shown), len(make.MISTAKES))
+        self.assertTrue(page.startswith(make.INTRODUCTION))
+        for (name, expected), (title, code, answer) in zip(make.MISTAKES.items(), shown):
+            with self.subTest(name):
+                self.assertEqual((title, code), make.code_of(name))
+                runs = make.record(name, scratch)
+                self.assertEqual(make.named(command.find(), *runs), expected)
+                if torch.__version__.startswith("1.13."):  # the page's; another one has other operations in an optimizer
+                    said = make.answer(command.find(), *runs)
+                    self.assertEqual(without_numbers(said), without_numbers(answer), "scripts/gallery makes the page again")
+
+
+if __name__ == "__main__":
+    unittest.main()
