@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bisect/command.hpp"
 #include "report/terminal.hpp"
 #include "support/command.hpp"
 #include "support/command_line.hpp"
@@ -89,6 +91,7 @@ namespace {
 std::vector<MadeCommand> all_commands() {
   std::vector<MadeCommand> commands;
   commands.push_back(compare::make_command());
+  commands.push_back(bisect::make_command());
   commands.push_back(merge_result::make_command());
   commands.push_back(anomaly::make_nan_analyze());
   commands.push_back(anomaly::make_overflow_check());
@@ -201,6 +204,11 @@ int run_program(const std::vector<std::string>& arguments) {
     return kClean;
   }
 
+  if (bisect::takes(arguments)) {
+    // Only options stand ahead of the two commands.
+    line.parse({arguments.begin(), std::find(arguments.begin(), arguments.end(), "--")});
+    bisect::start(arguments);
+  }
   const Request request = line.parse(arguments);
   const bool shared = request.kind == Request::Kind::run && request.command->shares_work();
   if (!team().is_root() && !shared) return kClean;

@@ -125,6 +125,8 @@ class Comparison:
         self._arguments = arguments
         self._folder = folder  # is removed with this object
         self._file = os.path.join(folder.name, "rows.jsonl")
+        # Where its file was written is nobody's business.
+        out = "\n".join(line for line in out.split("\n") if folder.name not in line)
         out, err = out.strip("\n"), err.strip("\n")
         self.text = "\n\n".join(part for part in (out, err) if part)
         # The answer is what stdout has, or else the first paragraph of stderr.

@@ -182,6 +182,13 @@ class CompareCommand final : public Command {
     declare_pairing(options, typed_.pairing);
     declare_layouts(options, typed_.layouts);
     declare_rules();
+    // What most people need stays ahead of these.
+    options.arrange({{"Input", {"-i", "-m", "--config", "--rank", "--step", "-s"}},
+                     {"Pairing",
+                      {"-fm", "-am", "-cm", "-dm", "-lm", "--suggest-mapping", "--map-parameters", "--tp",
+                       "--consistent_check", "--backend"}},
+                     {"Judging", {"--rules", "--python-rules", "--replay", "--first", "-da", "--strict"}},
+                     {"Results", {"--xlsx", "-tensor_log", "--top", "--by"}}});
   }
 
   bool shares_work() const override { return true; }
@@ -198,6 +205,7 @@ class CompareCommand final : public Command {
     if (const std::optional<Outcome> outcome = diff_analyze(options, context)) return *outcome;
     const CompareReport report = compare::compare(options, context.progress);
     if (!team().is_root()) return Outcome::clean;
+    warn_of_idle_options(report, context);
     for (const TaskSummary& task : report.tasks) {
       if (!task.failure.empty())
         log_error((task.label.empty() ? "" : display(task.label) + ": ") + task.failure);
@@ -253,7 +261,8 @@ class CompareCommand final : public Command {
     options
         .add_flag("-c,--compare_only", typed_.compare_only,
                   "Accepted for compatibility with 8.1.1; has no effect")
-        .details("In 8.1.1 it suppressed the advice at the end.");
+        .details("In 8.1.1 it suppressed the advice at the end.")
+        .manual_only();
   }
 
   void declare_outputs(OptionList& options) {
@@ -280,7 +289,8 @@ class CompareCommand final : public Command {
                        "all ranks and steps, with an error curve and a graph of the model; `md` is the "
                        "verdict as Markdown, for a comment on a pull request.");
     options.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");
-    options.add_flag("-s,--stack_mode", typed_.stack_mode, "With -i: show the call stacks of its stack_path");
+    stack_mode_ = options.add_flag("-s,--stack_mode", typed_.stack_mode,
+                                   "With -i: show the call stacks of its stack_path");
     options.add_flag("-tensor_log,--is_print_compare_log", typed_.print_rows,
                      "Log one line for each pair of tensors");
     options.add_fail_on(typed_.fail_on, {"culprit", "error", "warning", "unmatched", "never"})
@@ -319,15 +329,15 @@ class CompareCommand final : public Command {
   }
 
   void declare_diagnosis(OptionList& options) {
-    options
-        .add("--replay", typed_.replay,
-             {{"suspects", diagnosis::ReplayMode::suspects},
-              {"all", diagnosis::ReplayMode::all},
-              {"never", diagnosis::ReplayMode::never}},
-             "With tensors: operations to recompute in float64, to see which side is wrong")
-        .details(
-            "They are recomputed from each side's own inputs.\n"
-            "`suspects` are those whose error does not follow from their inputs.");
+    replay_ = options
+                  .add("--replay", typed_.replay,
+                       {{"suspects", diagnosis::ReplayMode::suspects},
+                        {"all", diagnosis::ReplayMode::all},
+                        {"never", diagnosis::ReplayMode::never}},
+                       "With tensors: operations to recompute in float64, to see which side is wrong")
+                  .details(
+                      "They are recomputed from each side's own inputs.\n"
+                      "`suspects` are those whose error does not follow from their inputs.");
     noise_floor_ =
         options
             .add("--noise-floor=PATH", typed_.noise_floor,
@@ -351,7 +361,8 @@ class CompareCommand final : public Command {
              "Diagnosis rules to leave out, for experiments: a structure, b source, c replay, d introduced, "
              "e gain")
         .commas()
-        .one_of({"a", "b", "c", "d", "e"});
+        .one_of({"a", "b", "c", "d", "e"})
+        .manual_only();
     diff_analyze_ =
         options
             .add_flag("-da,--diff_analyze", typed_.diff_analyze,
@@ -392,6 +403,16 @@ class CompareCommand final : public Command {
     }
     if (failed) return Outcome::failure;
     return findings && typed_.fail_on != "never" ? Outcome::findings : Outcome::clean;
+  }
+
+  /// What was asked for and changes nothing.
+  void warn_of_idle_options(const CompareReport& report, const Context& context) const {
+    if (stack_mode_.given() && typed_.request.empty())
+      log_warning("-s has no effect without -i: the stacks beside a dump are always shown");
+    if (context.local && team().processes() == 1)
+      log_warning("--local has no effect on one process; msprobe-mpi starts several");
+    if (replay_.given() && report.diagnosis && !report.diagnosis->tensors)
+      log_warning("--replay has no effect: no tensors were recorded, only statistics");
   }
 
   /// To standard output, where people and grep look, unless the results themselves go there.
@@ -453,6 +474,8 @@ class CompareCommand final : public Command {
   Option python_rules_;
   Option formats_;
   Option strict_;
+  Option stack_mode_;
+  Option replay_;
   Option explain_;
   Option top_;
   Option by_;

@@ -48,11 +48,19 @@ std::string at_rank(const Finding& finding) {
   return text;
 }
 
-/// The module first; an entry of the module itself names it already.
+/// Does the entry's own name show the module? A number alone would be taken for one in the names of calls.
+bool names_module(const Finding& finding) {
+  const std::string module = "." + finding.module + ".";
+  const std::size_t at = finding.entry.find(module);
+  if (at == std::string::npos) return false;
+  const bool of_module = finding.entry.starts_with("Module.") || finding.entry.starts_with("Cell.");
+  return of_module || !is_number(finding.module);
+}
+
+/// The module first, unless the entry names it.
 std::string place_of(const Finding& finding) {
   const std::string name = finding.entry + (finding.kind == Kind::removed ? " (golden)" : "");
-  const bool named = finding.entry.find('.' + finding.module + '.') != std::string::npos;
-  if (finding.module.empty() || (named && !is_number(finding.module))) return name + at_rank(finding);
+  if (finding.module.empty() || names_module(finding)) return name + at_rank(finding);
   return (is_number(finding.module) ? "module " : "") + finding.module + " > " + name + at_rank(finding);
 }
 

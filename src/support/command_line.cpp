@@ -95,6 +95,16 @@ UsageError as_usage_error(const CLI::ParseError& error, const CLI::App& program,
   return UsageError(display(error.what()), hint);
 }
 
+/// Headings of its options, in the order of the first option of each.
+std::vector<std::string> groups_of(const CommandInfo& command) {
+  std::vector<std::string> groups;
+  for (const OptionInfo& option : command.options) {
+    if (!option.manual_only && std::ranges::find(groups, option.group) == groups.end())
+      groups.push_back(option.group);
+  }
+  return groups;
+}
+
 }  // namespace
 
 struct CommandLine::Impl {
@@ -236,15 +246,19 @@ std::string help_text(const ProgramInfo& info, std::string_view command) {
     out += "\nCommands:\n";
     for (const CommandInfo& entry : info.commands) append_entry(out, entry.name, entry.summary);
   }
-  std::string_view group;
-  for (const OptionInfo& option : shown.options) {
-    if (option.group != group) out += fmt::format("\n{}:\n", option.group);
-    group = option.group;
-    append_entry(out, option_heading(option),
-                 option.default_value.empty()
-                     ? option.help
-                     : fmt::format("{}; default: {}", option.help, option.default_value));
+  bool more = false;
+  for (const std::string& group : groups_of(shown)) {
+    out += fmt::format("\n{}:\n", group);
+    for (const OptionInfo& option : shown.options) {
+      more = more || option.manual_only;
+      if (option.group != group || option.manual_only) continue;
+      append_entry(out, option_heading(option),
+                   option.default_value.empty()
+                       ? option.help
+                       : fmt::format("{}; default: {}", option.help, option.default_value));
+    }
   }
+  if (more) out += fmt::format("\n'man msprobe-{}' describes further options.\n", shown.name);
   if (shown.name.empty())
     out += "\n'msprobe COMMAND --help' and 'man msprobe-COMMAND' say more about a command.\n";
   return out;

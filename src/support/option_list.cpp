@@ -121,6 +121,11 @@ Option& Option::group(const std::string& heading) {
   return *this;
 }
 
+Option& Option::manual_only() {
+  info_->manual_only = true;
+  return *this;
+}
+
 Option& Option::required(const std::vector<Option>& instead) {
   info_->required = true;
   if (!instead.empty()) info_->instead = instead.front().short_name();
@@ -314,6 +319,14 @@ void OptionList::require_one_of(const std::vector<Option>& options) {
     }
     throw UsageError("one of " + enumeration(names) + " is required");
   });
+}
+
+void OptionList::arrange(const std::vector<std::pair<std::string, std::vector<std::string>>>& groups) {
+  for (OptionInfo& option : options_) {
+    for (const auto& [heading, names] : groups) {
+      if (std::ranges::find(names, option.names.front()) != names.end()) option.group = heading;
+    }
+  }
 }
 
 void OptionList::check_rules() const {

@@ -37,6 +37,7 @@ struct OptionInfo {
   bool required = false;
   std::string instead;       // short name of the option that may take its place where it is required
   bool alternative = false;  // one of several, of which one is required
+  bool manual_only = false;  // not in the help text
 };
 
 /// What follows its name: "FILE", "[DIR]", "PATH PATH"; empty for a flag.
@@ -79,6 +80,8 @@ class Option {
   Option& commas();
   /// The heading in the help text.
   Option& group(const std::string& heading);
+  /// For few: the manual page describes it, the help text does not.
+  Option& manual_only();
 
   // Rules between options. They are checked in the order of their declaration once all words are read;
   // `reason` follows the message.
@@ -164,6 +167,9 @@ class OptionList {
                 const std::string& help);
   /// Exactly one of them has to be given.
   void require_one_of(const std::vector<Option>& options);
+
+  /// Headings of the help text, each with the first names of its options, which are declared already.
+  void arrange(const std::vector<std::pair<std::string, std::vector<std::string>>>& groups);
 
   /// The options, and the operands, in the order of their declaration.
   const std::deque<OptionInfo>& options() const { return options_; }

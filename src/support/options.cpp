@@ -51,7 +51,8 @@ void declare_sharing_options(OptionList& options, GlobalOptions& globals, bool l
           "The plan shows their bytes, the largest of them, and how much of the processes' time would be "
           "idle.\n"
           "Nothing is compared and no result is written.")
-      .in_range(1, kMost);
+      .in_range(1, kMost)
+      .manual_only();
   if (!local) return;
   options
       .add_flag("--local", globals.local,
@@ -59,7 +60,8 @@ void declare_sharing_options(OptionList& options, GlobalOptions& globals, bool l
                 "what it sees")
       .details(
           "A pair is compared on a machine that has both sides.\n"
-          "Without it all processes must see the same files.");
+          "Without it all processes must see the same files.")
+      .manual_only();
 }
 
 bool want_color(ColorMode mode, bool is_terminal,

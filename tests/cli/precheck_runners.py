@@ -178,7 +178,7 @@ def interrupted_and_gone_on(msprobe):
         deadline = time.monotonic() + harness.TIME_LIMIT_S
         while True:
             harness.check(time.monotonic() < deadline, "it never came to n12")
-            if (scratch / "out").exists() and len(results_of(scratch)[1]) == 12:
+            if result_files(scratch) and len(results_of(scratch)[1]) == 12:
                 break
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
