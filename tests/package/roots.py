@@ -28,7 +28,7 @@ def check_compared(done, out):
     """A comparison of the samples, as csv, xlsx and html, told and wrote what is known of them."""
     harness.check_equal("exit status", (done.returncode, done.stderr if done.returncode else ""), (0, ""))
     said = done.stdout + done.stderr
-    harness.check("culprit   Functional.linear.6.forward   step0   rank1   certain\n" in said, said)
+    harness.check("culprit: Functional.linear.6.forward, step 0, rank 1   certain\n" in said, said)
     harness.check("210 rows: 116 equal, 78 rounding, 1 introduced, 15 propagated, 0 not compared\n" in said, said)
     kinds = sorted(one.suffix for one in out.rglob("*") if one.is_file())
     harness.check_equal("files", kinds, [".csv", ".csv", ".html", ".xlsx", ".xlsx"])

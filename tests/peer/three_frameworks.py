@@ -28,7 +28,7 @@ def compare(options, target, golden, out):
                             "-o", out, "--fail-on", "unmatched"], capture_output=True, text=True, check=False)
     assert found.returncode < 2, found.stderr
     with open(glob.glob(os.path.join(out, "*.csv"))[0], encoding="utf-8-sig", newline="") as file:
-        return found.returncode, found.stderr, list(csv.DictReader(file))
+        return found.returncode, found.stdout, list(csv.DictReader(file))
 
 
 def main():
