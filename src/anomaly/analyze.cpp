@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -301,13 +302,18 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
 }  // namespace
 
 bool Analysis::anomaly() const {
-  return !roots.empty() ||
+  return fault() || !roots.empty();
+}
+
+bool Analysis::fault() const {
+  return std::ranges::any_of(roots, [](const Root& root) { return !root.contained; }) ||
          std::ranges::any_of(findings, [](const RankFindings& rank) { return !rank.found.empty(); });
 }
 
 Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress, const Tell& tell) {
   std::vector<StepInput> steps = resolve_input(options.input, options.traits, options.local);
   Analysis analysis;
+  std::optional<Analysis> mask;  // of the first step with what is perhaps one, and nothing else
   bool failed = false;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     analysis = Analysis();
@@ -324,8 +330,10 @@ Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* pr
       tell(Remark::warning, "rank " + std::to_string(rank.number) + " left out: " + rank.failure);
       failed = true;
     }
-    if (analysis.anomaly()) break;
+    if (analysis.fault()) break;
+    if (analysis.anomaly() && !mask) mask = std::move(analysis);
   }
+  if (mask && !analysis.fault()) analysis = *std::move(mask);
   analysis.failed = failed;
   return analysis;
 }

@@ -40,7 +40,8 @@ struct Analysis {
   bool with_path = false;  // the result tells how bad values spread
   bool failed = false;     // a rank of this step or one before could not be read
 
-  bool anomaly() const;
+  bool anomaly() const;  // is there anything to tell?
+  bool fault() const;    // is any of it more than perhaps a mask?
 };
 
 /// Reads and searches. Ranks that cannot be read are in the result, unless none could.

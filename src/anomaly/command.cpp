@@ -78,7 +78,10 @@ class AnomalyCommand final : public Command {
                 "(<saturated>), norms that jump (<norm_jump>), and means and norms that are not finite "
                 "though maximum and minimum are, and are too small for a sum to leave the range of its type "
                 "(<bad_mean>, <bad_norm>).");
-    options.add_fail_on(fail_on_, {"anomaly", "never"}).details("A non-empty list also counts.");
+    options.add_fail_on(fail_on_, {"anomaly", "never"})
+        .details(
+            "A non-empty list also counts. Inf that spreads no further, perhaps a mask, is told but does not "
+            "count.");
     python_rules_ = options
                         .add_flag(
                             "--python-rules", [this](int) { options_.traits = python_traits(); },
@@ -115,7 +118,7 @@ class AnomalyCommand final : public Command {
       log_info("Cannot find any anomaly node, no need to generate analyze file.");
     }
     if (analysis.failed) return Outcome::failure;
-    return fail_on_ == "anomaly" && analysis.anomaly() ? Outcome::findings : Outcome::clean;
+    return fail_on_ == "anomaly" && analysis.fault() ? Outcome::findings : Outcome::clean;
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "config_check/checks.hpp"
 #include "dump/member_stream.hpp"
@@ -47,11 +48,49 @@ class Side {
     const auto found = variables_.find(variable.name);
     return found == variables_.end() ? variable.default_value : found->second;
   }
+  /// As it is set; null where it is not.
+  const Value* set(std::string_view name) const {
+    const auto found = variables_.find(name);
+    return found == variables_.end() ? nullptr : &found->second;
+  }
+  const auto& variables() const { return variables_; }
 
  private:
   bool npu_ = false;
   std::map<std::string, Value, std::less<>> variables_;
 };
+
+/// Other variables that change what is computed, also those that one side sets alone.
+void check_numerics(const Side& bench, const Side& cmp, const Tables& tables, RowTable& rows) {
+  std::set<std::string_view> names;
+  for (const Side* side : {&bench, &cmp})
+    for (const auto& [name, unused] : side->variables()) names.insert(name);
+  for (const EnvironmentEntry& entry : tables.environment)  // which have been compared
+    for (const auto* variable : {&entry.npu, &entry.gpu})
+      if (*variable) names.erase((*variable)->name);
+  for (const std::string_view name : names) {
+    const NumericVariable* const entry = tables.numeric(name);
+    if (entry == nullptr) continue;
+    const Value* const a = bench.set(name);
+    const Value* const b = cmp.set(name);
+    if (a != nullptr && b != nullptr && trimmed_lower(*a) == trimmed_lower(*b)) continue;
+    const bool sure = !entry->name.ends_with('*');
+    const auto text = [](const Value* value) {
+      return value == nullptr ? SheetCell(std::string("None")) : cell_of(*value);
+    };
+    rows.add({std::string(name), std::string(name), text(a), text(b), sure ? "error" : "warning"},
+             sure ? Severity::error : Severity::warning);
+  }
+}
+
+/// Settings of PyTorch, which a pack from within a training has beside the variables.
+void check_flags(const Side& bench, const Side& cmp, RowTable& rows) {
+  for (const auto& [name, value] : bench.variables()) {
+    const Value* const other = name.starts_with("torch.") ? cmp.set(name) : nullptr;
+    if (other == nullptr || trimmed_lower(value) == trimmed_lower(*other)) continue;
+    rows.add({name, name, cell_of(value), cell_of(*other), "error"}, Severity::error);
+  }
+}
 
 /// Versions by normalised name, as pip's list has them.
 std::map<std::string, std::string> read_packages(const pack::Pack& pack) {
@@ -104,6 +143,8 @@ Section check_environment(const Packs& packs, const Tables& tables) {
                 Severity::warning);
     }
   }
+  check_numerics(bench, cmp, tables, *rows);
+  check_flags(bench, cmp, *rows);
   const Status status = rows->status();
   return {.name = "env", .status = status, .table = std::move(rows), .shown = {0, 1, 2, 3}};
 }

@@ -39,6 +39,7 @@ bool in_table(const Tables& tables, std::string_view name) {
   for (const EnvironmentEntry& entry : tables.environment) {
     if ((entry.npu && entry.npu->name == name) || (entry.gpu && entry.gpu->name == name)) return true;
   }
+  if (tables.numeric(name) != nullptr) return true;
   // Without these nobody could tell what kind of machine it was.
   return std::ranges::any_of(
       tables.npu_marks, [&](const std::string& mark) { return name.find(mark) != std::string_view::npos; });

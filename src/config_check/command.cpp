@@ -112,7 +112,8 @@ class ConfigCheckCommand final : public Command {
         .needs(dump_);
     options.add("--tables=FILE", tables_, "YAML file that adds variables, packages, names and secrets")
         .details(
-            "Its keys are `npu_marks`, `environment`, `packages`, `aliases`, `secrets` and `verl`.\n"
+            "Its keys are `npu_marks`, `environment`, `numerics`, `no_numerics`, `packages`, `aliases`, "
+            "`secrets` and `verl`.\n"
             "Their entries are added to the built-in ones; a key that ends in an exclamation mark replaces "
             "the built-in table.");
   }

@@ -54,10 +54,11 @@ class Loader {
   void table(std::string key, const Value& value) {
     const bool clear = key.ends_with('!');
     if (clear) key.pop_back();
-    if (key == "npu_marks" || key == "packages" || key == "secrets") {
+    if (key == "npu_marks" || key == "packages" || key == "secrets" || key == "no_numerics") {
       std::vector<std::string>& names = key == "npu_marks"  ? tables_.npu_marks
                                         : key == "packages" ? tables_.packages
-                                                            : tables_.secrets;
+                                        : key == "secrets"  ? tables_.secrets
+                                                            : tables_.no_numerics;
       if (clear) names.clear();
       std::vector<std::string> more = as_names(value, key);
       if (key == "secrets") {
@@ -71,6 +72,10 @@ class Loader {
       if (clear) tables_.environment.clear();
       for (std::size_t i = 0; i < as_map(value, key).items().size(); ++i)
         environment(value.keys()[i], value.items()[i]);
+    } else if (key == "numerics") {
+      if (clear) tables_.numerics.clear();
+      for (std::size_t i = 0; i < as_map(value, key).items().size(); ++i)
+        numeric(value.keys()[i], value.items()[i]);
     } else if (key == "aliases") {
       if (clear) tables_.aliases.clear();
       for (std::size_t i = 0; i < as_map(value, key).items().size(); ++i)
@@ -116,6 +121,18 @@ class Loader {
     }
   }
 
+  void numeric(const std::string& name, const Value& value) {
+    if (name.empty() || name == "*") fail("numerics: " + display(name) + " names no variable");
+    if (!value.is(Value::Kind::text)) fail(display(name) + " must have a reason, a text");
+    const auto old = std::ranges::find_if(tables_.numerics,
+                                          [&](const NumericVariable& each) { return each.name == name; });
+    if (old == tables_.numerics.end()) {
+      tables_.numerics.push_back({name, value.text()});
+    } else {
+      old->reason = value.text();
+    }
+  }
+
   void aliases(const std::string& name, const Value& value) {
     std::vector<std::string> names = {name};
     add(names, as_names(value, name));
@@ -133,6 +150,17 @@ class Loader {
 };
 
 }  // namespace
+
+const NumericVariable* Tables::numeric(std::string_view variable) const {
+  const NumericVariable* family = nullptr;
+  for (const NumericVariable& each : numerics) {
+    if (each.name == variable) return &each;
+    if (each.name.ends_with('*') && variable.starts_with(each.name.substr(0, each.name.size() - 1)))
+      family = &each;
+  }
+  return family == nullptr || std::ranges::find(no_numerics, variable) != no_numerics.end() ? nullptr
+                                                                                            : family;
+}
 
 Tables default_tables() {
   Tables tables;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pack/value.hpp"
@@ -22,6 +23,13 @@ struct EnvironmentEntry {
   std::optional<Variable> gpu;
 };
 
+/// A variable that changes what is computed and has one name everywhere; or, where the name ends in *, all
+/// that begin so.
+struct NumericVariable {
+  std::string name;
+  std::string reason;
+};
+
 struct AliasGroup {
   std::vector<std::string> names;  // the canonical one first
 };
@@ -29,6 +37,11 @@ struct AliasGroup {
 struct Tables {
   std::vector<std::string> npu_marks;
   std::vector<EnvironmentEntry> environment;
+  std::vector<NumericVariable> numerics;
+  std::vector<std::string> no_numerics;  // though a family takes them in
+
+  /// The entry of a variable: that of its name before that of a family; null if it changes no numbers.
+  const NumericVariable* numeric(std::string_view variable) const;
   std::vector<std::string> packages;
   std::vector<AliasGroup> aliases;
   std::vector<std::string> secrets;  // in upper case

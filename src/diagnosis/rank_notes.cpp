@@ -25,6 +25,22 @@ std::size_t entries_behind(const dump::Side& side, const std::vector<std::uint32
   return behind;
 }
 
+/// Settings of the framework that both recorded, with different values; empty if there are none.
+std::string other_flags(const Walk& walk) {
+  constexpr std::size_t kShown = 6;
+  const auto& theirs = walk.golden.header.training.flags;
+  std::string text;
+  std::size_t count = 0;
+  for (const auto& [name, value] : walk.target.header.training.flags) {
+    const auto found = theirs.find(name);
+    if (found == theirs.end() || found->second == value || ++count > kShown) continue;
+    text += fmt::format("{}{} is {}, {} in golden", count == 1 ? "" : "; ", display(name), display(value),
+                        display(found->second));
+  }
+  if (count > kShown) text += fmt::format("; and {} more settings", count - kShown);
+  return text;
+}
+
 }  // namespace
 
 void take_notes(Walk& walk) {
@@ -32,6 +48,7 @@ void take_notes(Walk& walk) {
     walk.out.notes.push_back(
         fmt::format("this run was recorded at step {}, golden at step {}", *walk.step, *walk.golden_step));
   }
+  if (std::string flags = other_flags(walk); !flags.empty()) walk.out.notes.push_back(std::move(flags));
   if (const auto& setting = walk.dtype_setting) {
     walk.out.notes.push_back(
         fmt::format("this run computes {}in {}, golden in {} ({} of {} pairs of {}): differences are judged "

@@ -70,6 +70,13 @@ Training training_of(const Entry& description) {
     const Entry::Index skipped = description.find(scaler, "skipped");
     scaling.skipped = description.is(skipped, NodeKind::boolean) && description.boolean(skipped);
   }
+  if (const Entry::Index flags = description.find(0, "torch_flags");
+      description.is(flags, NodeKind::object)) {
+    description.children(flags, [&](Entry::Index flag) {
+      if (!description.is_container(flag))
+        training.flags[std::string(description.key(flag))] = description.python_str(flag);
+    });
+  }
   return training;
 }
 

@@ -42,8 +42,9 @@ struct Training {
   std::vector<OptimizerSettings> optimizers;  // one for each step that one of them made
   /// Names of one and the same parameter; nothing where the model is not known.
   std::optional<std::vector<std::vector<std::string>>> tied;
-  std::vector<ModelInput> inputs;         // of all calls of models, in order; empty: not known
-  std::optional<LossScaling> loss_scale;  // nothing where no scaler was seen
+  std::vector<ModelInput> inputs;            // of all calls of models, in order; empty: not known
+  std::optional<LossScaling> loss_scale;     // nothing where no scaler was seen
+  std::map<std::string, std::string> flags;  // of the framework, as Python writes the values
 };
 
 /// Members that are not known, and values of another type than theirs, are passed over.

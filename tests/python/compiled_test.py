@@ -396,7 +396,7 @@ class Compiled(Case):
 
     def test_operations_are_said_to_be_left_out(self):
         folder = self.folder
-        result = run_script(
+        script = (
             "import torch\n"
             "from msprobe.pytorch import PrecisionDebugger\n"
             "model = torch.compile(torch.nn.Sequential(torch.nn.Linear(2, 2)), backend='eager')\n"
@@ -405,8 +405,16 @@ class Compiled(Case):
             "    debugger.start(model)\n"
             "    model(torch.ones(1, 2)).sum().backward()\n"
             "    debugger.stop()\n"
-            "    debugger.step()\n" % os.path.join(folder, "out"), folder)
-        self.assertEqual((result.stdout + result.stderr).count("operations inside of compiled code are not recorded"), 1)
+            "    debugger.step()\n")
+        result = run_script(script % os.path.join(folder, "out"), folder)
+        said = result.stdout + result.stderr
+        self.assertEqual(said.count("operations inside of compiled code are not recorded"), 1)
+        self.assertEqual(said.count("TORCH_COMPILE_DISABLE=1"), 1)
+        # What it advises: then they are there, and nothing is said.
+        result = run_script(script % os.path.join(folder, "without"), folder,
+                            environment={"TORCH_COMPILE_DISABLE": "1"})
+        self.assertNotIn("compiled code", result.stdout + result.stderr)
+        self.assertIn("Functional.linear.0.forward", find_tree(os.path.join(folder, "without")).names)
 
     def test_graphs_of_a_device_are_refused(self):
         result = run_script(

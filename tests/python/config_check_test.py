@@ -31,6 +31,8 @@ class ConfigCheck(Case):
                                      "weights/step1/rank0/weight.json"])
             load = lambda name: json.loads(archive.read(name))
             self.assertEqual(load("env")["MSPROBE_TEST_API_KEY"], "******")
+            self.assertEqual(load("env")["torch.get_default_dtype()"], "torch.float32")
+            self.assertEqual(load("env")["torch.backends.cudnn.benchmark"], str(torch.backends.cudnn.benchmark))
             self.assertIn("numpy=", archive.read("pip").decode().lower())
             dataset = load("dataset/step0/rank0/dataset.json")
             self.assertEqual(list(dataset["args"]["0"]), ["max", "min", "mean", "norm"])

@@ -98,13 +98,14 @@ class Case(unittest.TestCase):
         return sorted(os.listdir(self.dump_path))
 
 
-def run_script(text, folder, *arguments, check=True, timeout=120):
-    """Runs a script in a process of its own."""
+def run_script(text, folder, *arguments, check=True, timeout=120, environment=None):
+    """Runs a script in a process of its own. environment: variables that it gets in addition."""
     path = os.path.join(folder, "script.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     result = subprocess.run([sys.executable, path] + [str(argument) for argument in arguments], timeout=timeout,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+                            env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            universal_newlines=True)
     if check and result.returncode != 0:
         raise AssertionError("the script failed with %d:\n%s%s" % (result.returncode, result.stdout, result.stderr))
     return result

@@ -75,7 +75,39 @@ def train(net, optimizer, steps, micro_batches=1, seen=None):
     return losses
 
 
+STATES = """
+import sys, torch
+from msprobe.pytorch import TrainerMon
+
+class Stateless(torch.optim.Optimizer):
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter -= group["lr"] * parameter.grad
+
+net = torch.nn.Linear(3, 3)
+kind = Stateless if sys.argv[2] == "Stateless" else getattr(torch.optim, sys.argv[2])
+optimizer = kind(net.parameters(), lr=0.1)
+TrainerMon(sys.argv[1]).set_monitor(net, optimizer)
+for step in range(int(sys.argv[3])):
+    net(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+"""
+
+
 class Plain(MonitorCase):
+    def test_an_optimizer_without_state_is_said_once_it_has_stepped(self):
+        # Adam gets its state in the first step.
+        for optimizer, steps, count in (("Adam", 3, 0), ("Stateless", 1, 0), ("Stateless", 3, 1)):
+            path = self.configure(mv_distribution=True, ops=["norm"])
+            result = run_script(STATES, self.folder, path, optimizer, steps)
+            said = (result.stdout + result.stderr).count("the optimizer has no state of weight")
+            self.assertEqual(said, count, (optimizer, steps))
+
     def test_parameters_gradients_and_moments(self):
         net, optimizer = make()
         expected = {name: {} for name in ("grad_reduced", "grad_unreduced", "exp_avg", "exp_avg_sq", "param_origin",

@@ -140,6 +140,55 @@ for _ in range(2):
         debugger.stop()
         self.assertEqual(len(self.tree().names), 100)
 
+    def test_what_is_held_is_recorded_after_a_program_has_replaced_the_function(self):
+        class Holding(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.act = functional.silu
+
+            def forward(self, x):
+                return self.act(x)
+
+        original = functional.silu
+        model = Holding()
+        debugger = self.open("L1")
+        try:
+            for step in range(3):
+                debugger.start(model=model)
+                model(torch.ones(2))
+                functional.silu(torch.ones(2))
+                debugger.stop()
+                debugger.step()
+                self.assertIs(model.act, original)
+                functional.silu = lambda x, step=step: original(x) + step
+            self.close()
+            for step in range(3):
+                names = self.tree(step).names
+                self.assertIn("Functional.silu.0.forward", names)
+                self.assertIn("Functional.silu.1.forward", names)
+        finally:
+            functional.silu = original
+
+    def test_a_function_that_a_program_deletes_stays_deleted(self):
+        original = functional.silu
+        debugger = self.open("L1")
+        try:
+            for step in range(4):
+                debugger.start()
+                functional.relu(torch.ones(2))
+                debugger.stop()
+                debugger.step()
+                self.assertEqual(self.tree(step).names, ["Functional.relu.0.forward"])
+                if step == 0:
+                    del functional.silu
+                elif step == 1:
+                    self.assertFalse(hasattr(functional, "silu"))
+                    functional.silu = None
+                else:
+                    self.assertIsNone(functional.silu)
+        finally:
+            functional.silu = original
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -184,6 +184,34 @@ class Training(Case):
         taken = dict(zip(group["parameters"], group["gradient_norms"]))["norm.weight"]
         self.assertAlmostEqual(recorded / taken, 8, places=4)
 
+    def test_settings_of_pytorch(self):
+        def step(debugger):
+            debugger.start()
+            functional.relu(torch.ones(2))
+            debugger.stop()
+            debugger.step()
+
+        before = torch.backends.cudnn.benchmark
+        debugger = self.open("L1")
+        try:
+            step(debugger)
+            torch.backends.cudnn.benchmark = not before
+            torch.set_float32_matmul_precision("high")
+            step(debugger)
+        finally:
+            torch.backends.cudnn.benchmark = before
+            torch.set_float32_matmul_precision("highest")
+        self.close()
+        first, second = (self.tree(number).dump["training"]["torch_flags"] for number in range(2))
+        self.assertEqual(first["torch.backends.cudnn.benchmark"], before)
+        self.assertEqual(first["torch.get_default_dtype()"], "torch.float32")
+        self.assertEqual(first["torch.autocast for cpu"], "off")
+        changed = {name for name in first if first[name] != second.get(name)}
+        self.assertLessEqual({"torch.backends.cudnn.benchmark", "torch.get_float32_matmul_precision()"}, changed)
+        self.assertLessEqual(changed, {"torch.backends.cudnn.benchmark", "torch.get_float32_matmul_precision()",
+                                       "torch.backends.cuda.matmul.allow_tf32",
+                                       "torch.backends.mkldnn.matmul.fp32_precision"})
+
     def test_the_python_tools_dumps_have_neither(self):
         net = Net()
         self.train(net, torch.optim.SGD(net.parameters(), 0.1), self.open("mix", python_compatible=True), steps=1)

@@ -53,7 +53,13 @@ class References:
         self._wrappers_held = _Counts()
 
     def prepare(self, functions, wrappers):
-        """Takes the wrapped functions and their wrappers; no program holds a wrapper yet."""
+        """Takes the wrapped functions and their wrappers; no program holds a wrapper yet. A function that somebody has
+        replaced since is still called where a program holds it, and keeps its wrapper there."""
+        known = set(map(id, functions))
+        former = {id(function): (function, self._wrapper_of[id(function)]) for _, _, function in self._holders
+                  if id(function) not in known and id(function) in self._wrapper_of}
+        functions += tuple(function for function, _ in former.values())
+        wrappers += tuple(wrapper for _, wrapper in former.values())
         self._functions = functions
         self._wrappers = wrappers
         # One function may stand in several places, under several names of entries: the first one counts.
@@ -108,9 +114,10 @@ class References:
         """Whether the function is still there."""
         owner = reference()
         space = vars(owner) if owner is not None else {}
-        if space.get(name) is not function:
+        wrapper = self._wrapper_of.get(id(function))
+        if space.get(name) is not function or wrapper is None:
             return False
-        space[name] = wrapper = self._wrapper_of[id(function)]
+        space[name] = wrapper
         self._installed.append((space, name, function, wrapper))
         return True
 

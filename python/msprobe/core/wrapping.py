@@ -151,15 +151,20 @@ class Patch:
                 return
             # Somebody has replaced it since: what stands there now is what is called.
             self.found = self.space.get(self.name, _ABSENT)
-            self.function = getattr(self.owner, self.name)
-            self.wrapper = self.make(self.function)
-        setattr(self.owner, self.name, self.wrapper)
+            self.function = getattr(self.owner, self.name, None)
+            # Nothing to call, as after del: it stays so.
+            self.wrapper = self.make(self.function) if callable(self.function) else self.found
+        if self.wraps():
+            setattr(self.owner, self.name, self.wrapper)
+
+    def wraps(self):
+        return self.wrapper is not self.found
 
     def is_installed(self):
         return self.space.get(self.name) is self.wrapper
 
     def remove(self):
-        if not self.is_installed():
+        if not self.wraps() or not self.is_installed():
             return  # somebody else has replaced it since
         if self.found is _ABSENT:
             delattr(self.owner, self.name)
@@ -209,10 +214,10 @@ class _Space:
             return
         owner = self._owner
         for name, value in zip(self._names, values):
-            if value is _ABSENT:
-                delattr(owner, name)
-            else:
+            if value is not _ABSENT:
                 setattr(owner, name, value)
+            elif name in self._space:
+                delattr(owner, name)
 
 
 class Registry:
@@ -321,8 +326,9 @@ class Registry:
     def _forget_places(self):
         self._places = None
         if self._references is not None:
-            self._references.prepare(tuple(patch.function for patch in self._patches),
-                                     tuple(patch.wrapper for patch in self._patches))
+            wrapping = [patch for patch in self._patches if patch.wraps()]
+            self._references.prepare(tuple(patch.function for patch in wrapping),
+                                     tuple(patch.wrapper for patch in wrapping))
 
     def count(self):
         return len(self._patches or ())

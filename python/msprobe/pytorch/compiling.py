@@ -2,6 +2,8 @@
 """PyTorch's compilers inspect functions and modules themselves: give them the originals, and say what is not recorded."""
 
 import functools
+import os
+import sys
 
 import torch
 
@@ -49,13 +51,29 @@ def why_nothing():
     return _why_nothing[0] if _why_nothing else None
 
 
+_WITHOUT = "TORCH_COMPILE_DISABLE=1 in the environment runs, and records, the model without the compiler"
+
+
 def _tell_what_is_left_out():
+    if _is_disabled():
+        return
     reason = compiled.reason_against()
     if reason is not None:
-        _why_nothing[:] = ["compiled code is not recorded: " + reason]
+        _why_nothing[:] = ["compiled code is not recorded: %s. %s" % (reason, _WITHOUT)]
         log.warn_once(_why_nothing[0])
     elif _records_operations[0]:
-        log.warn_once("operations inside of compiled code are not recorded; the levels L0 and mix record the modules there")
+        log.warn_once("operations inside of compiled code are not recorded; the levels L0 and mix record the modules there. "
+                      + _WITHOUT)
+
+
+def _is_disabled():
+    """Whether torch.compile() returns what it is given."""
+    if os.environ.get("TORCHDYNAMO_DISABLE") == "1":
+        return True
+    config = sys.modules.get("torch._dynamo.config")
+    if config is None:
+        return os.environ.get("TORCH_COMPILE_DISABLE") == "1"
+    return bool(getattr(config, "disable", False))
 
 
 def _is_compiled(module):
@@ -75,7 +93,9 @@ def _seeing(compile_function):
 
 
 def _look_at(mode, options):
+    if _is_disabled():
+        return
     if torch.cuda.is_available() and (mode in ("reduce-overhead", "max-autotune") or options.get("triton.cudagraphs")):
-        compiled.refuse("CUDA graphs replay it without calling the recorder")
+        compiled.refuse('CUDA graphs replay it without calling the recorder; mode="default" of torch.compile() has none')
     compiled.leave_all_alone()
     _tell_what_is_left_out()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds of a step besides its calls, for dump.json: optimizers, their settings, tied parameters, and what the
-models take."""
+"""What holds of a step besides its calls, for dump.json: optimizers, their settings, tied parameters, what the
+models take, and settings of PyTorch."""
 
 import itertools
 import json
@@ -13,7 +13,7 @@ from msprobe import _native
 from msprobe.core import session
 from msprobe.core.hooks import Hook
 
-from . import compiled, device, framework
+from . import compiled, device, flags, framework
 
 # Wrappers' parts of a parameter's name, which say nothing about the model.
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
@@ -25,6 +25,7 @@ _models = []      # weak references to what start() was given
 _names = {}       # of the step: see _parameter_names()
 _optimizers = []  # descriptions of this step
 _loss_scale = {}  # of this step
+_flags = {}       # of PyTorch, as the step began
 _changed = [False]  # something has come since write()
 _inputs = []      # of this step: for each call of a model its tensors
 _hooked = weakref.WeakSet()  # models whose calls are seen
@@ -40,6 +41,9 @@ def begin(models):
         _names.clear()
         for model in models:
             _watch(model)
+    if not _flags:
+        _flags.update(flags.read())
+        _changed[0] = True
     if not _names:
         _names.update(_parameter_names())
         if _names:
@@ -127,6 +131,7 @@ def forget():
     _optimizers.clear()
     _loss_scale.clear()
     _inputs.clear()
+    _flags.clear()
     _names.clear()
 
 
@@ -137,6 +142,8 @@ def write():
     _changed[0] = False
     description = {"optimizers": [{**one, "groups": [_named(group, _names) for group in one["groups"]]}
                                   for one in _optimizers]}
+    if _flags:
+        description["torch_flags"] = _flags
     if _inputs:
         description["inputs"] = _inputs
     if _loss_scale:

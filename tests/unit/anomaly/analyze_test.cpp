@@ -280,10 +280,10 @@ TEST_CASE("gradients that overflow because the loss is scaled") {
 }
 
 TEST_CASE("-inf that ends harms nothing, other infinities may") {
-  const auto anomaly = [](const std::string& text) {
+  const auto told = [](const std::string& text) {
     const Scratch scratch;
     scratch.put("rank0/dump.json", text);
-    return run(scratch / "rank0").anomaly();
+    return run(scratch / "rank0");
   };
   const std::string mask = dump_of({entry("Tensor.masked_fill.0.forward", "c", "i"),
                                     entry("Functional.softmax.0.forward", "i", "c"),
@@ -293,8 +293,16 @@ TEST_CASE("-inf that ends harms nothing, other infinities may") {
   for (std::size_t at = 0; (at = minus.find(plus, at)) != std::string::npos;)
     minus.replace(at, plus.size(), R"("Max": 1.0, "Min": -Infinity)");
   CHECK(minus != mask);
-  CHECK_FALSE(anomaly(minus));
-  CHECK(anomaly(mask));
+  CHECK_FALSE(told(minus).anomaly());
+  // Perhaps a mask: it is told, and no fault.
+  CHECK(told(mask).anomaly());
+  CHECK_FALSE(told(mask).fault());
+  const Analysis spread = told(dump_of(
+      {entry("Tensor.masked_fill.0.forward", "c", "i"), entry("Functional.softmax.0.forward", "i", "c"),
+       entry("Torch.log.0.forward", "c", "n"), entry("Functional.linear.0.forward", "n", "n")}));
+  CHECK(spread.fault());
+  REQUIRE(spread.roots.size() == 1);
+  CHECK(spread.roots[0].entry.name == "Torch.log.0.forward");
 }
 
 TEST_CASE("a backward follows from what its forward kept") {

@@ -49,6 +49,25 @@ double norm_tolerance(const Two& two) {
 
 }  // namespace
 
+TEST_CASE("settings of the framework that differ are a note, and nobody's fault") {
+  Two two = Chain().text();
+  two.target.training = R"({"torch_flags": {"torch.a": true, "torch.b": 4, "torch.c": "x", "torch.mine": 1,
+                                            "torch.odd": [1]}})";
+  two.golden.training = R"({"torch_flags": {"torch.a": false, "torch.b": 4, "torch.c": "y", "torch.theirs": 1,
+                                            "torch.odd": [2]}})";
+  RankDiagnosis rank = diagnosed(two);
+  REQUIRE(rank.notes.size() == 1);
+  CHECK(rank.notes[0] == "torch.a is True, False in golden; torch.c is x, y in golden");
+  CHECK(no_evidence(rank));
+  two.golden.training = two.target.training;
+  CHECK(diagnosed(two).notes.empty());
+  // Of older recorders nothing is known.
+  for (const char* const none : {"", R"({"torch_flags": 1})", R"({"torch_flags": {}})"}) {
+    two.golden.training = none;
+    CHECK(diagnosed(two).notes.empty());
+  }
+}
+
 TEST_CASE("a recording that ends in the middle of a step is no other code") {
   Two two = Chain().text();
   for (int i = 3; i < 6; ++i) {

@@ -40,7 +40,7 @@ class ConfigChecker:
         self._handle = None
         if _rank() in (None, 0):
             self._pack.create()
-            self._pack.add_json("env", environment())
+            self._pack.add_json("env", {**environment(), **_flags()})
             self._pack.add("pip", packages())
             self._add_parameters(shell_path)
         if model is not None:
@@ -130,6 +130,12 @@ class _Forward:
             self._checker.collect(model, args, kwargs or {})
         except Exception as error:
             log.warn_once("config_check: this step is not recorded: %s" % error)
+
+
+def _flags():
+    """Settings of PyTorch, beside the variables, as a comparison of packs knows them; other readers pass them over."""
+    from msprobe.pytorch import flags
+    return {name: str(value) for name, value in flags.read().items()}
 
 
 def _rank():

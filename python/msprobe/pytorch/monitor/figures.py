@@ -18,6 +18,7 @@ class StepFigures:
         self._watch = watch
         self._parameters = parameters
         self._is_first = False
+        self._has_stepped = False
         self._skips_empty = skips_empty  # FSDP1: a parameter of which other ranks have everything
         self._reader = reader_of(optimizer, watch.gradient_of)
         settings = watch.settings
@@ -31,6 +32,7 @@ class StepFigures:
             guarded("the figures of " + parameter.name, self._measure_before, parameter)
 
     def after_step(self):
+        self._has_stepped = True
         if self._watch.settings.param_distribution:
             for parameter in self._parameters.values():
                 guarded("the figures of " + parameter.name, self._measure_parameter, parameter, "param_updated")
@@ -62,8 +64,9 @@ class StepFigures:
         if settings.mg_direction and gradient is not None and self._is_first:
             self._observe("mg_direction", parameter, torch.ones((), dtype=torch.float32))
         if not state:
-            if settings.mv_distribution:
-                log.warn_once("monitor: the optimizer has no state of %s, nor perhaps of others, before its first step"
+            # Ahead of its first step no optimizer has any.
+            if settings.mv_distribution and self._has_stepped:
+                log.warn_once("monitor: the optimizer has no state of %s, nor perhaps of others: no moments of it are recorded"
                               % parameter.name, "monitor state")
             return
         moments = [self._reader.moment(parameter.tensor, state, key) for key in ("exp_avg", "exp_avg_sq")]
