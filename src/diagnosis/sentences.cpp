@@ -48,14 +48,6 @@ std::string at_rank(const Finding& finding) {
   return text;
 }
 
-/// The module first; an entry of the module itself names it already.
-std::string place_of(const Finding& finding) {
-  const std::string name = finding.entry + (finding.kind == Kind::removed ? " (golden)" : "");
-  const bool named = finding.entry.find('.' + finding.module + '.') != std::string::npos;
-  if (finding.module.empty() || (named && !is_number(finding.module))) return name + at_rank(finding);
-  return (is_number(finding.module) ? "module " : "") + finding.module + " > " + name + at_rank(finding);
-}
-
 /// Behind the sentence of a finding: how many more show the same.
 std::string repeated(const Finding& finding) {
   if (finding.repeated == 0) return {};
@@ -73,7 +65,7 @@ void add_finding(std::vector<Line>& out, std::string_view title, const Finding& 
   };
   out.push_back({true, std::string(title), place_of(finding),
                  finding.is_evidence() ? std::string(name_of(finding.confidence)) : std::string()});
-  if (!finding.text.empty()) add(kWhy, finding.text + repeated(finding));
+  add(kWhy, sentence(finding));
   add(kWhy, finding.side);
   add(kWhere, finding.where);
   if (finding.golden_entry != finding.entry) add("golden", finding.golden_entry);
@@ -154,6 +146,22 @@ std::string_view no_culprit_title(const Diagnosis& diagnosis) {
 }
 
 }  // namespace
+
+/// The module first; an entry of the module itself names it already.
+std::string place_of(const Finding& finding) {
+  const std::string name = finding.entry + (finding.kind == Kind::removed ? " (golden)" : "");
+  const bool named = finding.entry.find('.' + finding.module + '.') != std::string::npos;
+  if (finding.module.empty() || (named && !is_number(finding.module))) return name + at_rank(finding);
+  return (is_number(finding.module) ? "module " : "") + finding.module + " > " + name + at_rank(finding);
+}
+
+std::string sentence(const Finding& finding) {
+  return finding.text.empty() ? finding.text : finding.text + repeated(finding);
+}
+
+std::string no_culprit_sentence(const Diagnosis& diagnosis) {
+  return fmt::format("{}: {}", no_culprit_title(diagnosis), fmt::join(no_culprit(diagnosis), "; "));
+}
 
 std::string_view name_of(Kind kind) {
   static constexpr std::array<std::string_view, 22> kNames = {
@@ -358,8 +366,7 @@ std::vector<std::string> to_json(const Diagnosis& diagnosis) {
     JsonWriter json;
     json.open_object();
     json.member("kind", diagnosis.is_clear() ? "no_culprit" : "not_clear");
-    json.member("text",
-                fmt::format("{}: {}", no_culprit_title(diagnosis), fmt::join(no_culprit(diagnosis), "; ")));
+    json.member("text", no_culprit_sentence(diagnosis));
     json.member("entry", diagnosis.largest_entry);
     json.member("excess", diagnosis.largest_excess);
     json.member("threshold", diagnosis.threshold);
