@@ -246,9 +246,9 @@ class CompareCommand final : public Command {
                                        "The dump under test and the golden one, as -tp and -gp name them");
     options.add("golden=GOLDEN", typed_.operands.second, "The golden dump");
     against_ = options.add("--against=PATH", typed_.against,
-                           "Golden dump, and each run to compare with it, for one table of their culprits");
-    against_.any_number_of_values(2).details(
-        "The first PATH is golden; the results of each run go to a folder of its own in that of -o.\n"
+                           "Golden dump, then the runs to compare with it: gives a table of their culprits");
+    against_.any_number_of_values(1).details(
+        "The results of each run go to a folder of its own in that of -o.\n"
         "`-o -` and --output-file give the table instead (csv, xlsx, json, jsonl or md).\n"
         "The exit status is the worst of all runs; one that fails does not stop the others.");
     target.required({request, operand, against_}).once();
@@ -407,20 +407,23 @@ class CompareCommand final : public Command {
     if (team().processes() > 1) throw UsageError("--against compares in one process: leave out msprobe mpi");
     if (options.summary.details)
       throw UsageError("--against shows a line for each run: leave out --details, --top and --by");
+    if (typed_.against.size() < 2) throw UsageError("--against needs a run to compare with golden");
     check_series_format(options.outputs);
     const std::vector<std::string> runs(typed_.against.begin() + 1, typed_.against.end());
     const Gate gate{typed_.fail_on, typed_.strict};
     const std::vector<SeriesRun> series = compare_series(runs, options, gate, context.progress);
     Outcome worst = Outcome::clean;
-    for (const SeriesRun& run : series) {
-      worst = std::max(worst, run.outcome);
-      for (const std::string& failure : run.failures) log_error(display(run.run) + ": " + failure);
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      worst = std::max(worst, series[i].outcome);
+      for (const std::string& failure : series[i].failures)
+        log_error("run " + std::to_string(i + 1) + ": " + failure);
     }
-    if (!options.outputs.file.empty()) write_series(series, options.outputs);
-    if (log_level() != LogLevel::quiet && options.outputs.file != "-")
-      write_all(STDOUT_FILENO,
-                render_series(series, {report::terminal_width(STDOUT_FILENO), context.output_color}),
-                "standard output");
+    const Outputs& outputs = options.outputs;
+    if (!outputs.file.empty()) write_series(series, outputs);
+    if (log_level() != LogLevel::quiet && outputs.file != "-") {
+      const Screen screen{report::terminal_width(STDOUT_FILENO), context.output_color};
+      write_all(STDOUT_FILENO, render_series(series, outputs, screen), "standard output");
+    }
     return worst;
   }
 

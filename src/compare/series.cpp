@@ -22,6 +22,8 @@
 namespace msprobe::compare {
 namespace {
 
+constexpr std::string_view kFailed = "failed";
+
 /// The name of the run's folder, such as no other has.
 std::string folder_name(const std::string& run, std::set<std::string>& taken) {
   std::filesystem::path path = std::filesystem::path(run).lexically_normal();
@@ -60,9 +62,10 @@ void take_report(const CompareReport& report, SeriesRun& row) {
   if (report.diagnosis && report.diagnosis->has_culprit()) {
     take_finding(report.diagnosis->culprit(), row);
   } else if (row.failures.size() == report.tasks.size()) {
-    row.answer = "failed";
+    row.answer = kFailed;
     row.text = row.failures.front();
   } else {
+    row.judged = is_judged(report) && row.failures.empty() && report.one_sided.empty();
     const std::string said = judgement_text(report);
     const std::size_t colon = said.find(": ");
     row.answer = said.substr(0, colon);
@@ -80,7 +83,7 @@ SeriesRun compare_run(const std::string& run, const CompareOptions& options, con
     take_report(report, row);
   } catch (const Error& error) {
     row.outcome = Outcome::failure;
-    row.answer = "failed";
+    row.answer = kFailed;
     row.text = error.what();
     row.failures.emplace_back(error.what());
   }
@@ -94,6 +97,14 @@ bool is_same_culprit(const SeriesRun& a, const SeriesRun& b) {
 
 std::string where_of(const SeriesRun& row) {
   return row.file.empty() ? "" : row.file + ":" + row.line;
+}
+
+std::string rows_text(const SeriesRun& row) {
+  return row.has_culprit() ? human_count(row.propagated) : "";
+}
+
+std::string since_text(const SeriesRun& row) {
+  return row.has_culprit() ? fmt::format("run {}", row.since) : "";
 }
 
 class SeriesTable final : public report::Table {
@@ -136,9 +147,9 @@ class SeriesTable final : public report::Table {
   }
   report::Severity severity(std::size_t index) const override {
     const SeriesRun& row = series_[index];
-    return row.answer == "failed" || row.confidence == "certain" ? report::Severity::error
-           : row.answer == "no culprit"                          ? report::Severity::none
-                                                                 : report::Severity::warning;
+    return row.answer == kFailed || row.confidence == "certain" ? report::Severity::error
+           : row.judged                                         ? report::Severity::none
+                                                                : report::Severity::warning;
   }
 
  private:
@@ -152,8 +163,7 @@ std::string markdown_text(const std::vector<SeriesRun>& series) {
     const SeriesRun& row = series[i];
     text += fmt::format("| {} | {} | {}: {} | {} | {} | {} | {} |\n", i + 1, markdown_cell(row.run),
                         row.answer, markdown_cell(row.text), row.confidence, markdown_cell(where_of(row)),
-                        row.has_culprit() ? human_count(row.propagated) : "",
-                        row.has_culprit() ? fmt::format("run {}", row.since) : "");
+                        rows_text(row), since_text(row));
   }
   return text;
 }
@@ -174,33 +184,47 @@ std::vector<SeriesRun> compare_series(const std::vector<std::string>& runs, cons
       inner.outputs.markdown = false;
     }
     SeriesRun row = compare_run(run, inner, gate, progress);
-    if (options.outputs.file.empty() && row.answer != "failed") row.results = inner.outputs.directory;
-    const bool goes_on = !series.empty() && is_same_culprit(series.back(), row);
-    row.since = goes_on ? series.back().since : series.size() + 1;
+    if (options.outputs.file.empty() && row.answer != kFailed) row.results = inner.outputs.directory;
+    // A run that failed says nothing of the culprit.
+    const auto before = std::find_if(series.rbegin(), series.rend(),
+                                     [](const SeriesRun& one) { return one.answer != kFailed; });
+    const bool goes_on = before != series.rend() && is_same_culprit(*before, row);
+    row.since = goes_on ? before->since : series.size() + 1;
     series.push_back(std::move(row));
   }
   return series;
 }
 
-std::string render_series(const std::vector<SeriesRun>& series, const Screen& screen) {
+std::string render_series(const std::vector<SeriesRun>& series, const Outputs& outputs,
+                          const Screen& screen) {
   std::vector<std::vector<std::string>> rows;
   report::TerminalStyle style{.width = screen.width, .indent = 0, .color = screen.color};
   const SeriesTable table(series);
+  std::vector<std::string> sentences;
   for (std::size_t i = 0; i < series.size(); ++i) {
     const SeriesRun& row = series[i];
-    rows.push_back({std::to_string(i + 1), row.run, row.answer + ": " + row.text, row.confidence,
-                    where_of(row), row.has_culprit() ? human_count(row.propagated) : "",
-                    row.has_culprit() ? fmt::format("run {}", row.since) : ""});
+    const std::string answer = row.answer + (row.has_culprit() ? ", " + row.confidence : "");
+    rows.push_back({std::to_string(i + 1), row.run, answer, rows_text(row), since_text(row)});
     style.severities.push_back(table.severity(i));
+    // Each culprit once; an error message says what failed.
+    if (row.judged || row.answer == kFailed || (row.has_culprit() && row.since <= i)) continue;
+    const std::string where = where_of(row);
+    sentences.push_back(fmt::format("{} {}: {}{}{}", row.has_culprit() ? "from run" : "run", i + 1, row.text,
+                                    where.empty() ? "" : ", at ", where));
   }
-  std::string text =
-      report::render_columns({"#", "Run", "Answer", "Confidence", "Where", "Rows", "Since"}, rows, style);
+  std::string text = report::render_columns({"#", "Run", "Answer", "Rows", "Since"}, rows, style);
+  for (const std::string& sentence : sentences) {
+    for (const std::string& line : report::wrap(display(sentence), screen.width)) text += line + "\n";
+  }
   const auto first = std::ranges::find_if(series, &SeriesRun::has_culprit);
-  if (first != series.end())
+  if (first != series.end()) {
     text += fmt::format("the first run with a culprit: {}, {}\n", first - series.begin() + 1,
                         display(first->run));
-  for (const SeriesRun& row : series) {
-    if (!row.results.empty()) text += "written: " + display(row.results) + "\n";
+  }
+  if (!outputs.file.empty()) {
+    text += "written: " + display(outputs.file) + "\n";
+  } else if (!std::ranges::all_of(series, &std::string::empty, &SeriesRun::results)) {
+    text += "written: " + display(outputs.directory) + ", a folder for each run\n";
   }
   return text;
 }

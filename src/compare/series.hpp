@@ -26,9 +26,10 @@ struct SeriesRun {
   std::string rank;
   std::string file;  // of the line of code, if it is known
   std::string line;
-  std::string place;             // in the entry
-  std::uint64_t propagated = 0;  // rows that carry its error
-  std::size_t since = 0;         // the number of the first run, from 1, since which all have this culprit
+  std::string place;                  // in the entry
+  bool judged = false;                // there is no culprit, and all was judged
+  std::uint64_t propagated = 0;       // rows that carry its error
+  std::size_t since = 0;              // the number of the run, from 1, since which all have this culprit
   std::vector<std::string> failures;  // of all of it, or of a rank; with its name
   std::string results;                // folder; empty: none were asked for
   Outcome outcome = Outcome::clean;
@@ -41,8 +42,9 @@ struct SeriesRun {
 std::vector<SeriesRun> compare_series(const std::vector<std::string>& runs, const CompareOptions& options,
                                       const Gate& gate, Progress* progress);
 
-/// For people: a line a run, and with which one the culprits begin.
-std::string render_series(const std::vector<SeriesRun>& series, const Screen& screen);
+/// For people: a line a run, what is to be said of it, with which one the culprits begin, and where the table
+/// or the results are.
+std::string render_series(const std::vector<SeriesRun>& series, const Outputs& outputs, const Screen& screen);
 
 /// Writes the table to the file of `outputs`, "-" is standard output, in its one format. UsageError for a
 /// format that is none of a table.
