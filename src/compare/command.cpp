@@ -404,7 +404,8 @@ class CompareCommand final : public Command {
 
   Outcome run_series(CompareOptions& options, const Context& context) const {
     if (context.local) throw UsageError("--local and --against cannot be combined");
-    if (team().processes() > 1) throw UsageError("--against compares in one process: leave out msprobe mpi");
+    if (team().processes() > 1)
+      throw UsageError("--against compares in one process, not in those of msprobe-mpi");
     if (options.summary.details)
       throw UsageError("--against shows a line for each run: leave out --details, --top and --by");
     if (typed_.against.size() < 2) throw UsageError("--against needs a run to compare with golden");
