@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,7 +32,7 @@ struct Problem {
 
 struct TestCase {
   std::string name;
-  std::vector<Problem> problems;
+  std::optional<Problem> problem = {};  // one at most, as not every reader takes more
 };
 
 struct Suite {
@@ -40,9 +41,8 @@ struct Suite {
   std::vector<TestCase> cases;
 
   std::size_t count(std::string_view kind) const {
-    return static_cast<std::size_t>(std::ranges::count_if(cases, [&](const TestCase& one) {
-      return !one.problems.empty() && one.problems.front().kind == kind;
-    }));
+    return static_cast<std::size_t>(std::ranges::count_if(
+        cases, [&](const TestCase& one) { return one.problem && one.problem->kind == kind; }));
   }
 };
 
@@ -54,16 +54,14 @@ std::string attribute(std::string_view name, std::string_view value) {
 
 void append_case(std::string& out, const Suite& suite, const TestCase& one) {
   out += "    <testcase" + attribute("classname", "msprobe." + suite.name) + attribute("name", one.name);
-  if (one.problems.empty()) {
+  if (!one.problem) {
     out += "/>\n";
     return;
   }
   out += ">\n";
-  for (const Problem& problem : one.problems) {
-    out += "      <" + std::string(problem.kind) + attribute("message", problem.message) + ">";
-    report::append_xml_text(out, problem.text);
-    out += "</" + std::string(problem.kind) + ">\n";
-  }
+  out += "      <" + std::string(one.problem->kind) + attribute("message", one.problem->message) + ">";
+  report::append_xml_text(out, one.problem->text);
+  out += "</" + std::string(one.problem->kind) + ">\n";
   out += "    </testcase>\n";
 }
 
@@ -88,7 +86,7 @@ Problem failure_of(const diagnosis::Diagnosis& diagnosis, std::size_t index) {
 }
 
 Suite suite_of(const TaskSummary& task) {
-  Suite suite{task.label.empty() ? "dump" : task.label, {}, {{"compared", {}}, {"culprit", {}}}};
+  Suite suite{task.label.empty() ? "dump" : task.label, {}, {{"compared"}, {"culprit"}}};
   const auto add = [&](const char* name, std::uint64_t count) {
     suite.properties.emplace_back(name, std::to_string(count));
   };
@@ -107,55 +105,68 @@ Suite suite_of(const TaskSummary& task) {
   return suite;
 }
 
-/// The case of the finding in the suite of its task; of one that fits none a case in that of the whole. Other
-/// ranks that show the same do not fail once more.
+/// Of several faults the first is the message.
+void add_failure(TestCase& where, const Problem& failure) {
+  if (where.problem && where.problem->kind == failure.kind) {
+    where.problem->text += "\n" + display(failure.message) + "\n";
+  } else {
+    where.problem = failure;
+  }
+}
+
+/// To the case in the suite of its task; that of one that fits none is in the suite of the whole. Other ranks
+/// that show the same do not fail once more.
 void add_finding(const CompareReport& report, std::size_t index, std::vector<Suite>& suites) {
   const Finding& finding = report.diagnosis->findings[index];
-  Problem failure = failure_of(*report.diagnosis, index);
+  const Problem failure = failure_of(*report.diagnosis, index);
   bool placed = false;
   for (std::size_t i = 0; i < report.tasks.size(); ++i) {
     const TaskSummary& task = report.tasks[i];
-    std::vector<Problem>& problems = suites[i + 1].cases[1].problems;
+    TestCase& culprit = suites[i + 1].cases[1];
     if (task.step != finding.step) continue;
     if (task.rank == finding.rank && !placed) {
-      problems.insert(problems.begin(), failure);
+      add_failure(culprit, failure);
       placed = true;
-    } else if (std::ranges::find(finding.other_ranks, task.rank) != finding.other_ranks.end()) {
-      problems.push_back({"skipped", "shows the same as " + finding.rank, ""});
+    } else if (!culprit.problem &&
+               std::ranges::find(finding.other_ranks, task.rank) != finding.other_ranks.end()) {
+      culprit.problem = {"skipped", "shows the same as " + finding.rank, ""};
     }
   }
-  if (!placed) suites.front().cases.push_back({"culprit", {std::move(failure)}});
+  if (placed) return;
+  std::vector<TestCase>& cases = suites.front().cases;
+  if (cases.back().name != "culprit") cases.push_back({"culprit"});
+  add_failure(cases.back(), failure);
 }
 
 }  // namespace
 
 std::string junit_text(const CompareReport& report) {
   std::vector<Suite> suites;
-  suites.push_back({"compare", {{"msprobe", kVersion}}, {{"judged", {}}, {"ranks", {}}}});
+  suites.push_back({"compare", {{"msprobe", kVersion}}, {{"judged"}, {"ranks"}}});
   for (const TaskSummary& task : report.tasks) suites.push_back(suite_of(task));
   const bool has_culprit = report.diagnosis && report.diagnosis->has_culprit();
   const bool judged = is_judged(report);
   if (has_culprit) {
     for (std::size_t i = 0; i < report.diagnosis->independent; ++i) add_finding(report, i, suites);
   } else if (!judged) {
-    suites.front().cases[0].problems.push_back(
-        {"failure", judgement_text(report), report.diagnosis ? answer_text(*report.diagnosis) : ""});
+    suites.front().cases[0].problem = {"failure", judgement_text(report),
+                                       report.diagnosis ? answer_text(*report.diagnosis) : ""};
   }
   if (!report.one_sided.empty()) {
     std::string lines;
     for (const std::string& line : report.one_sided) lines += display(line) + "\n";
-    suites.front().cases[1].problems.push_back({"failure", report.one_sided.front(), lines});
+    suites.front().cases[1].problem = {"failure", report.one_sided.front(), lines};
   }
   for (std::size_t i = 0; i < report.tasks.size(); ++i) {
     const TaskSummary& task = report.tasks[i];
-    std::vector<TestCase>& cases = suites[i + 1].cases;
-    if (!task.failure.empty()) cases[0].problems.push_back({"error", task.failure, ""});
+    TestCase& compared = suites[i + 1].cases[0];
+    TestCase& culprit = suites[i + 1].cases[1];
+    if (!task.failure.empty()) compared.problem = {"error", task.failure, ""};
     if (task.left_out)
-      cases[0].problems.push_back(
-          {"skipped", "left out: an earlier step of this rank has certain evidence", ""});
+      compared.problem = {"skipped", "left out: an earlier step of this rank has certain evidence", ""};
     // What nobody judged did not pass.
-    if (cases[1].problems.empty() && (!cases[0].problems.empty() || (!judged && !has_culprit)))
-      cases[1].problems.push_back({"skipped", "not judged", ""});
+    if (!culprit.problem && (compared.problem || (!judged && !has_culprit)))
+      culprit.problem = {"skipped", "not judged", ""};
   }
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"msprobe\">\n";
   for (const Suite& suite : suites) append_suite(out, suite);

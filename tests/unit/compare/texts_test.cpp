@@ -113,6 +113,17 @@ TEST_CASE("texts: a fault is told once, where it is; ranks that show the same sa
   CHECK(junit.find("<testcase classname=\"msprobe.compare\" name=\"culprit\">") != std::string::npos);
 }
 
+TEST_CASE("junit: a testcase has one failure, which tells all faults of its rank") {
+  const std::string junit =
+      junit_text(with_findings({finding_of("Torch.add.0.forward", Confidence::certain),
+                                finding_of("Torch.<mul>.3.forward", Confidence::likely)}));
+  CHECK(count(junit, "<failure ") == 1);
+  CHECK(junit.find("message=\"Torch.add.0.forward, step 0, rank 0 (certain): output error") !=
+        std::string::npos);
+  CHECK(junit.find("\nTorch.&lt;mul&gt;.3.forward, step 0, rank 0 (likely): output error") !=
+        std::string::npos);
+}
+
 TEST_CASE("github: the level, the line, and escapes that nothing gets out of") {
   Finding certain = finding_of("Torch.100%\n::error::x.0.forward", Confidence::certain);
   certain.where = "/lab/a,b:c%.py, line 12, in f: x";
