@@ -9,6 +9,9 @@
 #include "compare/first_difference.hpp"
 #include "compare/imports.hpp"
 #include "compare/option_groups.hpp"
+#include "compare/series.hpp"
+#include "compare/sinks/judgement.hpp"
+#include "compare/sinks/texts.hpp"
 #include "pairing/request.hpp"
 #include "report/terminal.hpp"
 #include "support/command.hpp"
@@ -33,6 +36,7 @@ struct Typed {
   std::string request;                           // compare.json of 8.1.1
   std::pair<std::string, std::string> operands;  // in place of all three
   std::vector<Option> named;                     // the options of these
+  std::vector<std::string> against;              // golden, and the runs to compare with it
   std::string output = "./output";
   Option output_option;
   std::string output_file;
@@ -70,6 +74,11 @@ void read_request(const std::string& path, bool stack_mode, CompareOptions& opti
   options.rank.print_rows = request.flag("is_print_compare_log", true);
 }
 
+/// Is it the name of a text on all tasks?
+bool is_text(std::string_view name) {
+  return name == kHtml || name == kMarkdown || text_format(name) != nullptr;
+}
+
 bool wants(const Typed& typed, std::string_view format) {
   return std::find(typed.formats.begin(), typed.formats.end(), format) != typed.formats.end();
 }
@@ -77,12 +86,12 @@ bool wants(const Typed& typed, std::string_view format) {
 std::vector<report::Format> chosen_formats(const Typed& typed) {
   std::vector<report::Format> formats;
   for (const std::string& name : typed.formats) {
-    if (name == kHtml || name == kMarkdown) continue;
+    if (is_text(name)) continue;
     const report::Format format = report::format_from_name(name).value();
     if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
   }
   if (typed.xlsx && formats.empty()) formats.push_back(report::Format::xlsx);
-  if (formats.empty() && !wants(typed, kHtml) && !wants(typed, kMarkdown))
+  if (formats.empty() && std::ranges::none_of(typed.formats, is_text))
     formats.push_back(typed.request.empty() ? report::Format::csv : report::Format::xlsx);
   return formats;
 }
@@ -91,6 +100,9 @@ std::vector<report::Format> chosen_formats(const Typed& typed) {
 std::vector<std::string> format_of_file(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   const std::string_view ending = dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
+  for (const TextFormat& format : text_formats()) {
+    if (name.ends_with("." + std::string(format.ending))) return {std::string(format.name)};
+  }
   if (ending != kHtml && ending != kMarkdown && !report::format_from_name(ending)) return {};
   return {std::string(ending)};
 }
@@ -104,6 +116,9 @@ Outputs to_outputs(Typed typed) {
   outputs.formats_chosen = typed.xlsx || !typed.formats.empty();
   outputs.html = wants(typed, kHtml);
   outputs.markdown = wants(typed, kMarkdown);
+  for (const TextFormat& format : text_formats()) {
+    if (wants(typed, format.name)) outputs.texts.emplace_back(format.name);
+  }
   outputs.suggest_mapping = typed.pairing.suggest;
   outputs.map_parameters = typed.pairing.map_parameters;
   outputs.story.entry = typed.explain;
@@ -116,7 +131,7 @@ Outputs to_outputs(Typed typed) {
       outputs.file.find('/') == std::string::npos) {
     outputs.file = typed.output + "/" + outputs.file;
   }
-  if (!outputs.file.empty() && outputs.formats.size() + outputs.html + outputs.markdown > 1) {
+  if (!outputs.file.empty() && outputs.results() > 1) {
     throw UsageError("one output file can have only one --format");
   }
   return outputs;
@@ -138,7 +153,9 @@ CompareOptions to_options(const Typed& typed) {
   CompareOptions options;
   options.inputs.kind = dump_kind(typed.mode);
   options.rank.print_rows = typed.print_rows;
-  if (!typed.operands.first.empty()) {
+  if (!typed.against.empty()) {
+    options.inputs.golden = typed.against.front();
+  } else if (!typed.operands.first.empty()) {
     read_operands(typed, options.inputs);
   } else if (typed.request.empty()) {
     options.inputs.target = typed.target;
@@ -202,6 +219,7 @@ class CompareCommand final : public Command {
       throw UsageError("--local and --noise-floor cannot be combined");
     options.outputs.story.width = report::terminal_width(STDOUT_FILENO);
     options.outputs.story.color = context.output_color;
+    if (!typed_.against.empty()) return run_series(options, context);
     if (const std::optional<Outcome> outcome = diff_analyze(options, context)) return *outcome;
     const CompareReport report = compare::compare(options, context.progress);
     if (!team().is_root()) return Outcome::clean;
@@ -215,7 +233,7 @@ class CompareCommand final : public Command {
     } else {
       print_summary(report, options, context);
     }
-    return judge_outcome(report);
+    return judge(report, {typed_.fail_on, typed_.strict});
   }
 
  private:
@@ -235,8 +253,15 @@ class CompareCommand final : public Command {
     const Option operand = options.add("target=TARGET", typed_.operands.first,
                                        "The dump under test and the golden one, as -tp and -gp name them");
     options.add("golden=GOLDEN", typed_.operands.second, "The golden dump");
-    target.required({request, operand}).once();
-    golden.required({request, operand}).once();
+    against_ = options.add("--against=PATH", typed_.against,
+                           "Golden dump, then the runs to compare with it: gives a table of their culprits");
+    against_.any_number_of_values(1).details(
+        "The results of each run go to a folder of its own in that of -o.\n"
+        "`-o -` and --output-file give the table instead (csv, xlsx, json, jsonl or md).\n"
+        "The exit status is the worst of all runs; one that fails does not stop the others.");
+    target.required({request, operand, against_}).once();
+    golden.required({request, operand, against_}).once();
+    against_.excludes({target, golden, request, operand}, "it names all dumps");
     Option(request).once();
     options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb")
         .suggest({"auto", "atb"})
@@ -280,14 +305,18 @@ class CompareCommand final : public Command {
             "Missing folders are created; an existing file is replaced, and the summary says so.");
     formats_ = options
                    .add("--format=LIST", typed_.formats,
-                        "Result formats, separated by commas: csv, xlsx, json, jsonl, html, md")
+                        "Result formats, separated by commas: csv, xlsx, json, jsonl, html, md, junit, "
+                        "sarif, github")
                    .commas()
-                   .one_of({"csv", "xlsx", "json", "jsonl", "html", "md"})
+                   .one_of({"csv", "xlsx", "json", "jsonl", "html", "md", "junit", "sarif", "github"})
                    .details(
                        "The default is `csv`.\n"
                        "`json` is one document, `jsonl` one object a line, `html` the report: one page for "
                        "all ranks and steps, with an error curve and a graph of the model; `md` is the "
-                       "verdict as Markdown, for a comment on a pull request.");
+                       "verdict as Markdown, for a comment on a pull request.\n"
+                       "`junit` (XML, for build servers), `sarif` (SARIF 2.1.0, for code scanning) and "
+                       "`github` (annotations of GitHub Actions) tell the answer to what runs the "
+                       "comparison.");
     options.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");
     stack_mode_ = options.add_flag("-s,--stack_mode", typed_.stack_mode,
                                    "With -i: show the call stacks of its stack_path");
@@ -371,6 +400,9 @@ class CompareCommand final : public Command {
   }
 
   void declare_rules() {
+    against_.excludes(
+        {explain_, diff_analyze_, typed_.pairing.suggest_option, typed_.pairing.map_parameters_option},
+        "each is about two dumps");
     python_rules_.excludes({noise_floor_, first_}, "--python-rules does not look for a culprit");
     first_.excludes({strict_}, "--first leaves rows out");
     first_.excludes({typed_.layouts.consistent_option}, "--consistent_check does not look for evidence")
@@ -379,6 +411,32 @@ class CompareCommand final : public Command {
         .excludes({typed_.layouts.consistent_option, explain_, typed_.pairing.suggest_option,
                    typed_.pairing.map_parameters_option})
         .excludes({config_}, "-da compares statistics, not tensors");
+  }
+
+  Outcome run_series(CompareOptions& options, const Context& context) const {
+    if (context.local) throw UsageError("--local and --against cannot be combined");
+    if (team().processes() > 1)
+      throw UsageError("--against compares in one process, not in those of msprobe-mpi");
+    if (options.summary.details)
+      throw UsageError("--against shows a line for each run: leave out --details, --top and --by");
+    if (typed_.against.size() < 2) throw UsageError("--against needs a run to compare with golden");
+    check_series_format(options.outputs);
+    const std::vector<std::string> runs(typed_.against.begin() + 1, typed_.against.end());
+    const Gate gate{typed_.fail_on, typed_.strict};
+    const std::vector<SeriesRun> series = compare_series(runs, options, gate, context.progress);
+    Outcome worst = Outcome::clean;
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      worst = std::max(worst, series[i].outcome);
+      for (const std::string& failure : series[i].failures)
+        log_error("run " + std::to_string(i + 1) + ": " + failure);
+    }
+    const Outputs& outputs = options.outputs;
+    if (!outputs.file.empty()) write_series(series, outputs);
+    if (log_level() != LogLevel::quiet && outputs.file != "-") {
+      const Screen screen{report::terminal_width(STDOUT_FILENO), context.output_color};
+      write_all(STDOUT_FILENO, render_series(series, outputs, screen), "standard output");
+    }
+    return worst;
   }
 
   /// -da; nothing if it is not asked for.
@@ -435,41 +493,9 @@ class CompareCommand final : public Command {
     }
   }
 
-  /// What was not judged at all is a finding, too: it must not pass for agreement.
-  static bool found_culprit(const CompareReport& report) {
-    if (!report.diagnosis || !report.one_sided.empty() || report.diagnosis->unread > 0) return true;
-    if (report.diagnosis->broken_off > 0 || report.diagnosis->apart) return true;
-    return report.diagnosis->has_culprit() || !report.diagnosis->is_clear() ||
-           report.diagnosis->measured == 0;
-  }
-
-  Outcome judge_outcome(const CompareReport& report) const {
-    bool failed = typed_.strict && !report.one_sided.empty();
-    for (const TaskSummary& rank : report.tasks)
-      failed = failed || !rank.failure.empty() || (typed_.strict && rank.unreadable > 0);
-    if (failed) return Outcome::failure;
-    if (typed_.fail_on == "never") return Outcome::clean;
-    const bool findings = typed_.fail_on == "culprit" ? found_culprit(report) : found_bad_rows(report);
-    return findings ? Outcome::findings : Outcome::clean;
-  }
-
-  /// A rank that was not compared is a warning, and a comparison of no tensor at all an error.
-  bool found_bad_rows(const CompareReport& report) const {
-    bool findings = typed_.fail_on != "error" && !report.one_sided.empty();
-    if (typed_.fail_on == "warning" && report.diagnosis) findings |= report.diagnosis->broken_off > 0;
-    bool measured = false;
-    for (const TaskSummary& rank : report.tasks) {
-      measured = measured || rank.measured > 0;
-      // What nobody looked at stands behind certain evidence.
-      findings = findings || rank.errors > 0 || rank.left_out || rank.rows_left_out > 0;
-      if (typed_.fail_on == "warning") findings = findings || rank.warnings > 0 || rank.measured == 0;
-      if (typed_.fail_on == "unmatched") findings = findings || rank.unmatched > 0 || rank.golden_only > 0;
-    }
-    return findings || !measured;
-  }
-
   Typed typed_;
   // Of which only some go together.
+  Option against_;
   Option config_;
   Option python_rules_;
   Option formats_;

@@ -14,6 +14,7 @@
 #include "compare/sinks/markdown.hpp"
 #include "compare/sinks/parameter_mapping.hpp"
 #include "compare/sinks/tables.hpp"
+#include "compare/sinks/texts.hpp"
 #include "compare/spread.hpp"
 #include "compare/static_graph/graph_compare.hpp"
 #include "support/error.hpp"
@@ -75,6 +76,12 @@ Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries
   if (outputs.markdown) {
     sinks.push_back(outputs.file.empty() ? markdown_sink(outputs.directory, "compare_result_" + time + ".md")
                                          : markdown_sink({}, outputs.file));
+  }
+  for (const std::string& name : outputs.texts) {
+    const TextFormat& format = *text_format(name);
+    sinks.push_back(text_sink(format, outputs.file.empty() ? outputs.directory + "/compare_result_" + time +
+                                                                 "." + std::string(format.ending)
+                                                           : outputs.file));
   }
   return sinks;
 }
@@ -156,7 +163,7 @@ void compare_part(const std::string& place, const CompareOptions& options, const
 /// Each folder of a part, a step mostly, is a dump of its own.
 CompareReport compare_parts(const std::vector<std::string>& parts, const CompareOptions& options,
                             const Rules& rules, Progress* progress) {
-  if (!options.outputs.file.empty()) {
+  if (!options.outputs.file.empty() && options.outputs.results() > 0) {
     throw UsageError("a dump with graph and pynative folders gives several files: pass a folder with -o");
   }
   CompareReport all;

@@ -3,6 +3,7 @@
 // whom it concerns; and a plan of tasks, which give their rows to every output.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,9 +39,13 @@ struct Outputs {
   bool formats_chosen = false;          // not the default
   bool html = false;                    // the report on all tasks, too
   bool markdown = false;                // and the verdict for a comment
+  std::vector<std::string> texts;       // and others, by name (sinks/texts.hpp)
   std::string suggest_mapping;          // where to write a proposal for rows without partner; empty: nowhere
   std::string map_parameters;           // and which parameter is which; likewise
   StoryOptions story;                   // printed instead of writing results
+
+  /// How many results are written of each comparison, or of all.
+  std::size_t results() const { return formats.size() + (html ? 1 : 0) + (markdown ? 1 : 0) + texts.size(); }
 };
 
 struct CompareOptions {

@@ -51,17 +51,9 @@ std::string at_rank(const Finding& finding) {
 /// Does the entry's own name show the module? A number alone would be taken for one in the names of calls.
 bool names_module(const Finding& finding) {
   const std::string module = "." + finding.module + ".";
-  const std::size_t at = finding.entry.find(module);
-  if (at == std::string::npos) return false;
+  if (finding.entry.find(module) == std::string::npos) return false;
   const bool of_module = finding.entry.starts_with("Module.") || finding.entry.starts_with("Cell.");
   return of_module || !is_number(finding.module);
-}
-
-/// The module first, unless the entry names it.
-std::string place_of(const Finding& finding) {
-  const std::string name = finding.entry + (finding.kind == Kind::removed ? " (golden)" : "");
-  if (finding.module.empty() || names_module(finding)) return name + at_rank(finding);
-  return (is_number(finding.module) ? "module " : "") + finding.module + " > " + name + at_rank(finding);
 }
 
 /// Behind the sentence of a finding: how many more show the same.
@@ -81,7 +73,7 @@ void add_finding(std::vector<Line>& out, std::string_view title, const Finding& 
   };
   out.push_back({true, std::string(title), place_of(finding),
                  finding.is_evidence() ? std::string(name_of(finding.confidence)) : std::string()});
-  if (!finding.text.empty()) add(kWhy, finding.text + repeated(finding));
+  add(kWhy, sentence(finding));
   add(kWhy, finding.side);
   add(kWhere, finding.where);
   if (finding.golden_entry != finding.entry) add("golden", finding.golden_entry);
@@ -162,6 +154,20 @@ std::string_view no_culprit_title(const Diagnosis& diagnosis) {
 }
 
 }  // namespace
+
+std::string place_of(const Finding& finding) {
+  const std::string name = finding.entry + (finding.kind == Kind::removed ? " (golden)" : "");
+  if (finding.module.empty() || names_module(finding)) return name + at_rank(finding);
+  return (is_number(finding.module) ? "module " : "") + finding.module + " > " + name + at_rank(finding);
+}
+
+std::string sentence(const Finding& finding) {
+  return finding.text.empty() ? finding.text : finding.text + repeated(finding);
+}
+
+std::string no_culprit_sentence(const Diagnosis& diagnosis) {
+  return fmt::format("{}: {}", no_culprit_title(diagnosis), fmt::join(no_culprit(diagnosis), "; "));
+}
 
 std::string_view name_of(Kind kind) {
   static constexpr std::array<std::string_view, 22> kNames = {
@@ -366,8 +372,7 @@ std::vector<std::string> to_json(const Diagnosis& diagnosis) {
     JsonWriter json;
     json.open_object();
     json.member("kind", diagnosis.is_clear() ? "no_culprit" : "not_clear");
-    json.member("text",
-                fmt::format("{}: {}", no_culprit_title(diagnosis), fmt::join(no_culprit(diagnosis), "; ")));
+    json.member("text", no_culprit_sentence(diagnosis));
     json.member("entry", diagnosis.largest_entry);
     json.member("excess", diagnosis.largest_excess);
     json.member("threshold", diagnosis.threshold);

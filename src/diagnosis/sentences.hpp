@@ -38,6 +38,13 @@ inline constexpr std::string_view kWhere = "where";
 
 std::vector<Line> answer(const Diagnosis& diagnosis);
 
+/// Where a finding is, with the module: `blocks.2 > Tensor.add.16.forward, step 0`.
+std::string place_of(const Finding& finding);
+/// What it says, and how many more places show the same.
+std::string sentence(const Finding& finding);
+/// `no culprit: ` or `not clear: `, and why. Of a diagnosis without a culprit.
+std::string no_culprit_sentence(const Diagnosis& diagnosis);
+
 /// The cell of an entry: excess and the sentence; empty for null.
 std::string evidence_cell(const Finding* finding);
 

@@ -231,20 +231,24 @@ bool shows_links(const std::function<const char*(const char*)>& environment) {
   return !value("KONSOLE_VERSION").empty() || !value("WT_SESSION").empty();
 }
 
-std::string link_to_file(const std::string& text, const std::string& path, std::string_view line) {
-  std::error_code error;
-  const std::filesystem::path whole = std::filesystem::absolute(path, error);
-  if (error || !std::filesystem::is_regular_file(whole, error)) return text;
+std::string file_address(std::string_view path) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-~";
-  std::string address = "file://";
-  for (const char c : whole.string()) {
+  std::string address = path.starts_with('/') ? "file://" : "";
+  for (const char c : path) {
     if (kPlain.find(c) != std::string_view::npos) {
       address += c;
     } else {
       address += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     }
   }
-  return fmt::format("\x1b]8;;{}#L{}\x1b\\{}\x1b]8;;\x1b\\", address, line, text);
+  return address;
+}
+
+std::string link_to_file(const std::string& text, const std::string& path, std::string_view line) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  if (error || !std::filesystem::is_regular_file(whole, error)) return text;
+  return fmt::format("\x1b]8;;{}#L{}\x1b\\{}\x1b]8;;\x1b\\", file_address(whole.string()), line, text);
 }
 
 std::string render_columns(const std::vector<std::string>& header,

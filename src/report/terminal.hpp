@@ -51,6 +51,9 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width);
 /// Does this terminal show links (OSC 8)? Those that are known to, and FORCE_HYPERLINK (set, not 0) says yes.
 bool shows_links(const std::function<const char*(const char*)>& environment);
 
+/// The path as a URI; of one that is not absolute, a relative one.
+std::string file_address(std::string_view path);
+
 /// The text as a link to a file of this machine, where it is there.
 std::string link_to_file(const std::string& text, const std::string& path, std::string_view line);
 

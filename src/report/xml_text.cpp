@@ -14,6 +14,18 @@ std::size_t utf16_units(char32_t code) {
   return code >= 0x10000 ? 2 : 1;
 }
 
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+/// Of a character that would begin or end markup; empty for others.
+std::string_view entity_of(char32_t code) {
+  return code == '&' ? "&amp;" : code == '<' ? "&lt;" : code == '>' ? "&gt;" : "";
+}
+
+/// Control characters apart.
+bool is_in_xml(const Utf8& c) {
+  return c.valid && c.code != 0xFFFE && c.code != 0xFFFF;
+}
+
 /// Where to cut `text` so that `limit` units are kept, room for the ellipsis included; its size if nothing is
 /// too long.
 std::size_t kept_size(std::string_view text, std::size_t limit) {
@@ -53,24 +65,36 @@ void append_xml(std::string& out, std::string_view text, std::size_t limit) {
   for (std::size_t i = 0; i < kept;) {
     const Utf8 c = utf8_at(text, i);
     const bool control = c.code < 0x20 && c.code != '\t' && c.code != '\n';
-    if (c.code == '&') {
-      out += "&amp;";
-    } else if (c.code == '<') {
-      out += "&lt;";
-    } else if (c.code == '>') {
-      out += "&gt;";
+    if (const std::string_view entity = entity_of(c.code); !entity.empty()) {
+      out += entity;
     } else if (control) {
       fmt::format_to(std::back_inserter(out), "_x{:04X}_", static_cast<unsigned>(c.code));
     } else if (c.code == '_' && is_escape(text.substr(i))) {
       out += "_x005F_";
-    } else if (!c.valid || c.code == 0xFFFE || c.code == 0xFFFF) {
-      out += "\xEF\xBF\xBD";
+    } else if (!is_in_xml(c)) {
+      out += kReplacement;
     } else {
       out += text.substr(i, c.length);
     }
     i += c.length;
   }
   if (kept != text.size()) out += "\xE2\x80\xA6";  // …
+}
+
+void append_xml_text(std::string& out, std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const Utf8 c = utf8_at(text, i);
+    if (const std::string_view entity = entity_of(c.code); !entity.empty()) {
+      out += entity;
+    } else if (c.code == '"') {
+      out += "&quot;";
+    } else if ((c.code < 0x20 && c.code != '\t' && c.code != '\n') || !is_in_xml(c)) {
+      out += kReplacement;
+    } else {
+      out += text.substr(i, c.length);
+    }
+    i += c.length;
+  }
 }
 
 }  // namespace msprobe::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text inside the XML of a workbook.
+// Text inside XML: of a workbook, and of anything else.
 #pragma once
 
 #include <cstddef>
@@ -21,5 +21,9 @@ bool is_plain_xml(std::string_view text, TextTraits traits);
 /// control characters in the `_x001B_` notation of the format (as is text that looks like it), characters
 /// that XML does not know as U+FFFD. Text of more than `limit` UTF-16 units is cut and ends in an ellipsis.
 void append_xml(std::string& out, std::string_view text, std::size_t limit);
+
+/// Appends the text for an element or an attribute of other XML 1.0: XML's own characters and quotes as
+/// entities; what XML does not know, and what is no UTF-8, as U+FFFD.
+void append_xml_text(std::string& out, std::string_view text);
 
 }  // namespace msprobe::report

@@ -209,17 +209,19 @@ std::vector<std::string> synopsis(const CommandInfo& command) {
   std::string always;             // required in any case
   std::string usual;              // required unless another option takes their place
   std::vector<std::string> ways;  // alternatives
-  const OptionInfo* instead = nullptr;
+  std::vector<const OptionInfo*> instead;
   for (const OptionInfo& option : command.options) {
     if (option.alternative) ways.push_back(typed(option));
     if (!option.required) continue;
     (option.instead.empty() ? always : usual) += typed(option);
     for (const OptionInfo& other : command.options) {
-      if (other.names.front() == option.instead) instead = &other;
+      const bool known = std::ranges::find(instead, &other) != instead.end();
+      if (!known && std::ranges::find(option.instead, other.names.front()) != option.instead.end())
+        instead.push_back(&other);
     }
   }
   if (ways.empty()) ways.push_back(usual);
-  if (instead != nullptr) ways.push_back(typed(*instead));
+  for (const OptionInfo* other : instead) ways.push_back(typed(*other));
   const std::string operands = command.operands.empty() ? "" : " " + command.operands;
   for (std::string& way : ways) way += always + " [options]" + (usual.empty() ? operands : "");
   // Operands may stand for the options that are required.

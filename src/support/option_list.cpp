@@ -128,7 +128,7 @@ Option& Option::manual_only() {
 
 Option& Option::required(const std::vector<Option>& instead) {
   info_->required = true;
-  if (!instead.empty()) info_->instead = instead.front().short_name();
+  for (const Option& other : instead) info_->instead.push_back(other.short_name());
   list_->rules_.emplace_back([option = *this, instead] {
     if (option.has_value() || std::ranges::any_of(instead, &Option::given)) return;
     const std::string other = instead.empty() ? "" : ", or " + instead.front().full_name();

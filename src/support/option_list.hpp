@@ -35,9 +35,9 @@ struct OptionInfo {
   std::string group;                     // heading in the help text
   std::vector<std::string> excludes;     // short names of options that do not go with it
   bool required = false;
-  std::string instead;       // short name of the option that may take its place where it is required
-  bool alternative = false;  // one of several, of which one is required
-  bool manual_only = false;  // not in the help text
+  std::vector<std::string> instead;  // short names of those that may take its place where it is required
+  bool alternative = false;          // one of several, of which one is required
+  bool manual_only = false;           // not in the help text
 };
 
 /// What follows its name: "FILE", "[DIR]", "PATH PATH"; empty for a flag.

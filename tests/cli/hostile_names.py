@@ -9,6 +9,7 @@ import csv
 import json
 import re
 import unicodedata
+import xml.etree.ElementTree
 
 import sheets
 from harness import check, check_equal, main, run
@@ -44,11 +45,15 @@ NAMES = {
 
 def write_dump(folder, value):
     folder.mkdir()
+    write_dump_of(NAMES, folder, value)
+
+
+def write_dump_of(names, folder, value):
     tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "requires_grad": True}
     tensor |= dict.fromkeys(("Max", "Min", "Mean", "Norm"), value)
-    data = {name: {"input_args": [tensor], "input_kwargs": {}, "output": [tensor]} for name in NAMES}
+    data = {name: {"input_args": [tensor], "input_kwargs": {}, "output": [tensor]} for name in names}
     (folder / "dump.json").write_text(json.dumps({"task": "statistics", "level": "mix", "data": data}))
-    frames = {name: [f"File {name}, line 1, in {name}, \n {name}"] for name in NAMES}
+    frames = {name: [f"File {name}, line 1, in {name}, \n {name}"] for name in names}
     (folder / "stack.json").write_text(json.dumps(frames))
 
 
@@ -103,7 +108,38 @@ def make_tests(msprobe):
             bad |= {c for c in shown if 0xE0000 <= ord(c) <= 0xE0FFF}
             check_equal(f"characters that steer a terminal, {options[-1][:40]!r}", bad, set())
 
-    return [("table_files", table_files), ("terminal", terminal)]
+    def texts(scratch):
+        # Each name is that of the culprit, and of its file, once.
+        for name in NAMES:
+            for side, value in (("target", 1.0), ("golden", 200.0)):
+                folder = scratch / side
+                folder.mkdir(exist_ok=True)
+                write_dump_of([name], folder, value)
+            out = {}
+            for kind in ("junit", "sarif", "github"):
+                out[kind] = compare(msprobe, scratch, "--format", kind, "-o", "-").stdout
+            root = xml.etree.ElementTree.fromstring(out["junit"])
+            tags = {"testsuites", "testsuite", "properties", "property", "testcase", "failure", "skipped", "error"}
+            check_equal(f"elements of {name[:40]!r}", {each.tag for each in root.iter()} - tags, set())
+            check_equal("failures", len(root.findall(".//failure")), 1)
+            for suite in root:
+                check_equal("tests", int(suite.get("tests")), len(suite.findall("testcase")))
+                check_equal("failures", int(suite.get("failures")), len(suite.findall("testcase/failure")))
+            sarif = json.loads(out["sarif"])
+            (one,) = sarif["runs"]
+            check_equal("version", (sarif["version"], one["tool"]["driver"]["name"]), ("2.1.0", "msprobe"))
+            (result,) = one["results"]
+            check_equal("rule", one["tool"]["driver"]["rules"][result["ruleIndex"]]["id"], result["ruleId"])
+            check(result["level"] in ("error", "warning"), "level")
+            check(result["message"]["text"], "message")
+            uri = result["locations"][0].get("physicalLocation", {}).get("artifactLocation", {}).get("uri", "")
+            check(re.fullmatch(r"[A-Za-z0-9/._~:-]*|([A-Za-z0-9/._~:-]|%[0-9A-F]{2})*", uri), f"uri {uri!r}")
+            (command,) = out["github"].splitlines()
+            check(re.match(r"::(error|warning) (file=[^,:]*,line=[0-9]+,)?title=[^,:]*::", command), command)
+            bad = {c for text in out.values() for c in text if unicodedata.category(c) in ("Cc", "Cf") and c != "\n"}
+            check_equal("characters that steer a terminal", bad, set())
+
+    return [("table_files", table_files), ("terminal", terminal), ("texts", texts)]
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compare/sinks/code_place.hpp"
 #include "diagnosis/sentences.hpp"
-#include "dump/stack_json.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -100,13 +100,11 @@ class AnswerText {
 
   /// `model.py:12   the line`, as editors and terminals find it.
   void add_code(std::string_view where) {
+    const CodePlace code_at = code_place(where);
+    const std::optional<dump::SourceLine>& found = code_at.line;
+    if (!found) return add_line("", where);
     std::string prefix(kIndent, ' ');
-    if (where.starts_with(diagnosis::kInGolden)) {
-      prefix += diagnosis::kInGolden;
-      where.remove_prefix(diagnosis::kInGolden.size());
-    }
-    const std::optional<dump::SourceLine> found = dump::source_line(where);
-    if (!found) return add_line("", prefix.substr(kIndent) + std::string(where));
+    if (code_at.in_golden) prefix += diagnosis::kInGolden;
     const std::string place = display(found->file) + ":" + std::string(found->number);
     const std::string code = display(found->code);
     std::string shown = report::paint(place, Color::cyan, color_);

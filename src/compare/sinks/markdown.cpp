@@ -2,14 +2,13 @@
 #include "compare/sinks/markdown.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <vector>
 
 #include "compare/sinks/answer_text.hpp"
 #include "compare/sinks/packets.hpp"
+#include "compare/sinks/texts.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -81,14 +80,7 @@ class Markdown final : public Sink {
       if (text.size() + line.size() > kMostBytes) break;
       text += "\nnot compared: " + markdown_cell(line) + "\n";
     }
-    if (path_ == "-") {
-      report.pipe_closed = !write_all(STDOUT_FILENO, text, "standard output");
-      return;
-    }
-    OutputFile file(path_);
-    file.write(text);
-    file.commit();
-    report.tasks.front().files.push_back(path_);
+    write_text(path_, text, report);
   }
 
  private:

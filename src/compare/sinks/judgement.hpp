@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a comparison comes to: whether it passes a gate, and with which status the command ends.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "compare/sinks/sink.hpp"
+#include "support/command.hpp"
+
+namespace msprobe::compare {
+
+/// Where one gate does not let a comparison pass.
+struct Gate {
+  std::string_view fail_on = "never";  // culprit, error, warning, unmatched, never
+  bool strict = false;                 // what could not be compared is a failure
+};
+
+/// Could all of it be judged? Else that there is no culprit says little.
+bool is_judged(const CompareReport& report);
+
+/// What was not judged at all is a finding, too: it must not pass for agreement.
+bool found_culprit(const CompareReport& report);
+
+/// Why nothing, or not all, could be judged, as one sentence; also where there is no culprit to be found.
+std::string judgement_text(const CompareReport& report);
+
+Outcome judge(const CompareReport& report, const Gate& gate);
+
+}  // namespace msprobe::compare

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/sinks/texts.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "support/output_file.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+class Text final : public Sink {
+ public:
+  Text(const TextFormat& format, std::string path) : format_(format), path_(std::move(path)) {}
+
+  void begin(const Plan& /*plan*/) override {
+    if (path_ != "-") prepare_output(path_);
+  }
+  void take(std::size_t /*task*/, const std::shared_ptr<const Rows>& /*rows*/,
+            TaskSummary& /*summary*/) override {}
+  void end(CompareReport& report) override { write_text(path_, format_.text(report), report); }
+
+ private:
+  const TextFormat& format_;
+  std::string path_;
+};
+
+}  // namespace
+
+std::span<const TextFormat> text_formats() {
+  static constexpr std::array<TextFormat, 3> kFormats = {{
+      {"junit", "xml", junit_text},
+      {"sarif", "sarif", sarif_text},
+      {"github", "github.txt", github_text},
+  }};
+  return kFormats;
+}
+
+const TextFormat* text_format(std::string_view name) {
+  const auto found = std::ranges::find(text_formats(), name, &TextFormat::name);
+  return found == text_formats().end() ? nullptr : &*found;
+}
+
+std::unique_ptr<Sink> text_sink(const TextFormat& format, const std::string& path) {
+  return std::make_unique<Text>(format, path);
+}
+
+bool write_text(const std::string& path, const std::string& text) {
+  if (path == "-") return write_all(STDOUT_FILENO, text, "standard output");
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+  return true;
+}
+
+void write_text(const std::string& path, const std::string& text, CompareReport& report) {
+  report.pipe_closed = !write_text(path, text);
+  if (path != "-") report.tasks.front().files.push_back(path);
+}
+
+}  // namespace msprobe::compare
