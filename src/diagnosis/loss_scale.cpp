@@ -62,10 +62,10 @@ std::optional<double> factor_of_gradients(const Side& target, const Side& golden
   return std::nullopt;
 }
 
-/// Nearly all that is computed behind the backward is without a factor.
-bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item) {
-  std::size_t all = 0;
-  std::size_t without = 0;
+/// How much larger each output is behind the backward, with the operation that gave it.
+template <typename Visit>
+void each_ratio_behind(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
+                       Visit&& visit) {
   for (std::size_t api = target.apis.size(); api-- > 0;) {
     const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
     if (name && name->direction == Direction::backward) break;
@@ -74,12 +74,35 @@ bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint
       if (golden_item[i] == kNone || !item.is_tensor || item.state != dump::State::output) continue;
       const double ratio =
           number_of(target, item, dump::kNorm) / number_of(golden, golden.items[golden_item[i]], dump::kNorm);
-      if (!std::isfinite(ratio)) continue;
-      ++all;
-      if (is_same_factor(ratio, 1)) ++without;
+      if (std::isfinite(ratio)) visit(name ? name->operation() : std::string_view(), item, ratio);
     }
   }
+}
+
+/// Nearly all that is computed behind the backward is without a factor.
+bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item) {
+  std::size_t all = 0;
+  std::size_t without = 0;
+  each_ratio_behind(target, golden, golden_item, [&](std::string_view, const Item&, double ratio) {
+    ++all;
+    if (is_same_factor(ratio, 1)) ++without;
+  });
   return 8 * (all - without) < without;
+}
+
+/// Is the norm of gradients, by which they are clipped, with the factor? Clipping takes any factor away, but is
+/// nobody's way to undo a scale.
+bool is_clipped_away(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
+                     double factor) {
+  std::size_t norms = 0;
+  std::size_t scaled = 0;
+  each_ratio_behind(target, golden, golden_item,
+                    [&](std::string_view operation, const Item& item, double ratio) {
+                      if (!operation.ends_with("norm") || elements_of(target.text(item.shape)) != 1) return;
+                      ++norms;
+                      if (is_same_factor(ratio, factor)) ++scaled;
+                    });
+  return 2 * scaled > norms;
 }
 
 /// Numbers of at least 16 that the loss is multiplied by ahead of the backward: nobody weighs a loss so.
@@ -199,7 +222,9 @@ std::optional<LossScale> loss_scale(const Side& target, const Side& golden, cons
   }
   scale.target = scale.golden = 0;
   scale.factor = *factor;
-  if (scale.overflow == kNone && !is_taken_out(target, golden, golden_item, *factor)) return std::nullopt;
+  if (scale.overflow != kNone) return scale;
+  if (!is_taken_out(target, golden, golden_item, *factor)) return std::nullopt;
+  if (is_clipped_away(target, golden, golden_item, *factor)) return std::nullopt;
   return scale;
 }
 

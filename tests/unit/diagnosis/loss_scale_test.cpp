@@ -34,6 +34,7 @@ struct Changes {
   double theirs = 65536;
   double wrong = 1;    // what the gradient of the first layer is multiplied by besides
   double residue = 1;  // what is left of the factor in what the optimizer takes
+  bool clips = false;  // the gradients are divided by their norm
 };
 
 /// A loss, its product with the scale, and the gradients of three layers, which an operation divides again.
@@ -57,6 +58,9 @@ Two training(const Changes& changes = {}) {
                  {tensor((4 - i) * changes.ours * wrong)}, {tensor((3 - i) * changes.theirs)},
                  {tensor((4 - i) * changes.theirs)});
   }
+  if (changes.clips)
+    two.forward("Torch.norm.0.forward", {tensor(4 * changes.ours)}, {number(4 * changes.ours)},
+                {tensor(4 * changes.theirs)}, {number(4 * changes.theirs)});
   for (int i = 0; i < 3; ++i) {
     const double wrong = i == 2 ? changes.wrong : 1;
     two.forward("Tensor.mul_." + std::to_string(i) + ".forward",
@@ -101,6 +105,15 @@ TEST_CASE("a factor that nobody takes out is evidence") {
   const RankDiagnosis rank = diagnosed(training({.residue = 1.0 / 64}));
   CHECK(first(rank).is_evidence());
   CHECK(first(rank).entry == "Tensor.mul_.0.forward");
+}
+
+TEST_CASE("a factor that clipping takes away is evidence") {
+  // As a loss that is not divided by the number of its micro batches.
+  const RankDiagnosis rank = diagnosed(training({.ours = 4, .theirs = 1, .clips = true}));
+  CHECK(first(rank).is_evidence());
+  CHECK(first(rank).entry == "Tensor.__mul__.0.forward");
+  CHECK_FALSE(is_said(rank));
+  CHECK(no_evidence(diagnosed(training({.clips = true}))));
 }
 
 TEST_CASE("a loss that is weighed otherwise is no scale") {
