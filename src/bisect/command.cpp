@@ -71,9 +71,8 @@ class BisectCommand final : public Command {
              "Dump of the second program's code on other kernels: its differences count as rounding")
         .details("As the option of `msprobe compare`.");
     options.add_fail_on(fail_on_, {"culprit", "never"});
-    options
-        .add("commands=-- COMMAND -- COMMAND", commands_,
-             "The run under test, and the one that is taken for right");
+    options.add("commands=-- COMMAND -- COMMAND", commands_,
+                "The run under test, and the one that is taken for right");
   }
 
   /// Only where words stand ahead of `bisect`.
@@ -105,7 +104,8 @@ bool takes(const std::vector<std::string>& words) {
 
 void start(const std::vector<std::string>& words) {
   if (std::ranges::count(words, "--") < 2)
-    throw UsageError(fmt::format("'{}': two commands are needed, each behind --", display(fmt::format("{}", fmt::join(words, " ")))),
+    throw UsageError(fmt::format("'{}': two commands are needed, each behind --",
+                                 display(fmt::format("{}", fmt::join(words, " ")))),
                      "msprobe bisect [options] -- COMMAND -- COMMAND");
   for (const std::string& python : pythons()) {
     if (!has_package(python)) continue;

@@ -107,6 +107,15 @@ std::vector<std::string> format_of_file(std::string_view name) {
   return {std::string(ending)};
 }
 
+/// The entry of a headline of the answer, which may be pasted whole: `blocks.2 > Tensor.add.1.forward, step
+/// 0`.
+std::string entry_in(std::string_view typed) {
+  constexpr std::string_view kBehindModule = " > ";
+  if (const std::size_t at = typed.rfind(kBehindModule); at != std::string_view::npos)
+    typed.remove_prefix(at + kBehindModule.size());
+  return std::string(typed.substr(0, typed.find(", ")));
+}
+
 Outputs to_outputs(Typed typed) {
   if (typed.formats.empty() && !typed.xlsx) typed.formats = format_of_file(typed.output_file);
   Outputs outputs;
@@ -121,7 +130,7 @@ Outputs to_outputs(Typed typed) {
   }
   outputs.suggest_mapping = typed.pairing.suggest;
   outputs.map_parameters = typed.pairing.map_parameters;
-  outputs.story.entry = typed.explain;
+  outputs.story.entry = entry_in(typed.explain);
   if (typed.output == "-") {
     if (!typed.output_file.empty()) throw UsageError("-o - and --output-file cannot be combined");
     outputs.file = "-";
@@ -353,8 +362,10 @@ class CompareCommand final : public Command {
                 "That is the evidence, both sides, differences and metrics, messages, the entry that "
                 "produced each input with the error there, the call stack with the frames of installed "
                 "packages last, and the entries before and after, for every rank that has it.\n"
-                "Examples are `Functional.linear.3.forward` for an entry and "
-                "`Functional.linear.3.forward.output.0` for a row.");
+                "Examples are `Functional.linear.3.forward` for an entry, "
+                "`Functional.linear.3.forward.output.0` for a row and `decoder.layers.1` for the first call "
+                "of "
+                "a module. A headline of the answer names its entry.");
   }
 
   void declare_diagnosis(OptionList& options) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "diagnosis/argument_names.hpp"
 #include "diagnosis/sentences.hpp"
 #include "pairing/roles.hpp"
 
@@ -95,10 +96,12 @@ double CallRule::judge(EntryPair& entry) {
                            ? Confidence::likely
                            : Confidence::hint;
   }
-  const std::string what = difference.kind == Kind::argument ? "argument " + difference.place
-                           : difference.kind == Kind::dtype  ? "dtype of " + difference.place
-                           : difference.kind == Kind::shape  ? "shape of " + difference.place
-                                                             : "requires_grad of " + difference.place;
+  const std::string what =
+      difference.kind == Kind::argument
+          ? "argument " + argument_text(target_, walk_.target_name(entry.target), difference.place)
+      : difference.kind == Kind::dtype ? "dtype of " + difference.place
+      : difference.kind == Kind::shape ? "shape of " + difference.place
+                                       : "requires_grad of " + difference.place;
   const std::string given = fmt::format("{} is {}, golden {}", what, difference.target, difference.golden);
   const auto shown = [&]() -> std::string {
     const std::string errors =

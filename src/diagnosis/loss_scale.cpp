@@ -90,8 +90,8 @@ bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint
   return 8 * (all - without) < without;
 }
 
-/// Is the norm of gradients, by which they are clipped, with the factor? Clipping takes any factor away, but is
-/// nobody's way to undo a scale.
+/// Is the norm of gradients, by which they are clipped, with the factor? Clipping takes any factor away, but
+/// is nobody's way to undo a scale.
 bool is_clipped_away(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
                      double factor) {
   std::size_t norms = 0;

@@ -103,12 +103,13 @@ void take_notes(Walk& walk) {
           one ? "1 operation" : human_count(calls.calls()) + " operations", one ? "is" : "are", whose));
       return;
     }
+    const std::string why = calls.by_recorder()
+                                ? std::string(others) + " recorder does not record such operations"
+                                : "such operations make, shape or convert tensors";
     walk.out.notes.push_back(
-        fmt::format("{} of {} {} recorded in {} only: {} recorder does not record such operations, so they "
-                    "do not count as "
-                    "a difference",
+        fmt::format("{} of {} {} recorded in {} only: {}, so they do not count as a difference",
                     calls.calls() == 1 ? "1 call" : human_count(calls.calls()) + " calls", calls.names(),
-                    calls.calls() == 1 ? "is" : "are", whose, others));
+                    calls.calls() == 1 ? "is" : "are", whose, why));
   };
   note(walk.target_only, "this run", "golden's");
   note(walk.golden_only, "golden", "this run's");

@@ -24,6 +24,10 @@ constexpr std::array<std::string_view, 40> kLeftOut = {
     "reshape",    "reshape_as", "squeeze",    "swapaxes",   "to",         "transpose", "type_as",
     "unflatten",  "unsqueeze",  "view",       "view_as",    "zeros_like"};
 
+bool is_at_level_all(std::string_view base) {
+  return std::binary_search(kLeftOut.begin(), kLeftOut.end(), dump::split_last(base).second);
+}
+
 /// As level L0 does.
 bool records_modules_alone(const dump::Side& side) {
   bool modules = false;
@@ -41,7 +45,7 @@ bool records_modules_alone(const dump::Side& side) {
 bool is_left_out_by_some(std::string_view base) {
   constexpr std::string_view kRecurrent[] = {"VF.lstm", "VF.gru", "VF.rnn_tanh", "VF.rnn_relu"};
   if (std::find(std::begin(kRecurrent), std::end(kRecurrent), base) != std::end(kRecurrent)) return true;
-  return std::binary_search(kLeftOut.begin(), kLeftOut.end(), dump::split_last(base).second);
+  return is_at_level_all(base);
 }
 
 OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other)
@@ -57,6 +61,8 @@ OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other)
   for (const dump::Api& api : other.apis) {
     if (const std::string_view base = base_of(other, api); !base.empty()) known.insert(base);
   }
+  const bool same_recorder = !side.header.recorder.empty() && side.header.recorder == other.header.recorder;
+  by_recorder_ = !same_recorder || std::none_of(known.begin(), known.end(), is_at_level_all);
   std::unordered_set<std::string_view> named;
   for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
     const std::string_view base = base_of(side, side.apis[i]);

@@ -19,8 +19,8 @@ namespace msprobe::diagnosis {
 /// collector alone records.
 bool is_left_out_by_some(std::string_view operation_with_prefix);
 
-/// Which calls a side holds only because of its recorder: of operations that some leave out, and that the
-/// other side has nowhere.
+/// Which calls a side holds, most likely, only because of its recorder: of operations that some leave out,
+/// and that the other side has nowhere.
 class OneRecorder {
  public:
   OneRecorder(const dump::Side& side, const dump::Side& other);
@@ -31,9 +31,13 @@ class OneRecorder {
   std::uint64_t calls() const { return calls_; }
   /// Is it because the other side has modules alone (level L0)?
   bool by_level() const { return by_level_; }
+  /// Or may it be because its recorder leaves such operations out? Not if it is the same one and has recorded
+  /// others of them.
+  bool by_recorder() const { return by_recorder_; }
 
  private:
   bool by_level_;
+  bool by_recorder_ = true;
   std::vector<bool> alone_;         // by entry; empty if there are none
   std::vector<std::string> names_;  // in the order of their first calls
   std::uint64_t calls_ = 0;

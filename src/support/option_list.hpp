@@ -37,7 +37,7 @@ struct OptionInfo {
   bool required = false;
   std::vector<std::string> instead;  // short names of those that may take its place where it is required
   bool alternative = false;          // one of several, of which one is required
-  bool manual_only = false;           // not in the help text
+  bool manual_only = false;          // not in the help text
 };
 
 /// What follows its name: "FILE", "[DIR]", "PATH PATH"; empty for a flag.

@@ -105,7 +105,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         headline = browser.run("return [...document.querySelectorAll('#verdict > *')].map((one) => one.textContent)")
         check_equal("headline", headline, ["culprit", "Functional.layer_norm.3.forward"])
         answer = browser.run("return document.getElementById('answer').textContent")
-        check("argument input.4 is 1e-05, golden 1e-06" in answer, answer)
+        check("argument eps (input.4) is 1e-05, golden 1e-06" in answer, answer)
         rules = browser.run("return document.getElementById('origins').textContent")
         check(rules.endswith("By the rules: 4 errors and 0 warnings in 210 rows on 2 ranks."), rules)
         browser.click("#verdict button")

@@ -56,7 +56,7 @@ class Document(Case):
         self.assertIn("propagated", self.run_block("to_pandas"))
 
     def test_record(self):
-        self.assertIn("argument input.approximate is 'tanh'", self.run_block("dump_exact"))
+        self.assertIn("argument approximate is 'tanh'", self.run_block("dump_exact"))
         self.assertEqual(self.steps("dump_exact"), ["step0", "step1"])
 
     def test_blocks_and_functions(self):
@@ -77,12 +77,12 @@ class Document(Case):
         self.assertEqual(self.steps("dump"), ["step0", "step1"])
 
     def test_check(self):
-        self.assertIn("argument input.approximate is 'tanh'", self.run_block("import check"))
+        self.assertIn("argument approximate is 'tanh'", self.run_block("import check"))
 
     def test_bisect(self):
         line = re.search(r"^\$ python (-m msprobe bisect .*)$", TEXT, re.MULTILINE).group(1)
         words = [sys.executable if word == "python" else word for word in shlex.split(line)]
-        self.assertIn("argument input.approximate is 'tanh'", self.finished([sys.executable] + words))
+        self.assertIn("argument approximate is 'tanh'", self.finished([sys.executable] + words))
         self.assertEqual(self.steps("out"), ["report.html", "statistics"])
 
     def test_pytest(self):

@@ -238,7 +238,8 @@ def configuration(dump_path: Optional[Path], task: str, level: str, step: Option
         elif name in _OF_ALL:
             config[name] = value
         else:
-            raise TypeError("unexpected keyword argument %r: it is no key of the configuration" % name)
+            raise TypeError("unexpected keyword argument %r: it is no key of the configuration%s"
+                            % (name, '; "step" names the steps' if name == "steps" else ""))
     config[task] = section
     try:
         return json.dumps(config)
@@ -247,9 +248,11 @@ def configuration(dump_path: Optional[Path], task: str, level: str, step: Option
 
 
 def _list(value: Optional[Sequence[Any]], name: str) -> List[Any]:
-    if isinstance(value, str):
-        raise invalid("record: %s must be a list" % name)
-    return [] if value is None else [*value]
+    if value is None:
+        return []
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise invalid("record: %s must be a list, not %r" % (name, value))
+    return [*value]
 
 
 class StepCallbacks:

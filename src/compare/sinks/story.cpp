@@ -334,6 +334,16 @@ std::string explain(const RankRows& rows, const StoryOptions& options) {
         return Story(rows, options).text(groups, i, {k, k + 1});
     }
   }
+  // A module by its path: its first call.
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::string_view entry = entry_of(result, result.rows[groups[i].first]);
+    for (const std::string_view kind : {"Module.", "Cell."}) {
+      const std::string start = std::string(kind) + options.entry + ".";
+      // What follows is its class, the direction and the call.
+      if (entry.starts_with(start) && std::ranges::count(entry.substr(start.size()), '.') == 2)
+        return Story(rows, options).text(groups, i, groups[i]);
+    }
+  }
   return {};
 }
 

@@ -71,12 +71,14 @@ class DumpText {
                   const dump::CommunicationNames* communication = nullptr,
                   std::string_view framework = "pytorch") const {
     const std::string text = R"({"task": ")" + std::string(task) + R"(", "level": ")" + std::string(level) +
-                             R"(", "framework": ")" + std::string(framework) + R"(", "data": {)" + text_ +
-                             "}" + (training.empty() ? "" : R"(, "training": )" + training) + "}";
+                             R"(", "framework": ")" + std::string(framework) +
+                             (recorder.empty() ? "" : R"(", "recorder": ")" + recorder) + R"(", "data": {)" +
+                             text_ + "}" + (training.empty() ? "" : R"(, "training": )" + training) + "}";
     return dump::load_side(*memory_source(text, "dump.json"), communication);
   }
 
   std::string training;  // the member of that name; empty: none
+  std::string recorder;  // likewise
 
  private:
   std::string text_;

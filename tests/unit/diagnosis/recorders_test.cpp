@@ -68,6 +68,22 @@ TEST_CASE("settings of the framework that differ are a note, and nobody's fault"
   }
 }
 
+TEST_CASE("one recorder that records such operations on both sides is not said to leave them out") {
+  Two two = Chain().text();
+  two.forward("Tensor.view.0.forward", {tensor(1)}, {tensor(1)}, {tensor(1)}, {tensor(1)});
+  two.target.forward("Tensor.to.0.forward", {tensor(1)}, {tensor(1)});
+  const auto is_said = [](const RankDiagnosis& rank) {
+    return std::ranges::any_of(rank.notes, [](const std::string& note) {
+      return note.find("recorder does not record such operations") != std::string::npos;
+    });
+  };
+  CHECK(is_said(diagnosed(two)));
+  two.target.recorder = "msprobe 0.2.0";
+  CHECK(is_said(diagnosed(two)));
+  two.golden.recorder = "msprobe 0.2.0";
+  CHECK_FALSE(is_said(diagnosed(two)));
+}
+
 TEST_CASE("a recording that ends in the middle of a step is no other code") {
   Two two = Chain().text();
   for (int i = 3; i < 6; ++i) {
