@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
@@ -67,6 +68,22 @@ bool take_other_parameters(const measuring::MeasuredRank& rank) {
          static_cast<double>(other) >= kOtherParameters * static_cast<double>(calls);
 }
 
+/// Are the calls of one side those that the other begins with, as of a run that ended in the middle of a
+/// step? `partners`: of the part's entries; `back`: of the whole's.
+bool is_beginning(const Side& part, const std::vector<std::uint32_t>& partners, const Side& whole,
+                  const std::vector<std::uint32_t>& back) {
+  std::uint32_t end = 0;
+  for (std::uint32_t api = 0; api < part.apis.size(); ++api) {
+    const std::string call = call_of(part, api);
+    if (call.empty()) continue;
+    if (partners[api] == kNone || call_of(whole, partners[api]) != call) return false;
+    end = std::max(end, partners[api] + 1);
+  }
+  for (std::uint32_t api = 0; api < end; ++api)
+    if (back[api] == kNone && !call_of(whole, api).empty()) return false;
+  return end > 0;
+}
+
 }  // namespace
 
 bool are_two_code_bases(const measuring::MeasuredRank& rank) {
@@ -75,6 +92,10 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   const std::size_t fewest = std::min(ours.size(), theirs.size());
   const std::size_t most_modules = std::max(ours.size(), theirs.size());
   if (of_other_operations(rank.target, rank.golden)) return false;
+  const Alignment& alignment = *rank.alignment;
+  if (is_beginning(rank.target, alignment.golden_of, rank.golden, alignment.target_of) ||
+      is_beginning(rank.golden, alignment.target_of, rank.target, alignment.golden_of))
+    return false;
   const auto common =
       std::count_if(ours.begin(), ours.end(), [&](const std::string& path) { return theirs.contains(path); });
   // Where one side records no modules, or has none, they have nothing in common.

@@ -117,6 +117,17 @@ TEST_CASE("a recording that ends in the middle of a step is no other code") {
   }
 }
 
+TEST_CASE("a recording that ends in the middle of a step is no other code base, however much more there is") {
+  Two two = Chain().text();
+  for (int i = 0; i < 200; ++i)
+    two.golden.forward("Tensor.addcmul_." + std::to_string(i) + ".forward", {tensor(1 + i)}, {tensor(2 + i)});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(no_evidence(rank));
+  CHECK(first(rank).text.starts_with("this run ends here"));
+  CHECK(
+      std::ranges::none_of(rank.notes, [](const std::string& note) { return note.starts_with("two code"); }));
+}
+
 TEST_CASE("sums that are said to be in double are held against those of constants") {
   // Of integers in double, as float32 does not have it.
   const std::string tokens = with_sums("torch.int64", "[3]", 9, 1, 10.0 / 3, 9.110433579144299);
