@@ -39,7 +39,7 @@ std::string folder_name(const std::string& run, std::set<std::string>& taken) {
 
 void take_finding(const diagnosis::Finding& finding, SeriesRun& row) {
   row.answer = "culprit";
-  row.text = diagnosis::place_of(finding);
+  row.text = diagnosis::headline_of(finding);
   row.confidence = name_of(finding.confidence);
   row.kind = name_of(finding.kind);
   row.entry = finding.entry;

@@ -71,7 +71,7 @@ void add_finding(std::vector<Line>& out, std::string_view title, const Finding& 
   const auto add = [&](std::string_view label, const std::string& text) {
     if (!text.empty()) out.push_back({false, std::string(label), text, {}});
   };
-  out.push_back({true, std::string(title), place_of(finding),
+  out.push_back({true, std::string(title), headline_of(finding),
                  finding.is_evidence() ? std::string(name_of(finding.confidence)) : std::string()});
   add(kWhy, sentence(finding));
   add(kWhy, finding.side);
@@ -155,7 +155,7 @@ std::string_view no_culprit_title(const Diagnosis& diagnosis) {
 
 }  // namespace
 
-std::string place_of(const Finding& finding) {
+std::string headline_of(const Finding& finding) {
   const std::string name = finding.entry + (finding.kind == Kind::removed ? " (golden)" : "");
   if (finding.module.empty() || names_module(finding)) return name + at_rank(finding);
   return (is_number(finding.module) ? "module " : "") + finding.module + " > " + name + at_rank(finding);

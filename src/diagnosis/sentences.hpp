@@ -39,7 +39,7 @@ inline constexpr std::string_view kWhere = "where";
 std::vector<Line> answer(const Diagnosis& diagnosis);
 
 /// Where a finding is, with the module: `blocks.2 > Tensor.add.16.forward, step 0`.
-std::string place_of(const Finding& finding);
+std::string headline_of(const Finding& finding);
 /// What it says, and how many more places show the same.
 std::string sentence(const Finding& finding);
 /// `no culprit: ` or `not clear: `, and why. Of a diagnosis without a culprit.

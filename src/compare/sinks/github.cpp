@@ -45,14 +45,14 @@ std::string command(std::string_view level, const std::string& place, std::strin
          "::" + escaped(message, false) + "\n";
 }
 
-std::string_view level_of(Confidence confidence) {
+std::string_view github_command(Confidence confidence) {
   return confidence == Confidence::certain  ? "error"
          : confidence == Confidence::likely ? "warning"
                                             : "notice";
 }
 
 std::string command_of(const Finding& finding, std::string_view title) {
-  std::string message = display(diagnosis::place_of(finding));
+  std::string message = display(diagnosis::headline_of(finding));
   const auto add = [&](std::string_view label, const std::string& text) {
     if (!text.empty()) message += "\n" + std::string(label) + display(text);
   };
@@ -67,7 +67,7 @@ std::string command_of(const Finding& finding, std::string_view title) {
   if (code.in_golden || !code.line) add("", finding.where);
   add("next: ", finding.next);
   const std::string heading = std::string(title) + " (" + std::string(name_of(finding.confidence)) + ")";
-  return command(level_of(finding.confidence), place, heading, message);
+  return command(github_command(finding.confidence), place, heading, message);
 }
 
 }  // namespace

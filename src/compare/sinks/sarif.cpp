@@ -49,7 +49,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::stretch) +
     "The stretch behind the last place where two code bases agree",
 };
 
-std::string_view level_of(Confidence confidence) {
+std::string_view sarif_level(Confidence confidence) {
   return confidence == Confidence::certain ? "error" : confidence == Confidence::likely ? "warning" : "note";
 }
 
@@ -109,8 +109,8 @@ void add_result(JsonWriter& json, const Finding& finding) {
   json.open_object();
   json.member("ruleId", name_of(finding.kind));
   json.member("ruleIndex", static_cast<std::size_t>(finding.kind));
-  json.member("level", level_of(finding.confidence));
-  std::string text = display(diagnosis::place_of(finding)) + ": " + display(diagnosis::sentence(finding));
+  json.member("level", sarif_level(finding.confidence));
+  std::string text = display(diagnosis::headline_of(finding)) + ": " + display(diagnosis::sentence(finding));
   if (!finding.side.empty()) text += "; " + display(finding.side);
   const CodePlace code = code_place(finding.where);
   if (code.in_golden || (!code.frame.empty() && !code.line)) text += "; " + display(finding.where);

@@ -11,9 +11,9 @@
 namespace msprobe::compare {
 namespace {
 
-class Text final : public Sink {
+class TextOutput final : public Sink {
  public:
-  Text(const TextFormat& format, std::string path) : format_(format), path_(std::move(path)) {}
+  TextOutput(const TextFormat& format, std::string path) : format_(format), path_(std::move(path)) {}
 
   void begin(const Plan& /*plan*/) override {
     if (path_ != "-") prepare_output(path_);
@@ -44,7 +44,7 @@ const TextFormat* text_format(std::string_view name) {
 }
 
 std::unique_ptr<Sink> text_sink(const TextFormat& format, const std::string& path) {
-  return std::make_unique<Text>(format, path);
+  return std::make_unique<TextOutput>(format, path);
 }
 
 bool write_text(const std::string& path, const std::string& text) {
