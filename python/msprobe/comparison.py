@@ -189,7 +189,8 @@ class Comparison:
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        shown = "<pre>%s</pre>" % html.escape(repr(self))
+        shown = "".join(_as_html(line) for line in repr(self).split("\n"))
+        shown = '<div style="font-family: monospace; white-space: pre-wrap; max-width: 60em">%s</div>' % shown
         if len(self.findings) < 2:
             return shown
         names = ("confidence", "step", "rank", "entry", "text", "where")
@@ -197,6 +198,22 @@ class Comparison:
         body = "".join("<tr>%s</tr>" % "".join("<td>%s</td>" % html.escape(str(getattr(one, name))) for name in names)
                        for one in self.findings)
         return "%s<table><thead><tr>%s</tr></thead><tbody>%s</tbody></table>" % (shown, head, body)
+
+
+def _as_html(line: str) -> str:
+    """A line of the answer: a headline in colour, what belongs to it indented, as wide as the page allows."""
+    said = html.escape(line.strip()) or "&nbsp;"
+    title = re.match(r"(culprit|also|not clear|no culprit):", said)
+    if title:
+        color = {"no culprit": "#1a7f37", "not clear": "#9a6700"}.get(title[1], "#cf222e")
+        said = '<b><span style="color: %s">%s</span>%s</b>' % (color, title[0], said[title.end():])
+    indent = len(line) - len(line.lstrip())
+    if not indent:
+        return "<div>%s</div>" % said
+    # "   before   17 entries ...": what follows the label stays behind it.
+    label = re.match(r"[a-z]+(?: out)?(?= {2,})", line.strip())
+    hang = len(label[0]) + len(line.strip()[label.end():]) - len(line.strip()[label.end():].lstrip()) if label else 0
+    return '<div style="padding-left: %dch; text-indent: -%dch">%s</div>' % (indent + hang, hang, said)
 
 
 def compare(target: Path, golden: Path, *, noise_floor: Optional[Path] = None, rules: Optional[Path] = None,

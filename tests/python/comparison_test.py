@@ -50,7 +50,9 @@ class Compare(unittest.TestCase):
         self.assertIn("recomputed in float64", repr(found))
         self.assertIn("210 rows", str(found))
         self.assertNotIn("written:", repr(found))
-        self.assertIn("<pre>culprit", found._repr_html_())
+        shown = found._repr_html_()
+        self.assertIn("culprit:</span> Functional.linear.6.forward, step 0, rank 1", shown)
+        self.assertEqual(shown.count("<div"), shown.count("</div>"))
 
     def test_answer_on_stdout(self):
         """Wherever the command prints it, it is what is shown, whole."""
