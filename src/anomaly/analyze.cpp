@@ -331,7 +331,7 @@ Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* pr
       failed = true;
     }
     if (analysis.fault()) break;
-    if (analysis.anomaly() && !mask) mask = std::move(analysis);
+    if (analysis.anomaly() && !mask) mask = std::exchange(analysis, {});
   }
   if (mask && !analysis.fault()) analysis = *std::move(mask);
   analysis.failed = failed;

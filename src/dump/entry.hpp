@@ -130,6 +130,7 @@ class Entry {
     bool shadowed = false;
   };
   std::string_view view(Text text) const {
+    if (text.size == 0) return {};  // where there may be no source
     return {(text.begin & kOwn) != 0 ? own_.data() + (text.begin - kOwn) : source_ + text.begin, text.size};
   }
   Text to_text(std::string_view text);

@@ -81,6 +81,13 @@ class InspectCommand final : public Command {
         findings = findings || has_rating(facts, fail_on_ == "unknown" ? Rating::unknown : Rating::dangerous);
       }
       for (const std::string& problem : facts.problems) log_error(display(path) + ": " + display(problem));
+      // Of many tensors the first one says what is wrong; the listing has them all.
+      if (facts.file) {
+        const auto bad =
+            std::ranges::find_if_not(facts.file->tensors, &std::string::empty, &TensorFacts::problem);
+        if (bad != facts.file->tensors.end())
+          log_error(fmt::format("{}: {}: {}", display(path), display(bad->name), display(bad->problem)));
+      }
       if (json_) {
         all.push_back(std::move(facts));
       } else if (listens) {

@@ -15,7 +15,8 @@ namespace {
 constexpr std::array<std::uint8_t, 256> make_traits() {
   std::array<std::uint8_t, 256> traits{};
   for (std::size_t c = 0; c < 256; ++c) {
-    if (c < 0x20 || c == 0x7F) traits[c] = TextTraits::kXml;
+    const bool blank = c == '\t' || c == '\n' || c == '\r';
+    if (c < 0x20 || c == 0x7F) traits[c] = TextTraits::kXml | (blank ? 0 : TextTraits::kControl);
     if (c >= 0x80) traits[c] = TextTraits::kHigh;
   }
   for (const char c : {'&', '<', '>'}) traits[static_cast<unsigned char>(c)] |= TextTraits::kXml;
@@ -128,6 +129,20 @@ bool is_safe_text(std::string_view text, TextTraits traits) {
   // Most text begins with a letter.
   return text.empty() || (text.front() >= 'A' && text.front() <= 'Z') || !starts_formula(text) ||
          parse_number(text).has_value();
+}
+
+std::string without_controls(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 8);
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8 c = utf8_at(text, at);
+    const std::string_view bytes = text.substr(at, c.length);
+    const bool blank = c.code == U'\t' || c.code == U'\n' || c.code == U'\r';
+    const bool control = (c.code < 0x20 && !blank) || (c.code >= 0x7F && c.code < 0xA0);
+    out += control ? display(bytes) : std::string(bytes);
+    at += c.length;
+  }
+  return out;
 }
 
 std::string safe_text(std::string_view text) {

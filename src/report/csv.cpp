@@ -30,6 +30,10 @@ void append_text(std::string& out, std::string_view text) {
     safe = safe_text(text);  // adds nothing that asks for quotes
     text = safe;
   }
+  if (traits.has(TextTraits::kControl | TextTraits::kHigh)) {
+    safe = without_controls(text);
+    text = safe;
+  }
   if (traits.has(TextTraits::kCsv)) {
     append_quoted(out, text);
   } else {

@@ -96,7 +96,7 @@ std::string claim_time_stamp(const std::string& folder, std::time_t when) {
   static Claims claims;
   claims.make(folder);
   for (int tries = 0; tries < kMostTries; ++tries, ++when) {
-    const std::string stamp = time_stamp(when);
+    std::string stamp = time_stamp(when);
     // Claimed first: who looks at the names then sees those of all that had it before.
     if (claims.take(folder, stamp) && !is_in_names(folder, "_" + stamp)) return stamp;
   }

@@ -43,6 +43,11 @@ NAMES = {
 }
 
 
+def without_controls(text):
+    """As csv has it, so that it drives no terminal."""
+    return "".join(c if unicodedata.category(c) != "Cc" or c in "\n\r\t" else f"\\x{ord(c):02x}" for c in text)
+
+
 def write_dump(folder, value):
     folder.mkdir()
     write_dump_of(NAMES, folder, value)
@@ -88,7 +93,9 @@ def make_tests(msprobe):
             table = list(csv.DictReader(file))
         check(b"\"'\t=1" in files[".csv"].read_bytes(), "a tab is quoted")
         for column in ("NPU Name", "Bench Name"):
-            check_equal(f"csv, {column}", [row[column] for row in table], cells)
+            check_equal(f"csv, {column}", [row[column] for row in table], [*map(without_controls, cells)])
+        text = files[".csv"].read_bytes().decode("utf-8")
+        check_equal("controls in csv", {c for c in text if unicodedata.category(c) == "Cc"} - set("\n\r\t"), set())
         check_equal("width of csv", {len(row) for row in table}, {len(table[0])})
         (sheet,) = sheets.read(files[".xlsx"]).values()  # fails if a cell is a formula
         check_equal("rows of xlsx", len(sheet), 1 + len(cells))
