@@ -26,12 +26,13 @@ class Document(Case):
         for name in ("data", "docs"):
             os.symlink(os.path.join(ROOT, name), os.path.join(self.folder, name))
 
-    def run_block(self, word):
-        """Runs the block with this word in it, and returns what it prints."""
+    def run_block(self, word, *needed):
+        """Runs the block with this word in it, and returns what it prints. Skips where a library is missing: one that
+        it imports, or one of those `needed`."""
         blocks = [block for block in BLOCKS if word in block]
         self.assertEqual(len(blocks), 1, word)
         BLOCKS_RUN.add(blocks[0])
-        for name in re.findall(r"^(?:import|from) (\w+)", blocks[0], re.MULTILINE):
+        for name in [*needed, *re.findall(r"^(?:import|from) (\w+)", blocks[0], re.MULTILINE)]:
             if importlib.util.find_spec(name) is None:
                 self.skipTest(name + " is not installed")
         script = os.path.join(self.folder, "block.py")
@@ -86,9 +87,7 @@ class Document(Case):
         self.assertEqual(self.steps("out"), ["report.html", "statistics"])
 
     def test_pytest(self):
-        if importlib.util.find_spec("pytest") is None:
-            self.skipTest("pytest is not installed")
-        self.run_block("def test_training")
+        self.run_block("def test_training", "pytest")
         self.assertIn("1 passed", self.finished([sys.executable, "-W", "ignore", "-m", "pytest", "-p", "msprobe.pytest_plugin",
                                                  "-p", "no:cacheprovider", "block.py"]))
 
