@@ -11,6 +11,7 @@
 #include "compare/option_groups.hpp"
 #include "compare/series.hpp"
 #include "compare/sinks/judgement.hpp"
+#include "compare/sinks/summary_text.hpp"
 #include "compare/sinks/texts.hpp"
 #include "pairing/request.hpp"
 #include "report/terminal.hpp"

@@ -48,10 +48,9 @@ Plan make_plan(const Found& found, const CompareOptions& options, const Rules& r
 /// The summary first: other outputs add to it.
 Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries, Progress* progress) {
   const Outputs& outputs = options.outputs;
-  // Those of several processes must agree; a name that was asked for has no time.
-  const bool claims = team().processes() == 1 && outputs.file.empty() && outputs.story.entry.empty();
-  const std::string time =
-      claims ? claim_time_stamp(outputs.directory, team().begun()) : time_stamp(team().begun());
+  // A name that was asked for has none.
+  const bool timed = outputs.file.empty() && outputs.story.entry.empty();
+  const std::string time = timed ? result_time(outputs.directory) : std::string();
   Sinks sinks;
   sinks.push_back(summary_sink(options.summary, options.rank.match, rules));
   if (options.rank.factors) sinks.push_back(factor_sink(options.rank.factors, options.factors_file));

@@ -128,9 +128,7 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
   for (const std::string& remark : plan.remarks) log_warning(remark);
   DifferenceReport report;
   report.one_sided = plan.one_sided;
-  const std::string time = team().processes() == 1
-                               ? claim_time_stamp(options.outputs.directory, team().begun())
-                               : time_stamp(team().begun());
+  const std::string time = result_time(options.outputs.directory);
   if (team().computes()) {
     create_directories(options.outputs.directory);
     check_output(options.outputs.directory + "/diff_analyze_" + time);

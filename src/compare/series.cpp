@@ -66,10 +66,9 @@ void take_report(const CompareReport& report, SeriesRun& row) {
     row.text = row.failures.front();
   } else {
     row.judged = is_judged(report) && row.failures.empty() && report.one_sided.empty();
-    const std::string said = judgement_text(report);
-    const std::size_t colon = said.find(": ");
-    row.answer = said.substr(0, colon);
-    row.text = said.substr(colon + 2);
+    const diagnosis::NoCulprit said = judgement_of(report);
+    row.answer = said.title;
+    row.text = said.why;
   }
 }
 

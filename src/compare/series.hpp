@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compare/compare.hpp"
+#include "compare/sinks/answer_text.hpp"
 #include "compare/sinks/judgement.hpp"
 
 namespace msprobe::compare {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -50,9 +51,12 @@ struct Diagnosis {
   bool has_culprit() const { return independent > 0; }
   /// Does rounding explain all that differs ahead of the culprit?
   bool is_clear() const { return count(Origin::unexplained) == 0; }
+  /// Could all be judged? Else that there is no culprit says little.
+  bool is_judged() const { return unread == 0 && broken_off == 0 && !apart && is_clear() && measured > 0; }
   const Finding& culprit() const { return findings.front(); }
   /// The second independent fault, or null.
   const Finding* second() const { return independent > 1 ? &findings[1] : nullptr; }
+  std::uint64_t rows() const { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); }
   std::uint64_t count(Origin origin) const { return counts[static_cast<std::size_t>(origin)]; }
 };
 

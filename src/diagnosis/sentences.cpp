@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
@@ -104,7 +103,7 @@ std::string unexplained_rows(const Diagnosis& diagnosis, std::string_view where)
 }
 
 /// Why there is no culprit, and how much that says; the first says most.
-std::vector<std::string> no_culprit(const Diagnosis& diagnosis) {
+std::vector<std::string> reasons(const Diagnosis& diagnosis) {
   if (!diagnosis.is_clear()) return {unexplained_rows(diagnosis, "")};
   const std::uint64_t rounding = diagnosis.count(Origin::rounding);
   const std::uint64_t equal = diagnosis.count(Origin::equal);
@@ -165,8 +164,8 @@ std::string sentence(const Finding& finding) {
   return finding.text.empty() ? finding.text : finding.text + repeated(finding);
 }
 
-std::string no_culprit_sentence(const Diagnosis& diagnosis) {
-  return fmt::format("{}: {}", no_culprit_title(diagnosis), fmt::join(no_culprit(diagnosis), "; "));
+NoCulprit no_culprit(const Diagnosis& diagnosis) {
+  return {std::string(no_culprit_title(diagnosis)), fmt::format("{}", fmt::join(reasons(diagnosis), "; "))};
 }
 
 std::string_view name_of(Kind kind) {
@@ -267,7 +266,7 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
     for (const std::string& note : diagnosis.notes) out.push_back({true, "note", note, {}});
   };
   if (!diagnosis.has_culprit()) {
-    for (std::string& part : no_culprit(diagnosis)) {
+    for (std::string& part : reasons(diagnosis)) {
       const bool heads = out.empty();
       out.push_back({heads, std::string(heads ? no_culprit_title(diagnosis) : kWhy), std::move(part), {}});
     }
@@ -300,10 +299,9 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
                        (first == diagnosis.findings.end() ? "" : ": first " + first->entry));
   }
   if (culprit.propagated > 0) {
-    const std::uint64_t rows =
-        std::accumulate(diagnosis.counts.begin(), diagnosis.counts.end(), std::uint64_t{0});
-    std::string text = fmt::format("{} of {} {} the error", human_count(culprit.propagated),
-                                   number_of_rows(rows), culprit.propagated == 1 ? "carries" : "carry");
+    std::string text =
+        fmt::format("{} of {} {} the error", human_count(culprit.propagated),
+                    number_of_rows(diagnosis.rows()), culprit.propagated == 1 ? "carries" : "carry");
     if (!culprit.propagated_entry.empty())
       text += fmt::format(", the largest {} at {}", error_text(culprit.propagated_largest),
                           culprit.propagated_entry);
@@ -372,7 +370,7 @@ std::vector<std::string> to_json(const Diagnosis& diagnosis) {
     JsonWriter json;
     json.open_object();
     json.member("kind", diagnosis.is_clear() ? "no_culprit" : "not_clear");
-    json.member("text", no_culprit_sentence(diagnosis));
+    json.member("text", no_culprit(diagnosis).sentence());
     json.member("entry", diagnosis.largest_entry);
     json.member("excess", diagnosis.largest_excess);
     json.member("threshold", diagnosis.threshold);

@@ -18,10 +18,10 @@ std::string error_text(double error);
 /// What to do next, by kind.
 std::string advice(const Finding& finding, bool tensors);
 
-/// The same for the output of unrecorded code, in a module or in none; `trained`: it may itself be a
-/// parameter.
 /// What is said of an input that no recorded entry put out.
 inline constexpr std::string_view kFromUnrecorded = "comes from unrecorded code and ";
+/// What to do next about the output of unrecorded code, in a module or in none; `trained`: it may itself be a
+/// parameter.
 std::string made_unrecorded(std::string_view module, bool trained);
 
 /// One line of the answer.
@@ -42,8 +42,14 @@ std::vector<Line> answer(const Diagnosis& diagnosis);
 std::string headline_of(const Finding& finding);
 /// What it says, and how many more places show the same.
 std::string sentence(const Finding& finding);
-/// `no culprit: ` or `not clear: `, and why. Of a diagnosis without a culprit.
-std::string no_culprit_sentence(const Diagnosis& diagnosis);
+/// The answer where no culprit is named.
+struct NoCulprit {
+  std::string title;  // `no culprit`, `not clear`
+  std::string why;
+  std::string sentence() const { return title + ": " + why; }
+};
+/// Of a diagnosis without a culprit.
+NoCulprit no_culprit(const Diagnosis& diagnosis);
 
 /// The cell of an entry: excess and the sentence; empty for null.
 std::string evidence_cell(const Finding* finding);

@@ -17,6 +17,7 @@
 
 #include "support/folder.hpp"
 #include "support/output_file.hpp"
+#include "support/team.hpp"
 
 namespace msprobe {
 namespace {
@@ -101,6 +102,11 @@ std::string claim_time_stamp(const std::string& folder, std::time_t when) {
     if (claims.take(folder, stamp) && !is_in_names(folder, "_" + stamp)) return stamp;
   }
   return time_stamp(when);
+}
+
+std::string result_time(const std::string& folder) {
+  const std::time_t begun = team().begun();
+  return team().processes() == 1 ? claim_time_stamp(folder, begun) : time_stamp(begun);
 }
 
 }  // namespace msprobe

@@ -16,4 +16,8 @@ std::string time_stamp(std::time_t when = std::time(nullptr));
 /// removed again if it is empty then.
 std::string claim_time_stamp(const std::string& folder, std::time_t when = std::time(nullptr));
 
+/// The time for names of results that this run writes to `folder`. Processes of a job have one, that of its
+/// begin; a run that is alone claims it.
+std::string result_time(const std::string& folder);
+
 }  // namespace msprobe

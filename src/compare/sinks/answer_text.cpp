@@ -26,11 +26,12 @@ constexpr std::size_t kMostWidth = 100;  // that is read with ease
 
 class AnswerText {
  public:
-  explicit AnswerText(const Screen& screen)
+  AnswerText(const Screen& screen, bool judged)
       : width_(screen.width == report::kWholeLine ? screen.width
                                                   : std::clamp(screen.width, kLeastWidth, kMostWidth)),
         color_(screen.color),
-        links_(screen.links) {}
+        links_(screen.links),
+        judged_(judged) {}
 
   std::string of(const std::vector<Line>& lines) {
     for (const Line& line : lines) {
@@ -46,10 +47,12 @@ class AnswerText {
   }
 
  private:
-  static Color color_of(const Line& line) {
+  /// Green only where all was judged.
+  Color color_of(const Line& line) const {
     if (line.confidence == name_of(diagnosis::Confidence::certain)) return Color::red;
     if (!line.confidence.empty() || line.name == "not clear") return Color::yellow;
-    return line.name == "no culprit" ? Color::green : Color::none;
+    if (line.name != "no culprit") return Color::none;
+    return judged_ ? Color::green : Color::yellow;
   }
 
   /// `culprit: blocks.2 > Tensor.add.16.forward, step 0      certain`
@@ -123,13 +126,14 @@ class AnswerText {
   std::size_t width_;
   bool color_;
   bool links_;
+  bool judged_;
   std::string out_;
 };
 
 }  // namespace
 
 std::string answer_text(const diagnosis::Diagnosis& diagnosis, const Screen& screen) {
-  return AnswerText(screen).of(diagnosis::answer(diagnosis));
+  return AnswerText(screen, diagnosis.is_judged()).of(diagnosis::answer(diagnosis));
 }
 
 }  // namespace msprobe::compare

@@ -78,10 +78,8 @@ std::string github_text(const CompareReport& report) {
     for (std::size_t i = 0; i < report.diagnosis->independent; ++i)
       text += command_of(report.diagnosis->findings[i], i == 0 ? "culprit" : "also");
   } else {
-    const std::string said = judgement_text(report);
-    const std::size_t colon = said.find(": ");
-    text += command(is_judged(report) ? "notice" : "warning", "", said.substr(0, colon),
-                    display(said.substr(colon + 2)));
+    const diagnosis::NoCulprit said = judgement_of(report);
+    text += command(is_judged(report) ? "notice" : "warning", "", said.title, display(said.why));
   }
   for (const TaskSummary& task : report.tasks) {
     if (task.failure.empty()) continue;

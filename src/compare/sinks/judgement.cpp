@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/sinks/judgement.hpp"
 
-#include <algorithm>
-
-#include "diagnosis/sentences.hpp"
-
 namespace msprobe::compare {
 namespace {
 
@@ -26,19 +22,16 @@ bool found_bad_rows(const CompareReport& report, std::string_view level) {
 }  // namespace
 
 bool is_judged(const CompareReport& report) {
-  if (!report.diagnosis) return false;
-  const diagnosis::Diagnosis& diagnosis = *report.diagnosis;
-  return diagnosis.unread == 0 && diagnosis.broken_off == 0 && !diagnosis.apart && diagnosis.is_clear() &&
-         diagnosis.measured > 0;
+  return report.diagnosis && report.diagnosis->is_judged();
 }
 
 bool found_culprit(const CompareReport& report) {
   return !report.one_sided.empty() || !is_judged(report) || report.diagnosis->has_culprit();
 }
 
-std::string judgement_text(const CompareReport& report) {
-  if (!report.diagnosis) return "not judged: these results have no diagnosis";
-  return diagnosis::no_culprit_sentence(*report.diagnosis);
+diagnosis::NoCulprit judgement_of(const CompareReport& report) {
+  if (!report.diagnosis) return {"not judged", "these results have no diagnosis"};
+  return diagnosis::no_culprit(*report.diagnosis);
 }
 
 Outcome judge(const CompareReport& report, const Gate& gate) {

@@ -2,10 +2,10 @@
 // What a comparison comes to: whether it passes a gate, and with which status the command ends.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "compare/sinks/sink.hpp"
+#include "diagnosis/sentences.hpp"
 #include "support/command.hpp"
 
 namespace msprobe::compare {
@@ -16,14 +16,14 @@ struct Gate {
   bool strict = false;                 // what could not be compared is a failure
 };
 
-/// Could all of it be judged? Else that there is no culprit says little.
+/// Is there a diagnosis, and could all be judged?
 bool is_judged(const CompareReport& report);
 
 /// What was not judged at all is a finding, too: it must not pass for agreement.
 bool found_culprit(const CompareReport& report);
 
-/// Why nothing, or not all, could be judged, as one sentence; also where there is no culprit to be found.
-std::string judgement_text(const CompareReport& report);
+/// Why no culprit is named: there is none, or nothing or not all could be judged.
+diagnosis::NoCulprit judgement_of(const CompareReport& report);
 
 Outcome judge(const CompareReport& report, const Gate& gate);
 

@@ -149,7 +149,7 @@ std::string junit_text(const CompareReport& report) {
   if (has_culprit) {
     for (std::size_t i = 0; i < report.diagnosis->independent; ++i) add_finding(report, i, suites);
   } else if (!judged) {
-    suites.front().cases[0].problem = {"failure", judgement_text(report),
+    suites.front().cases[0].problem = {"failure", judgement_of(report).sentence(),
                                        report.diagnosis ? answer_text(*report.diagnosis) : ""};
   }
   if (!report.one_sided.empty()) {

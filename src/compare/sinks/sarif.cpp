@@ -53,7 +53,7 @@ std::string_view sarif_level(Confidence confidence) {
   return confidence == Confidence::certain ? "error" : confidence == Confidence::likely ? "warning" : "note";
 }
 
-/// Braces would begin a placeholder, and `](` a link (3.11.5 and 3.11.6 there).
+/// Braces would stand for an argument, and `](` would make a link (3.11.5 and 3.11.6 there).
 std::string message_text(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -152,7 +152,8 @@ void add_invocation(JsonWriter& json, const CompareReport& report) {
   json.open_object();
   json.member("executionSuccessful", successful);
   json.open_list("toolExecutionNotifications");
-  if (!has_culprit) add_notification(json, is_judged(report) ? "note" : "warning", judgement_text(report));
+  if (!has_culprit)
+    add_notification(json, is_judged(report) ? "note" : "warning", judgement_of(report).sentence());
   for (const TaskSummary& task : report.tasks) {
     if (!task.failure.empty())
       add_notification(json, "error", (task.label.empty() ? task.target : task.label) + ": " + task.failure);

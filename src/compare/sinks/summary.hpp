@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of all tasks, and what a person reads of it on the terminal when a comparison is done.
+// What is kept of all tasks when their rows are written.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "compare/imports.hpp"
-#include "compare/sinks/answer_text.hpp"
 #include "compare/sinks/sink.hpp"
 #include "pairing/match.hpp"
 #include "pairing/rules.hpp"
@@ -28,9 +27,5 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options = {});
 /// how rows were paired, for advice where many have no partner; `rules` must outlive the sink.
 std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const MatchOptions& match,
                                    const Rules& rules);
-
-/// The answer, counts of all that was compared, what could not be compared, the files; with details each
-/// comparison by itself, its first bad row in execution order and the worst ones.
-std::string render_summary(const CompareReport& report, const SummaryOptions& options, const Screen& screen);
 
 }  // namespace msprobe::compare

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/sinks/summary_text.hpp"
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 
@@ -192,6 +193,16 @@ TEST_CASE("the answer keeps to the width of a terminal and breaks no word") {
         "   of the line\n"
         "   lab/gpt.py:12\n"
         "      return functional.scaled_dot_product_attention(q, k, v, self.mask)\n");
+}
+
+TEST_CASE("that there is no culprit is green only where all was judged") {
+  diagnosis::Diagnosis diagnosis;
+  CHECK(contains(answer_text(diagnosis, {.color = true}), "\x1b[33mno culprit:"));
+  diagnosis.measured = 1;
+  diagnosis.counts[static_cast<std::size_t>(diagnosis::Origin::equal)] = 1;
+  CHECK(contains(answer_text(diagnosis, {.color = true}), "\x1b[32mno culprit:"));
+  diagnosis.unread = 1;
+  CHECK(contains(answer_text(diagnosis, {.color = true}), "\x1b[33mno culprit:"));
 }
 
 TEST_CASE("names from a dump cannot drive the terminal") {

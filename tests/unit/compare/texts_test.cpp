@@ -172,7 +172,7 @@ TEST_CASE("sarif: levels, places and fingerprints") {
   CHECK(rules.back()["id"] == "stretch");
 }
 
-TEST_CASE("sarif: nothing of a name is a placeholder or a link") {
+TEST_CASE("sarif: nothing of a name is an argument or a link") {
   Finding finding = finding_of("Torch.{0}[a](http://x).0.forward", Confidence::certain);
   const nlohmann::json result = sarif_run(with_findings({finding}))["results"][0];
   CHECK(result["message"]["text"].get<std::string>().starts_with(
