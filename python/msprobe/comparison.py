@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Path = Union[str, os.PathLike[str]]
 
 _NO_EVIDENCE = ("no_culprit", "not_clear")
-_MOST_LINES = 40  # of the summary, where it is shown
+_MOST_LINES = 40  # of warnings that are shown
 _PERCENTAGE = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?%$")
 _NOT_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
@@ -129,8 +129,7 @@ class Comparison:
         out = "\n".join(line for line in out.split("\n") if folder.name not in line)
         out, err = out.strip("\n"), err.strip("\n")
         self.text = "\n\n".join(part for part in (out, err) if part)
-        # The answer is what stdout has, or else the first paragraph of stderr.
-        self._block, self._rest = (out, err) if out else (err.partition("\n\n")[::2])
+        self._answer, self._warnings = out, err
         self.findings, self.notes, self.meeting_points = [], [], []
         conclusions = []
         compared = judged = False
@@ -175,21 +174,15 @@ class Comparison:
         return path
 
     def __repr__(self) -> str:
-        block = self._block
-        if self.culprit is None and not self._agree:  # why it does not count as agreement
-            lines = [line for line in self._rest.splitlines() if self._folder.name not in line]
-            left = len(lines) - _MOST_LINES
-            block += "\n\n" + "\n".join(lines[:_MOST_LINES])
-            if left > 0:
-                block += "\n%d more lines in .text" % left
-        elif self._rest:
-            block += "\n\n" + self._rest.partition("\n")[0]
-        return block
+        lines = self._warnings.splitlines()
+        if len(lines) > _MOST_LINES:
+            lines[_MOST_LINES:] = ["%d more lines in .text" % (len(lines) - _MOST_LINES)]
+        return "\n".join([self._answer, ""] + lines) if lines else self._answer
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        shown = "".join(_as_html(line) for line in repr(self).split("\n"))
+        shown = "".join(_as_html(line, self._agree) for line in repr(self).split("\n"))
         shown = '<div style="font-family: monospace; white-space: pre-wrap; max-width: 60em">%s</div>' % shown
         if len(self.findings) < 2:
             return shown
@@ -200,12 +193,13 @@ class Comparison:
         return "%s<table><thead><tr>%s</tr></thead><tbody>%s</tbody></table>" % (shown, head, body)
 
 
-def _as_html(line: str) -> str:
+def _as_html(line: str, agree: bool) -> str:
     """A line of the answer: a headline in colour, what belongs to it indented, as wide as the page allows."""
     said = html.escape(line.strip()) or "&nbsp;"
     title = re.match(r"(culprit|also|not clear|no culprit):", said)
     if title:
-        color = {"no culprit": "#1a7f37", "not clear": "#9a6700"}.get(title[1], "#cf222e")
+        named = title[1] in ("culprit", "also")
+        color = "#cf222e" if named else "#1a7f37" if agree else "#9a6700"
         said = '<b><span style="color: %s">%s</span>%s</b>' % (color, title[0], said[title.end():])
     indent = len(line) - len(line.lstrip())
     if not indent:

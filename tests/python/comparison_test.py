@@ -54,19 +54,18 @@ class Compare(unittest.TestCase):
         self.assertIn("culprit:</span> Functional.linear.6.forward, step 0, rank 1", shown)
         self.assertEqual(shown.count("<div"), shown.count("</div>"))
 
-    def test_answer_on_stdout(self):
-        """Wherever the command prints it, it is what is shown, whole."""
+    def test_warnings_of_the_command_are_shown(self):
         ask = command.ask
 
-        def moved(arguments):
+        def warned(arguments):
             status, out, err = ask(arguments)
-            block, _, rest = ("%s\n\n%s" % (out, err)).strip().partition("\n\n")
-            return status, block + "\n\n  help: a second paragraph\n", rest + "\n"
+            return status, out, err + "".join("msprobe: warning: number %d\n" % number for number in range(50))
         self.addCleanup(setattr, command, "ask", ask)
-        command.ask = moved
-        shown = repr(msprobe.compare(TILE, GOLDEN))
-        self.assertTrue(shown.startswith("culprit"), shown)
-        self.assertIn("\n\n  help: a second paragraph\n\n210 rows", shown)
+        command.ask = warned
+        found = msprobe.compare(TILE, GOLDEN)
+        self.assertIn("pass\n\nmsprobe: warning: number 0\n", repr(found))
+        self.assertTrue(repr(found).endswith("number 39\n10 more lines in .text"), repr(found))
+        self.assertIn("number 49", found.text)
 
     def test_agreement(self):
         found = msprobe.compare(GOLDEN, GOLDEN)
@@ -74,6 +73,7 @@ class Compare(unittest.TestCase):
         self.assertIsNone(found.culprit)
         self.assertEqual(found.findings, [])
         self.assertTrue(repr(found).startswith("no culprit: all 210 rows"), repr(found))
+        self.assertIn("#1a7f37\">no culprit:", found._repr_html_())
 
     def test_what_was_not_compared_is_no_agreement_and_is_shown(self):
         both = {"Torch.relu.0.forward": 1.0, "Torch.exp.0.forward": 2.0}
@@ -85,6 +85,7 @@ class Compare(unittest.TestCase):
         found = msprobe.compare(target, golden)
         self.assertIsNone(found.culprit)
         self.assertFalse(found)
+        self.assertIn("#9a6700\">no culprit:", found._repr_html_())
         self.assertIn("not compared: ", repr(found))
         self.assertIn("step1", repr(found))
 

@@ -38,7 +38,7 @@ class Items(torch.utils.data.Dataset):
         return {"x": self.inputs[index], "labels": self.targets[index]}
 
 
-class Training(Case):
+class Training:
     """What holds of each library: train(recorded, accumulate, **settings) returns the parameters after four optimizer steps
     of batches of two, and records into self.path if wanted."""
 
@@ -54,9 +54,9 @@ class Training(Case):
         """Without those of the optimizer, which may do something else in its first step."""
         return [name for name in find_tree(self.path, step).names if name.startswith(("Module.", "Functional."))]
 
-    def check_steps(self, train):
-        plain = train(None)
-        recorded = train(self.path)
+    def test_steps(self):
+        plain = self.train(None)
+        recorded = self.train(self.path)
         for one, other in zip(plain, recorded):
             self.assertTrue(torch.equal(one, other))
         self.assertEqual(sorted(os.listdir(self.path)), ["step0", "step1"])
@@ -66,24 +66,24 @@ class Training(Case):
         self.assertIn("Module.b1.l1.Linear.backward.0", names)
         self.assertNotIn("Module.b1.l1.Linear.forward.1", names)
 
-    def check_accumulation(self, train):
-        train(self.path, accumulate=2)
+    def test_accumulation(self):
+        self.train(self.path, accumulate=2)
         names = self.names(0)
         self.assertIn("Module.b1.l1.Linear.forward.1", names)
         self.assertNotIn("Module.b1.l1.Linear.forward.2", names)
         self.assertEqual(self.names(1), names)
 
-    def check_comparison(self, train):
+    def test_comparison(self):
         if command.find() is None:
             self.skipTest("the command was not built")
-        train(self.path)
+        self.train(self.path)
         other = os.path.join(self.folder, "other")
-        train(other, double=True)
+        self.train(other, double=True)
         found = msprobe.compare(other, self.path)
         self.assertFalse(found)
         self.assertIn("b2.l1", found.culprit.module + found.culprit.entry + found.culprit.text)
         again = os.path.join(self.folder, "again")
-        train(again)
+        self.train(again)
         self.assertTrue(msprobe.compare(again, self.path))
 
 
@@ -95,7 +95,7 @@ def changed(net, double):
 
 
 @unittest.skipIf(ABSENT["transformers"] or ABSENT["accelerate"], "transformers with accelerate is not installed")
-class Transformers(Training):
+class Transformers(Training, Case):
     def train(self, path, accumulate=1, double=False, items=8, resume=None, **settings):
         import transformers
         from msprobe.integrations.transformers import RecordCallback
@@ -119,15 +119,6 @@ class Transformers(Training):
         trainer.train(resume_from_checkpoint=resume if isinstance(resume, str) else None)
         self.model = trainer.model
         return [one.detach().clone() for one in trainer.model.parameters()]
-
-    def test_steps(self):
-        self.check_steps(self.train)
-
-    def test_accumulation(self):
-        self.check_accumulation(self.train)
-
-    def test_comparison(self):
-        self.check_comparison(self.train)
 
     def test_named_steps(self):
         self.train(self.path, step=[1, 3], task="tensor", list=["b1.l1"])
@@ -161,7 +152,7 @@ class Transformers(Training):
 
 
 @unittest.skipIf(ABSENT["lightning"], "lightning is not installed")
-class Lightning(Training):
+class Lightning(Training, Case):
     package = "lightning.pytorch"
 
     def train(self, path, accumulate=1, double=False, items=8, **settings):
@@ -191,22 +182,13 @@ class Lightning(Training):
         trainer.fit(model, loader, torch.utils.data.DataLoader(Items(2), batch_size=2))
         return [one.detach().clone() for one in model.parameters()]
 
-    def test_steps(self):
-        self.check_steps(self.train)
-
-    def test_accumulation(self):
-        self.check_accumulation(self.train)
-
-    def test_comparison(self):
-        self.check_comparison(self.train)
-
     def test_named_steps(self):
         self.train(self.path, step=[1, 3])
         self.assertEqual(sorted(os.listdir(self.path)), ["step1", "step3"])
 
 
 @unittest.skipIf(ABSENT["accelerate"], "accelerate is not installed")
-class Accelerate(Training):
+class Accelerate(Training, Case):
     def train(self, path, accumulate=1, double=False, items=8, **settings):
         from accelerate import Accelerator
         from msprobe.integrations.accelerate import record
@@ -230,15 +212,6 @@ class Accelerate(Training):
         else:
             loop()
         return [one.detach().clone() for one in net.parameters()]
-
-    def test_steps(self):
-        self.check_steps(self.train)
-
-    def test_accumulation(self):
-        self.check_accumulation(self.train)
-
-    def test_comparison(self):
-        self.check_comparison(self.train)
 
     def test_the_last_step_is_not_an_empty_one(self):
         self.train(self.path, step=None)

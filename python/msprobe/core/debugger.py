@@ -9,18 +9,12 @@ import time
 
 from msprobe import _native
 from msprobe.core.common import log
-from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 
 from . import closing, overriding, session, surface
+from .arguments import check_constructor, check_rank, check_token_range, invalid, models_in
 from .closing import numbers
 
 _DEFAULT_CONFIGURATION = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "config.json")
-_TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "free_benchmark", "grad_probe", "structure", "diff_check", "exception_dump",
-          "nan_check")
-
-
-def invalid(text):
-    return MsprobeException(MsprobeException.INVALID_PARAM_ERROR, text)
 
 
 def verb(method):
@@ -32,11 +26,6 @@ def verb(method):
         with session.lock:
             return method(*args, **kwargs)
     return serialised
-
-
-def models_in(given):
-    """The models among the arguments of start()."""
-    return given if isinstance(given, (list, tuple)) else [given] if given is not None else []
 
 
 class Debugger:
@@ -86,7 +75,7 @@ class Debugger:
             session.end()
 
     def _create(self, config_path, task, dump_path, level, step, text=None):
-        _check_constructor(config_path, task, dump_path, level, step)
+        check_constructor(config_path, task, dump_path, level, step)
         if config_path is None and text is None:
             with open(_DEFAULT_CONFIGURATION, encoding="utf-8") as file:
                 text = file.read()
@@ -205,8 +194,8 @@ class Debugger:
         if self._follows_optimizers():
             return
         self._reload()
-        _check_token_range(token_range)
-        _check_rank(rank_id)
+        check_token_range(token_range)
+        check_rank(rank_id)
         self._check_model(model, token_range)
         session.know_rank(rank_id)
         session.discover_rank()
@@ -556,43 +545,6 @@ def _warn_of_other_runs(folder):
 
 def _counted(count, one, many):
     return "%s %s" % (format(count, ","), one if count == 1 else many)
-
-
-# ---------------------------------------------------------------------- checks of arguments
-
-
-def _check_constructor(config_path, task, dump_path, level, step):
-    if config_path is not None:
-        if not isinstance(config_path, str):
-            raise FileCheckException(FileCheckException.INVALID_FILE_ERROR, "config_path must be a string")
-        if not config_path.endswith(".json"):
-            raise FileCheckException(FileCheckException.INVALID_FILE_ERROR,
-                                     "config_path must name a .json file: " + config_path)
-    if task is not None and task not in _TASKS:
-        raise invalid("task must be one of %s" % ", ".join(_TASKS))
-    if dump_path is not None and not isinstance(dump_path, str):
-        raise invalid("dump_path must be a string")
-    if level is not None and level not in session.LEVELS:
-        raise invalid("level must be one of %s" % ", ".join(session.LEVELS))
-    if step is not None and not isinstance(step, list):
-        raise invalid("step must be a list")
-
-
-def _check_token_range(token_range):
-    if token_range is None:
-        return
-    if not isinstance(token_range, (list, tuple)) or len(token_range) != 2:
-        raise invalid("token_range must be a list or tuple of two numbers")
-    begin, end = token_range
-    if any(isinstance(number, bool) or not isinstance(number, int) for number in token_range):
-        raise invalid("token_range must hold whole numbers")
-    if not 0 <= begin <= end:
-        raise invalid("token_range must be [begin, end] with 0 <= begin <= end")
-
-
-def _check_rank(rank_id):
-    if rank_id is not None and (isinstance(rank_id, bool) or not isinstance(rank_id, int) or rank_id < 0):
-        raise invalid("rank_id must be a whole number, 0 or more")
 
 
 # ---------------------------------------------------------------------- token_range

@@ -6,7 +6,7 @@ from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
 
 from . import session
-from .debugger import invalid
+from .arguments import invalid
 
 
 class ModuleDump:

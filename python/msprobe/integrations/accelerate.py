@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Optional
 
 import msprobe
-from msprobe.core.debugger import invalid
+from msprobe.core.arguments import invalid
 
 if TYPE_CHECKING:
     import os

@@ -3,7 +3,7 @@
 
 import types
 
-from msprobe.core import debugger, msadapter, saving, session
+from msprobe.core import arguments, debugger, msadapter, saving, session
 from msprobe.core.common import log
 
 from . import apis, cells, compiling, describe, framework, gradients
@@ -79,8 +79,8 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _check_model(self, model, token_range):
         if msadapter.is_torch() and not self._is_of_msadapter:
-            if not all(map(self.hooks.is_supported, debugger.models_in(model))):
-                raise debugger.invalid("start: " + _TOO_LATE)
+            if not all(map(self.hooks.is_supported, arguments.models_in(model))):
+                raise arguments.invalid("start: " + _TOO_LATE)
             log.warn_once(_TOO_LATE)
         super()._check_model(model, token_range)
 
@@ -90,7 +90,7 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _begins_recording(self, model):
         if self.registry.installed:
-            apis.primitives.record(cell for one in debugger.models_in(model) for cell in self._holders_in(one))
+            apis.primitives.record(cell for one in arguments.models_in(model) for cell in self._holders_in(one))
 
     def _holders_in(self, model):
         """The cells of a model, which may hold primitives."""

@@ -2,7 +2,7 @@
 """PrecisionDebugger for MSAdapter: MindSpore's, with the functions and modules of PyTorch."""
 
 from msprobe.core import session, torch_apis
-from msprobe.core.debugger import models_in
+from msprobe.core.arguments import models_in
 from msprobe.mindspore import compiling, debugger
 
 from . import apis, framework, gradients, modules

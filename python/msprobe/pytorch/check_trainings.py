@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Union
 
 from msprobe import checking
 from msprobe.core import overriding
-from msprobe.core.debugger import invalid
+from msprobe.core.arguments import invalid
 
 from .debugger import PrecisionDebugger
 from .recording import Recording

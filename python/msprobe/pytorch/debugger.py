@@ -8,7 +8,7 @@ import types
 import torch
 
 from msprobe import _native
-from msprobe.core import debugger, module_dump, saving, session, torch_apis
+from msprobe.core import arguments, debugger, module_dump, saving, session, torch_apis
 from msprobe.core.describe import Record
 
 from . import apis, compiled, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, gradients
@@ -74,7 +74,7 @@ class PrecisionDebugger(debugger.Debugger):
         if not cls._is_task("grad_probe"):
             return
         if not isinstance(model, torch.nn.Module):
-            raise debugger.invalid("monitor: the model must be a torch.nn.Module, not %s" % type(model))
+            raise arguments.invalid("monitor: the model must be a torch.nn.Module, not %s" % type(model))
         if self._info["enabled"]:
             grad_probe.watch(model, debugger.numbers(session.setting("step")))
             self._why_not = "no optimizer took one of the requested steps"
@@ -134,7 +134,7 @@ class PrecisionDebugger(debugger.Debugger):
         if self._info["records_modules"] and model is not None:
             megatron.install()
         if model is not None:
-            compiling.tell(debugger.models_in(model))
+            compiling.tell(arguments.models_in(model))
         self._install_for_optimizers()
 
     def _redirected(self, dump_path):
@@ -152,10 +152,10 @@ class PrecisionDebugger(debugger.Debugger):
     def _begins_recording(self, model):
         if self.registry.installed:
             triton_kernels.install()
-            for one in debugger.models_in(model):
+            for one in arguments.models_in(model):
                 self.registry.look_into(one)
         try:
-            _native.call_quietly(training.begin, debugger.models_in(model))
+            _native.call_quietly(training.begin, arguments.models_in(model))
         except Exception:
             session.guard("describing a model")
 

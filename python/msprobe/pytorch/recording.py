@@ -15,7 +15,7 @@ from msprobe import _native
 from msprobe.core import overriding, session
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
-from msprobe.core.debugger import invalid, models_in
+from msprobe.core.arguments import invalid, models_in
 
 from .debugger import PrecisionDebugger
 
@@ -256,19 +256,33 @@ def _list(value: Optional[Sequence[Any]], name: str) -> List[Any]:
 
 
 class StepCallbacks:
-    """What the callbacks of training libraries share: records the first steps of a training, or those asked for, and
-    raises nothing but errors in its settings, when it is made."""
+    """What the callbacks of training libraries share. They record steps of a training; a step is one of the optimizer, with
+    all batches whose gradients it accumulates.
 
-    def __init__(self, dump_path: Path, task: str, level: str, steps: int, step: Optional[Sequence[Any]],
-                 names: Optional[Sequence[str]], settings: Dict[str, Any]) -> None:
+    Args:
+        dump_path: the folder to record into.
+        task: "statistics", "tensor", "structure" or "overflow_check".
+        level: "mix", "L0" or "L1".
+        steps: how many steps to record, from the first one of this training.
+        step: instead of that, the numbers of the steps, such as [0, "100-102"]; a training that goes on from a
+            checkpoint counts on from Trainer's global_step.
+        list: parts of names: only entries with such a name are recorded, and all that is inside such a module.
+        settings: other keys of the configuration, as for msprobe.record().
+
+    Raises MsprobeException if a setting is invalid. It raises nothing into the training: what fails is reported once.
+    """
+
+    def __init__(self, dump_path: Path, *, task: str = "statistics", level: str = "mix", steps: int = 2,
+                 step: Optional[Sequence[Union[int, str]]] = None, list: Optional[Sequence[str]] = None,
+                 **settings: Any) -> None:
         if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
             raise invalid("steps must be a whole number, 1 or more")
-        self.recording = Recording(None, configuration(dump_path, task, level, step, names, settings))
+        self.recording = Recording(None, configuration(dump_path, task, level, step, list, settings))
         # Else the recording knows which steps it is about.
         self._left = None if step is not None or "step" in overriding.wanted() else steps
         self.recording.open()
 
-    def begin(self, first_step: int) -> None:
+    def _begin(self, first_step: int) -> None:
         """The training begins, or goes on with this step."""
         try:
             self.recording.open()
@@ -278,14 +292,14 @@ class StepCallbacks:
         if first_step:
             self.recording.set_init_step(first_step)
 
-    def start(self, model: torch.nn.Module) -> None:
+    def _start(self, model: torch.nn.Module) -> None:
         if self._left != 0:
             self.recording.start(model)
 
-    def stop(self) -> None:
+    def _stop(self) -> None:
         self.recording.stop()
 
-    def end_step(self) -> None:
+    def _end_step(self) -> None:
         if self._left == 0:
             return
         self.recording.stop()
@@ -295,5 +309,5 @@ class StepCallbacks:
             if self._left == 0:
                 self.recording.close()
 
-    def end(self) -> None:
+    def _end(self) -> None:
         self.recording.close()

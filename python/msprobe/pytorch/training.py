@@ -10,10 +10,10 @@ import weakref
 import torch
 
 from msprobe import _native
-from msprobe.core import session
+from msprobe.core import session, torch_flags
 from msprobe.core.hooks import Hook
 
-from . import compiled, device, flags, framework
+from . import compiled, device, framework
 
 # Wrappers' parts of a parameter's name, which say nothing about the model.
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
@@ -42,7 +42,7 @@ def begin(models):
         for model in models:
             _watch(model)
     if not _flags:
-        _flags.update(flags.read())
+        _flags.update(torch_flags.read())
         _changed[0] = True
     if not _names:
         _names.update(_parameter_names())

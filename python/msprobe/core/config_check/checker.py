@@ -134,8 +134,8 @@ class _Forward:
 
 def _flags():
     """Settings of PyTorch, beside the variables, as a comparison of packs knows them; other readers pass them over."""
-    from msprobe.pytorch import flags
-    return {name: str(value) for name, value in flags.read().items()}
+    from msprobe.core import torch_flags
+    return {name: str(value) for name, value in torch_flags.read().items()}
 
 
 def _rank():
