@@ -84,7 +84,7 @@ class Findings {
   show(headline, place, box) {
     const culprit = this.culprit();
     headline.replaceChildren(
-      element("b", { class: `badge big ${culprit ? "introduced" : "rounding"}`, text: culprit ? "culprit" : "no culprit" }),
+      element("b", { class: `badge big ${culprit ? "introduced" : "rounding"}`, text: this.sections[0].name }),
       ...(culprit ? [this.name(culprit)] : []));
     place.replaceChildren(...(culprit ? [`${placeWords(culprit)} `, copyButton(culprit.entry)] : []));
     box.replaceChildren(...this.sections.map((section) => this.section(section)));

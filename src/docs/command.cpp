@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "docs/pages.hpp"
 #include "report/terminal.hpp"
+#include "support/byte_source.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/option_list.hpp"
@@ -17,6 +17,8 @@
 
 namespace msprobe::docs {
 namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;  // of a page
 
 /// The reader's pager takes the place of this program; returns where none can be started.
 void open_in_pager(const std::string& path) {
@@ -28,12 +30,6 @@ void open_in_pager(const std::string& path) {
   // It may have arguments, so a shell takes it apart.
   const std::string script = fmt::format("exec {} \"$1\"", pager);
   ::execl("/bin/sh", "sh", "-c", script.c_str(), "sh", path.c_str(), nullptr);
-}
-
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw IoError(path, "cannot be read");
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 class DocsCommand final : public Command {
@@ -66,7 +62,7 @@ class DocsCommand final : public Command {
       print(found->path + "\n");
       return Outcome::clean;
     }
-    const std::string text = content(found->path);
+    const std::string text = read_all(*open_file(found->path), kMostBytes);
     if (report::is_terminal(STDOUT_FILENO)) open_in_pager(found->path);
     print(text);
     return Outcome::clean;
