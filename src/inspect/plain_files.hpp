@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are neither tensors nor pickles, as they lie in the folder of a model: text, code, pictures,
+// vocabularies. They are known by their first bytes, and code also by its name, since that is how Python and
+// shells find it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "inspect/facts.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::inspect {
+
+/// "Python source", "machine code"; empty for what is no code. `name` may be a path.
+std::string code_kind(const ByteSource& file, std::string_view name);
+
+/// Is all of it UTF-8 without control characters but those that lay out text? An empty file is.
+bool is_text(const ByteSource& file);
+
+/// What the text has a loader run or import: YAML tags of Python, `_target_` of Hydra, `auto_map` of
+/// transformers, templates that leave their sandbox. Without what is ok; at most one of each kind and name.
+std::vector<ContentFacts> rate_text(const ByteSource& file, std::string_view name, const std::string& where);
+
+/// What a file of another kind is: "GGUF", "HDF5"; empty if that is not known.
+std::string_view format_kind(const ByteSource& file);
+
+/// A picture, which no loader takes for anything else.
+bool is_picture(const ByteSource& file);
+
+/// The vocabulary that sentencepiece_model.proto of Google's SentencePiece describes, read to its end.
+bool is_sentencepiece(const ByteSource& file);
+
+}  // namespace msprobe::inspect
