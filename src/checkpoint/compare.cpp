@@ -73,9 +73,18 @@ void describe(const Entry& entry, std::optional<Shape>& shape, std::string& dtyp
   dtype = std::string(tensor::info(entry.parameter.dtype).name);
 }
 
-Status judge(const PairMetrics& metrics, double tolerance) {
+/// Token ids, packed words of a quantized tensor and its scales are equal or they are not: a word that is one
+/// higher may be any other weight.
+bool is_exact(const Parameter& parameter) {
+  const tensor::Kind kind = tensor::info(parameter.dtype).kind;
+  return kind == tensor::Kind::integer || kind == tensor::Kind::boolean ||
+         parameter.dtype == tensor::DType::float8_e8m0fnu;
+}
+
+Status judge(const PairMetrics& metrics, bool exact, double tolerance) {
   if (metrics.bitwise_equal) return Status::equal;
   if (metrics.unequal == 0) return Status::same_values;
+  if (exact) return Status::different;
   if (metrics.unrounded.holds()) return Status::rounded;
   return metrics.relative_l2 <= tolerance ? Status::close : Status::different;
 }
@@ -201,7 +210,8 @@ class Comparison {
         const MemoryGate::Pass pass(gate_, pair.first.parameter.memory() + pair.second.parameter.memory());
         result.metrics = measure(pair.first.parameter, pair.second.parameter, options);
         result.compared = true;
-        result.status = judge(result.metrics, options_.tolerance);
+        const bool exact = is_exact(pair.first.parameter) || is_exact(pair.second.parameter);
+        result.status = judge(result.metrics, exact, options_.tolerance);
         note_places(pair.first.parameter, result);
       } catch (const Error& error) {
         result.status = Status::unreadable;

@@ -26,7 +26,9 @@ class CkptCompareCommand final : public Command {
     options
         .add("--tolerance=PART", options_.tolerance,
              "Relative l2 difference up to which parameters are close")
-        .details("It is relative to the norm of the second one.")
+        .details(
+            "It is relative to the norm of the second one. Integers, packed words of quantized tensors and "
+            "their scales in powers of two are equal or different.")
         .not_negative();
     options.add_fail_on(fail_on_, {"different", "missing", "unequal", "never"})
         .details(
