@@ -321,6 +321,10 @@ report::Severity severity_of(Status status) {
   return report::Severity::error;
 }
 
+bool is_one_sided(Status status) {
+  return status == Status::only_first || status == Status::only_second;
+}
+
 std::size_t CompareReport::count(Status status) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(results, [&](const ParameterResult& result) { return result.status == status; }));
@@ -329,7 +333,11 @@ std::size_t CompareReport::count(Status status) const {
 bool CompareReport::any_different() const {
   const bool copies =
       std::ranges::any_of(results, [](const ParameterResult& result) { return result.copies_differ; });
-  return copies || count(Status::different) + count(Status::shapes_differ) + count(Status::unreadable) > 0;
+  const bool alone = std::ranges::any_of(results, [](const ParameterResult& result) {
+    return is_one_sided(result.status) && !is_computed_buffer(result.name);
+  });
+  return copies || alone ||
+         count(Status::different) + count(Status::shapes_differ) + count(Status::unreadable) > 0;
 }
 
 bool CompareReport::any_unequal() const {

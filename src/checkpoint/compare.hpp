@@ -42,6 +42,7 @@ enum class Status : std::uint8_t {
   only_second,
 };
 std::string_view status_name(Status status);
+bool is_one_sided(Status status);
 report::Severity severity_of(Status status);
 
 struct ParameterResult {
@@ -75,7 +76,7 @@ struct CompareReport {
 
   std::size_t count(Status status) const;
   /// Are there parameters whose elements differ by more than the tolerance, or that cannot be compared, or
-  /// whose copies inside a checkpoint differ?
+  /// whose copies inside a checkpoint differ, or that one side alone has and that are no computed buffers?
   bool any_different() const;
   bool any_unequal() const;  // any pair or copy that is not the same bit for bit
   bool any_missing() const;  // on either side

@@ -83,9 +83,8 @@ bool is_worse(const ParameterResult* a, const ParameterResult* b) {
 std::string worst(const CompareReport& report, bool color) {
   report::Worst<const ParameterResult*, decltype(&is_worse)> bad(kWorst, is_worse);
   for (const ParameterResult& result : report.results) {
-    const bool one_sided = result.status == Status::only_first || result.status == Status::only_second;
-    if (!one_sided && result.status != Status::equal && result.status != Status::same_values &&
-        result.status != Status::rounded)
+    if (!is_one_sided(result.status) && result.status != Status::equal &&
+        result.status != Status::same_values && result.status != Status::rounded)
       bad.add(&result);
   }
   std::vector<report::WorstLine> lines;

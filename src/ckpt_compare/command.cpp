@@ -32,9 +32,10 @@ class CkptCompareCommand final : public Command {
         .not_negative();
     options.add_fail_on(fail_on_, {"different", "missing", "unequal", "never"})
         .details(
-            "`different`: a parameter is not close, has another shape, or has copies inside a checkpoint "
-            "that differ; `missing`: also if one is on one side only; `unequal`: also if one is not the same "
-            "bit for bit.\n"
+            "`different`: a parameter is not close, has another shape, has copies inside a checkpoint that "
+            "differ, or is on one side only, unless it is a buffer that is computed from the configuration "
+            "(<inv_freq>, <position_ids>, masks, state of TransformerEngine); `missing`: also if such a "
+            "buffer is on one side only; `unequal`: also if one is not the same bit for bit.\n"
             "Two checkpoints without a common parameter end with status 2 at any level: comparing nothing is "
             "not equality.");
     options.add("--name-map=FILE", options_.name_map, "YAML file of names in place of the built-in map")

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/foreign_files.hpp"
 #include "formats/limits.hpp"
 #include "formats/safetensors.hpp"
 #include "inspect/plain_files.hpp"
@@ -154,14 +155,14 @@ void ContentScanner::scan_object_member(const archive::ZipReader& zip, const arc
 void ContentScanner::look_at_other(const ByteSource& bytes, std::string_view name, const std::string& where) {
   if (const std::string code = code_kind(bytes, name); !code.empty())
     return note({code, where, Rating::unknown});
+  if (const std::string format = formats::foreign_format(bytes); !format.empty())
+    return note({format + ", which is not inspected", where, Rating::unknown});
   if (is_text(bytes)) {
     for (ContentFacts& found : rate_text(bytes, name, where)) note(std::move(found));
     return;
   }
   if (is_picture(bytes) || is_sentencepiece(bytes) || formats::looks_like_safetensors(bytes)) return;
-  const std::string_view kind = format_kind(bytes);
-  note({kind.empty() ? "not recognized" : fmt::format("{}, which is not inspected", kind), where,
-        Rating::unknown});
+  note({"not recognized", where, Rating::unknown});
 }
 
 void ContentScanner::look_at_metadata(const std::vector<std::pair<std::string, std::string>>& metadata) {

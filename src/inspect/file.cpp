@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "formats/element_values.hpp"
+#include "formats/foreign_files.hpp"
 #include "formats/npz.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/tensor_set.hpp"
@@ -139,7 +140,10 @@ class FileInspector {
       file_.globals.clear();
       file_.has_pickle = false;
       if (options_ == nullptr) return contents_.look_at_other(*source_, source_->name(), "");
-      problem("not a file type that msprobe recognizes");
+      const std::string format = formats::foreign_format(*source_);
+      if (!format.empty()) file_.container = format;
+      problem(format.empty() ? "not a file type that msprobe recognizes"
+                             : formats::foreign_reason(*source_, format));
       return;
     }
     file_.container = "pickle";

@@ -302,33 +302,6 @@ std::vector<ContentFacts> rate_text(const ByteSource& file, std::string_view nam
   return TextRating(file, name, where).run();
 }
 
-std::string_view format_kind(const ByteSource& file) {
-  struct Format {
-    std::string_view start;
-    std::string_view name;
-  };
-  static constexpr std::array kFormats = {
-      Format{"GGUF", "GGUF"},
-      Format{"\x89HDF\r\n\x1a\n", "HDF5"},
-      Format{"\x1f\x8b", "gzip"},
-      Format{"BZh", "bzip2"},
-      Format{"\xfd"
-             "7zXZ",
-             "xz"},
-      Format{"\x28\xb5\x2f\xfd", "zstd"},
-      Format{"7z\xbc\xaf\x27\x1c", "7z"},
-      Format{"Rar!", "RAR"},
-      Format{"SQLite format 3", "SQLite"},
-      Format{"%PDF", "PDF"},
-      Format{"PAR1", "Parquet"},
-      Format{"ARROW1", "Arrow"},
-  };
-  const std::string start = first_bytes(file, 16);
-  const auto* format =
-      std::ranges::find_if(kFormats, [&](const Format& each) { return start.starts_with(each.start); });
-  return format == kFormats.end() ? std::string_view() : format->name;
-}
-
 bool is_picture(const ByteSource& file) {
   const std::string start = first_bytes(file, 12);
   return start.starts_with("\x89PNG\r\n\x1a\n") || start.starts_with("\xff\xd8\xff") ||

@@ -23,9 +23,6 @@ bool is_text(const ByteSource& file);
 /// transformers, templates that leave their sandbox. Without what is ok; at most one of each kind and name.
 std::vector<ContentFacts> rate_text(const ByteSource& file, std::string_view name, const std::string& where);
 
-/// What a file of another kind is: "GGUF", "HDF5"; empty if that is not known.
-std::string_view format_kind(const ByteSource& file);
-
 /// A picture, which no loader takes for anything else.
 bool is_picture(const ByteSource& file);
 
