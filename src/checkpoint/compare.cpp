@@ -9,6 +9,7 @@
 
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
+#include "checkpoint/other_names.hpp"
 #include "checkpoint/packets.hpp"
 #include "checkpoint/result_writers.hpp"
 #include "report/writers.hpp"
@@ -135,11 +136,19 @@ class Comparison {
     shared.pack = [&](std::size_t i, PacketWriter& packet) { packet(report.results[i]); };
     shared.unpack = [&](std::size_t i, PacketReader& packet) {
       packet(report.results[i]);
-      pairs_[i] = {};
+      if (pairs_.size() > kMostKept) pairs_[i] = {};
     };
     team().share(shared);
     if (!team().is_root()) return;
+    relate_to_others(report.results);
+    relate_to_equal(report.results);
     for (const Pairing::Tied& tied : pairing.tied) settle(tied, pairing, report);
+    for (Pairing::Unreadable& lone : pairing.unreadable) {
+      ParameterResult& result = report.results.emplace_back();
+      result.name = std::move(lone.name);
+      result.status = Status::unreadable;
+      result.note = std::move(lone.problem);
+    }
     std::ranges::sort(pairing.only_first, in_model_order);
     std::ranges::sort(pairing.only_second, in_model_order);
     for (const std::string& name : pairing.only_first) add_single(report, name, Status::only_first);
@@ -218,13 +227,60 @@ class Comparison {
         result.note += std::string(error.what()) + "; ";
       }
     }
+    relate(pair, result);
     check_copies(pair.first, options_.first, options, result);
     check_copies(pair.second, options_.second, options, result);
     const bool would_do = severity_of(result.status) == report::Severity::none;
     if (result.copies_differ && would_do) result.status = Status::copies_differ;
     if (result.note.ends_with("; ")) result.note.resize(result.note.size() - 2);
-    // What was opened for this pair is not needed any more.
-    pair = {};
+    // What was opened for this pair is not needed any more, unless another one may be the same.
+    if (pairs_.size() > kMostKept) pair = {};
+  }
+
+  /// How they differ costs another pass, over those that do.
+  void relate(const Pairing::Pair& pair, ParameterResult& result) {
+    const Parameter& first = pair.first.parameter;
+    const Parameter& second = pair.second.parameter;
+    const bool transposed = result.status == Status::shapes_differ && first.shape.size() == 2 &&
+                            second.shape.size() == 2 && first.shape[0] == second.shape[1] &&
+                            first.shape[1] == second.shape[0];
+    if (result.status != Status::different && !transposed) return;
+    try {
+      const MemoryGate::Pass pass(gate_, first.memory() + second.memory());
+      result.relation = find_relation(first, second, result.metrics);
+      if (!result.relation.place.empty()) result.note += result.relation.place + " differ; ";
+    } catch (const Error&) {
+      // It was read once, or could not be: that is told.
+    }
+  }
+
+  /// Those that are equal on both sides were not hashed; one that differs may have become the same as one of
+  /// them: a head tied to the embedding, a layer that was copied.
+  void relate_to_equal(std::vector<ParameterResult>& results) {
+    if (pairs_.size() > kMostKept) return;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      if (results[i].status != Status::different || results[i].relation.is_proved) continue;
+      for (std::size_t k = 0; k < pairs_.size(); ++k) {
+        if (k == i || severity_of(results[k].status) != report::Severity::none) continue;
+        const bool in_second = is_copy(pairs_[i].second.parameter, pairs_[k].second.parameter);
+        if (!in_second && !is_copy(pairs_[i].first.parameter, pairs_[k].first.parameter)) continue;
+        results[i].relation.text =
+            fmt::format("the same as {} in the {}, not in the {}", display(results[k].name),
+                        in_second ? "second" : "first", in_second ? "first" : "second");
+        break;
+      }
+    }
+  }
+
+  /// The first row tells most others apart.
+  static bool is_copy(const Parameter& a, const Parameter& b) {
+    if (a.shape != b.shape || a.dtype != b.dtype || a.numel() < 16 || a.shape[0] < 2) return false;
+    try {
+      return check_replica(narrow(a, 0, 0, 1), narrow(b, 0, 0, 1)).unequal == 0 &&
+             check_replica(a, b).unequal == 0;
+    } catch (const Error&) {
+      return false;  // that it cannot be read is told where it is compared
+    }
   }
 
   static void note_places(const Parameter& parameter, ParameterResult& result) {
@@ -258,6 +314,8 @@ class Comparison {
       }
     }
   }
+
+  static constexpr std::size_t kMostKept = 20'000;
 
   const CompareOptions& options_;
   Progress* progress_;

@@ -10,6 +10,7 @@
 
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/metrics.hpp"
+#include "checkpoint/relation.hpp"
 #include "report/severity.hpp"
 
 namespace msprobe {
@@ -56,6 +57,7 @@ struct ParameterResult {
   std::string second_dtype;
   /// Coordinates of the first unequal element, in the shape that is shown.
   Shape first_place;
+  Relation relation;           // of those that differ
   bool copies_differ = false;  // inside one of the checkpoints
   std::string note;            // padding, copies that differ, why it cannot be read
 };

@@ -254,6 +254,17 @@ void note_other_forms(const std::string& folder, const std::vector<WeightForm>& 
         fmt::format("{}: {} is here, too, and not read", display(folder), display(name)));
 }
 
+/// The checkpoints one level below, where a folder too high was given.
+std::string below_text(const std::string& folder) {
+  std::vector<std::string> below;
+  for (const std::string& name : names_in(folder, Named::folders)) {
+    if (looks_like_checkpoint(in_folder(folder, name))) below.push_back(display(in_folder(folder, name)));
+  }
+  if (below.empty()) return {};
+  return fmt::format("; {} {}", below.front(),
+                     below.size() == 1 ? "is one" : fmt::format("and {} more are", below.size() - 1));
+}
+
 Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bool may_track) {
   if (may_track && path_exists(in_folder(folder, kTracker)))
     return load_folder(tracked_folder(folder), options, false);
@@ -267,8 +278,8 @@ Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bo
   if (forms.empty()) {
     throw FormatError(display(folder),
                       fmt::format("no checkpoint here: found neither {} nor mp_rank_… folders, .metadata, "
-                                  "safetensors or a single tensor file",
-                                  kTracker));
+                                  "safetensors or a single tensor file{}",
+                                  kTracker, below_text(folder)));
   }
   Checkpoint checkpoint = load_form(folder, forms.front(), options);
   note_other_forms(folder, forms, names, checkpoint);

@@ -28,6 +28,12 @@ struct Pairing {
   };
   std::vector<Pair> pairs;  // in model order
   std::vector<Tied> tied;
+  /// A name that one side alone has, and that cannot be read there.
+  struct Unreadable {
+    std::string name;
+    std::string problem;
+  };
+  std::vector<Unreadable> unreadable;
   std::vector<std::string> only_first;
   std::vector<std::string> only_second;
   std::vector<std::string> remarks;  // which prefix was dropped, which side was mapped

@@ -321,7 +321,8 @@ bool is_training_state(std::string_view name) {
                           "scaler_state_dict",
                           "amp_scaler",
                           "loss_scaler",
-                          "hyper_parameters"});
+                          "hyper_parameters",
+                          "train_state"});
 }
 
 bool is_container(std::string_view head) {
