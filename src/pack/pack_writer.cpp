@@ -10,7 +10,8 @@ constexpr int kIndent = 4;
 
 }  // namespace
 
-PackWriter::PackWriter(const std::string& path) : file_(path), zip_(file_, archive::ZipStyle::secret) {}
+PackWriter::PackWriter(const std::string& path, Existing existing)
+    : file_(path, existing), zip_(file_, archive::ZipStyle::secret) {}
 
 void PackWriter::add(std::string name, std::string_view contents) {
   zip_.add_deflated(std::move(name), contents);

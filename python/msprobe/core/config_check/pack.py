@@ -20,8 +20,10 @@ class Pack:
         self.path = os.path.abspath(path)
 
     def create(self):
-        """Starts a new pack; an existing file of this name is removed."""
+        """Starts a new pack; an existing file of this name is removed, and so is a link."""
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        if os.path.islink(self.path):
+            os.unlink(self.path)
         with zipfile.ZipFile(self.path, "w"):
             pass
 
