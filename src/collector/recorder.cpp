@@ -14,6 +14,7 @@
 #include "collector/value_writer.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
+#include "support/format_version.hpp"
 #include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
@@ -105,7 +106,11 @@ std::string Recorder::header(const Place& place) const {
   member("level", name_of(config_.level));
   member("framework", framework_);
   // Readers learn from it that sums were taken in double. Other tools read past keys that they do not know.
-  if (!config_.python_compatible) member("recorder", std::string("msprobe ") + kVersion);
+  if (!config_.python_compatible) {
+    member("recorder", std::string("msprobe ") + kVersion);
+    out.item("format");
+    out.text() += std::to_string(kDumpFormat);
+  }
   if (config_.wants_tensor_folder()) {
     member("dump_data_dir",
            step_folder(config_.dump_path, place) + '/' + leaf_name(place.rank) + "/dump_tensor_data");

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "pack/pack_format.hpp"
+
 namespace msprobe::pack {
 namespace {
 
@@ -24,7 +26,7 @@ void PackWriter::add_json(std::string name, const Value& value) {
 }
 
 void PackWriter::commit() {
-  zip_.finish();
+  zip_.finish(format_comment());
   file_.commit();
 }
 

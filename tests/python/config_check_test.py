@@ -52,6 +52,7 @@ class ConfigCheck(Case):
         ConfigChecker(output_zip_path=path)
         with zipfile.ZipFile(path) as archive:
             self.assertEqual(archive.namelist(), ["env", "pip"])
+            self.assertEqual(archive.comment, b"msprobe pack 1")
         with open(target, encoding="utf-8") as file:
             self.assertEqual(file.read(), "mine")
 

@@ -12,6 +12,7 @@ except ImportError:  # another system than Linux
     fcntl = None
 
 _LIMIT = 10 * 1024 ** 3
+_FORMAT = b"msprobe pack 1"  # as src/pack/pack_format.hpp has it
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "ACCESS_KEY", "API_KEY")
 
 
@@ -24,8 +25,8 @@ class Pack:
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         if os.path.islink(self.path):
             os.unlink(self.path)
-        with zipfile.ZipFile(self.path, "w"):
-            pass
+        with zipfile.ZipFile(self.path, "w") as archive:
+            archive.comment = _FORMAT
 
     def add(self, name, text):
         data = text.encode("utf-8", "surrogateescape")
