@@ -170,7 +170,7 @@ class Comparison:
         Returns the path. Raises ComparisonError.
         """
         path = os.path.abspath(os.fspath(path))
-        _asked(self._arguments + ["--format", "html", "--output-file", path])
+        _asked(self._arguments + ["--format", "html", "--output-file", path, "--overwrite"])
         return path
 
     def __repr__(self) -> str:

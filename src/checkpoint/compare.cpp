@@ -16,7 +16,6 @@
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/memory_gate.hpp"
-#include "support/output_file.hpp"
 #include "support/progress.hpp"
 #include "support/team.hpp"
 #include "support/text.hpp"
@@ -28,16 +27,6 @@ report::Format details_format(const std::string& path) {
   const auto format = report::format_of_file(path);
   if (!format) throw UsageError("--details: the name must end in .csv, .xlsx, .json or .jsonl");
   return *format;
-}
-
-void check_result_file(const std::string& path, bool overwrite) {
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  if (!parent.empty()) create_directories(parent.string());
-  if (!overwrite && path_exists(path)) {
-    throw UsageError(display(path) + " already exists",
-                     "choose another name with -o, or replace it with --overwrite");
-  }
-  check_output(path);
 }
 
 /// Where the name does not tell how slices belong together, the shape of the other checkpoint does.
@@ -328,14 +317,16 @@ void write_results(const CompareOptions& options, CompareReport& report) {
   if (options.output == "-") {
     write_all(STDOUT_FILENO, json + "\n", "standard output");
   } else {
-    OutputFile file(options.output);
+    OutputFile file(options.output, options.existing);
     file.write(json);
     file.commit();
     report.files.push_back(options.output);
   }
   if (options.details.empty()) return;
+  report::WriteOptions write;
+  write.existing = options.existing;
   for (std::string& file :
-       report::write_file(*details_table(report), details_format(options.details), options.details)) {
+       report::write_file(*details_table(report), details_format(options.details), options.details, write)) {
     report.files.push_back(std::move(file));
   }
 }
@@ -425,8 +416,8 @@ std::string CompareReport::nothing_in_common() const {
 CompareReport compare(const CompareOptions& options, Progress* progress) {
   if (!options.details.empty()) details_format(options.details);
   if (team().is_root()) {
-    if (options.output != "-") check_result_file(options.output, options.overwrite);
-    if (!options.details.empty()) check_result_file(options.details, options.overwrite);
+    if (options.output != "-") prepare_output(options.output, options.existing);
+    if (!options.details.empty()) prepare_output(options.details, options.existing);
   }
   if (!options.details.empty() && options.details == options.output)
     throw UsageError("--details and --output_path name the same file");

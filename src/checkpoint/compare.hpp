@@ -12,6 +12,7 @@
 #include "checkpoint/metrics.hpp"
 #include "checkpoint/relation.hpp"
 #include "report/severity.hpp"
+#include "support/output_file.hpp"
 
 namespace msprobe {
 class Progress;
@@ -26,7 +27,7 @@ struct CompareOptions {
   std::string details;      // a table of everything, csv, xlsx, json or jsonl by its suffix; empty: none
   std::string name_map;     // file; empty: the built-in one
   double tolerance = 1e-3;  // relative l2 up to which parameters count as close
-  bool overwrite = false;   // else an output that exists is refused, as in the Python tool
+  Existing existing = Existing::refuse;
   LoadOptions load;
 };
 

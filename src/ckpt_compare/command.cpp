@@ -49,8 +49,7 @@ class CkptCompareCommand final : public Command {
         .add_flag("--allow-partial", options_.load.allow_partial,
                   "Continue if rank files are missing or broken")
         .details("Parameters with a part in such files are not comparable, and the exit status is 2.");
-    options.add_flag("--overwrite", options_.overwrite, "Replace result files that exist")
-        .details("Without it they are an error before anything is read.");
+    options.add_overwrite(options_.existing).details("Without it they are an error before anything is read.");
   }
 
   bool shares_work() const override { return true; }

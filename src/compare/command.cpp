@@ -41,6 +41,7 @@ struct Typed {
   std::string output = "./output";
   Option output_option;
   std::string output_file;
+  Existing existing = Existing::refuse;
   std::string mode = "auto";
   std::string rules;
   std::string config;
@@ -122,6 +123,7 @@ Outputs to_outputs(Typed typed) {
   Outputs outputs;
   outputs.directory = typed.output;
   outputs.file = typed.output_file;
+  outputs.existing = typed.existing;
   outputs.formats = chosen_formats(typed);
   outputs.formats_chosen = typed.xlsx || !typed.formats.empty();
   outputs.html = wants(typed, kHtml);
@@ -312,7 +314,10 @@ class CompareCommand final : public Command {
         .details(
             "A bare name is placed in the folder of -o, or without -o in the current folder; anything else "
             "is a path.\n"
-            "Missing folders are created; an existing file is replaced, and the summary says so.");
+            "Missing folders are created; an existing file is replaced only with --overwrite, and the "
+            "summary says so.");
+    options.add_overwrite(typed_.existing)
+        .details("That is, files that --output-file, --suggest-mapping and --map-parameters name.");
     formats_ = options
                    .add("--format=LIST", typed_.formats,
                         "Result formats, separated by commas: csv, xlsx, json, jsonl, html, md, junit, "

@@ -233,6 +233,7 @@ void check_series_format(const Outputs& outputs) {
   if (outputs.html || !outputs.texts.empty())
     throw UsageError("a table of runs is csv, xlsx, json, jsonl or md",
                      "leave out --output-file, and give a folder with -o, for one result a run");
+  if (outputs.file != "-") prepare_output(outputs.file, outputs.existing);
 }
 
 void write_series(const std::vector<SeriesRun>& series, const Outputs& outputs) {
@@ -242,12 +243,13 @@ void write_series(const std::vector<SeriesRun>& series, const Outputs& outputs) 
     if (path == "-") {
       report::write_stdout(table, outputs.formats.front());
     } else {
-      prepare_output(path);
-      report::write_file(table, outputs.formats.front(), path);
+      report::WriteOptions write;
+      write.existing = outputs.existing;
+      report::write_file(table, outputs.formats.front(), path, write);
     }
     return;
   }
-  write_text(path, markdown_text(series));
+  write_text(path, outputs.existing, markdown_text(series));
 }
 
 }  // namespace msprobe::compare

@@ -90,6 +90,11 @@ class ConfigCheckCommand final : public Command {
             "<./verl_param_compare_result>, <./slime_param_compare_result> or <./verl_param_verify_result> "
             "else.\n"
             "With -c, `-` writes all rows to standard output as jsonl, and no file.");
+    options.add_overwrite(existing_)
+        .details(
+            "That is, the pack that -d writes, and the result of two checkpoints. Results in a "
+            "folder replace those of an earlier run in any case.")
+        .excludes({verl_compare_, verl_verify_, slime_compare_});
     report::add_formats(options, formats_)
         .details("The default is `xlsx` for packs, `csv` for verl and slime.")
         .excludes({dump_});
@@ -137,6 +142,7 @@ class ConfigCheckCommand final : public Command {
       if (!file.empty()) options.files.push_back(file);  // the option alone is an empty text
     }
     if (!output_.empty()) options.output = output_;
+    options.existing = existing_;
     options.python = python_;
     options.only_table = env_table_only_;
     options.variables = environ;
@@ -194,6 +200,7 @@ class ConfigCheckCommand final : public Command {
     options.first = pair_[0];
     options.second = pair_[1];
     if (!output_.empty()) options.output = output_;
+    options.existing = existing_;
     const checkpoint::CompareReport report = checkpoint::compare(options, context.progress);
     for (const std::string& warning : report.warnings) log_warning(warning);
     log_info(checkpoint::render_summary(report, context.color));
@@ -233,6 +240,7 @@ class ConfigCheckCommand final : public Command {
   std::vector<std::string> logs_;
   std::vector<std::string> verified_;
   std::string output_;
+  Existing existing_ = Existing::refuse;
   std::vector<report::Format> formats_;
   std::string fail_on_ = "never";
   bool all_packages_ = false;

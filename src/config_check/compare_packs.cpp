@@ -116,7 +116,6 @@ void write_tables(PackComparison& comparison, const ComparePacksOptions& options
   for (const Format format : options.formats) {
     if (format == Format::xlsx) {
       const std::string path = options.output + "/result.xlsx";
-      drop_link(path);
       report::write_workbook(tables, path, write);
       comparison.files.push_back(path);
       continue;
@@ -124,7 +123,6 @@ void write_tables(PackComparison& comparison, const ComparePacksOptions& options
     for (const report::NamedTable& table : tables) {
       const std::string path =
           fmt::format("{}/result_{}.{}", options.output, table.name, report::extension(format));
-      drop_link(path);
       for (const std::string& file : report::write_file(*table.table, format, path, write))
         comparison.files.push_back(file);
     }

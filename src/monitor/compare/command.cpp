@@ -25,6 +25,7 @@ class CompareRunsCommand final : public Command {
   std::string_view summary() const override { return "Find where two monitored trainings part"; }
 
   void declare(OptionList& options) override {
+    write_.existing = Existing::refuse;
     options.add_pair(options_.first, options_.second, "RUN", "the folders of two runs",
                      "Folders that the monitor wrote in two runs of a training");
     const Option output =
@@ -35,6 +36,7 @@ class CompareRunsCommand final : public Command {
     format_option_ = options.add("--format", format_, report::kFormats,
                                  "Format of the table, if the file name does not give it");
     format_option_.default_text("").needs(output);
+    options.add_overwrite(write_.existing);
     options.add("--statistics=NAMES", options_.statistics, "Only these: norm, min, max, mean, ...").commas();
     options
         .add("--tolerance=TIMES", options_.tolerance,
@@ -50,7 +52,7 @@ class CompareRunsCommand final : public Command {
 
   Outcome run(const Context& context) override {
     const std::optional<report::Format> format = table_format();
-    if (format && output_ != "-") prepare_output(output_);
+    if (format && output_ != "-") prepare_output(output_, write_.existing);
     const Comparison comparison = compare(options_, context.progress);
     for (const std::string& warning : comparison.warnings) log_warning(warning);
     for (const std::string& problem : comparison.problems) log_error(problem);
@@ -84,7 +86,8 @@ class CompareRunsCommand final : public Command {
     if (output_ == "-") {
       report::write_stdout(ComparisonTable(comparison), *format);
     } else {
-      for (const std::string& file : report::write_file(ComparisonTable(comparison), *format, output_))
+      for (const std::string& file :
+           report::write_file(ComparisonTable(comparison), *format, output_, write_))
         log_verbose("written: " + display(file));
     }
     std::string text = monitor::summary(comparison, color);
@@ -103,6 +106,7 @@ class CompareRunsCommand final : public Command {
 
   CompareOptions options_;
   std::string output_;
+  report::WriteOptions write_;
   Option format_option_;
   report::Format format_ = report::Format::csv;
   std::string fail_on_ = "never";

@@ -26,6 +26,7 @@ class MonitorReportCommand final : public Command {
                 "Folder that the monitor wrote; optionally that of a second run to overlay");
     options.add("run2[=RUN2]", options_.second, "The second run");
     options.add("-o,--output_path=FILE", options_.output, "The page, or - for standard output");
+    options.add_overwrite(existing_);
     options.add("--statistics=NAMES", options_.statistics, "Only these: norm, min, max, mean, ...").commas();
     options
         .add("--tolerance=TIMES", options_.tolerance,
@@ -45,7 +46,7 @@ class MonitorReportCommand final : public Command {
   Outcome run(const Context& context) override {
     if (options_.first.empty()) throw UsageError("the folder of a run is needed");
     if (!(options_.most_megabytes >= 0.1)) throw UsageError("--max-size must be at least 0.1 megabytes");
-    if (options_.output != "-") prepare_output(options_.output);
+    if (options_.output != "-") prepare_output(options_.output, existing_);
     const ReportData data = gather(options_, context.progress);
     for (const std::string& warning : data.warnings) log_warning(warning);
     for (const std::string& problem : data.problems) log_error(problem);
@@ -82,13 +83,14 @@ class MonitorReportCommand final : public Command {
       });
       return;
     }
-    OutputFile file(options_.output);
+    OutputFile file(options_.output, existing_);
     write_report(options_, data, alerts, [&](std::string_view bytes) { file.write(bytes); });
     file.commit();
     log_info("The report is saved in: " + display(options_.output) + " (" + human_bytes(file.size()) + ')');
   }
 
   ReportOptions options_;
+  Existing existing_ = Existing::refuse;
   std::string fail_on_ = "never";
 };
 
