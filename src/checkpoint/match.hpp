@@ -30,6 +30,7 @@ struct Pairing {
   std::vector<Tied> tied;
   std::vector<std::string> only_first;
   std::vector<std::string> only_second;
+  bool map_applies = false;          // it takes a name of one of them, used or not
   std::vector<std::string> remarks;  // which prefix was dropped, which side was mapped
 };
 

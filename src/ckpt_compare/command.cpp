@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/command.hpp"
 #include "checkpoint/compare.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/team.hpp"
@@ -33,8 +34,10 @@ class CkptCompareCommand final : public Command {
             "`different`: a parameter is not close, has another shape, or has copies inside a checkpoint "
             "that differ; `missing`: also if one is on one side only; `unequal`: also if one is not the same "
             "bit for bit.\n"
-            "Two checkpoints without a common parameter end with status 2 at any level: comparing nothing is "
-            "not equality.");
+            "Two checkpoints without a common parameter, or whose common parameters hold no element, end "
+            "with "
+            "status 2 at any level: comparing nothing is not equality. So does a --name-map that takes no "
+            "name.");
     options.add("--name-map=FILE", options_.name_map, "YAML file of names in place of the built-in map")
         .details(
             "It is a list of rules with <to>, <from> (a name or several) and <join> (<rows>, <query_groups> "
@@ -64,11 +67,10 @@ class CkptCompareCommand final : public Command {
       return Outcome::failure;
     }
     if (report.any_unreadable()) return Outcome::failure;
-    bool findings = false;
-    if (fail_on_ != "never") findings = report.any_different();
+    bool findings = report.any_different();
     if (fail_on_ == "missing") findings = findings || report.any_missing();
     if (fail_on_ == "unequal") findings = report.any_unequal() || report.any_missing();
-    return findings ? Outcome::findings : Outcome::clean;
+    return end_at_gate(fail_on_, findings, report.not_judged);
   }
 
  private:
