@@ -257,6 +257,50 @@ def compare_cases(msprobe, samples, tensors):
             yield f"compare {option}: names {what}", write, [*two, option, "map.yaml", "--fail-on", "culprit"], check
 
 
+def npy(values, kind="<f8"):
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({len(values)},), }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    packed = bytes(values) if kind == "|b1" else struct.pack(f"<{len(values)}d", *values)
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + packed
+
+
+def other_layout_cases():
+    """Dumps without a dump.json: arrays saved by name, statistics of ATB."""
+    def arrays(target, golden=None):
+        def write(scratch):
+            for side, saved in (("t", target), ("g", target if golden is None else golden)):
+                for place, values in saved.items():
+                    path = scratch / side / "data" / "tag" / place
+                    path.mkdir(parents=True)
+                    (path / "x.npy").write_bytes(npy(values))
+        return write
+
+    def statistics(value, name="Linear"):
+        row = f"0_11,0,Model/{{}},X,0_3,input,0,float,nd,2,{','.join([value] * 4)},N/A\n"
+        def write(scratch):
+            for side, operation in (("t", "Linear"), ("g", name)):
+                (scratch / side).mkdir()
+                (scratch / side / "statistic.csv").write_text("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o\n" + row.format(operation))
+        return write
+
+    one, nan = [1.0, 2.0], [math.nan, math.nan]
+    two = ["compare", "-tp", "t", "-gp", "g", "-o", "out", "--fail-on"]
+    for level in ("error", "warning", "unmatched"):
+        for name, write, check in (
+            ("NaN throughout", arrays({"step0/rank0": nan}), nothing),
+            ("a step more", arrays({"step0/rank0": one, "step1/rank0": one}, {"step0/rank0": one}), nothing),
+            ("no element", arrays({"step0/rank0": []}), nothing),
+            ("the same", arrays({"step0/rank0": one, "step0/rank1": [1.0, math.nan]}), something),
+        ):
+            yield f"compare of saved arrays, {level}: {name}", write, [*two, level], check
+        for name, write, check in (
+            ("no statistics", statistics("N/A"), nothing),
+            ("no name in common", statistics("1", "Other"), fails),
+            ("the same", statistics("1"), something),
+        ):
+            yield f"compare -m atb, {level}: {name}", write, [*two, level, "-m", "atb"], check
+
+
 def anomaly_cases(msprobe, samples):
     def dump(change=None, task="statistics", **more):
         return lambda scratch: samples.write(scratch / "dump", change, task=task, **more)
@@ -390,12 +434,6 @@ def checkpoint_cases():
     yield "config_check of checkpoints: the same", files(one), words, something
 
 
-def npy(values):
-    header = b"{'descr': '|b1', 'fortran_order': False, 'shape': (%d,), }" % len(values)
-    header += b" " * (-(len(header) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(values)
-
-
 def gradient_cases():
     def sides(first, second=None):
         """rank -> step -> parameter -> signs."""
@@ -409,7 +447,7 @@ def gradient_cases():
                         (folder / f"step{step}").mkdir()
                         rows = "param_name,max,min,norm,shape\r\n"
                         for name, values in parameters.items():
-                            (folder / f"step{step}" / f"{name}.npy").write_bytes(npy(values))
+                            (folder / f"step{step}" / f"{name}.npy").write_bytes(npy(values, "|b1"))
                             rows += f"{name},1.0,-1.0,1.0,[{len(values)}]\r\n"
                         (folder / f"grad_summary_{step}.csv").write_text(rows, encoding="utf-8")
         return write
@@ -581,6 +619,7 @@ def make_tests(msprobe, samples_folder, golden_folder, python):
 
     cases = [
         *compare_cases(msprobe, samples, pathlib.Path(samples_folder)),
+        *other_layout_cases(),
         *anomaly_cases(msprobe, samples),
         *config_cases(),
         *checkpoint_cases(),
