@@ -35,9 +35,8 @@ class CkptCompareCommand final : public Command {
             "that differ; `missing`: also if one is on one side only; `unequal`: also if one is not the same "
             "bit for bit.\n"
             "Two checkpoints without a common parameter, or whose common parameters hold no element, end "
-            "with "
-            "status 2 at any level: comparing nothing is not equality. So does a --name-map that takes no "
-            "name.");
+            "with status 2 at any level, `never` too: comparing nothing is not equality. A --name-map that "
+            "takes no name ends with 2 at a gate.");
     options.add("--name-map=FILE", options_.name_map, "YAML file of names in place of the built-in map")
         .details(
             "It is a list of rules with <to>, <from> (a name or several) and <join> (<rows>, <query_groups> "

@@ -340,13 +340,11 @@ class CompareCommand final : public Command {
             "not be read (or not be read again to look for evidence), or a rank exists on one side only; "
             "differences by rounding do not count.\n"
             "`error`: a row has the Result `error`, or no tensor at all could be compared. The limits judge "
-            "an "
-            "output only where its inputs agree: in continuous integration take `culprit`.\n"
+            "an output only where its inputs agree: in continuous integration take `culprit`.\n"
             "`warning` adds warnings, and ranks that exist on one side only or of which no tensor could be "
             "compared; `unmatched` adds entries, ranks and steps that only one side has.\n"
             "If --first left anything out, each of them exits with 1.\n"
-            "Where nothing is found, a rank or step on one side only, a rank of which nothing could "
-            "be "
+            "Where nothing is found, a rank or step on one side only, a rank of which nothing could be "
             "judged, and a mapping file that names nothing in the dumps exit with 2.");
     strict_ = options.add_flag("--strict", typed_.strict,
                                "Exit with 2 if any pair of tensors or ranks could not be compared");

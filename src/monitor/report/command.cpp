@@ -42,8 +42,7 @@ class MonitorReportCommand final : public Command {
         .add_fail_on(fail_on_, {"trouble", "never"}, "Exit with 1 if the training blows up, or the two part")
         .details(
             "Runs that differ for some steps only, or could not be compared completely, also count, and so "
-            "does "
-            "a rank without a finite number.");
+            "does a rank without a finite number.");
   }
 
   Outcome run(const Context& context) override {
