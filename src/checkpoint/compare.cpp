@@ -403,7 +403,19 @@ bool CompareReport::any_unreadable() const {
 
 std::string CompareReport::nothing_in_common() const {
   const std::size_t alone = count(Status::only_first) + count(Status::only_second);
-  if (alone < results.size()) return {};
+  const auto has_no_element = [](const ParameterResult& result) {
+    const auto none = [](const std::optional<Shape>& shape) {
+      return !shape || std::ranges::find(*shape, 0) != shape->end();
+    };
+    const bool one_sided = result.status == Status::only_first || result.status == Status::only_second;
+    return one_sided ||
+           (result.status != Status::unreadable && none(result.first_shape) && none(result.second_shape));
+  };
+  if (alone < results.size()) {
+    return std::ranges::all_of(results, has_no_element)
+               ? "the parameters that both have hold no element: nothing was compared"
+               : "";
+  }
   for (const Side* side : {&first, &second}) {
     if (side->parameters == 0) return display(side->path) + " has no parameters: nothing was compared";
   }
@@ -434,6 +446,8 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));
   Pairing pairing = pair_up(std::move(first), std::move(second), map);
   report.remarks = pairing.remarks;
+  if (!options.name_map.empty() && !pairing.map_applies)
+    report.not_judged.push_back(display(options.name_map) + ": no rule takes a name of either checkpoint");
   Comparison(options, progress).run(std::move(pairing), report);
   if (progress != nullptr) progress->end();
   if (team().is_root()) write_results(options, report);

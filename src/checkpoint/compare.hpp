@@ -73,8 +73,9 @@ struct CompareReport {
   Side second;
   std::vector<ParameterResult> results;  // pairs in model order, then those of one side only
   std::vector<std::string> warnings;
-  std::vector<std::string> remarks;  // how names were made to match
-  std::vector<std::string> files;    // written
+  std::vector<std::string> remarks;     // how names were made to match
+  std::vector<std::string> not_judged;  // what was asked for in vain, a line each
+  std::vector<std::string> files;       // written
   double tolerance = 0;
 
   std::size_t count(Status status) const;

@@ -263,6 +263,7 @@ Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
     architecture = second.architecture;
   }
   Pairing pairing;
+  pairing.map_applies = make_variant(first, a.heads, &map) || make_variant(second, b.heads, &map);
   remark(pairing, first, a);
   remark(pairing, second, b);
   Side one{first, a, std::vector<bool>(a.made.size()), {}};

@@ -36,6 +36,7 @@ struct Pairing {
   std::vector<Unreadable> unreadable;
   std::vector<std::string> only_first;
   std::vector<std::string> only_second;
+  bool map_applies = false;          // it takes a name of one of them, used or not
   std::vector<std::string> remarks;  // which prefix was dropped, which side was mapped
 };
 

@@ -188,8 +188,10 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
     options.rank.factors = std::make_shared<const TensorFactors>(RuleFile::open(options.factors_file));
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
   const Found found = options.inputs.local ? classify_everywhere(options.inputs) : classify(options.inputs);
-  if (found.layout == Layout::mixed) return compare_parts(found.parts, options, rules, progress);
-  return compare_found(found, options, rules, progress);
+  CompareReport report = found.layout == Layout::mixed ? compare_parts(found.parts, options, rules, progress)
+                                                       : compare_found(found, options, rules, progress);
+  report.mapping_file = options.rank.match.mapping_file;
+  return report;
 }
 
 }  // namespace msprobe::compare

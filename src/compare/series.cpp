@@ -65,7 +65,8 @@ void take_report(const CompareReport& report, SeriesRun& row) {
     row.answer = kFailed;
     row.text = row.failures.front();
   } else {
-    row.judged = is_judged(report) && row.failures.empty() && report.one_sided.empty();
+    row.judged =
+        is_judged(report) && row.failures.empty() && report.one_sided.empty() && row.not_judged.empty();
     const diagnosis::NoCulprit said = judgement_of(report);
     row.answer = said.title;
     row.text = said.why;
@@ -79,6 +80,7 @@ SeriesRun compare_run(const std::string& run, const CompareOptions& options, con
   try {
     const CompareReport report = compare(options, progress);
     row.outcome = judge(report, gate);
+    row.not_judged = not_judged(report, gate.fail_on);
     take_report(report, row);
   } catch (const Error& error) {
     row.outcome = Outcome::failure;

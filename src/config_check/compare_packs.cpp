@@ -141,6 +141,21 @@ void write_stdout(const PackComparison& comparison) {
 
 }  // namespace
 
+std::vector<std::string> not_judged(const PackComparison& comparison, const ComparePacksOptions& options) {
+  std::vector<std::string> lines;
+  bool any = false;
+  for (const Section& section : comparison.sections) {
+    any = any || section.judged || section.no_numbers || section.unreadable;
+    if (section.no_numbers)
+      lines.push_back(section.name + ": none of its statistics is a number, in either pack");
+  }
+  if (!any) {
+    lines.push_back(fmt::format("neither {} nor {} holds anything to compare", display(options.bench),
+                                display(options.cmp)));
+  }
+  return lines;
+}
+
 RowTable summary_table(const PackComparison& comparison) {
   RowTable table({"filename", "pass_check"});
   for (const Section& section : comparison.sections) {

@@ -11,6 +11,7 @@
 #include "report/writers.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -47,7 +48,8 @@ class CompareRunsCommand final : public Command {
             "`different`: any number; `passing`: beyond its fluctuation, if only for some steps; `parted`: "
             "for good.\n"
             "Each of them also counts what could not be compared: a rank, a tensor, a statistic or steps in "
-            "one run only.");
+            "one run only.\n"
+            "A rank whose numbers are NaN or infinite throughout in both runs exits with 2.");
   }
 
   Outcome run(const Context& context) override {
@@ -96,12 +98,11 @@ class CompareRunsCommand final : public Command {
   }
 
   Outcome outcome(const Comparison& comparison) const {
-    if (!comparison.problems.empty()) return Outcome::failure;
-    if (fail_on_ == "never") return Outcome::clean;
     bool findings = comparison.parted > 0 || comparison.any_not_compared();
     if (fail_on_ != "parted") findings = findings || comparison.passing > 0;
     if (fail_on_ == "different") findings = findings || comparison.unequal > 0;
-    return findings ? Outcome::findings : Outcome::clean;
+    const Outcome outcome = end_at_gate(fail_on_, findings, not_judged(comparison));
+    return comparison.problems.empty() ? outcome : Outcome::failure;
   }
 
   CompareOptions options_;

@@ -6,6 +6,7 @@
 #include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -40,7 +41,9 @@ class MonitorReportCommand final : public Command {
         .not_negative();
     options
         .add_fail_on(fail_on_, {"trouble", "never"}, "Exit with 1 if the training blows up, or the two part")
-        .details("Runs that differ for some steps only, or could not be compared completely, also count.");
+        .details(
+            "Runs that differ for some steps only, or could not be compared completely, also count, and so "
+            "does a rank without a finite number.");
   }
 
   Outcome run(const Context& context) override {
@@ -57,8 +60,8 @@ class MonitorReportCommand final : public Command {
     write(data, alerts);
     const Headline headline = headline_of(data, false);
     log_info(headline.text + (headline.more.empty() ? "" : "\n" + headline.more));
-    if (failed) return Outcome::failure;
-    return fail_on_ == "trouble" && headline.grade != "good" ? Outcome::findings : Outcome::clean;
+    const Outcome outcome = end_at_gate(fail_on_, headline.grade != "pass", not_judged(data));
+    return failed ? Outcome::failure : outcome;
   }
 
  private:
