@@ -54,11 +54,15 @@ std::string foreign_format(const ByteSource& file) {
   return found == kFormats.end() ? std::string() : std::string(found->name);
 }
 
+bool is_packed_format(const std::string& format) {
+  constexpr std::array<std::string_view, 7> kPacked = {"gzip", "bzip2", "xz", "zstd", "7z", "RAR", "tar"};
+  return std::ranges::find(kPacked, format) != kPacked.end();
+}
+
 std::string foreign_reason(const ByteSource& file, const std::string& format) {
   if (format != kLfs) {
-    constexpr std::array<std::string_view, 7> kPacked = {"gzip", "bzip2", "xz", "zstd", "7z", "RAR", "tar"};
-    const bool packed = std::ranges::find(kPacked, format) != kPacked.end();
-    return fmt::format("a {} file, which is not read{}", format, packed ? ": unpack it first" : "");
+    return fmt::format("a {} file, which is not read{}", format,
+                       is_packed_format(format) ? ": unpack it first" : "");
   }
   // Lines of a key and a value (spec.md of Git LFS).
   constexpr std::uint64_t kLargest = 1024;

@@ -13,6 +13,9 @@ namespace msprobe::formats {
 /// Empty for everything else.
 std::string foreign_format(const ByteSource& file);
 
+/// Is it a packed form, which some loaders unpack by themselves?
+bool is_packed_format(const std::string& format);
+
 /// Why such a file is refused, and what helps: "a GGUF file, which is not read".
 std::string foreign_reason(const ByteSource& file, const std::string& format);
 

@@ -43,18 +43,20 @@ class InspectCommand final : public Command {
     options.add("--first=N", options_.first, "How many elements of a tensor to show").in_range(0, 1'000'000);
     options
         .add_fail_on(fail_on_, {"dangerous", "unknown", "never"},
-                     "Exit with 1 if a pickle names globals that are dangerous, or unknown (or worse); "
+                     "Exit with 1 if a file names what is dangerous to load, or unknown (or worse); "
                      "with 2 if it cannot be analyzed to its end")
         .details(
             "The status is also 2 if the effect of a pickle is unknown, so that 0 always means that it names "
             "no such global.\n"
             "Every member of an archive is looked at by its content, whatever its name, also archives in it. "
             "Archives with code (TorchScript, torch.package, torch.export) end with 2.\n"
-            "Of a folder every file below it is rated, hidden ones too: tensors and text are ok; code, links "
-            "that lead out of the folder (but to the blobs of a Hugging Face cache) and what msprobe does "
-            "not "
-            "recognize are unknown; so are YAML tags of Python, _target_ and auto_map in texts, unless what "
-            "they name is dangerous. Each file that is not ok has a line.");
+            "Of a folder every file below it is rated, hidden ones too: tensors and text are ok; code and "
+            "what "
+            "msprobe does not recognize are unknown; so are YAML tags of Python, _target_ and auto_map in "
+            "texts, unless what they name is dangerous. Each file that is not ok has a line. Packed files, "
+            "and "
+            "links that lead out of the folder (but to the blobs of a Hugging Face cache), are not looked at "
+            "and end with 2.");
   }
 
   Outcome run(const Context& context) override {

@@ -155,8 +155,11 @@ void ContentScanner::scan_object_member(const archive::ZipReader& zip, const arc
 void ContentScanner::look_at_other(const ByteSource& bytes, std::string_view name, const std::string& where) {
   if (const std::string code = code_kind(bytes, name); !code.empty())
     return note({code, where, Rating::unknown});
-  if (const std::string format = formats::foreign_format(bytes); !format.empty())
+  if (const std::string format = formats::foreign_format(bytes); !format.empty()) {
+    // Some loaders unpack these by themselves, and whatever is in them.
+    if (formats::is_packed_format(format)) return problem(where, format + ", which is not unpacked");
     return note({format + ", which is not inspected", where, Rating::unknown});
+  }
   if (is_text(bytes)) {
     for (ContentFacts& found : rate_text(bytes, name, where)) note(std::move(found));
     return;

@@ -86,7 +86,7 @@ class FileInspector {
           problem("a zip archive, but not one of PyTorch or NumPy");
         break;
       case Container::npy:
-        tensors();
+        if (options_ != nullptr || may_hold_objects(*source_)) tensors();
         break;
       case Container::atb_bin:
         tensors(true);
@@ -192,9 +192,26 @@ class FileInspector {
           tensor.begin = shard->offset;
         }
       } catch (const FormatError& error) {
+        if (options_ == nullptr && !may_hold_objects(set, i)) continue;
         tensor.problem = without_path(error.what(), source_->name());
         describe_unreadable(set, i, tensor);
       }
+    }
+  }
+
+  /// Texts, dates and records are no tensors, but nothing runs when they are loaded.
+  static bool may_hold_objects(const ByteSource& npy) {
+    constexpr std::uint64_t kHeader = std::uint64_t{64}
+                                      << 10;  // of version 1; NumPy refuses one of 10,000 characters
+    const std::string start = first_bytes(npy, kHeader);
+    return !start.starts_with("\x93N") || start.substr(0, start.find('}')).find('O') != std::string::npos;
+  }
+  static bool may_hold_objects(const formats::TensorSet& set, std::size_t index) {
+    const auto* npz = dynamic_cast<const formats::NpzFile*>(&set);
+    try {
+      return npz == nullptr || may_hold_objects(*npz->zip().open(npz->entry(index)));
+    } catch (const FormatError&) {
+      return true;
     }
   }
 

@@ -122,8 +122,7 @@ Rated rate(const std::string& root, const Found& found) {
   rated.file.path = found.path;
   if (!found.reason.empty()) {
     rated.file.rating = Rating::unknown;
-    rated.file.reasons = {found.reason};
-    rated.file.reason_count = 1;
+    rated.file.problem = found.reason;
     return rated;
   }
   PathFacts facts;

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "formats/numpy_objects.hpp"
 #include "formats/pickle_scan.hpp"
 #include "formats/pickle_search.hpp"
 #include "formats/pickle_text.hpp"
@@ -107,13 +108,13 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
       break;
     }
     // What its values are is another question, and so is whether they make sense.
-    if (count == kNoLimit) {
-      try {
-        const formats::Pickle pickle = formats::load_pickle(source, offset, {.file_size = source_->size()});
-        if (i == 0 && where.empty()) file_.holds = formats::kind_name(pickle.kind(pickle.root()));
-      } catch (const FormatError& error) {
-        hides(error.what(), offset);
-      }
+    try {
+      const formats::Pickle pickle = formats::load_pickle(source, offset, {.file_size = source_->size()});
+      if (count == kNoLimit && i == 0 && where.empty())
+        file_.holds = formats::kind_name(pickle.kind(pickle.root()));
+      note_numpy_objects(pickle, where);
+    } catch (const FormatError& error) {
+      hides(error.what(), offset);
     }
     offset = scan.end;
   }
@@ -138,6 +139,12 @@ void PickleFinder::note(const PickleGlobal& global, const std::string& where) {
     return;
   }
   file_.globals.push_back({global.full_name(), where, global.offset, global.called, rating});
+}
+
+void PickleFinder::note_numpy_objects(const formats::Pickle& pickle, const std::string& where) {
+  const formats::NumpyFinding finding = formats::rate_numpy_objects(pickle);
+  if (finding.rating != Rating::ok && file_.contents.size() < kMostGlobals)
+    file_.contents.push_back({finding.what, where, finding.rating});
 }
 
 void PickleFinder::note_as_unknown(std::uint64_t offset, const std::string& where) {

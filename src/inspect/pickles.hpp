@@ -50,6 +50,7 @@ class PickleFinder {
   /// Could one of the pickles from `offset` on name what Python has?
   bool may_act(const ByteSource& bytes, std::uint64_t offset, PickleHint hint) const;
   void note(const formats::PickleGlobal& global, const std::string& where);
+  void note_numpy_objects(const formats::Pickle& pickle, const std::string& where);
   void note_as_unknown(std::uint64_t offset, const std::string& where);
 
   std::shared_ptr<const ByteSource> source_;

@@ -12,6 +12,7 @@ import struct
 import zipfile
 
 import recipe
+from recipe import Made, Name
 
 GETPID = b"cposix\ngetpid\n)R"
 # By protocol and opcode, since a scanner may look for one of them only.
@@ -138,12 +139,40 @@ TEXTS = [
     ("object.yaml", "cfg: !!python/object:mypackage.config.Config\n  a: 1\n", False),
     ("verbatim.yaml", "a: !<tag:yaml.org,2002:python/object/apply:posix.getpid> []\n", True),
     ("escaped.yaml", "a: !!p%79thon/object/apply:posix.getpid []\n", True),
-    ("handle.yaml", "%TAG !p! tag:yaml.org,2002:py\n---\na: !p!thon/object/apply:posix.getpid []\n", False),
+    ("handle.yaml", "%TAG !p! tag:yaml.org,2002:py\n---\na: !p!thon/object/apply:posix.getpid []\n", True),
+    ("handle_escaped.yaml", "%TAG !p! tag%3Ayaml.org,2002:py\n---\na: !p!thon/object/apply:posix.getpid []\n", True),
+    ("handle_own.yaml", "%TAG !p! tag:example.com,2020:\n---\na: !p!thing 1\n", False),
+    ("verbatim_escaped.yaml", "a: !<tag:yaml.org,2002:%70ython/object/apply:posix.getpid> []\n", True),
+    ("verbatim_colon.yaml", "a: !<tag%3Ayaml.org,2002:python/name:posix.getpid> ''\n", True),
+    ("verbatim_org.yaml", "a: !<tag:yaml.%6Frg,2002:python/object/apply:posix.getpid> []\n", True),
+    ("hydra_hex.yaml", '"\\x5ftarget_": posix.getpid\n', False),
+    ("hydra_long.yaml", '"\\U0000005ftarget_": posix.getpid\n', False),
+    ("hydra_anchor.yaml", "x: &k _target_\na:\n  *k : posix.getpid\n", False),
+    ("hydra_resolver.yaml", 'a: "${oc.create:${oc.decode:\'{${t}et_: posix.getpid}\'}}"\n', False),
+    ("hydra_value.yaml", '_target_: "o\\x73.getpid"\n', False),
+    ("hydra_tagged.yaml", "_target_: !!str posix.getpid\n", True),
+    ("attention_dict.json", '{"attn_implementation": {"": "someone/kernels"}}', False),
+    ("hydra_continued.yaml", '"_tar\\\n  get_": posix.getpid\n', False),
+    ("experts.json", '{"experts_implementation": "someone/kernels"}', False),
+    ("peft.json", '{"auto_mapping": {"parent_library": "evil"}}', False),
+    ("model_index.json", '{"unet": ["evilmod", "X"]}', False),
+    ("modules.json", '[{"idx": 0, "name": "0", "path": "", "type": "someone/code--evil.X"}]', False),
+    ("dense.json", '{"activation_function": "evilmod.X"}', False),
+    ("cross.json", '{"sbert_ce_default_activation_function": "posix.getpid"}', True),
+    ("adapter_config.json", '{"auto_mapping": {"base_model_class": "X", "parent_library": "evil.module"}}', False),
+    ("pipelines.json", '{"custom_pipelines": {"x": {"impl": "someone/code--pipeline.X"}}}', False),
+    ("evil.pth", "import os; os.getpid()\n", False),
+    ("Makefile", "all:\n\ttrue\n", False),
+    ("pyproject.toml", '[build-system]\nbuild-backend = "evil"\n', False),
+    ("chat_joined.jinja", "{{ lipsum['__glob'+'als__'].os.getpid() }}", False),
+    ("chat_attr.jinja", "{{ cycler|attr('__in'~'it__') }}", False),
+    ("chat_escape.jinja", "{{ x['\\x5f\\x5finit'] }}", False),
+    ("chat_words.jinja", "{{ x['@@globals@@'|replace('@','_')] }}", False),
     ("no_suffix", "a: !!python/object/apply:posix.getpid []\n", True),
     ("hydra.yaml", "model:\n  _target_: posix.getpid\n", True),
     ("hydra_eval.yaml", "_target_: builtins.exec\n_args_: ['1']\n", True),
     ("hydra_own.yaml", "model:\n  _target_: mypackage.models.Net\n", False),
-    ("hydra_folded.yaml", "_target_: >-\n  posix.getpid\n", False),
+    ("hydra_folded.yaml", "_target_: >-\n  posix.getpid\n", True),
     ("hydra.json", '{"model": {"_target_" :\n "posix.getpid"}}', True),
     ("hydra_escaped.json", '{"model": {"\\u005ftarget_": "posix.getpid"}}', False),
     ("hydra.toml", '_target_ = "posix.getpid"\n', True),
@@ -198,6 +227,11 @@ HARMLESS = {
     "vocab.json": json.dumps({"\u0120the": 1, "caf\u00e9": 2, "\x00": 3}).encode(),
     "merges.txt": "#version: 0.2\nc a\n\u0120 t\n".encode(),
     "vocab.txt": b"cat\nsat\nmat\n[PAD]\n",
+    "tokens.json": b'{"_target_": 1, "auto_map": 2, "!!": 3, "&": 4}',
+    "comment.yaml": b"# !!python/object/apply:posix.getpid and _target_: os.system\na: 1\n",
+    "model_index.json": b'{"_class_name": "X", "unet": ["diffusers", "UNet2DConditionModel"]}',
+    "texts.npy": recipe.npy(b"a\0\0\0b\0\0\0", "<U2"),
+    "regex.json": b'{"pattern": "\\\\x41\\\\u0042"}',
     "top_level.txt": b"isympy\nsympy\n",
     "a_list.csv": b"NPU Name,Bench Name\nModule.a.forward.0,Module.a.forward.0\n",
     "man.1": b".TH TQDM 1\n.SH NAME\ncode\n",
@@ -219,6 +253,44 @@ HARMLESS = {
     "chance.pt": recipe.zip_of([NOTHING, ("archive/data/0", b"\x80\x02\x82\x82\x0f\x93" + bytes(range(90)))]),
     "letters.pt": recipe.zip_of([NOTHING, ("archive/data/0", b"cat\nsat\nmat\n"), ("archive/data/1", b"N" * 1000)]),
 }
+
+
+def numpy_type(name, flags=0, fields=None):
+    names = tuple(fields) if fields else None
+    return Made(Name("numpy", "dtype"), (name, False, True), (3, "|", None, names, fields, -1, -1, flags))
+
+
+def as_array(dtype, data, count=1):
+    empty = Made(Name("numpy.core.multiarray", "_reconstruct"), (Name("numpy", "ndarray"), (0,), b"b"))
+    return empty._replace(state=(1, (count,), dtype, False, data))
+
+
+def object_array():
+    return as_array(numpy_type("O8", 63), ["text"])
+
+
+def numpy_tricks():
+    """Values whose elements are pointers that the pickle chooses."""
+    pointers = bytes(8)
+    frombuffer = Name("numpy.core.numeric", "_frombuffer")
+    return {
+        "cleared": as_array(numpy_type("O8"), pointers),
+        "pretended": as_array(numpy_type("u8", 63), pointers),
+        "in_a_field": as_array(numpy_type("V8", 0, {"a": (numpy_type("O8", 63), 0)}), pointers),
+        "cleared_field": as_array(numpy_type("V8", 27, {"a": (numpy_type("O8", 0), 0)}), pointers),
+        "pretended_record": as_array(numpy_type("V8", 27, {"a": (numpy_type("u8"), 0)}), pointers),
+        "view": Made(Name("numpy", "ndarray"), ((1,), numpy_type("u8"), object_array())),
+        "view_of_bytes": Made(Name("numpy", "ndarray"), ((1,), numpy_type("O8", 63), b"12345678")),
+        "buffer": Made(frombuffer, (object_array(), numpy_type("u8"), (1,), "C")),
+        "scalar": Made(Name("numpy.core.multiarray", "scalar"), (numpy_type("O8"), pointers)),
+    }
+
+
+def packed(value):
+    """As a pickle, as the members of archives, in a legacy file of PyTorch."""
+    data = recipe.pickled(value, 4)
+    return {"pkl": data, "pt": recipe.torch_zip(data), "legacy": recipe.legacy(data), "keys": recipe.legacy_keys(data),
+            "npy": recipe.npy(data), "zip": beside("archive/data/0", data)}  # fmt: skip
 
 
 METADATA = [
