@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What processes of a job hand to each other. The first byte chooses a kind, the next nine change its packet
 // (where, how, with what), and those that follow are its contents. What was packed comes out as it was; a
-// packet that is cut or changed is refused, or is one of other contents.
+// packet that is cut or changed is refused, or is one of other contents. Of tables all bytes are changes.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -24,7 +24,9 @@
 #include "measuring/packets.hpp"
 #include "merge_result/packets.hpp"
 #include "mpi/requests.hpp"
+#include "report/packed_table.hpp"
 #include "support/error.hpp"
+#include "unit/report/fake_table.hpp"
 
 namespace msprobe::merge_result {
 
@@ -159,6 +161,9 @@ void unpack(const std::string& bytes, bool right) {
   if (packed(same) != again) __builtin_trap();
 }
 
+constexpr std::size_t kChanges = 9;
+constexpr std::size_t kEach = 3;  // bytes of a change
+
 void change(std::string& bytes, std::span<const std::uint8_t> by) {
   constexpr std::array<std::uint64_t, 6> kNumbers = {0, 1, 2, UINT32_MAX, UINT64_MAX, std::uint64_t{1} << 61};
   if (bytes.empty()) return;
@@ -179,10 +184,32 @@ void change(std::string& bytes, std::span<const std::uint8_t> by) {
   }
 }
 
+/// Rows of a table, which travel as bytes of their own.
+void try_table(std::span<const std::uint8_t> input) {
+  using namespace report;
+  const std::vector<std::string> frames = {"File a.py, line 1"};
+  const test::FakeTable table(
+      {"text", "list", "spelled", "real"},
+      {{Text{"a"}, Structured{"x", "[1]", &frames}, Spelled{Spelled::Kind::percent, 12.5, 0}, 0.5},
+       {std::int64_t{-1}, Structured{"y", "[]"}, true, Text{"b"}}});
+  std::string bytes = pack_table(table);
+  for (std::size_t at = 0; at + kEach <= input.size(); at += kEach) {
+    change(bytes, input.subspan(at, kEach));
+    try {
+      const std::shared_ptr<const Table> other = unpack_table(bytes);
+      std::vector<Cell> cells;
+      Scratch scratch;
+      for (std::size_t i = 0; i < other->rows(); ++i) {
+        other->row(i, cells, scratch);
+        for (const Cell& cell : cells) plain_text(cell);
+      }
+    } catch (const FormatError&) {
+    }
+  }
+}
+
 template <typename T>
 void try_kind(std::span<const std::uint8_t> input) {
-  constexpr std::size_t kChanges = 9;
-  constexpr std::size_t kEach = 3;
   std::array<std::uint8_t, kChanges> changes{};
   const std::size_t given = std::min(input.size(), kChanges);
   std::copy_n(input.begin(), given, changes.begin());
@@ -200,7 +227,8 @@ void try_kind(std::span<const std::uint8_t> input) {
 template <typename... Kinds>
 void try_one(std::size_t chosen, std::span<const std::uint8_t> input) {
   std::size_t number = 0;
-  ((number++ == chosen % sizeof...(Kinds) ? try_kind<Kinds>(input) : void()), ...);
+  if (chosen % (sizeof...(Kinds) + 1) == sizeof...(Kinds)) return try_table(input);
+  ((number++ == chosen % (sizeof...(Kinds) + 1) ? try_kind<Kinds>(input) : void()), ...);
 }
 
 }  // namespace

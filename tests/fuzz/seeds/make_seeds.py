@@ -439,6 +439,7 @@ def packet_kinds():
         "002d2e2f3031323334353637383b3a3b3c3d3e3f404142434c00000048494a4b4c4d4e4f505152535455565758595a5b5ca3"
         "a1a0a36162636465666768696a6b6c6d6e6f7071727374757677"
     )
+    put("packets", "table", bytes([13]) + bytes((i * 29 + 7) % 251 for i in range(24)))
     put("packets", "no_boolean", bytes.fromhex(no_boolean))
     for kind in (0, 1, 10, 11):
         contents = bytes((i * 37 + kind) % 251 for i in range(90))
