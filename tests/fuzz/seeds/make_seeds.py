@@ -418,6 +418,7 @@ def graph_merges():
     put("graph_merge", "json", facts([1, 0, 0, 0, 0, 1, 2]))
     put("graph_merge", "wrong_names", facts([1, 1, 0, 0, 0, 0, 0], (30, 1, 4), (301, 1, 9), (700, 3, 80)))
     put("graph_merge", "wrong_numbers", facts([1, 1, 0, 1, 0, 1, 12], (12, 1, 3), (55, 1, 15), (400, 0, 0)))
+    put("graph_merge", "no_utf8", bytes.fromhex("00021b00000040004f026c6576126c0000b505016100"))
     put("graph_merge", "cut", facts([1, 0, 0, 0, 0, 0, 4], (199, 0, 128), (230, 1, 50), (243, 3, 10)))
 
 
