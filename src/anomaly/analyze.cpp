@@ -134,7 +134,11 @@ void add_details(Analysis& analysis, const Tell& tell) {
   work.brief = [&](std::size_t unit, PacketWriter& packet) {
     packet(wanted[unit].rank, wanted[unit].places);
   };
-  work.learn = [&](std::size_t unit, PacketReader& packet) { packet(slot(unit).rank, slot(unit).places); };
+  work.learn = [&](std::size_t unit, PacketReader& packet) {
+    packet(slot(unit).rank, slot(unit).places);
+    if (slot(unit).rank >= analysis.ranks.size())
+      throw FormatError("a packet between processes is not in order");
+  };
   work.compute = [&](std::size_t unit) {
     Wanted& one = slot(unit);
     one.details = read_details(analysis.ranks[one.rank], one.places, analysis.traits, one.problems);

@@ -158,6 +158,9 @@ void Spread::brief(const Unit& unit, PacketWriter& packet) const {
 void Spread::learn(std::size_t number, PacketReader& packet) {
   Unit learned;
   packet(learned);
+  if (learned.chain >= chains_.size() || learned.task >= parts_.size() ||
+      (learned.parts > 0 && learned.part >= learned.parts))
+    throw FormatError("a packet between processes is not in order");
   if (learned.parts == 0) {
     for (const std::size_t i : chains_[learned.chain]) packet(parts_[i]);
   }

@@ -96,10 +96,12 @@ void OutputDatabase::commit(bool write_ahead) {
   impl_->file.commit();
 }
 
+std::string column_text(std::string_view value) {
+  return is_utf8(value) ? std::string(value) : display(value);
+}
+
 Values& Values::text(std::string_view value) {
-  if (is_utf8(value)) return ascii(value);
-  const std::string safe = display(value);
-  return bind(safe, false);
+  return is_utf8(value) ? ascii(value) : bind(column_text(value), false);
 }
 
 Values& Values::ascii(std::string_view value) {

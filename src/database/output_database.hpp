@@ -14,6 +14,10 @@ namespace msprobe::database {
 
 class OutputDatabase;
 
+/// What a column has of a text: one that is not UTF-8, as a surrogate without its partner makes it, is
+/// escaped. What refers to such a column has to have the same.
+std::string column_text(std::string_view value);
+
 /// A command that is run again and again with other values. It goes before its data base is committed.
 class Statement {
  public:
@@ -37,7 +41,7 @@ class Values {
   Values(const OutputDatabase& database, const Statement& statement)
       : database_(database), statement_(statement.statement_.get()) {}
 
-  /// A name may hold what is not UTF-8, a surrogate without its partner.
+  /// As column_text() has it.
   Values& text(std::string_view value);
   Values& text(const std::string& value) { return text(std::string_view(value)); }
   Values& text(const std::optional<std::string_view>& value) { return value ? text(*value) : null(); }

@@ -145,6 +145,29 @@ void Entry::unpack(PacketReader& packet) {
   packet(count);
   for (; count > 0; --count) carry_node(packet, nodes_.emplace_back());
   packet(own_);
+  if (!is_sound()) throw FormatError("a packet between processes is not in order");
+}
+
+/// Do texts lie in own_, and nodes in those that hold them?
+bool Entry::is_sound() const {
+  const auto lies_there = [&](const Text& text) {
+    const std::size_t begin = text.begin - kOwn;
+    return text.size == 0 ||
+           ((text.begin & kOwn) != 0 && begin <= own_.size() && text.size <= own_.size() - begin);
+  };
+  std::vector<Index> ends = {static_cast<Index>(nodes_.size())};
+  for (Index node = 0; node < nodes_.size(); ++node) {
+    const Node& at = nodes_[node];
+    while (ends.back() <= node) ends.pop_back();
+    const bool holds = at.kind == NodeKind::array || at.kind == NodeKind::object;
+    if (at.kind > NodeKind::object || at.end <= node || at.end > ends.back() ||
+        (!holds && at.end != node + 1) ||
+        (at.replaced_by != kNone && (at.replaced_by <= node || at.replaced_by >= ends.back())) ||
+        !lies_there(at.key) || !lies_there(at.text))
+      return false;
+    ends.push_back(at.end);
+  }
+  return true;
 }
 
 void Entry::keep() {

@@ -99,7 +99,7 @@ class Entry {
   void close(Index node);
   void set_key(std::string_view key);
   Index add_scalar(NodeKind kind, std::string_view text, bool boolean = false);
-  /// Between processes.
+  /// Between processes. FormatError for a packet that holds no tree.
   void pack(PacketWriter& packet) const;
   void unpack(PacketReader& packet);
   std::size_t memory() const { return nodes_.size() * sizeof(Node) + own_.size(); }
@@ -136,6 +136,7 @@ class Entry {
   Text to_text(std::string_view text);
   Index push(NodeKind kind);
   void resolve_duplicates(Index object);
+  bool is_sound() const;
 
   std::vector<Node> nodes_;
   const char* source_ = nullptr;

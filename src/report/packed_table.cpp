@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "report/row_blocks.hpp"
+#include "support/error.hpp"
 #include "support/packet.hpp"
 #include "support/text_pool.hpp"
 
@@ -40,6 +41,10 @@ struct PackedRows {
 
 void carry(auto& packet, Carried<PackedRows> auto& rows) {
   packet(rows.columns, rows.objects, rows.severities, rows.cells, rows.begins, rows.texts, rows.lists);
+}
+
+[[noreturn]] void refuse_packet() {
+  throw FormatError("a packet between processes is not in order");
 }
 
 enum CellType : std::uint8_t { kText, kStructured, kSpelled, kReal, kInteger, kBoolean };
@@ -129,7 +134,8 @@ class UnpackedTable final : public Table {
   void row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const override {
     cells.clear();
     scratch.clear();
-    PacketReader packet(std::string_view(rows_.cells).substr(rows_.begins[index]));
+    const std::string_view all = rows_.cells;
+    PacketReader packet(all.substr(std::min<std::uint64_t>(rows_.begins[index], all.size())));
     for (std::size_t i = 0; i < rows_.columns.size(); ++i) {
       PackedCell cell;
       packet(cell);
@@ -141,10 +147,10 @@ class UnpackedTable final : public Table {
   Cell unpacked(const PackedCell& cell) const {
     switch (cell.type) {
       case kText:
-        return Text{rows_.texts[cell.text]};
+        return Text{known(rows_.texts, cell.text)};
       case kStructured:
-        return Structured{rows_.texts[cell.text], rows_.texts[cell.json],
-                          cell.list == 0 ? nullptr : &rows_.lists[cell.list - 1]};
+        return Structured{known(rows_.texts, cell.text), known(rows_.texts, cell.json),
+                          cell.list == 0 ? nullptr : &known(rows_.lists, cell.list - 1)};
       case kSpelled:
         return Spelled{static_cast<Spelled::Kind>(cell.kind), cell.real, cell.integer};
       case kReal:
@@ -154,6 +160,13 @@ class UnpackedTable final : public Table {
       default:
         return cell.integer != 0;
     }
+  }
+
+  /// What a cell names by its number.
+  template <typename T>
+  static const T& known(const std::vector<T>& all, std::uint32_t number) {
+    if (number >= all.size()) refuse_packet();
+    return all[number];
   }
 
   PackedRows rows_;
@@ -175,6 +188,7 @@ std::shared_ptr<const Table> unpack_table(std::string_view bytes) {
   PackedRows rows;
   PacketReader packet(bytes);
   packet(rows);
+  if (rows.severities.size() != rows.begins.size()) refuse_packet();
   return std::make_shared<UnpackedTable>(std::move(rows));
 }
 

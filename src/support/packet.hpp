@@ -129,6 +129,12 @@ class PacketReader {
   void get(T& value) {
     std::memcpy(&value, take(sizeof value).data(), sizeof value);
   }
+  /// Its bytes are not taken as they are: a value that is neither true nor false is none to the compiler.
+  void get(bool& value) {
+    const char byte = take(1).front();
+    if (byte != 0 && byte != 1) throw FormatError("a packet between processes is not in order");
+    value = byte == 1;
+  }
   void get(std::string& text) { text = take(get_size()); }
   template <typename T>
   void get(std::vector<T>& values) {

@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -56,6 +57,7 @@ FAULTS = {
     "no_json": "os.write(4, b'what?\\n'); continue",
     "no_outputs": "answer.pop('forward')",
     "beyond": "made['tensor'][2] = 1 << 40",
+    "nowhere": "made['tensor'][2] = (1 << 63) - 1",
     "huge": "made['tensor'][1] = [1 << 40, 1 << 40]",
     "minus": "made['tensor'][1] = [-1]",
     "deep": "answer = json.loads('[' * 900 + ']' * 900)",
@@ -71,6 +73,7 @@ REASONS = {
     "no_json": "the runner sent a malformed answer: it is not JSON",
     "no_outputs": "the runner sent a malformed answer: it has neither outputs nor an error",
     "beyond": "the runner sent a malformed answer: a tensor is not where it should be",
+    "nowhere": "the runner sent a malformed answer: a tensor is not where it should be",
     "huge": "the runner sent a malformed answer: a tensor is larger than the data sent",
     "minus": "the runner sent a malformed answer: a number is out of range",
     "deep": "the runner sent a malformed answer: it is not JSON",
@@ -143,6 +146,19 @@ def every_fault_costs_one_row(msprobe):
         harness.check_equal("starts", len((scratch / "starts").read_text()), len(FAULTS) + 1)
         harness.check(f"{len(FAULTS)} lost a runner" in result.stderr, result.stderr)
         nobody_is_left(scratch)
+
+    return body
+
+
+def a_time_beyond_all_clocks_is_one(msprobe):
+    def body(scratch):
+        write_dump(scratch, ["a"])
+        write_runner(scratch)
+        for seconds in ("1e10", "1e300", "inf"):
+            shutil.rmtree(scratch / "out", ignore_errors=True)
+            result = harness.run(msprobe, words_of(scratch, "--timeout", seconds), scratch)
+            harness.check_equal(seconds, result.returncode, 0)
+            harness.check_equal(seconds, [row[1] for row in results_of(scratch)[1]], ["pass"])
 
     return body
 
@@ -331,6 +347,7 @@ def old_spellings(msprobe):
 def make_tests(msprobe, _golden):
     return [
         ("every fault of a runner costs one row", every_fault_costs_one_row(msprobe)),
+        ("a time limit beyond all clocks is one", a_time_beyond_all_clocks_is_one(msprobe)),
         ("what does not start ends the command", what_does_not_start(msprobe)),
         ("Ctrl-C, and going on", interrupted_and_gone_on(msprobe)),
         ("killed, and going on", killed_and_gone_on(msprobe)),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fuzz_checkpoint.hpp"
+#include "fuzz_graph_ranks.hpp"
 #include "graph/build.hpp"
 #include "graph/merge/build_merged.hpp"
 #include "support/error.hpp"
@@ -73,13 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.target = folder.path() + "/dump";
   options.output = folder.path() + "/out";
   options.overflow_check = true;
-  if ((data[0] & 1) != 0) {
-    options.tree = {.lose_unconnected = true, .gradients_in_first_step = true};
-    options.data = {
-        .strip_quotes = true, .hide_null = true, .drop_checksums = true, .section_from_name = true};
-    options.edges = {.keywords_only = true};
-    options.config = {.of_first_graph = true};
-  }
+  if ((data[0] & 1) != 0) msprobe::take_python_rules(options, (data[0] & 6) != 0);
   const std::size_t ranks = (files.size() + kFiles - 1) / kFiles;
   if ((data[0] & 6) != 0) {
     merge(options, ranks, data[0]);

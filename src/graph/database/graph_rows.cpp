@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "database/output_database.hpp"
 #include "graph/edges.hpp"
 #include "support/json_writer.hpp"
 #include "support/parallel.hpp"
@@ -17,6 +18,7 @@
 namespace msprobe::graph {
 namespace {
 
+using database::column_text;
 using model_tree::ModelTree;
 using model_tree::Node;
 using model_tree::NodeIndex;
@@ -75,12 +77,14 @@ class GraphWriter {
     if (const auto& children = tree_.node(index).children; !children.empty()) {
       JsonWriter json;
       json.open_list();
-      for (const NodeIndex child : children) json.value(tree_.name(child));
+      for (const NodeIndex child : children) json.value(column_text(tree_.name(child)));
       json.close();
       node.sub_nodes = json.take();
     }
     JsonWriter partner;
-    partner.value(node.data.partner);
+    partner.open_list();
+    for (const std::string_view name : node.data.partner) partner.value(column_text(name));
+    partner.close();
     node.partner = partner.take();
     node.input = items_of(node.data, false);
     node.output = items_of(node.data, true);
@@ -121,7 +125,7 @@ class GraphWriter {
     row.rank = key_.rank;
     row.is_distributed = is_communication(name);
     const std::int64_t number = database_.add(row);
-    if (observer_.node) observer_.node(number, name, data);
+    if (observer_.node) observer_.node(number, column_text(name), data);
     if (data.origin.empty()) return;
     OriginRow origin{prepared.id, data.origin, data.error, {}};
     if (!data.finding.empty()) origin.finding = data.finding;

@@ -150,25 +150,20 @@ class Packer {
       block.micro_steps.push_back(pair.any().micro_step.value_or(-1));
     }
     note_range(steps);
-    for (std::size_t i = 0; i < group.a.statistics.size() || i < group.b.statistics.size(); ++i) {
-      if (i < group.a.statistics.size())
-        pack_statistic(group, block, pairs, steps, group.a.statistics[i]);
-      else if (two_)
-        pack_alone(group, block, pairs, steps, group.b.statistics[i]);
+    std::vector<std::string> statistics = group.a.statistics;
+    for (const std::string& statistic : group.b.statistics) {
+      if (std::find(statistics.begin(), statistics.end(), statistic) == statistics.end())
+        statistics.push_back(statistic);
+    }
+    for (const std::string& statistic : statistics) {
+      const bool is_first = statistic == statistics.front();
+      pack_statistic(group, block, pairs, steps, statistic, is_first);
     }
     data_.blocks.push_back(std::move(block));
   }
 
-  /// A statistic of the second run that the first one does not have.
-  void pack_alone(const TrackPairs& group, Block& block, const std::vector<Pair>& pairs,
-                  const std::vector<std::int64_t>& steps, const std::string& statistic) {
-    const auto& ours = group.a.statistics;
-    if (std::find(ours.begin(), ours.end(), statistic) == ours.end())
-      pack_statistic(group, block, pairs, steps, statistic);
-  }
-
   void pack_statistic(const TrackPairs& group, Block& block, const std::vector<Pair>& pairs,
-                      const std::vector<std::int64_t>& steps, const std::string& statistic) {
+                      const std::vector<std::int64_t>& steps, const std::string& statistic, bool is_first) {
     const auto place_in = [&](const Tracks& side) {
       return static_cast<std::size_t>(std::find(side.statistics.begin(), side.statistics.end(), statistic) -
                                       side.statistics.begin());
@@ -204,8 +199,7 @@ class Packer {
     // How many elements are NaN says nothing of the others.
     if (statistic != "nans") with_numbers += static_cast<std::size_t>(std::ranges::count(finite, 1));
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (statistic == "norm" || group.a.statistics.front() == statistic)
-        note_curve(group, pairs[i], in_a, in_b);
+      if (statistic == "norm" || is_first) note_curve(group, pairs[i], in_a, in_b);
       for (std::size_t run = 0; run < found[i].size(); ++run)
         note_outbreak(group, block, pairs[i], i, statistic, run, found[i][run]);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <set>
@@ -31,6 +32,7 @@ namespace msprobe::precheck {
 namespace {
 
 constexpr int kMaxRunners = 64;
+constexpr double kLongestSeconds = 1e9;  // thirty years, which the clock can count in nanoseconds
 constexpr const char* kNotInPython = "the Python tool has no equivalent";
 
 /// `0`, `cpu`, `cuda`, `npu:1` as a runner takes them: a number alone is of what is there.
@@ -185,6 +187,7 @@ class AccCheckCommand final : public Command {
  private:
   CheckOptions check_options() {
     CheckOptions options = check_;
+    options.time_limit = std::min(options.time_limit, kLongestSeconds);
     const bool single = name_ == "acc_check" || name_ == "run_ut";
     // The Python tool takes the first device alone.
     options.devices = devices_of(devices_, single && check_.python_rules);

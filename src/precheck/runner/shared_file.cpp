@@ -84,6 +84,7 @@ std::uint64_t SharedFile::size() const {
 }
 
 bool SharedFile::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+  if (offset > size()) return false;  // also what no file can have
   while (!out.empty()) {
     const ssize_t got =
         ::pread(descriptor_, out.data(), std::min(out.size(), kTransferPiece), static_cast<off_t>(offset));

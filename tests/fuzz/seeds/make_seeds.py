@@ -391,26 +391,111 @@ def yamls():
     put("yaml", "tags", b"- !!float 1\n- !!timestamp 2024-01-02\n- ! x\n- !<tag:yaml.org,2002:int> 0x_f\n- 190:20:30.5\n")
 
 
+def facts(choices, *changes):
+    """As fuzz_facts.hpp takes it: a byte a choice, and of each change which fact, how, with what."""
+    return bytes(choices) + b"".join(struct.pack("<HBB", *change) for change in changes)
+
+
+def dcp_folders():
+    # Megatron, safetensors, ranks, tensors, axes.
+    put("dcp_folder", "plain", facts([0, 0, 1, 2, 1]))
+    put("dcp_folder", "safetensors", facts([0, 1, 1, 2, 2]))
+    put("dcp_folder", "stacked", facts([1, 0, 2, 2, 2]))
+    put("dcp_folder", "one_file", facts([0, 0, 0, 0, 0]))
+    put("dcp_folder", "wrong_numbers", facts([0, 0, 1, 2, 1], (5, 0, 11), (40, 2, 0), (90, 5, 0)))
+    put("dcp_folder", "wrong_names", facts([1, 1, 2, 1, 2], (20, 1, 3), (60, 0, 3), (110, 2, 100)))
+    put("dcp_folder", "cut", facts([1, 0, 1, 1, 0], (130, 0, 200), (131, 1, 90)))
+
+
+def graph_merges():
+    # tp, pp, dp, vpp, layers, backward, rules (1 of Python, 2 JSON, 4 beside a run, 8 that is not tensor parallel).
+    put("graph_merge", "shards", facts([1, 0, 0, 0, 1, 1, 0]))
+    put("graph_merge", "stages", facts([0, 2, 0, 0, 1, 1, 0]))
+    put("graph_merge", "chunks", facts([0, 1, 0, 1, 1, 1, 0]))
+    put("graph_merge", "both", facts([1, 1, 0, 1, 0, 1, 12]))
+    put("graph_merge", "copies", facts([1, 0, 1, 0, 0, 0, 4]))
+    put("graph_merge", "python", facts([1, 1, 0, 1, 0, 1, 1]))
+    put("graph_merge", "json", facts([1, 0, 0, 0, 0, 1, 2]))
+    put("graph_merge", "wrong_names", facts([1, 1, 0, 0, 0, 0, 0], (30, 1, 4), (301, 1, 9), (700, 3, 80)))
+    put("graph_merge", "wrong_numbers", facts([1, 1, 0, 1, 0, 1, 12], (12, 1, 3), (55, 1, 15), (400, 0, 0)))
+    put("graph_merge", "no_utf8", bytes.fromhex("00021b00000040004f026c6576126c0000b505016100"))
+    put("graph_merge", "cut", facts([1, 0, 0, 0, 0, 0, 4], (199, 0, 128), (230, 1, 50), (243, 3, 10)))
+
+
+def monitor_trees():
+    # Command (compare, analyze, alerts, csv2tb, data2db, report), ranks, steps, layout of the second monitor.
+    for number, command in enumerate(("compare", "analyze", "alerts", "csv2tb", "data2db", "report")):
+        put("monitor_tree", command, facts([number, 1, 3, number % 2]))
+    put("monitor_tree", "wrong_names", facts([0, 1, 2, 0], (0, 1, 0), (3, 0, 4), (20, 0, 5), (200, 1, 7)))
+    put("monitor_tree", "wrong_numbers", facts([5, 0, 3, 1], (13, 0, 13), (16, 1, 4), (300, 1, 7), (310, 1, 15)))
+    put("monitor_tree", "quantity_alone", facts([5, 0, 1, 1, 0], (1, 3, 1)))
+    put("monitor_tree", "cut", facts([4, 0, 2, 0], (50, 0, 100), (51, 1, 90), (120, 0, 30)))
+
+
+def packet_kinds():
+    # A kind, three changes, and numbers for its members.
+    for kind in range(13):
+        put("packets", f"kind_{kind}", bytes([kind]) + bytes(9) + bytes(range(1, 120)))
+    no_boolean = (
+        "002d2e2f3031323334353637383b3a3b3c3d3e3f404142434c00000048494a4b4c4d4e4f505152535455565758595a5b5ca3"
+        "a1a0a36162636465666768696a6b6c6d6e6f7071727374757677"
+    )
+    put("packets", "table", bytes([13]) + bytes((i * 29 + 7) % 251 for i in range(24)))
+    put("packets", "no_boolean", bytes.fromhex(no_boolean))
+    for kind in (0, 1, 10, 11):
+        contents = bytes((i * 37 + kind) % 251 for i in range(90))
+        put("packets", f"cut_{kind}", bytes([kind, 60, 0, 7, 20, 0, 13, 5, 0, 255]) + contents)
+
+
+def runner_answers():
+    # Type, kind of output, outputs, backward, bytes of the elements.
+    put("runner_answer", "one", facts([0, 0, 0, 1, 0]))
+    put("runner_answer", "list", facts([4, 1, 2, 0, 0]))
+    put("runner_answer", "tuple", facts([2, 2, 2, 1, 1]))
+    put("runner_answer", "mixed", facts([6, 3, 2, 0, 3]))
+    put("runner_answer", "nan", facts([1, 0, 0, 1, 3]))
+    put("runner_answer", "wrong_numbers", facts([3, 0, 0, 1, 0], (13, 0, 11), (16, 2, 1), (20, 0, 8)))
+    put("runner_answer", "wrong_names", facts([0, 1, 1, 1, 0], (9, 1, 2), (12, 0, 10), (30, 1, 3)))
+    put("runner_answer", "nowhere", facts([6, 0, 0, 1, 0, 0], (36, 0, 13)))
+    put("runner_answer", "error", facts([0, 0, 0, 0, 0], (26, 0, 0), (27, 0, 0)))
+
+
+def vis_databases():
+    # tp, calls, backward, how (1 overflow, 2 files of 8.x, 4 beside a run, 8 by the rules of Python).
+    put("vis_database", "alone", facts([0, 1, 1, 1]))
+    put("vis_database", "pair", facts([1, 0, 1, 5]))
+    put("vis_database", "vis", facts([0, 0, 1, 6]))
+    put("vis_database", "python", facts([1, 0, 0, 13]))
+    put("vis_database", "wrong_names", facts([0, 0, 1, 4], (20, 1, 8), (160, 1, 3), (220, 0, 6)))
+    put("vis_database", "wrong_numbers", facts([0, 1, 0, 5], (9, 1, 3), (41, 1, 14), (77, 1, 13)))
+
+
 def main():
     for target, make in [
         ("adump", adumps),
         ("atb_bin", atb_bins),
         ("construct_json", construct_jsons),
         ("dcp", dcps),
+        ("dcp_folder", dcp_folders),
         ("deepspeed", deepspeeds),
         ("graph", graphs),
+        ("graph_merge", graph_merges),
         ("mindspore_ckpt", mindspore_ckpts),
+        ("monitor_tree", monitor_trees),
         ("npy", npys),
         ("npz", npzs),
         ("pack", packs),
         ("pack_contents", pack_contents),
+        ("packets", packet_kinds),
         ("pickle", pickles),
         ("rank_scan", rank_scans),
         ("rank_shards", rank_shards),
+        ("runner_answer", runner_answers),
         ("safetensors", safetensors_files),
         ("shell_script", shell_scripts),
         ("torch_file", torch_files),
         ("verl_log", verl_logs),
+        ("vis_database", vis_databases),
         ("yaml", yamls),
         ("zip", zips),
     ]:

@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
+#include "support/error.hpp"
 #include "support/json_writer.hpp"
+#include "support/packet.hpp"
 #include "unit/dump/entry_text.hpp"
 
 namespace msprobe::dump_entry_test {
@@ -44,6 +48,39 @@ TEST_CASE("text is written in ASCII") {
   std::string out;
   append_json_string(out, "\xFF");
   CHECK(out == R"("\udcff")");
+}
+
+TEST_CASE("a packet that is cut or changed holds no tree, or another whole one") {
+  const dump::Entry entry = dump::entry_of(R"({"a": {"b": [1, "text"]}, "c": null, "a": [true, {}]})");
+  PacketWriter writer;
+  entry.pack(writer);
+  const std::string bytes = writer.take();
+  std::size_t refused = 0;
+  const auto read = [&](const std::string& packet) {
+    dump::Entry out;
+    PacketReader reader(packet);
+    try {
+      out.unpack(reader);
+    } catch (const FormatError&) {
+      ++refused;
+      return std::string();
+    }
+    std::string text;
+    if (out.memory() > 0) dump::append_json(text, out, 0, 0, 0);
+    return text;
+  };
+  CHECK(read(bytes) == R"({"a": [true, {}], "c": null})");
+  for (std::size_t size = 0; size < bytes.size(); ++size) read(bytes.substr(0, size));
+  CHECK(refused == bytes.size());
+  // Of a count, a place, the end of a node, a kind: all bytes in turn.
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    for (const int byte : {0, 1, 2, 5, 100, 127, 128, 255}) {
+      std::string changed = bytes;
+      changed[at] = static_cast<char>(byte);
+      read(changed);
+    }
+  }
+  CHECK(refused > 2 * bytes.size());
 }
 
 }  // namespace msprobe::dump_entry_test

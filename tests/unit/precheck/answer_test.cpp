@@ -67,6 +67,22 @@ TEST_CASE("an answer may have each value of the protocol's page") {
   }
 }
 
+TEST_CASE("a tensor that is nowhere in the file of outputs is refused") {
+  SharedFile outputs;
+  outputs.append(std::vector<std::byte>(8));
+  const auto answer = [&](const char* offset) {
+    return read_answer(
+        fmt::format(R"({{"id": 1, "forward": {{"reference": {{"tensor": ["float32", [2], {}]}}}}}})", offset),
+        1, outputs);
+  };
+  CHECK(std::get<TensorOutput>(answer("0").forward->reference.value).bytes.size() == 8);
+  for (const char* offset : {"1", "8", "4096", "9223372036854775807"}) {
+    CAPTURE(offset);
+    CHECK_THROWS_WITH_AS(answer(offset), "sent a malformed answer: a tensor is not where it should be",
+                         RunnerLost);
+  }
+}
+
 TEST_CASE("an answer with the tag of an argument, or with one that there is not, is none") {
   std::vector<std::string_view> tags(kTagNames.begin(), kTagNames.end());
   for (const auto& [tag, example, meaning] : rows_of_the_page()) std::erase(tags, tag);

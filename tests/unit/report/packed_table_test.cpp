@@ -70,4 +70,33 @@ TEST_CASE("what has no room on the disk is told of, and so are bytes that end ea
     CHECK_THROWS_AS(unpack_table(std::string_view(bytes).substr(0, size)), FormatError);
 }
 
+TEST_CASE("bytes that were changed are refused, or are another table") {
+  const std::vector<std::string> frames = {"File a.py, line 1"};
+  const FakeTable table(
+      {"text", "list", "spelled"},
+      {{Text{"a"}, Structured{"x", "[1]", &frames}, Spelled{Spelled::Kind::percent, 12.5, 0}},
+       {Text{"b"}, Structured{"y", "[]", &frames}, Spelled{Spelled::Kind::real, 1, 0}}});
+  const std::string bytes = pack_table(table);
+  std::size_t refused = 0;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    for (const int byte : {0, 1, 2, 9, 127, 255}) {
+      std::string changed = bytes;
+      changed[at] = static_cast<char>(byte);
+      try {
+        const std::shared_ptr<const Table> other = unpack_table(changed);
+        std::vector<Cell> cells;
+        Scratch scratch;
+        for (std::size_t i = 0; i < other->rows(); ++i) {
+          other->row(i, cells, scratch);
+          static_cast<void>(other->severity(i));
+          for (const Cell& cell : cells) static_cast<void>(plain_text(cell));
+        }
+      } catch (const FormatError&) {
+        ++refused;
+      }
+    }
+  }
+  CHECK(refused > 3 * bytes.size());
+}
+
 }  // namespace msprobe::packed_table_test

@@ -108,6 +108,16 @@ TEST_CASE("a packet that ends early is refused, wherever it ends") {
   }
 }
 
+TEST_CASE("what is neither true nor false is refused") {
+  for (const int byte : {2, 127, 255}) {
+    const std::string bytes(1, static_cast<char>(byte));
+    bool flag = false;
+    CHECK_THROWS_AS(PacketReader{bytes}(flag), FormatError);
+    std::optional<double> number;
+    CHECK_THROWS_AS(PacketReader{bytes}(number), FormatError);
+  }
+}
+
 TEST_CASE("a size beyond the packet asks for no memory") {
   PacketWriter claim;
   claim(std::numeric_limits<std::uint64_t>::max(), std::uint8_t{1});
