@@ -110,8 +110,12 @@ std::string claim_time_stamp(const std::string& folder, std::time_t when) {
 }
 
 std::string result_time(const std::string& folder) {
-  const std::time_t begun = team().begun();
-  return team().processes() == 1 ? claim_time_stamp(folder, begun) : time_stamp(begun);
+  const std::string own = team().is_root() ? claim_time_stamp(folder, team().begun()) : std::string();
+  if (team().processes() == 1) return own;
+  // Of a job that is only planned no process is the root.
+  const std::vector<std::string> all = team().gather(own);
+  const auto claimed = std::ranges::find_if_not(all, &std::string::empty);
+  return claimed == all.end() ? time_stamp(team().begun()) : *claimed;
 }
 
 }  // namespace msprobe

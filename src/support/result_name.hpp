@@ -21,8 +21,8 @@ std::string claim_name(const std::string& folder, std::time_t when,
 /// The same for time_stamp().
 std::string claim_time_stamp(const std::string& folder, std::time_t when = std::time(nullptr));
 
-/// The time for names of results that this run writes to `folder`. Processes of a job have one, that of its
-/// begin; a run that is alone claims it.
+/// The time for names of results that this run writes to `folder`, which its root claims: from the begin of
+/// the run on. All processes of a job have to ask for it.
 std::string result_time(const std::string& folder);
 
 }  // namespace msprobe
