@@ -13,6 +13,7 @@
 #include "formats/safetensors.hpp"
 #include "inspect/plain_files.hpp"
 #include "inspect/second_archives.hpp"
+#include "inspect/text_rating.hpp"
 #include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"

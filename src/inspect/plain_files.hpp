@@ -6,9 +6,7 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "inspect/facts.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::inspect {
@@ -18,10 +16,6 @@ std::string code_kind(const ByteSource& file, std::string_view name);
 
 /// Is all of it UTF-8 without control characters but those that lay out text? An empty file is.
 bool is_text(const ByteSource& file);
-
-/// What the text has a loader run or import: YAML tags of Python, `_target_` of Hydra, `auto_map` of
-/// transformers, templates that leave their sandbox. Without what is ok; at most one of each kind and name.
-std::vector<ContentFacts> rate_text(const ByteSource& file, std::string_view name, const std::string& where);
 
 /// A picture, which no loader takes for anything else.
 bool is_picture(const ByteSource& file);

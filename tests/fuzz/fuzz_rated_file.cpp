@@ -5,7 +5,7 @@
 
 #include "fuzz_input.hpp"
 #include "inspect/facts.hpp"
-#include "inspect/plain_files.hpp"
+#include "inspect/text_rating.hpp"
 #include "support/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

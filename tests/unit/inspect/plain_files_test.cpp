@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "inspect/text_rating.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::inspect::plain_files_test {
