@@ -79,7 +79,7 @@ struct Sums {
 };
 
 /// What one side is like by itself.
-struct Side {
+struct Features {
   std::vector<OrderedHash> rows;
   std::vector<OrderedHash> columns;
   OrderedHash all;
@@ -252,9 +252,9 @@ class RelationFinder {
     return is ? "transposed" : "";
   }
 
-  std::string constant(const Side& side, const char* which) const {
+  std::string constant(const Features& side, const char* which) const {
     if (side.nan == numel_) return fmt::format("{} is NaN throughout", which);
-    const Side& other = &side == &a_ ? b_ : a_;
+    const Features& other = &side == &a_ ? b_ : a_;
     // Biases and norms begin so.
     if (first_.shape.size() < 2 || side.nan > 0 || side.least != side.most || other.least == other.most)
       return {};
@@ -366,7 +366,7 @@ class RelationFinder {
     return fmt::format("the second looks as initialised ({}): never loaded?", second);
   }
 
-  std::string initialiser(const Side& side) const {
+  std::string initialiser(const Features& side) const {
     const auto n = static_cast<double>(numel_);
     const double mean = side.sum / n;
     const double variance = side.squares / n - mean * mean;
@@ -429,8 +429,8 @@ class RelationFinder {
   std::int64_t rows_;
   std::int64_t columns_;
   std::optional<DType> narrow_;  // of two types
-  Side a_;
-  Side b_;
+  Features a_;
+  Features b_;
   Sums sums_;
   double difference_ = 0;
   std::optional<MatrixSample> sample_;  // of the difference

@@ -20,7 +20,6 @@
 namespace msprobe::checkpoint {
 namespace {
 
-using Kind = WeightForm::Kind;
 using Names = std::vector<std::string>;
 
 // What loaders look for first.
@@ -54,22 +53,22 @@ class FormFinder {
 
   std::vector<WeightForm> run() {
     for (const std::string_view name : kSafetensors)
-      take(Kind::safetensors, [&](const std::string& each) { return each == name; });
+      take(WeightForm::Kind::safetensors, [&](const std::string& each) { return each == name; });
     take_indexes(".safetensors.index.json");
     const auto is_safetensors = [](const std::string& name) { return name.ends_with(".safetensors"); };
-    take(Kind::safetensors,
+    take(WeightForm::Kind::safetensors,
          [&](const std::string& name) { return is_safetensors(name) && !is_second_choice(name); });
     take_indexes(".index.json");
     take_files();
-    if (deepspeed_folder(folder_)) forms_.push_back({Kind::deepspeed, {}});
-    take(Kind::safetensors, is_safetensors);
+    if (deepspeed_folder(folder_)) forms_.push_back({WeightForm::Kind::deepspeed, {}});
+    take(WeightForm::Kind::safetensors, is_safetensors);
     return std::move(forms_);
   }
 
  private:
   /// What `wanted` says of the names that are left, as one form.
   template <typename Wanted>
-  void take(Kind kind, const Wanted& wanted) {
+  void take(WeightForm::Kind kind, const Wanted& wanted) {
     WeightForm form{kind, {}};
     const auto [begin, end] =
         std::ranges::stable_partition(left_, [&](const std::string& name) { return !wanted(name); });
@@ -85,7 +84,7 @@ class FormFinder {
     for (const std::string& index : indexes) {
       const std::set<std::string> files = files_of_index(folder_, index);
       std::erase_if(left_, [&](const std::string& name) { return name == index || files.contains(name); });
-      forms_.push_back({Kind::index, {index}});
+      forms_.push_back({WeightForm::Kind::index, {index}});
     }
   }
 
@@ -96,9 +95,10 @@ class FormFinder {
              !ends_with_any(name, {"_model_states.pt", "_optim_states.pt"});
     };
     const auto is_model = [&](const std::string& name) { return is_weights(name) && !is_state_file(name); };
-    take(Kind::files, [&](const std::string& name) { return is_model(name) && !is_second_choice(name); });
-    take(Kind::files, is_model);
-    if (forms_.empty() && !deepspeed_folder(folder_)) take(Kind::files, is_weights);
+    take(WeightForm::Kind::files,
+         [&](const std::string& name) { return is_model(name) && !is_second_choice(name); });
+    take(WeightForm::Kind::files, is_model);
+    if (forms_.empty() && !deepspeed_folder(folder_)) take(WeightForm::Kind::files, is_weights);
   }
 
   const std::string& folder_;
@@ -147,7 +147,7 @@ std::vector<std::string> unread_weights(const std::vector<std::string>& names) {
 }
 
 std::string form_name(const WeightForm& form) {
-  if (form.kind == Kind::deepspeed) return "files of DeepSpeed";
+  if (form.kind == WeightForm::Kind::deepspeed) return "files of DeepSpeed";
   if (form.files.size() == 1) return display(form.files.front());
   return fmt::format("{} and {} more", display(form.files.front()), form.files.size() - 1);
 }
