@@ -70,10 +70,10 @@ class FormFinder {
   template <typename Wanted>
   void take(WeightForm::Kind kind, const Wanted& wanted) {
     WeightForm form{kind, {}};
-    const auto [begin, end] =
-        std::ranges::stable_partition(left_, [&](const std::string& name) { return !wanted(name); });
-    form.files.assign(std::make_move_iterator(begin), std::make_move_iterator(end));
-    left_.erase(begin, end);
+    const auto begin = std::stable_partition(left_.begin(), left_.end(),
+                                             [&](const std::string& name) { return !wanted(name); });
+    form.files.assign(std::make_move_iterator(begin), std::make_move_iterator(left_.end()));
+    left_.erase(begin, left_.end());
     if (!form.files.empty()) forms_.push_back(std::move(form));
   }
 

@@ -384,8 +384,9 @@ class Matcher {
   Matching layer() const {
     const ModelPlaces target_places = read_model_places(target_, constructs_.target);
     const ModelPlaces golden_places = read_model_places(golden_, constructs_.golden);
-    const auto [partners, applies] =
+    const LayerPartners mapped =
         map_layers(target_, target_places, golden_, golden_places, options_.mapping->layers, traits_);
+    const std::vector<std::uint32_t>& partners = mapped.golden_of;
     const auto partner = [&](std::uint32_t api) {
       return partners[api] == kUnmatched ? "" : golden_.text(golden_.apis[partners[api]].name);
     };
@@ -401,7 +402,7 @@ class Matcher {
       return finish({key, partner}, {}, DtypeCheck::none);
     };
     Matching by_name = pairs(Key::Among::names);
-    by_name.mapping_applies = !has_file() || applies;
+    by_name.mapping_applies = !has_file() || mapped.mapping_applies;
     if (!traits_.renumbers_golden_only) return by_name;
     // The Python tool writes these pairs down, but then does not find all of them.
     std::vector<std::uint32_t> meant(target_.items.size(), kUnmatched);

@@ -110,7 +110,7 @@ std::string claim_time_stamp(const std::string& folder, std::time_t when) {
 }
 
 std::string result_time(const std::string& folder) {
-  const std::string own = team().is_root() ? claim_time_stamp(folder, team().begun()) : std::string();
+  std::string own = team().is_root() ? claim_time_stamp(folder, team().begun()) : std::string();
   if (team().processes() == 1) return own;
   // Of a job that is only planned no process is the root.
   const std::vector<std::string> all = team().gather(own);
