@@ -170,7 +170,7 @@ class Comparison:
         Returns the path. Raises ComparisonError.
         """
         path = os.path.abspath(os.fspath(path))
-        _asked(self._arguments + ["--format", "html", "--output-file", path])
+        _asked(self._arguments + ["--format", "html", "--output-file", path, "--overwrite"])
         return path
 
     def __repr__(self) -> str:
@@ -252,11 +252,17 @@ def compare(target: Path, golden: Path, *, noise_floor: Optional[Path] = None, r
 
 def _asked(arguments: List[str]) -> Tuple[int, str, str]:
     status, out, err = command.ask(arguments)
-    if status not in (0, 1):
+    if status not in (0, 1) and not _is_not_judged(err):
         output = "\n\n".join(part for part in (out.strip("\n"), err.strip("\n")) if part)
         raise ComparisonError(
             _last_line(err) or _last_line(out) or "msprobe compare ended with status %d" % status, output)
     return status, out, err
+
+
+def _is_not_judged(err: str) -> bool:
+    """Did nothing fail, but a part could not be judged?"""
+    errors = [line for line in err.splitlines() if line.startswith("msprobe: error: ")]
+    return bool(errors) and all(line.startswith("msprobe: error: not judged: ") for line in errors)
 
 
 def _last_line(text: str) -> str:

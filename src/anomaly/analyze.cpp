@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -161,17 +162,30 @@ void add_details(Analysis& analysis, const Tell& tell) {
   }
 }
 
-void warn_of_structure(std::int64_t rank, const Tell& tell) {
-  tell(Remark::warning, rank_text(rank) +
-                            " was recorded with task structure, which has no values: nothing can be found "
-                            "in it; record with task statistics");
+/// Of a rank without a value to judge by.
+std::string why_not_judged(std::uint32_t entries, std::string_view task) {
+  if (entries == 0) return "has no dump data";
+  if (task == "structure")
+    return "was recorded with task structure, which has no values: nothing can be found in it; record with "
+           "task statistics";
+  if (task == "nan_check")
+    return "was recorded with task nan_check, and its dump does not record whether any entry raised NaN or "
+           "Inf (is_nan)";
+  return fmt::format("has no Max or Min in any of its {} entries, as with summary_mode md5", entries);
+}
+
+void note_not_judged(Analysis& analysis, const RankInput& rank, std::uint32_t entries, std::uint32_t judged,
+                     std::string_view task) {
+  if (!rank.failure.empty() || judged > 0) return;
+  analysis.not_judged.push_back(step_text(analysis) + rank_text(rank.number) + ' ' +
+                                why_not_judged(entries, task));
 }
 
 /// What a clean answer would not mean.
 void warn_of_task(const RankInput& rank, const Tell& tell) {
   const RankScan& scan = rank.scan;
-  if (scan.header.task == "structure") warn_of_structure(rank.number, tell);
-  if (scan.header.task != "nan_check" || scan.checked_entries == scan.entries) return;
+  if (scan.header.task != "nan_check" || scan.checked_entries == 0 || scan.checked_entries == scan.entries)
+    return;
   tell(Remark::warning, rank_text(rank.number) + ": for " +
                             std::to_string(scan.entries - scan.checked_entries) + " of " +
                             std::to_string(scan.entries) +
@@ -179,7 +193,6 @@ void warn_of_task(const RankInput& rank, const Tell& tell) {
 }
 
 void warn_of_listed_task(std::int64_t rank, const std::string& task, const Tell& tell) {
-  if (task == "structure") warn_of_structure(rank, tell);
   if (task != "nan_check") return;
   tell(Remark::warning, rank_text(rank) +
                             " was recorded with task nan_check, which has no values to list by; without "
@@ -268,8 +281,11 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
           if (progress != nullptr) progress->advance(file.size());
         },
         [&](std::size_t r) -> RankFindings& { return analysis.findings[r]; });
-    for (std::size_t r = 0; r < ranks.size(); ++r)
-      warn_of_listed_task(ranks[r].number, analysis.findings[r].task, tell);
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      const RankFindings& found = analysis.findings[r];
+      warn_of_listed_task(ranks[r].number, found.task, tell);
+      note_not_judged(analysis, ranks[r], found.entries, found.judged_entries, found.task);
+    }
     return;
   }
   ScanOptions scan;
@@ -291,11 +307,13 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
     analysis.roots = search_as_python(ranks, tell);
   } else {
     for (const RankInput& rank : ranks) {
-      if (rank.failure.empty() && rank.scan.entries == 0)
-        tell(Remark::warning, "Rank " + std::to_string(rank.number) + " has no dump data!");
       if (rank.failure.empty()) warn_of_task(rank, tell);
     }
     analysis.roots = search_roots(ranks, rules, options.all, tell);
+  }
+  for (const RankInput& rank : ranks) {
+    const RankScan& each = rank.scan;
+    note_not_judged(analysis, rank, each.entries, each.judged_entries, each.header.task);
   }
   add_details(analysis, tell);
   if (traits.search_by_rank) return;
@@ -319,6 +337,7 @@ Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* pr
   Analysis analysis;
   std::optional<Analysis> mask;  // of the first step with what is perhaps one, and nothing else
   bool failed = false;
+  std::vector<std::string> not_judged;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     analysis = Analysis();
     analysis.step = steps[s].label;
@@ -334,11 +353,13 @@ Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* pr
       tell(Remark::warning, "rank " + std::to_string(rank.number) + " left out: " + rank.failure);
       failed = true;
     }
+    std::ranges::move(analysis.not_judged, std::back_inserter(not_judged));
     if (analysis.fault()) break;
     if (analysis.anomaly() && !mask) mask = std::exchange(analysis, {});
   }
   if (mask && !analysis.fault()) analysis = *std::move(mask);
   analysis.failed = failed;
+  analysis.not_judged = std::move(not_judged);
   return analysis;
 }
 

@@ -37,8 +37,9 @@ struct Analysis {
   std::vector<RootDetails> details;    // of each root
   std::vector<RankFindings> findings;  // of each rank, where a listing was asked for
   Traits traits;
-  bool with_path = false;  // the result tells how bad values spread
-  bool failed = false;     // a rank of this step or one before could not be read
+  bool with_path = false;               // the result tells how bad values spread
+  bool failed = false;                  // a rank of this step or one before could not be read
+  std::vector<std::string> not_judged;  // ranks of these steps of which nothing could be: a line each
 
   bool anomaly() const;  // is there anything to tell?
   bool fault() const;    // is any of it more than perhaps a mask?

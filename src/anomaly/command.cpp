@@ -9,6 +9,7 @@
 #include "report/terminal.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -81,7 +82,9 @@ class AnomalyCommand final : public Command {
     options.add_fail_on(fail_on_, {"anomaly", "never"})
         .details(
             "A non-empty list also counts. Inf that spreads no further, perhaps a mask, is told but does not "
-            "count.");
+            "count.\n"
+            "A rank without a Max or Min to judge by, as one without entries or with checksums, exits with "
+            "2.");
     python_rules_ = options
                         .add_flag(
                             "--python-rules", [this](int) { options_.traits = python_traits(); },
@@ -117,8 +120,8 @@ class AnomalyCommand final : public Command {
     } else {
       log_info("Cannot find any anomaly node, no need to generate analyze file.");
     }
-    if (analysis.failed) return Outcome::failure;
-    return fail_on_ == "anomaly" && analysis.fault() ? Outcome::findings : Outcome::clean;
+    const Outcome outcome = end_at_gate(fail_on_, analysis.fault(), analysis.not_judged);
+    return analysis.failed ? Outcome::failure : outcome;
   }
 
  private:

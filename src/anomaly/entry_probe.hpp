@@ -25,6 +25,8 @@ class EntryProbe : public IgnoreTokens {
   EntryBadness badness() const { return {inputs_, 0, outputs_}; }
   /// What task nan_check notes of an operation: did the device raise NaN or Inf in it, if that is known?
   std::optional<bool> raised() const { return raised_; }
+  /// Is there a Max or Min that is not null, whatever it says?
+  bool has_statistics() const { return has_statistics_; }
 
   void restart() { *this = EntryProbe(nested_); }
 
@@ -61,6 +63,7 @@ class EntryProbe : public IgnoreTokens {
   }
   void string(std::string_view raw, bool escaped) {
     if (!counts()) return;
+    has_statistics_ = true;
     if (escaped) known_ = false;
     *section_ |= dump::bad_text(raw, true);
     statistic_ = 0;
@@ -72,6 +75,7 @@ class EntryProbe : public IgnoreTokens {
       raised_ = digits.find_first_not_of("-0.") != std::string_view::npos;
     }
     if (!counts()) return;
+    has_statistics_ = true;
     const char first = text.front() == '-' ? text[1] : text.front();
     if (first == 'N') *section_ |= kNan;
     if (first == 'I') *section_ |= kInf;
@@ -115,6 +119,7 @@ class EntryProbe : public IgnoreTokens {
 
   bool nested_;
   bool known_ = true;
+  bool has_statistics_ = false;
   std::uint8_t statistic_ = 0;  // the key before was 1: Max, 2: Min
   std::uint8_t sections_ = 0;   // seen so far
   bool raised_next_ = false;    // the key before was the entry's is_nan

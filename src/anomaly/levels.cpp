@@ -92,6 +92,19 @@ EntryFinding level_finding(std::string_view name, const Entry& entry, Scene scen
   return finding;
 }
 
+/// Is there a Max or Min that is not null, at the node or below?
+bool has_statistics(const Entry& entry, Entry::Index node) {
+  if (!entry.is_container(node)) return false;
+  bool found = false;
+  if (entry.is(node, NodeKind::object)) {
+    for (const Entry::Index value : entry.find_all<2>(node, {"Max", "Min"}))
+      found = found || entry.is(value, NodeKind::integer) || entry.is(value, NodeKind::real) ||
+              entry.is(value, NodeKind::string);
+  }
+  entry.children(node, [&](Entry::Index child) { found = found || has_statistics(entry, child); });
+  return found;
+}
+
 /// Finds what statistics show in the tensors of one entry.
 class StatisticsFinder {
  public:
@@ -242,6 +255,7 @@ RankFindings list_entries(const ByteSource& file, Listing listing, const Rules& 
   const dump::Header header = dump::read_dump_json(file, [&](std::string_view name, const Entry& entry) {
     ++result.entries;
     if (!entry.is(0, NodeKind::object)) return;
+    if (has_statistics(entry, 0)) ++result.judged_entries;
     if (listing == Listing::statistics) {
       for (EntryFinding& finding : find_statistics(name, entry, rules))
         result.found.push_back(std::move(finding));

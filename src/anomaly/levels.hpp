@@ -51,7 +51,8 @@ struct EntryFinding {
 
 struct RankFindings {
   std::uint32_t entries = 0;
-  std::string task;  // that the rank was recorded with
+  std::uint32_t judged_entries = 0;  // that have values to judge by
+  std::string task;                  // that the rank was recorded with
   std::vector<EntryFinding> found;
 };
 

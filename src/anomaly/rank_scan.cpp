@@ -42,6 +42,7 @@ class Scanner {
     offset_ = stream.value_offset();
     size_ = text.size();
     if (const auto raised = probe.raised()) note_raised(name, *raised);
+    if (probe.has_statistics() || (probe.raised() && !traits_.search_by_rank)) ++result_.judged_entries;
     if (comm || !probe.known()) dump::build_entry(text, entry_, file_.name(), name);
     if (comm) {
       communication(name);

@@ -54,6 +54,7 @@ struct BadGradient {
 struct RankScan {
   dump::Header header;
   std::uint32_t entries = 0;
+  std::uint32_t judged_entries = 0;  // that have values to judge by
   std::vector<CommNode> comms;
   /// Entries that made bad values of clean ones, in order.
   std::vector<Suspect> suspects;

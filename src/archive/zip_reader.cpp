@@ -148,7 +148,7 @@ void ZipReader::fail(const ZipEntry& entry, const std::string& reason) const {
   fail(fmt::format("zip entry {}: {}", display(entry.name), reason));
 }
 
-ZipReader::Directory ZipReader::locate_directory() const {
+ZipReader::Directory ZipReader::locate_directory() {
   const std::uint64_t size = file_->size();
   if (size < kEndSize) fail("not a zip archive, or truncated: no end record");
   // The end record is last, behind it at most a comment of 64 KiB. Archives rarely have one, so look near
@@ -169,6 +169,7 @@ ZipReader::Directory ZipReader::locate_directory() const {
   }
   if (!found) fail("not a zip archive, or truncated: no end record");
   const std::byte* end = &tail[*found];
+  comment_.assign(reinterpret_cast<const char*>(end + kEndSize), tail.size() - *found - kEndSize);
   const std::uint64_t end_offset = tail_offset + *found;
 
   Directory directory{.offset = load_le<std::uint32_t>(end + 16),

@@ -45,6 +45,8 @@ class ZipReader {
 
   explicit ZipReader(std::shared_ptr<const ByteSource> file, const ZipLimits& limits = {});
 
+  /// Of the archive.
+  const std::string& comment() const { return comment_; }
   /// In the order of the directory.
   const std::vector<ZipEntry>& entries() const { return entries_; }
   /// The entry of that name; nullptr if there is none.
@@ -67,13 +69,14 @@ class ZipReader {
     std::uint64_t size = 0;
     std::uint64_t count = 0;
   };
-  Directory locate_directory() const;
+  Directory locate_directory();
   void parse_directory(const Directory& directory);
   void check_entry(const ZipEntry& entry) const;
   void index_names(bool allow_twins);
   void index_offsets(std::uint64_t directory_offset);
 
   std::shared_ptr<const ByteSource> file_;
+  std::string comment_;
   std::vector<ZipEntry> entries_;
   std::vector<std::uint32_t> by_name_;
   std::vector<std::uint64_t> boundaries_;  // sorted header offsets, then the offset of the directory

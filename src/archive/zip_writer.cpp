@@ -180,7 +180,7 @@ void ZipWriter::add_deflated(std::string name, std::string_view contents) {
   file_.write(packed);
 }
 
-void ZipWriter::finish() {
+void ZipWriter::finish(std::string_view comment) {
   if (open_) throw std::logic_error("an entry of a zip archive was not ended");
   const std::uint64_t start = file_.size();
   for (const Entry& entry : entries_) {
@@ -236,7 +236,8 @@ void ZipWriter::finish() {
   append_le(out, short_count);
   append_le(out, capped(end - start));
   append_le(out, capped(start));
-  append_le<std::uint16_t>(out, 0);
+  append_le(out, static_cast<std::uint16_t>(comment.size()));
+  out += comment;
   file_.write(out);
 }
 

@@ -40,8 +40,8 @@ class ZipWriter {
   void add(std::string name, std::string_view contents);
   /// A whole entry at once, compressed. For ZipStyle::plain and secret.
   void add_deflated(std::string name, std::string_view contents);
-  /// Writes the directory; nothing may follow.
-  void finish();
+  /// Writes the directory, and the comment of the archive, of less than 64 KiB; nothing may follow.
+  void finish(std::string_view comment = {});
 
   /// One number out of the names of all entries, one out of their contents.
   std::uint64_t hash_of_names() const;

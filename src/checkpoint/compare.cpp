@@ -9,13 +9,13 @@
 
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
+#include "checkpoint/other_names.hpp"
 #include "checkpoint/packets.hpp"
 #include "checkpoint/result_writers.hpp"
 #include "report/writers.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/memory_gate.hpp"
-#include "support/output_file.hpp"
 #include "support/progress.hpp"
 #include "support/team.hpp"
 #include "support/text.hpp"
@@ -27,16 +27,6 @@ report::Format details_format(const std::string& path) {
   const auto format = report::format_of_file(path);
   if (!format) throw UsageError("--details: the name must end in .csv, .xlsx, .json or .jsonl");
   return *format;
-}
-
-void check_result_file(const std::string& path, bool overwrite) {
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  if (!parent.empty()) create_directories(parent.string());
-  if (!overwrite && path_exists(path)) {
-    throw UsageError(display(path) + " already exists",
-                     "choose another name with -o, or replace it with --overwrite");
-  }
-  check_output(path);
 }
 
 /// Where the name does not tell how slices belong together, the shape of the other checkpoint does.
@@ -73,9 +63,18 @@ void describe(const Entry& entry, std::optional<Shape>& shape, std::string& dtyp
   dtype = std::string(tensor::info(entry.parameter.dtype).name);
 }
 
-Status judge(const PairMetrics& metrics, double tolerance) {
+/// Token ids, packed words of a quantized tensor and its scales are equal or they are not: a word that is one
+/// higher may be any other weight.
+bool is_exact(const Parameter& parameter) {
+  const tensor::Kind kind = tensor::info(parameter.dtype).kind;
+  return kind == tensor::Kind::integer || kind == tensor::Kind::boolean ||
+         parameter.dtype == tensor::DType::float8_e8m0fnu;
+}
+
+Status judge(const PairMetrics& metrics, bool exact, double tolerance) {
   if (metrics.bitwise_equal) return Status::equal;
   if (metrics.unequal == 0) return Status::same_values;
+  if (exact) return Status::different;
   if (metrics.unrounded.holds()) return Status::rounded;
   return metrics.relative_l2 <= tolerance ? Status::close : Status::different;
 }
@@ -126,11 +125,19 @@ class Comparison {
     shared.pack = [&](std::size_t i, PacketWriter& packet) { packet(report.results[i]); };
     shared.unpack = [&](std::size_t i, PacketReader& packet) {
       packet(report.results[i]);
-      pairs_[i] = {};
+      if (pairs_.size() > kMostKept) pairs_[i] = {};
     };
     team().share(shared);
     if (!team().is_root()) return;
+    relate_to_others(report.results);
+    relate_to_equal(report.results);
     for (const Pairing::Tied& tied : pairing.tied) settle(tied, pairing, report);
+    for (Pairing::Unreadable& lone : pairing.unreadable) {
+      ParameterResult& result = report.results.emplace_back();
+      result.name = std::move(lone.name);
+      result.status = Status::unreadable;
+      result.note = std::move(lone.problem);
+    }
     std::ranges::sort(pairing.only_first, in_model_order);
     std::ranges::sort(pairing.only_second, in_model_order);
     for (const std::string& name : pairing.only_first) add_single(report, name, Status::only_first);
@@ -201,20 +208,68 @@ class Comparison {
         const MemoryGate::Pass pass(gate_, pair.first.parameter.memory() + pair.second.parameter.memory());
         result.metrics = measure(pair.first.parameter, pair.second.parameter, options);
         result.compared = true;
-        result.status = judge(result.metrics, options_.tolerance);
+        const bool exact = is_exact(pair.first.parameter) || is_exact(pair.second.parameter);
+        result.status = judge(result.metrics, exact, options_.tolerance);
         note_places(pair.first.parameter, result);
       } catch (const Error& error) {
         result.status = Status::unreadable;
         result.note += std::string(error.what()) + "; ";
       }
     }
+    relate(pair, result);
     check_copies(pair.first, options_.first, options, result);
     check_copies(pair.second, options_.second, options, result);
     const bool would_do = severity_of(result.status) == report::Severity::none;
     if (result.copies_differ && would_do) result.status = Status::copies_differ;
     if (result.note.ends_with("; ")) result.note.resize(result.note.size() - 2);
-    // What was opened for this pair is not needed any more.
-    pair = {};
+    // What was opened for this pair is not needed any more, unless another one may be the same.
+    if (pairs_.size() > kMostKept) pair = {};
+  }
+
+  /// How they differ costs another pass, over those that do.
+  void relate(const Pairing::Pair& pair, ParameterResult& result) {
+    const Parameter& first = pair.first.parameter;
+    const Parameter& second = pair.second.parameter;
+    const bool transposed = result.status == Status::shapes_differ && first.shape.size() == 2 &&
+                            second.shape.size() == 2 && first.shape[0] == second.shape[1] &&
+                            first.shape[1] == second.shape[0];
+    if (result.status != Status::different && !transposed) return;
+    try {
+      const MemoryGate::Pass pass(gate_, first.memory() + second.memory());
+      result.relation = find_relation(first, second, result.metrics);
+      if (!result.relation.place.empty()) result.note += result.relation.place + " differ; ";
+    } catch (const Error&) {
+      // It was read once, or could not be: that is told.
+    }
+  }
+
+  /// Those that are equal on both sides were not hashed; one that differs may have become the same as one of
+  /// them: a head tied to the embedding, a layer that was copied.
+  void relate_to_equal(std::vector<ParameterResult>& results) {
+    if (pairs_.size() > kMostKept) return;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      if (results[i].status != Status::different || results[i].relation.is_proved) continue;
+      for (std::size_t k = 0; k < pairs_.size(); ++k) {
+        if (k == i || severity_of(results[k].status) != report::Severity::none) continue;
+        const bool in_second = is_copy(pairs_[i].second.parameter, pairs_[k].second.parameter);
+        if (!in_second && !is_copy(pairs_[i].first.parameter, pairs_[k].first.parameter)) continue;
+        results[i].relation.text =
+            fmt::format("the same as {} in the {}, not in the {}", display(results[k].name),
+                        in_second ? "second" : "first", in_second ? "first" : "second");
+        break;
+      }
+    }
+  }
+
+  /// The first row tells most others apart.
+  static bool is_copy(const Parameter& a, const Parameter& b) {
+    if (a.shape != b.shape || a.dtype != b.dtype || a.numel() < 16 || a.shape[0] < 2) return false;
+    try {
+      return check_replica(narrow(a, 0, 0, 1), narrow(b, 0, 0, 1)).unequal == 0 &&
+             check_replica(a, b).unequal == 0;
+    } catch (const Error&) {
+      return false;  // that it cannot be read is told where it is compared
+    }
   }
 
   static void note_places(const Parameter& parameter, ParameterResult& result) {
@@ -249,6 +304,8 @@ class Comparison {
     }
   }
 
+  static constexpr std::size_t kMostKept = 20'000;
+
   const CompareOptions& options_;
   Progress* progress_;
   std::vector<Pairing::Pair> pairs_;
@@ -260,14 +317,16 @@ void write_results(const CompareOptions& options, CompareReport& report) {
   if (options.output == "-") {
     write_all(STDOUT_FILENO, json + "\n", "standard output");
   } else {
-    OutputFile file(options.output);
+    OutputFile file(options.output, options.existing);
     file.write(json);
     file.commit();
     report.files.push_back(options.output);
   }
   if (options.details.empty()) return;
+  report::WriteOptions write;
+  write.existing = options.existing;
   for (std::string& file :
-       report::write_file(*details_table(report), details_format(options.details), options.details)) {
+       report::write_file(*details_table(report), details_format(options.details), options.details, write)) {
     report.files.push_back(std::move(file));
   }
 }
@@ -311,6 +370,10 @@ report::Severity severity_of(Status status) {
   return report::Severity::error;
 }
 
+bool is_one_sided(Status status) {
+  return status == Status::only_first || status == Status::only_second;
+}
+
 std::size_t CompareReport::count(Status status) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(results, [&](const ParameterResult& result) { return result.status == status; }));
@@ -319,7 +382,11 @@ std::size_t CompareReport::count(Status status) const {
 bool CompareReport::any_different() const {
   const bool copies =
       std::ranges::any_of(results, [](const ParameterResult& result) { return result.copies_differ; });
-  return copies || count(Status::different) + count(Status::shapes_differ) + count(Status::unreadable) > 0;
+  const bool alone = std::ranges::any_of(results, [](const ParameterResult& result) {
+    return is_one_sided(result.status) && !is_computed_buffer(result.name);
+  });
+  return copies || alone ||
+         count(Status::different) + count(Status::shapes_differ) + count(Status::unreadable) > 0;
 }
 
 bool CompareReport::any_unequal() const {
@@ -336,7 +403,19 @@ bool CompareReport::any_unreadable() const {
 
 std::string CompareReport::nothing_in_common() const {
   const std::size_t alone = count(Status::only_first) + count(Status::only_second);
-  if (alone < results.size()) return {};
+  const auto has_no_element = [](const ParameterResult& result) {
+    const auto none = [](const std::optional<Shape>& shape) {
+      return !shape || std::ranges::find(*shape, 0) != shape->end();
+    };
+    const bool one_sided = result.status == Status::only_first || result.status == Status::only_second;
+    return one_sided ||
+           (result.status != Status::unreadable && none(result.first_shape) && none(result.second_shape));
+  };
+  if (alone < results.size()) {
+    return std::ranges::all_of(results, has_no_element)
+               ? "the parameters that both have hold no element: nothing was compared"
+               : "";
+  }
   for (const Side* side : {&first, &second}) {
     if (side->parameters == 0) return display(side->path) + " has no parameters: nothing was compared";
   }
@@ -349,8 +428,8 @@ std::string CompareReport::nothing_in_common() const {
 CompareReport compare(const CompareOptions& options, Progress* progress) {
   if (!options.details.empty()) details_format(options.details);
   if (team().is_root()) {
-    if (options.output != "-") check_result_file(options.output, options.overwrite);
-    if (!options.details.empty()) check_result_file(options.details, options.overwrite);
+    if (options.output != "-") prepare_output(options.output, options.existing);
+    if (!options.details.empty()) prepare_output(options.details, options.existing);
   }
   if (!options.details.empty() && options.details == options.output)
     throw UsageError("--details and --output_path name the same file");
@@ -367,6 +446,8 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));
   Pairing pairing = pair_up(std::move(first), std::move(second), map);
   report.remarks = pairing.remarks;
+  if (!options.name_map.empty() && !pairing.map_applies)
+    report.not_judged.push_back(display(options.name_map) + ": no rule takes a name of either checkpoint");
   Comparison(options, progress).run(std::move(pairing), report);
   if (progress != nullptr) progress->end();
   if (team().is_root()) write_results(options, report);

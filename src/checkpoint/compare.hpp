@@ -10,7 +10,9 @@
 
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/metrics.hpp"
+#include "checkpoint/relation.hpp"
 #include "report/severity.hpp"
+#include "support/output_file.hpp"
 
 namespace msprobe {
 class Progress;
@@ -25,7 +27,7 @@ struct CompareOptions {
   std::string details;      // a table of everything, csv, xlsx, json or jsonl by its suffix; empty: none
   std::string name_map;     // file; empty: the built-in one
   double tolerance = 1e-3;  // relative l2 up to which parameters count as close
-  bool overwrite = false;   // else an output that exists is refused, as in the Python tool
+  Existing existing = Existing::refuse;
   LoadOptions load;
 };
 
@@ -42,6 +44,7 @@ enum class Status : std::uint8_t {
   only_second,
 };
 std::string_view status_name(Status status);
+bool is_one_sided(Status status);
 report::Severity severity_of(Status status);
 
 struct ParameterResult {
@@ -55,6 +58,7 @@ struct ParameterResult {
   std::string second_dtype;
   /// Coordinates of the first unequal element, in the shape that is shown.
   Shape first_place;
+  Relation relation;           // of those that differ
   bool copies_differ = false;  // inside one of the checkpoints
   std::string note;            // padding, copies that differ, why it cannot be read
 };
@@ -69,13 +73,14 @@ struct CompareReport {
   Side second;
   std::vector<ParameterResult> results;  // pairs in model order, then those of one side only
   std::vector<std::string> warnings;
-  std::vector<std::string> remarks;  // how names were made to match
-  std::vector<std::string> files;    // written
+  std::vector<std::string> remarks;     // how names were made to match
+  std::vector<std::string> not_judged;  // what was asked for in vain, a line each
+  std::vector<std::string> files;       // written
   double tolerance = 0;
 
   std::size_t count(Status status) const;
   /// Are there parameters whose elements differ by more than the tolerance, or that cannot be compared, or
-  /// whose copies inside a checkpoint differ?
+  /// whose copies inside a checkpoint differ, or that one side alone has and that are no computed buffers?
   bool any_different() const;
   bool any_unequal() const;  // any pair or copy that is not the same bit for bit
   bool any_missing() const;  // on either side

@@ -390,6 +390,11 @@ std::optional<std::string> deepspeed_folder(const std::string& folder) {
 
 Checkpoint load_deepspeed(const std::string& folder, const LoadOptions& options) {
   const std::vector<std::string> names = names_in(folder, Named::regular_files);
+  if (is_deepspeed_universal(folder)) {
+    const auto model =
+        std::ranges::find_if(names, [](const std::string& name) { return name.ends_with(kModelStates); });
+    return load_deepspeed_universal(folder, in_folder(folder, *model), options);
+  }
   std::vector<std::string> whole;
   for (const std::string& name : names) {
     if (!name.ends_with(kModelStates)) continue;

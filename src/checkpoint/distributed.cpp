@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "checkpoint/loaders.hpp"
+#include "checkpoint/name_map.hpp"
 #include "checkpoint/names.hpp"
 #include "formats/dcp.hpp"
 #include "formats/safetensors.hpp"
@@ -208,6 +209,31 @@ bool is_megatron(const std::string& folder) {
   }
 }
 
+/// Megatron's `fsdp_dtensor` form has no file of its own beside it.
+bool has_megatron_names(const formats::DcpMetadata& metadata) {
+  return std::ranges::any_of(metadata.tensors, [](const formats::DcpTensor& tensor) {
+    return tensor.name.find(".self_attention.linear_qkv.") != std::string::npos;
+  });
+}
+
+/// `fsdp_dtensor` keeps the halves of a gated projection apart: `linear_fc1.weight_w` and `weight_v`.
+void join_gates(std::vector<Entry>& entries) {
+  std::unordered_map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < entries.size(); ++i) index.emplace(entries[i].parameter.name, i);
+  std::vector<bool> joined(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::string& name = entries[i].parameter.name;
+    if (!name.ends_with("linear_fc1.weight_w") && !name.ends_with("linear_fc1.bias_w")) continue;
+    const std::string stem = name.substr(0, name.size() - 2);
+    const auto other = index.find(stem + "_v");
+    if (other == index.end()) continue;
+    joined[other->second] = true;
+    entries[i] = join_entries(stem, {&entries[i], &entries[other->second]}, Join::rows, {});
+  }
+  std::size_t at = 0;
+  std::erase_if(entries, [&](const Entry&) { return joined[at++]; });
+}
+
 }  // namespace
 
 Checkpoint load_distributed(const std::string& folder, const LoadOptions& options) {
@@ -215,9 +241,12 @@ Checkpoint load_distributed(const std::string& folder, const LoadOptions& option
   const auto file = open_file(in_folder(folder, ".metadata"));
   const formats::DcpMetadata metadata = formats::read_dcp_metadata(*file);
   note_dangers(checkpoint.warnings, file->name(), metadata.pickle);
-  checkpoint.megatron_names = is_megatron(folder);
-  checkpoint.format = checkpoint.megatron_names ? "Megatron torch_dist" : "PyTorch distributed";
-  if (checkpoint.megatron_names) {
+  const bool is_torch_dist = is_megatron(folder);
+  checkpoint.megatron_names = is_torch_dist || has_megatron_names(metadata);
+  checkpoint.format = is_torch_dist               ? "Megatron torch_dist"
+                      : checkpoint.megatron_names ? "Megatron fsdp_dtensor"
+                                                  : "PyTorch distributed";
+  if (is_torch_dist) {
     try {
       const formats::TorchTensors common(open_file(in_folder(folder, "common.pt")));
       checkpoint.architecture = Arguments(common.pickle(), common.pickle().root()).architecture();
@@ -244,6 +273,7 @@ Checkpoint load_distributed(const std::string& folder, const LoadOptions& option
       }
     }
   }
+  if (checkpoint.megatron_names) join_gates(checkpoint.entries);
   return checkpoint;
 }
 

@@ -18,6 +18,7 @@
 #include "checkpoint/names.hpp"
 #include "checkpoint/sharding_info.hpp"
 #include "checkpoint/shards.hpp"
+#include "checkpoint/weight_forms.hpp"
 #include "formats/safetensors.hpp"
 #include "support/ascii.hpp"
 #include "support/byte_source.hpp"
@@ -184,26 +185,6 @@ void merge_twins(std::vector<Entry>& entries) {
   entries = std::move(single);
 }
 
-/// Files of a training program that hold no parameters, by the head of their names.
-bool is_state_file(const std::string& name) {
-  constexpr std::array<std::string_view, 8> kHeads = {"optim",         "extra_state", "scheduler",
-                                                      "random_states", "rng_state",   "training_args",
-                                                      "trainer_st",    "scaler"};
-  return std::ranges::any_of(kHeads, [&](std::string_view head) { return name.starts_with(head); });
-}
-
-/// What may hold parameters and is not safetensors.
-std::vector<std::string> weight_files(const std::vector<std::string>& names) {
-  std::vector<std::string> weights;
-  std::vector<std::string> states;
-  for (const std::string& name : names) {
-    for (const char* suffix : {".pt", ".pth", ".bin", ".ckpt", ".npz"}) {
-      if (name.ends_with(suffix)) (is_state_file(name) ? states : weights).push_back(name);
-    }
-  }
-  return weights.empty() ? states : weights;
-}
-
 /// Safetensors, or pieces of another kind, without an index.
 Checkpoint load_pieces(const std::string& folder, const std::vector<std::string>& names,
                        const LoadOptions& options) {
@@ -238,28 +219,71 @@ Checkpoint load_weight_files(const std::string& folder, const std::vector<std::s
   return checkpoint;
 }
 
+Checkpoint load_form(const std::string& folder, const WeightForm& form, const LoadOptions& options) {
+  switch (form.kind) {
+    case WeightForm::Kind::safetensors:
+      return load_pieces(folder, form.files, options);
+    case WeightForm::Kind::index:
+      return load_indexed(folder, form.files.front(), options);
+    case WeightForm::Kind::files:
+      return load_weight_files(folder, form.files, options);
+    case WeightForm::Kind::deepspeed:
+      break;
+  }
+  return load_deepspeed(*deepspeed_folder(folder), options);
+}
+
+/// Names what is not read, and what in it says something else.
+void note_other_forms(const std::string& folder, const std::vector<WeightForm>& forms,
+                      const std::vector<std::string>& names, Checkpoint& checkpoint) {
+  for (std::size_t i = 1; i < forms.size(); ++i) {
+    std::string text = fmt::format("{}: {} {} here, too, and not compared", display(folder),
+                                   form_name(forms[i]), forms[i].files.size() == 1 ? "is" : "are");
+    try {
+      LoadOptions options;
+      options.allow_partial = true;
+      const std::string reason = contradiction(checkpoint, load_form(folder, forms[i], options));
+      if (!reason.empty()) text += fmt::format("; it contradicts {}: {}", form_name(forms[0]), reason);
+    } catch (const Error& error) {
+      text += fmt::format(" ({})", error.what());
+    }
+    checkpoint.warnings.push_back(std::move(text));
+  }
+  for (const std::string& name : unread_weights(names))
+    checkpoint.warnings.push_back(
+        fmt::format("{}: {} is here, too, and not read", display(folder), display(name)));
+}
+
+/// The checkpoints one level below, where a folder too high was given.
+std::string below_text(const std::string& folder) {
+  std::vector<std::string> below;
+  for (const std::string& name : names_in(folder, Named::folders)) {
+    if (looks_like_checkpoint(in_folder(folder, name))) below.push_back(display(in_folder(folder, name)));
+  }
+  if (below.empty()) return {};
+  return fmt::format("; {} {}", below.front(),
+                     below.size() == 1 ? "is one" : fmt::format("and {} more are", below.size() - 1));
+}
+
 Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bool may_track) {
   if (may_track && path_exists(in_folder(folder, kTracker)))
     return load_folder(tracked_folder(folder), options, false);
   if (has_rank_folders(folder)) return load_megatron(folder, options);
-  if (const auto deepspeed = deepspeed_folder(folder)) return load_deepspeed(*deepspeed, options);
   if (path_exists(in_folder(folder, ".metadata"))) return load_distributed(folder, options);
   for (const char* name : {"model_optim_rng.pt", "model_rng.pt"}) {
     if (path_exists(in_folder(folder, name))) return load_file(in_folder(folder, name), options);
   }
   const std::vector<std::string> names = names_in(folder, Named::regular_files);
-  std::vector<std::string> safetensors;
-  for (const std::string& name : names) {
-    if (name.ends_with(".index.json")) return load_indexed(folder, name, options);
-    if (name.ends_with(".safetensors")) safetensors.push_back(name);
+  const std::vector<WeightForm> forms = weight_forms(folder, names);
+  if (forms.empty()) {
+    throw FormatError(display(folder),
+                      fmt::format("no checkpoint here: found neither {} nor mp_rank_… folders, .metadata, "
+                                  "safetensors or a single tensor file{}",
+                                  kTracker, below_text(folder)));
   }
-  if (!safetensors.empty()) return load_pieces(folder, safetensors, options);
-  const std::vector<std::string> weights = weight_files(names);
-  if (!weights.empty()) return load_weight_files(folder, weights, options);
-  throw FormatError(display(folder),
-                    fmt::format("no checkpoint here: found neither {} nor mp_rank_… folders, .metadata, "
-                                "safetensors or a single tensor file",
-                                kTracker));
+  Checkpoint checkpoint = load_form(folder, forms.front(), options);
+  note_other_forms(folder, forms, names, checkpoint);
+  return checkpoint;
 }
 
 }  // namespace
@@ -294,8 +318,10 @@ Checkpoint load_files(const std::vector<std::string>& files, const LoadOptions& 
   return checkpoint;
 }
 
-Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options) {
-  const std::string path = in_folder(folder, index);
+namespace {
+
+/// What the index says, by file; FormatError if it is none.
+std::map<std::string, std::unordered_set<std::string>> read_index(const std::string& path) {
   const nlohmann::json root = nlohmann::json::parse(read_all(*open_file(path), kMostIndex), nullptr, false);
   const auto map = root.is_object() ? root.find("weight_map") : root.end();
   if (!root.is_object() || map == root.end() || !map->is_object()) {
@@ -307,6 +333,23 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index, con
       throw FormatError(display(path), fmt::format("the file of {} is not text", display(name)));
     by_file[file.get<std::string>()].insert(name);
   }
+  return by_file;
+}
+
+}  // namespace
+
+std::set<std::string> files_of_index(const std::string& folder, const std::string& index) {
+  std::set<std::string> files;
+  try {
+    for (const auto& [name, tensors] : read_index(in_folder(folder, index))) files.insert(name);
+  } catch (const Error&) {
+    // Whoever reads it says so.
+  }
+  return files;
+}
+
+Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options) {
+  auto by_file = read_index(in_folder(folder, index));
   Checkpoint checkpoint;
   checkpoint.format = fmt::format("{} files with an index", by_file.size());
   for (auto& [name, wanted] : by_file) {

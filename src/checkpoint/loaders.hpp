@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -78,7 +79,14 @@ Checkpoint load_rank_shards(const std::vector<std::string>& files, const LoadOpt
 /// Nothing if there is none.
 std::optional<std::string> deepspeed_folder(const std::string& folder);
 Checkpoint load_deepspeed(const std::string& folder, const LoadOptions& options);
+/// Are the parameters below `zero`, whole, whatever the layout of the ranks that wrote them?
+bool is_deepspeed_universal(const std::string& folder);
+/// `model_file`: the file *_model_states.pt of its first rank.
+Checkpoint load_deepspeed_universal(const std::string& folder, const std::string& model_file,
+                                    const LoadOptions& options);
 
+/// The files that an index names; empty if it cannot be read.
+std::set<std::string> files_of_index(const std::string& folder, const std::string& index);
 /// A folder of files with an index that tells which tensor is in which.
 Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options);
 /// Files that each hold some of the tensors.

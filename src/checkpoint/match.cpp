@@ -233,6 +233,10 @@ void sort_out(Pairing& pairing, const Side& side, bool is_second) {
     const NameMap::Made& made = side.variant.made[i];
     const Entry& entry = checkpoint.entries[made.from[0]];
     const bool single = made.from.size() == 1;
+    if (single && !entry.problem.empty()) {
+      pairing.unreadable.push_back({made.name, entry.problem});
+      continue;
+    }
     const auto twin = single && entry.tied != 0 ? compared.find(entry.tied) : compared.end();
     if (twin != compared.end()) {
       pairing.tied.push_back({made.name, twin->second, is_second, {}, {}});
@@ -259,6 +263,7 @@ Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
     architecture = second.architecture;
   }
   Pairing pairing;
+  pairing.map_applies = make_variant(first, a.heads, &map) || make_variant(second, b.heads, &map);
   remark(pairing, first, a);
   remark(pairing, second, b);
   Side one{first, a, std::vector<bool>(a.made.size()), {}};

@@ -28,8 +28,15 @@ struct Pairing {
   };
   std::vector<Pair> pairs;  // in model order
   std::vector<Tied> tied;
+  /// A name that one side alone has, and that cannot be read there.
+  struct Unreadable {
+    std::string name;
+    std::string problem;
+  };
+  std::vector<Unreadable> unreadable;
   std::vector<std::string> only_first;
   std::vector<std::string> only_second;
+  bool map_applies = false;          // it takes a name of one of them, used or not
   std::vector<std::string> remarks;  // which prefix was dropped, which side was mapped
 };
 

@@ -8,10 +8,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "support/interrupt.hpp"
+#include "checkpoint/pieces.hpp"
 #include "support/text.hpp"
 #include "tensor/difference.hpp"
-#include "tensor/element_feed.hpp"
 #include "tensor/statistics.hpp"
 
 namespace msprobe::checkpoint {
@@ -23,44 +22,11 @@ using tensor::Kind;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Elements a step: both sides' raw and converted pieces stay in the second-level cache.
-constexpr std::size_t kPiece = std::size_t{16} << 10;
-
 // Sums of squares below this may have lost terms to underflow.
 constexpr double kSmallSquares = 1e-280;
 
-bool is_complex(DType dtype) {
-  return tensor::info(dtype).kind == Kind::complex;
-}
-
-template <typename T>
-using Feed = tensor::ElementFeed<T, ParameterReader>;
-
 bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
-}
-
-/// Calls `take(first, second, stored_first, stored_second)` for each pair of pieces.
-template <typename T, typename Take>
-void each_piece(const Parameter& first, const Parameter& second, const MeasureOptions& options, Take take) {
-  const bool any_complex = is_complex(first.dtype) || is_complex(second.dtype);
-  const tensor::Parts parts = any_complex ? tensor::Parts::complex : tensor::Parts::as_stored;
-  Feed<T> a(first, parts);
-  Feed<T> b(second, parts);
-  if (a.remaining() != b.remaining()) throw std::logic_error("parameters of different sizes");
-  while (a.remaining() > 0) {
-    check_interrupt();
-    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(a.remaining(), kPiece));
-    const std::span<const T> x = a.next(count);
-    const std::span<const T> y = b.next(count);
-    take(x, y, a.stored(), b.stored());
-    if (options.on_bytes) options.on_bytes(a.bytes(count) + b.bytes(count));
-  }
-}
-
-template <typename Body>
-auto with_work_type(const Parameter& first, const Parameter& second, Body body) {
-  return tensor::with_type(tensor::work_of(first.dtype, second.dtype), body);
 }
 
 /// Distance of floating-point numbers, counted in steps of the type: `Bits` holds one.

@@ -153,9 +153,11 @@ std::string megatron_name(std::string_view raw, bool has_decoder) {
   // Leading and trailing dots go, as in the Python tool.
   while (!parts.empty() && parts.front().empty()) parts.erase(parts.begin());
   while (!parts.empty() && parts.back().empty()) parts.pop_back();
-  while (parts.size() > 1 && is_one_of(parts.front(), {"module", "language_model", "_orig_mod"})) {
-    parts.erase(parts.begin());
-  }
+  const auto is_head = [&] {
+    return is_one_of(parts.front(), {"module", "language_model", "_orig_mod"}) ||
+           (parts.front() == "model" && parts[1] == "module");
+  };
+  while (parts.size() > 1 && is_head()) parts.erase(parts.begin());
   parts.erase(std::remove(parts.begin(), parts.end(), "language_model"), parts.end());
   if (parts.empty()) return std::string(raw);
   const bool old_head = parts.front() == "encoder" || parts.front() == "transformer";
@@ -266,6 +268,13 @@ bool is_known_replica(std::string_view name) {
          parts.back().starts_with(kFusedNorm);
 }
 
+bool is_computed_buffer(std::string_view name) {
+  // Tables of positions and masks; those that older versions wrote as well.
+  return is_extra_state(name) ||
+         is_one_of(components(name).back(), {"inv_freq", "position_ids", "masked_bias"}) ||
+         name.ends_with(".attn.bias") || name.ends_with(".rope.freqs") || name == "rope_freqs.weight";
+}
+
 bool is_vocabulary(std::string_view name) {
   return name.ends_with("word_embeddings.weight") || name.ends_with("output_layer.weight") ||
          name.ends_with("output_layer.bias") || name.ends_with("embed_tokens.weight") ||
@@ -312,7 +321,8 @@ bool is_training_state(std::string_view name) {
                           "scaler_state_dict",
                           "amp_scaler",
                           "loss_scaler",
-                          "hyper_parameters"});
+                          "hyper_parameters",
+                          "train_state"});
 }
 
 bool is_container(std::string_view head) {

@@ -21,6 +21,9 @@ std::string megatron_name(std::string_view raw, bool has_decoder);
 /// Is it internal state of TransformerEngine and no parameter?
 bool is_extra_state(std::string_view name);
 
+/// Is it computed from the configuration of the model, so that it need not be in every checkpoint?
+bool is_computed_buffer(std::string_view name);
+
 /// Does it belong to an expert of a mixture (not to the experts that all tokens share)?
 bool is_expert(std::string_view name);
 

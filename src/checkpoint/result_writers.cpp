@@ -49,7 +49,7 @@ class DetailsTable final : public report::Table {
     static const std::vector<std::string> names = report::columns_of(
         "Name,Status,L2,Relative L2,Cosine,MaxAbsErr,MaxUlp,Bitwise Equal,Unequal Elements,"
         "First Unequal,First Unequal At,Shape 1,Shape 2,Dtype 1,Dtype 2,NaN 1,NaN 2,Inf 1,Inf 2,"
-        "Zero 1,Zero 2,Denormal 1,Denormal 2,Note");
+        "Zero 1,Zero 2,Denormal 1,Denormal 2,Relation,Note");
     return names;
   }
   std::size_t rows() const override { return report_.results.size(); }
@@ -115,6 +115,7 @@ class DetailsTable final : public report::Table {
       count(metrics.first.*member);
       count(metrics.second.*member);
     }
+    text(valid_utf8(result.relation.text));
     text(valid_utf8(result.note));
   }
 
@@ -143,6 +144,7 @@ std::string similarity_json(const CompareReport& report) {
       json.member("numel", kError);
       json.member("shape", kError);
     }
+    if (!result.relation.text.empty()) json.member("relation", valid_utf8(result.relation.text));
     json.close();
   }
   json.close();

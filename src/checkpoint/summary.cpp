@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "checkpoint/compare.hpp"
+#include "checkpoint/other_names.hpp"
 #include "report/terminal.hpp"
 #include "report/worst.hpp"
 #include "support/text.hpp"
@@ -83,9 +85,8 @@ bool is_worse(const ParameterResult* a, const ParameterResult* b) {
 std::string worst(const CompareReport& report, bool color) {
   report::Worst<const ParameterResult*, decltype(&is_worse)> bad(kWorst, is_worse);
   for (const ParameterResult& result : report.results) {
-    const bool one_sided = result.status == Status::only_first || result.status == Status::only_second;
-    if (!one_sided && result.status != Status::equal && result.status != Status::same_values &&
-        result.status != Status::rounded)
+    if (!is_one_sided(result.status) && result.status != Status::equal &&
+        result.status != Status::same_values && result.status != Status::rounded)
       bad.add(&result);
   }
   std::vector<report::WorstLine> lines;
@@ -105,6 +106,11 @@ std::string render_summary(const CompareReport& report, bool color) {
                                 display(report.second.path), report.second.format);
   for (const std::string& remark : report.remarks) out += "  " + remark + "\n";
   out += "  " + counts(report, color) + "\n";
+  const std::vector<std::string> relations = relation_lines(report.results);
+  if (!relations.empty()) out += "  how they differ:\n";
+  for (std::size_t i = 0; i < std::min(relations.size(), kWorst); ++i) out += "    " + relations[i] + "\n";
+  if (relations.size() > kWorst)
+    out += fmt::format("    and {} more; --details has them all\n", relations.size() - kWorst);
   out += worst(report, color);
   std::size_t notes = 0;
   for (const ParameterResult& result : report.results) {

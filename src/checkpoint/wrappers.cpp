@@ -19,6 +19,17 @@ constexpr std::array<std::string_view, 11> kHeads = {"model",  "module",     "st
 
 constexpr std::size_t kMostHeads = 6;
 
+/// What a pickled module of PyTorch keeps its members in, and the layer that an adapter of peft is put
+/// around.
+bool is_member_table(std::string_view part) {
+  return part == "_modules" || part == "_parameters" || part == "_buffers" || part == "base_layer";
+}
+
+/// peft names the adapter behind the part: `lora_A.default.weight`.
+bool is_default_adapter(std::string_view part, std::string_view before) {
+  return part == "default" && (before.starts_with("lora_") || before == "modules_to_save");
+}
+
 bool has_head(std::string_view name, std::string_view head) {
   return name.size() > head.size() + 1 && name.starts_with(head) && name[head.size()] == '.';
 }
@@ -26,11 +37,12 @@ bool has_head(std::string_view name, std::string_view head) {
 }  // namespace
 
 std::string without_wrappers(std::string_view name) {
-  const auto parts = components(name);
-  if (std::ranges::none_of(parts, is_wrapper_component)) return std::string(name);
   std::string rest;
-  for (const std::string_view part : parts) {
-    if (is_wrapper_component(part)) continue;
+  std::string_view before;
+  for (const std::string_view part : components(name)) {
+    const bool drop = is_wrapper_component(part) || is_member_table(part) || is_default_adapter(part, before);
+    before = part;
+    if (drop) continue;
     if (!rest.empty()) rest += '.';
     rest += part;
   }

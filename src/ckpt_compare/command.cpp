@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/command.hpp"
 #include "checkpoint/compare.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/team.hpp"
@@ -26,15 +27,19 @@ class CkptCompareCommand final : public Command {
     options
         .add("--tolerance=PART", options_.tolerance,
              "Relative l2 difference up to which parameters are close")
-        .details("It is relative to the norm of the second one.")
+        .details(
+            "It is relative to the norm of the second one. Integers, packed words of quantized tensors and "
+            "their scales in powers of two are equal or different.")
         .not_negative();
     options.add_fail_on(fail_on_, {"different", "missing", "unequal", "never"})
         .details(
-            "`different`: a parameter is not close, has another shape, or has copies inside a checkpoint "
-            "that differ; `missing`: also if one is on one side only; `unequal`: also if one is not the same "
-            "bit for bit.\n"
-            "Two checkpoints without a common parameter end with status 2 at any level: comparing nothing is "
-            "not equality.");
+            "`different`: a parameter is not close, has another shape, has copies inside a checkpoint that "
+            "differ, or is on one side only, unless it is a buffer that is computed from the configuration "
+            "(<inv_freq>, <position_ids>, masks, state of TransformerEngine); `missing`: also if such a "
+            "buffer is on one side only; `unequal`: also if one is not the same bit for bit.\n"
+            "Two checkpoints without a common parameter, or whose common parameters hold no element, end "
+            "with status 2 at any level, `never` too: comparing nothing is not equality. A --name-map that "
+            "takes no name ends with 2 at a gate.");
     options.add("--name-map=FILE", options_.name_map, "YAML file of names in place of the built-in map")
         .details(
             "It is a list of rules with <to>, <from> (a name or several) and <join> (<rows>, <query_groups> "
@@ -46,8 +51,7 @@ class CkptCompareCommand final : public Command {
         .add_flag("--allow-partial", options_.load.allow_partial,
                   "Continue if rank files are missing or broken")
         .details("Parameters with a part in such files are not comparable, and the exit status is 2.");
-    options.add_flag("--overwrite", options_.overwrite, "Replace result files that exist")
-        .details("Without it they are an error before anything is read.");
+    options.add_overwrite(options_.existing).details("Without it they are an error before anything is read.");
   }
 
   bool shares_work() const override { return true; }
@@ -64,11 +68,10 @@ class CkptCompareCommand final : public Command {
       return Outcome::failure;
     }
     if (report.any_unreadable()) return Outcome::failure;
-    bool findings = false;
-    if (fail_on_ != "never") findings = report.any_different();
+    bool findings = report.any_different();
     if (fail_on_ == "missing") findings = findings || report.any_missing();
     if (fail_on_ == "unequal") findings = report.any_unequal() || report.any_missing();
-    return findings ? Outcome::findings : Outcome::clean;
+    return end_at_gate(fail_on_, findings, report.not_judged);
   }
 
  private:

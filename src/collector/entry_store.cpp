@@ -133,10 +133,9 @@ std::string EntryStore::provisional(const GrowingFile& file) const {
   return out;
 }
 
-std::uint64_t EntryStore::count() const {
-  return taken_ + static_cast<std::uint64_t>(std::ranges::count_if(entries_, [](const auto& one) {
-           return !one.second->members.empty() && !one.second->hidden;
-         }));
+std::uint64_t EntryStore::waiting() const {
+  return static_cast<std::uint64_t>(std::ranges::count_if(
+      entries_, [](const auto& one) { return !one.second->members.empty() && !one.second->hidden; }));
 }
 
 std::uint64_t EntryStore::held() const {

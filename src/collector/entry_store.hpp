@@ -78,8 +78,10 @@ class EntryStore {
   void take_final(GrowingFile& file);
   /// All others as they are now.
   std::string provisional(const GrowingFile& file) const;
-  /// Entries that are in the file, or will be as things stand.
-  std::uint64_t count() const;
+  /// Entries that were moved into the file, or will be as things stand.
+  std::uint64_t count() const { return taken_ + waiting(); }
+  /// Those that were not moved yet.
+  std::uint64_t waiting() const;
   /// Bytes of text held.
   std::uint64_t held() const;
 

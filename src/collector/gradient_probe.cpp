@@ -13,7 +13,6 @@
 #include "collector/config_reader.hpp"
 #include "formats/tensor_writer.hpp"
 #include "support/crc32.hpp"
-#include "support/error.hpp"
 #include "support/file_name.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
@@ -145,6 +144,22 @@ GradientProbeConfig read_gradient_probe(const Json& object, const std::string& w
 
 void GradientProbe::add(const GradientProbeConfig& config, const std::string& folder, std::uint64_t step,
                         std::string_view parameter, const TensorView& gradient) {
+  try {
+    append(config, folder, step, parameter, gradient);
+    ++rows_;
+  } catch (const Error& error) {
+    lose(1, error);
+    throw;
+  }
+}
+
+void GradientProbe::lose(std::uint64_t gradients, const Error& error) {
+  lost_ += gradients;
+  if (reason_.empty()) reason_ = error.what();
+}
+
+void GradientProbe::append(const GradientProbeConfig& config, const std::string& folder, std::uint64_t step,
+                           std::string_view parameter, const TensorView& gradient) {
   if (text_.empty()) {
     create_directories(folder);
     path_ = fmt::format("{}/grad_summary_{}.csv", folder, step);
@@ -173,15 +188,21 @@ void GradientProbe::add(const GradientProbeConfig& config, const std::string& fo
     write_signs(signs + '/' + file_name(parameter, "npy"), gradient);
   }
   text_ += row;
-  ++gradients_;
 }
 
 void GradientProbe::finish() {
   if (text_.empty()) return;
   const std::string text = std::exchange(text_, {});
-  OutputFile file(path_);
-  file.write(text);
-  file.commit();
+  const std::uint64_t rows = std::exchange(rows_, 0);
+  try {
+    OutputFile file(path_);
+    file.write(text);
+    file.commit();
+  } catch (const Error& error) {
+    lose(rows, error);
+    throw;
+  }
+  gradients_ += rows;
   ++steps_;
 }
 

@@ -12,6 +12,7 @@
 
 #include "collector/measure.hpp"
 #include "collector/tensor_view.hpp"
+#include "support/error.hpp"
 
 namespace msprobe::collector {
 
@@ -42,14 +43,24 @@ class GradientProbe {
   /// Writes the table of the step, if there is one. IoError; the table is gone then, too.
   void finish();
 
-  std::uint64_t gradients() const { return gradients_; }
+  std::uint64_t gradients() const { return gradients_ + rows_ + lost_; }
+  /// Those of them that could not be written, and why the first could not.
+  std::uint64_t lost() const { return lost_; }
+  const std::string& reason() const { return reason_; }
   std::uint64_t steps() const { return steps_; }
 
  private:
+  void append(const GradientProbeConfig& config, const std::string& folder, std::uint64_t step,
+              std::string_view parameter, const TensorView& gradient);
+  void lose(std::uint64_t gradients, const Error& error);
+
   std::string path_;  // of the table; empty: there is none
   std::string text_;
-  std::uint64_t gradients_ = 0;  // of all steps
+  std::uint64_t rows_ = 0;       // of the table
+  std::uint64_t gradients_ = 0;  // of all tables before
+  std::uint64_t lost_ = 0;
   std::uint64_t steps_ = 0;
+  std::string reason_;
 };
 
 }  // namespace msprobe::collector

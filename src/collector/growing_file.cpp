@@ -26,6 +26,7 @@ void GrowingFile::append_separator(std::string& out, bool first) const {
 void GrowingFile::begin_member() {
   append_separator(pending_, !any_);
   any_ = true;
+  ++waiting_;
 }
 
 void GrowingFile::begin_provisional(std::string& provisional) const {
@@ -49,10 +50,12 @@ void GrowingFile::write(const std::string& provisional) {
     kept_ = end - begin_;
     size_ = file.size();
     pending_.clear();
+    members_ += std::exchange(waiting_, 0);
   } catch (const Error&) {
     if (pending_.size() > kMaxPending) {
       // What is in the file already begins without a comma; what will come must not begin with one alone.
       pending_.clear();
+      waiting_ = 0;
       any_ = kept_ > 0;
     }
     throw;

@@ -31,6 +31,8 @@ class GrowingFile {
   void set_head(std::string head) { head_ = std::move(head); }
   void set_tail(std::string tail) { tail_ = std::move(tail); }
 
+  /// Members of the file that will not change.
+  std::uint64_t members() const { return members_; }
   /// Bytes of the file when it was written last.
   std::uint64_t size() const { return size_; }
 
@@ -41,10 +43,12 @@ class GrowingFile {
   std::string head_;
   std::string tail_;
   int level_;
-  bool any_ = false;         // is there a member that will not change, written or not?
-  std::string pending_;      // not yet in the file
-  std::uint64_t begin_ = 0;  // of the members in the file
-  std::uint64_t kept_ = 0;   // their bytes
+  bool any_ = false;           // is there a member that will not change, written or not?
+  std::string pending_;        // not yet in the file
+  std::uint64_t waiting_ = 0;  // members that are in it
+  std::uint64_t members_ = 0;  // in the file
+  std::uint64_t begin_ = 0;    // of the members in the file
+  std::uint64_t kept_ = 0;     // their bytes
   std::uint64_t size_ = 0;
 };
 

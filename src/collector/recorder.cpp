@@ -14,6 +14,7 @@
 #include "collector/value_writer.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
+#include "support/format_version.hpp"
 #include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
@@ -76,6 +77,13 @@ void write_whole(const std::string& path, const std::string& text) {
   file.commit();
 }
 
+template <typename Change>
+void change(Losses& losses, const Losses& by, Change change) {
+  change(losses.entries, by.entries);
+  change(losses.files, by.files);
+  change(losses.empty_steps, by.empty_steps);
+}
+
 }  // namespace
 
 void Recorder::adopt(Config config) {
@@ -98,7 +106,11 @@ std::string Recorder::header(const Place& place) const {
   member("level", name_of(config_.level));
   member("framework", framework_);
   // Readers learn from it that sums were taken in double. Other tools read past keys that they do not know.
-  if (!config_.python_compatible) member("recorder", std::string("msprobe ") + kVersion);
+  if (!config_.python_compatible) {
+    member("recorder", std::string("msprobe ") + kVersion);
+    out.item("format");
+    out.text() += std::to_string(kDumpFormat);
+  }
   if (config_.wants_tensor_folder()) {
     member("dump_data_dir",
            step_folder(config_.dump_path, place) + '/' + leaf_name(place.rank) + "/dump_tensor_data");
@@ -112,6 +124,18 @@ std::string Recorder::header(const Place& place) const {
 
 void Recorder::begin_step(const Place& place) {
   if (step_) return;
+  try {
+    open_step(place);
+  } catch (const std::exception& error) {
+    step_.reset();
+    losses_.no_steps.insert("step" + std::to_string(place.step));
+    if (losses_.reason.empty()) losses_.reason = error.what();
+    throw;
+  }
+  ++steps_;
+}
+
+void Recorder::open_step(const Place& place) {
   const bool debug = config_.level == Level::debug;
   const std::string folder = step_folder(root_, place) + '/' + leaf_name(place.rank);
   create_directories(config_.wants_tensor_folder() ? folder + "/dump_tensor_data" : folder);
@@ -133,16 +157,10 @@ void Recorder::begin_step(const Place& place) {
   step_ = std::move(step);
   step_->numbers = std::move(numbers_);
   numbers_ = {};
-  ++steps_;
   stacks_.next_step();
   filter_->next_step();
-  try {
-    if (config_.has_entries()) step_->data.write({});
-    if (config_.extra_info && !debug) step_->construct.write({});
-  } catch (...) {
-    step_.reset();
-    throw;
-  }
+  if (config_.has_entries()) step_->data.write({});
+  if (config_.extra_info && !debug) step_->construct.write({});
   step_->changed = false;
 }
 
@@ -180,6 +198,7 @@ msprobe_status Recorder::close_step() {
   const msprobe_status status = write_all_files();
   queue_.forget_files();
   entries_ += step_->entries.count();
+  change(losses_, open_losses(), [](std::uint64_t& all, std::uint64_t each) { all += each; });
   slots_.clear();
   serial_ = next_serial();
   return status;
@@ -211,9 +230,28 @@ msprobe_status Recorder::redirect(const std::string& dump_path) {
     resting_.erase(found);
     step_->numbers = std::exchange(numbers_, {});
     entries_ -= step_->entries.count();
+    change(losses_, open_losses(), [](std::uint64_t& all, std::uint64_t each) { all -= each; });
     filter_->next_step();
   }
   return status;
+}
+
+Losses Recorder::open_losses() const {
+  Losses losses;
+  const std::uint64_t count = step_->entries.count();
+  losses.entries = config_.has_entries() ? count - std::min(count, step_->written) : 0;
+  losses.empty_steps = losses.entries > 0 && step_->written == 0 ? 1 : 0;
+  if (step_->failing && config_.extra_info && !step_->debug)
+    losses.files = (stacks_.changed() ? 1 : 0) + (step_->structure.changed() ? 1 : 0);
+  return losses;
+}
+
+Losses Recorder::losses() {
+  Losses all = losses_;
+  if (step_ && step_->failing)
+    change(all, open_losses(), [](std::uint64_t& sum, std::uint64_t each) { sum += each; });
+  all.files += queue_.lost();
+  return all;
 }
 
 /// Waits for the tensors' files.
@@ -231,6 +269,7 @@ msprobe_status Recorder::write_files() {
     step_->entries.take_final(step_->data);
     if (step_->changed && config_.has_entries()) {
       step_->data.write(step_->entries.provisional(step_->data));
+      step_->written = step_->data.members() + step_->entries.waiting();
       step_->changed = false;
     }
     if (config_.extra_info && !step_->debug) {
@@ -244,10 +283,12 @@ msprobe_status Recorder::write_files() {
       }
     }
     step_->fresh = 0;
+    step_->failing = false;
     return MSPROBE_OK;
   } catch (const std::exception& error) {
     // Not tried again at once.
     step_->fresh = 0;
+    step_->failing = true;
     note_failure("write", error.what());
     return MSPROBE_FAILED;
   }
@@ -263,6 +304,7 @@ msprobe_status Recorder::write_if_due() {
 void Recorder::note_failure(const char* kind, const std::string& text) noexcept {
   set_last_error(text.c_str());
   try {
+    if (losses_.reason.empty()) losses_.reason = text;
     write_error(kind, text);
   } catch (...) {
     // There is no place left to tell it but the status.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,6 +40,15 @@ struct SavedLeaf {
   std::string file;  // of its elements; empty: none is wanted
 };
 
+/// What was recorded and is not in the files.
+struct Losses {
+  std::uint64_t entries = 0;
+  std::uint64_t files = 0;         // of tensors, stacks or the construction
+  std::uint64_t empty_steps = 0;   // that were begun, and lost all their entries
+  std::set<std::string> no_steps;  // that could not be begun: "step2"
+  std::string reason;              // the first one
+};
+
 class Recorder {
  public:
   /// Of the framework, and what tensor files end with.
@@ -62,6 +72,8 @@ class Recorder {
   /// Of all steps.
   std::uint64_t entries() const { return entries_ + (step_ ? step_->entries.count() : 0); }
   std::uint64_t steps() const { return steps_; }
+  /// Of all steps; of the one that is open, what could not be written when that was tried last.
+  Losses losses();
 
   bool has_step() const { return step_ != nullptr; }
   /// Is it one of start() and stop(), not of saved values?
@@ -114,11 +126,14 @@ class Recorder {
 
  private:
   bool records_surroundings() const;
+  void open_step(const Place& place);
   std::string header(const Place& place) const;
   Builder::Target new_target() const;
   msprobe_status put(const Builder::Target& target, Section section);
   static std::uint64_t next_serial();
   msprobe_status close_step();
+  /// What the files of the open step lack.
+  Losses open_losses() const;
   void finish_tensor_files();
   msprobe_status write_if_due();
   void write_error(std::string_view kind, std::string_view text);
@@ -154,6 +169,7 @@ class Recorder {
   CallNumbers numbers_;           // that the next folder goes on with
   std::uint64_t entries_ = 0;     // of steps that are over
   std::uint64_t steps_ = 0;       // that were begun
+  Losses losses_;                 // of steps that are over
   std::uint64_t next_slot_ = 0;
   std::unordered_map<std::uint64_t, DeferredNumbers> slots_;
 };

@@ -284,6 +284,15 @@ const char* Session::setting(const char* key) {
     const Filter& filter = recorder_.filter();
     const nlohmann::json found = {{"names", filter.unmatched()}, {"passed", filter.passed()}};
     value = found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  } else if (std::string_view(key) == "lost") {
+    const Losses losses = recorder_.losses();
+    const std::string& reason = losses.reason.empty() ? gradients_.reason() : losses.reason;
+    const nlohmann::json found = {{"entries", losses.entries + gradients_.lost()},
+                                  {"files", losses.files},
+                                  {"empty_steps", losses.empty_steps},
+                                  {"no_steps", losses.no_steps},
+                                  {"reason", reason}};
+    value = found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   } else {
     value = recorder_.config().setting(key);
   }

@@ -84,7 +84,9 @@ struct Step {
   std::unordered_map<std::uint64_t, std::vector<GradientLeaf>> gradient_leaves;  // by entry
   std::unordered_map<std::uint64_t, Findings> findings;                          // by entry
   std::set<std::string, std::less<>> logged;                                     // kinds of errors
-  std::uint64_t fresh = 0;  // bytes since the files were written
+  std::uint64_t fresh = 0;    // bytes since the files were written
+  std::uint64_t written = 0;  // entries that the file has
+  bool failing = false;       // the files could not be written when that was tried last
   bool changed = false;
 };
 

@@ -200,6 +200,7 @@ bool TensorQueue::attempt(Lock& lock, Body body) noexcept {
   }
   lock.lock();
   if (!thrown) return true;
+  ++lost_;
   try {
     if (failures_.size() < kMaxFailures) std::rethrow_exception(thrown);
   } catch (const std::exception& error) {
@@ -280,6 +281,11 @@ std::vector<std::string> TensorQueue::finish() {
   Lock lock(mutex_);
   room_.wait(lock, [this] { return idle(); });
   return std::exchange(failures_, {});
+}
+
+std::uint64_t TensorQueue::lost() {
+  const std::lock_guard lock(mutex_);
+  return lost_;
 }
 
 void TensorQueue::forget_files() {

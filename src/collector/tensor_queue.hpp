@@ -62,6 +62,8 @@ class TensorQueue {
   TensorCopy copy(const TensorView& view);
   /// Waits until all is written. Returns what failed since the last time, one line each.
   std::vector<std::string> finish();
+  /// Files that could not be written, of all.
+  std::uint64_t lost();
   /// From now on no file gets another name: they are elsewhere, or are not of this step.
   void forget_files();
 
@@ -108,6 +110,7 @@ class TensorQueue {
   std::multimap<std::size_t, std::unique_ptr<std::byte[]>> spare_;  // memory to use again, by its size
   std::uint64_t spare_bytes_ = 0;
   std::vector<std::string> failures_;
+  std::uint64_t lost_ = 0;
   std::unordered_map<std::string, File> files_;  // of this step, by every name
 };
 

@@ -17,6 +17,7 @@
 #include "report/terminal.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -41,6 +42,7 @@ struct Typed {
   std::string output = "./output";
   Option output_option;
   std::string output_file;
+  Existing existing = Existing::refuse;
   std::string mode = "auto";
   std::string rules;
   std::string config;
@@ -122,6 +124,7 @@ Outputs to_outputs(Typed typed) {
   Outputs outputs;
   outputs.directory = typed.output;
   outputs.file = typed.output_file;
+  outputs.existing = typed.existing;
   outputs.formats = chosen_formats(typed);
   outputs.formats_chosen = typed.xlsx || !typed.formats.empty();
   outputs.html = wants(typed, kHtml);
@@ -243,6 +246,7 @@ class CompareCommand final : public Command {
     } else {
       print_summary(report, options, context);
     }
+    tell_not_judged(typed_.fail_on, not_judged(report, typed_.fail_on));
     return judge(report, {typed_.fail_on, typed_.strict});
   }
 
@@ -312,7 +316,10 @@ class CompareCommand final : public Command {
         .details(
             "A bare name is placed in the folder of -o, or without -o in the current folder; anything else "
             "is a path.\n"
-            "Missing folders are created; an existing file is replaced, and the summary says so.");
+            "Missing folders are created; an existing file is replaced only with --overwrite, and the "
+            "summary says so.");
+    options.add_overwrite(typed_.existing)
+        .details("That is, files that --output-file, --suggest-mapping and --map-parameters name.");
     formats_ = options
                    .add("--format=LIST", typed_.formats,
                         "Result formats, separated by commas: csv, xlsx, json, jsonl, html, md, junit, "
@@ -337,10 +344,13 @@ class CompareCommand final : public Command {
             "`culprit`: there is evidence of where the runs diverge, nothing could be judged, a tensor could "
             "not be read (or not be read again to look for evidence), or a rank exists on one side only; "
             "differences by rounding do not count.\n"
-            "`error`: a row has the Result `error`, or no tensor at all could be compared.\n"
+            "`error`: a row has the Result `error`, or no tensor at all could be compared. The limits judge "
+            "an output only where its inputs agree: in continuous integration take `culprit`.\n"
             "`warning` adds warnings, and ranks that exist on one side only or of which no tensor could be "
             "compared; `unmatched` adds entries, ranks and steps that only one side has.\n"
-            "If --first left anything out, each of them exits with 1.");
+            "If --first left anything out, each of them exits with 1.\n"
+            "Where nothing is found, a rank or step on one side only, a rank of which nothing could be "
+            "judged, and a mapping file that names nothing in the dumps exit with 2.");
     strict_ = options.add_flag("--strict", typed_.strict,
                                "Exit with 2 if any pair of tensors or ranks could not be compared");
     options
@@ -437,11 +447,15 @@ class CompareCommand final : public Command {
     const Gate gate{typed_.fail_on, typed_.strict};
     const std::vector<SeriesRun> series = compare_series(runs, options, gate, context.progress);
     Outcome worst = Outcome::clean;
+    std::vector<std::string> not_judged;
     for (std::size_t i = 0; i < series.size(); ++i) {
       worst = std::max(worst, series[i].outcome);
       for (const std::string& failure : series[i].failures)
         log_error("run " + std::to_string(i + 1) + ": " + failure);
+      for (const std::string& line : series[i].not_judged)
+        not_judged.push_back("run " + std::to_string(i + 1) + ": " + line);
     }
+    tell_not_judged(typed_.fail_on, not_judged);
     const Outputs& outputs = options.outputs;
     if (!outputs.file.empty()) write_series(series, outputs);
     if (log_level() != LogLevel::quiet && outputs.file != "-") {
@@ -471,8 +485,8 @@ class CompareCommand final : public Command {
       findings = findings || !step.first.places.empty();
       for (const AnalyzedRank& rank : step.ranks) failed = failed || !rank.failure.empty();
     }
-    if (failed) return Outcome::failure;
-    return findings && typed_.fail_on != "never" ? Outcome::findings : Outcome::clean;
+    const Outcome outcome = end_at_gate(typed_.fail_on, findings, not_judged(report));
+    return failed ? Outcome::failure : outcome;
   }
 
   /// What was asked for and changes nothing.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/compare.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -61,26 +63,21 @@ Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries
   if (entries && options.rank.match.method == Method::layer && outputs.file.empty())
     sinks.push_back(data_mapping_sink(outputs.directory, time));
   if (!outputs.formats.empty())
-    sinks.push_back(table_sink(
-        {outputs.directory, outputs.file, outputs.formats, outputs.formats_chosen, time, progress}));
+    sinks.push_back(table_sink({outputs.directory, outputs.file, outputs.existing, outputs.formats,
+                                outputs.formats_chosen, time, progress}));
   if (entries && !outputs.suggest_mapping.empty())
-    sinks.push_back(mapping_proposal_sink(outputs.suggest_mapping));
+    sinks.push_back(mapping_proposal_sink(outputs.suggest_mapping, outputs.existing));
   if (entries && !outputs.map_parameters.empty())
-    sinks.push_back(parameter_mapping_sink(outputs.map_parameters));
-  if (outputs.html) {
-    sinks.push_back(outputs.file.empty()
-                        ? html_sink(outputs.directory, "compare_result_" + time + ".html", progress)
-                        : html_sink({}, outputs.file, progress));
-  }
-  if (outputs.markdown) {
-    sinks.push_back(outputs.file.empty() ? markdown_sink(outputs.directory, "compare_result_" + time + ".md")
-                                         : markdown_sink({}, outputs.file));
-  }
+    sinks.push_back(parameter_mapping_sink(outputs.map_parameters, outputs.existing));
+  const auto path = [&](std::string_view ending) {
+    return outputs.file.empty() ? fmt::format("{}/compare_result_{}.{}", outputs.directory, time, ending)
+                                : outputs.file;
+  };
+  if (outputs.html) sinks.push_back(html_sink(path("html"), outputs.existing, progress));
+  if (outputs.markdown) sinks.push_back(markdown_sink(path("md"), outputs.existing));
   for (const std::string& name : outputs.texts) {
     const TextFormat& format = *text_format(name);
-    sinks.push_back(text_sink(format, outputs.file.empty() ? outputs.directory + "/compare_result_" + time +
-                                                                 "." + std::string(format.ending)
-                                                           : outputs.file));
+    sinks.push_back(text_sink(format, path(format.ending), outputs.existing));
   }
   return sinks;
 }
@@ -191,8 +188,10 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
     options.rank.factors = std::make_shared<const TensorFactors>(RuleFile::open(options.factors_file));
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
   const Found found = options.inputs.local ? classify_everywhere(options.inputs) : classify(options.inputs);
-  if (found.layout == Layout::mixed) return compare_parts(found.parts, options, rules, progress);
-  return compare_found(found, options, rules, progress);
+  CompareReport report = found.layout == Layout::mixed ? compare_parts(found.parts, options, rules, progress)
+                                                       : compare_found(found, options, rules, progress);
+  report.mapping_file = options.rank.match.mapping_file;
+  return report;
 }
 
 }  // namespace msprobe::compare

@@ -34,15 +34,16 @@ struct Inputs {
 
 struct Outputs {
   std::string directory = "./output";
-  std::string file;                     // fixed name instead; "-" is stdout
-  std::vector<report::Format> formats;  // of tables
-  bool formats_chosen = false;          // not the default
-  bool html = false;                    // the report on all tasks, too
-  bool markdown = false;                // and the verdict for a comment
-  std::vector<std::string> texts;       // and others, by name (sinks/texts.hpp)
-  std::string suggest_mapping;          // where to write a proposal for rows without partner; empty: nowhere
-  std::string map_parameters;           // and which parameter is which; likewise
-  StoryOptions story;                   // printed instead of writing results
+  std::string file;                      // fixed name instead; "-" is stdout
+  Existing existing = Existing::refuse;  // of names that the command line gives
+  std::vector<report::Format> formats;   // of tables
+  bool formats_chosen = false;           // not the default
+  bool html = false;                     // the report on all tasks, too
+  bool markdown = false;                 // and the verdict for a comment
+  std::vector<std::string> texts;        // and others, by name (sinks/texts.hpp)
+  std::string suggest_mapping;           // where to write a proposal for rows without partner; empty: nowhere
+  std::string map_parameters;            // and which parameter is which; likewise
+  StoryOptions story;                    // printed instead of writing results
 
   /// How many results are written of each comparison, or of all.
   std::size_t results() const { return formats.size() + (html ? 1 : 0) + (markdown ? 1 : 0) + texts.size(); }

@@ -193,6 +193,20 @@ std::string difference_json(const AnalyzedStep& step) {
   return json.take();
 }
 
+std::vector<std::string> not_judged(const DifferenceReport& report) {
+  std::vector<std::string> lines;
+  for (const std::string& line : report.one_sided) lines.push_back(display(line));
+  for (const AnalyzedStep& step : report.steps) {
+    for (const AnalyzedRank& rank : step.ranks) {
+      if (!rank.failure.empty() || rank.differences.judged > 0 || rank.differences.differing > 0) continue;
+      lines.push_back((step.label.empty() ? "" : display(step.label) + '/') +
+                      display(rank.differences.label) +
+                      ": no output has a statistic or checksum on both sides");
+    }
+  }
+  return lines;
+}
+
 std::string render_differences(const DifferenceReport& report, bool color) {
   std::string out;
   for (const AnalyzedStep& step : report.steps) {

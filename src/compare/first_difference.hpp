@@ -35,6 +35,9 @@ struct DifferenceReport {
 /// The contents of diff_analyze_*.json.
 std::string difference_json(const AnalyzedStep& step);
 
+/// Ranks of which nothing was compared, a line each.
+std::vector<std::string> not_judged(const DifferenceReport& report);
+
 /// A few lines for each step.
 std::string render_differences(const DifferenceReport& report, bool color);
 

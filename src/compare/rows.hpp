@@ -22,7 +22,7 @@ struct RowFacts {
   bool golden_only = false;
   bool unreadable = false;  // its tensors could not be read or compared
   bool left_out = false;    // nobody looked at it, as was asked for
-  bool unknown = false;     // no statistic of its tensors was recorded on both sides
+  bool unknown = false;     // no statistic of its tensors is a number on both sides
   bool measured = false;    // a tensor of both sides was compared
 };
 

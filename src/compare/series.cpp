@@ -65,7 +65,8 @@ void take_report(const CompareReport& report, SeriesRun& row) {
     row.answer = kFailed;
     row.text = row.failures.front();
   } else {
-    row.judged = is_judged(report) && row.failures.empty() && report.one_sided.empty();
+    row.judged =
+        is_judged(report) && row.failures.empty() && report.one_sided.empty() && row.not_judged.empty();
     const diagnosis::NoCulprit said = judgement_of(report);
     row.answer = said.title;
     row.text = said.why;
@@ -79,6 +80,7 @@ SeriesRun compare_run(const std::string& run, const CompareOptions& options, con
   try {
     const CompareReport report = compare(options, progress);
     row.outcome = judge(report, gate);
+    row.not_judged = not_judged(report, gate.fail_on);
     take_report(report, row);
   } catch (const Error& error) {
     row.outcome = Outcome::failure;
@@ -233,6 +235,7 @@ void check_series_format(const Outputs& outputs) {
   if (outputs.html || !outputs.texts.empty())
     throw UsageError("a table of runs is csv, xlsx, json, jsonl or md",
                      "leave out --output-file, and give a folder with -o, for one result a run");
+  if (outputs.file != "-") prepare_output(outputs.file, outputs.existing);
 }
 
 void write_series(const std::vector<SeriesRun>& series, const Outputs& outputs) {
@@ -242,12 +245,13 @@ void write_series(const std::vector<SeriesRun>& series, const Outputs& outputs) 
     if (path == "-") {
       report::write_stdout(table, outputs.formats.front());
     } else {
-      prepare_output(path);
-      report::write_file(table, outputs.formats.front(), path);
+      report::WriteOptions write;
+      write.existing = outputs.existing;
+      report::write_file(table, outputs.formats.front(), path, write);
     }
     return;
   }
-  write_text(path, markdown_text(series));
+  write_text(path, outputs.existing, markdown_text(series));
 }
 
 }  // namespace msprobe::compare

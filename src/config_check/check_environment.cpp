@@ -146,7 +146,8 @@ Section check_environment(const Packs& packs, const Tables& tables) {
   check_numerics(bench, cmp, tables, *rows);
   check_flags(bench, cmp, *rows);
   const Status status = rows->status();
-  return {.name = "env", .status = status, .table = std::move(rows), .shown = {0, 1, 2, 3}};
+  // Variables that neither sets have their defaults.
+  return {.name = "env", .status = status, .table = std::move(rows), .judged = true, .shown = {0, 1, 2, 3}};
 }
 
 Section check_packages(const Packs& packs, const Tables& tables, bool all) {
@@ -179,7 +180,8 @@ Section check_packages(const Packs& packs, const Tables& tables, bool all) {
     }
   }
   const Status status = rows->status();
-  return {.name = "pip", .status = status, .table = std::move(rows), .shown = {0, 1, 2}};
+  const bool judged = !bench.empty() || !cmp.empty();
+  return {.name = "pip", .status = status, .table = std::move(rows), .judged = judged, .shown = {0, 1, 2}};
 }
 
 }  // namespace msprobe::config_check

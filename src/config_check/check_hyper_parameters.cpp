@@ -244,8 +244,10 @@ Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
                 Severity::error);
       continue;
     }
-    if (!compare_hyper_parameters(file, read_parameters(packs.bench, *bench),
-                                  read_parameters(packs.cmp, *cmp), tables, *rows)) {
+    const Value ours = read_parameters(packs.bench, *bench);
+    const Value theirs = read_parameters(packs.cmp, *cmp);
+    section.judged = section.judged || !ours.items().empty() || !theirs.items().empty();
+    if (!compare_hyper_parameters(file, ours, theirs, tables, *rows)) {
       log_warning(name + ": too many unmatched names; similar names were not searched");
     }
   }

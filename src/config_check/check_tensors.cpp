@@ -39,10 +39,12 @@ struct Block {
   std::uint64_t rank = 0;
   std::vector<std::string> names;
   std::vector<TensorRow> rows;
-  std::size_t text = 0;  // of the names
+  std::size_t text = 0;    // of the names
+  std::size_t judged = 0;  // rows that differ, or of which a statistic is a number
 
   void add(std::string name, Equal equal) {
     text += name.size();
+    judged += equal == Equal::yes ? 0 : 1;
     if (text > kMostNames) throw FormatError("the tensor names of one file are too long in total");
     rows.push_back({static_cast<std::uint32_t>(names.size()), equal});
     names.push_back(std::move(name));
@@ -139,7 +141,14 @@ bool compare_numbers(const Entry& a, Entry::Index left, const Entry& b, Entry::I
 
 void compare_records(const Entry& a, Entry::Index left, const Entry& b, Entry::Index right, std::string name,
                      Block& block) {
+  const auto is_number_in = [](const Entry& entry, Entry::Index record) {
+    return std::ranges::any_of(kStatistics, [&](std::string_view statistic) {
+      const Entry::Index node = entry.find(record, statistic);
+      return is_number(entry, node) && !std::isnan(entry.number(node));
+    });
+  };
   block.add(std::move(name), Equal::yes);
+  block.judged += is_number_in(a, left) || is_number_in(b, right) ? 1 : 0;
   TensorRow& row = block.rows.back();
   for (std::size_t i = 0; i < kStatistics.size(); ++i) {
     if (!compare_numbers(a, a.find(left, kStatistics[i]), b, b.find(right, kStatistics[i]),
@@ -224,6 +233,7 @@ void compare_weights(const Entry& bench, const Entry& cmp, Block& block) {
     } else {
       // Not as a recorder writes it; what is there must at least be the same.
       const bool same = bench.python_str(child) == cmp.python_str(found->second);
+      block.judged += same && !bench.is(child, dump::NodeKind::null) ? 1 : 0;
       block.add(std::move(name), same ? Equal::yes : Equal::no);
     }
   });
@@ -274,6 +284,7 @@ Section check_tensors(const Packs& packs, pack::Section which) {
   const std::vector<Pair> pairs = pair_members(packs.bench.members(which), packs.cmp.members(which));
   Section section;
   section.name = pack::name_of(which);
+  std::size_t judged = 0;
   constexpr std::size_t kAtOnce = 256;  // blocks in memory beside the table
   for (std::size_t first = 0; first < pairs.size(); first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, pairs.size() - first);
@@ -308,10 +319,13 @@ Section check_tensors(const Packs& packs, pack::Section which) {
     });
     for (std::size_t i = 0; i < count; ++i) {
       table->add(blocks[i]);
+      judged += blocks[i].judged;
       if (!failures[i].empty()) section.reasons.push_back(std::move(failures[i]));
     }
   }
   section.status = table->status();
+  section.judged = judged > 0;
+  section.no_numbers = !section.judged && table->rows() > 0;
   section.table = std::move(table);
   section.shown = {0, 1, 2, 3, 4, 7};
   return section;

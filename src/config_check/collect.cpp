@@ -14,7 +14,6 @@
 #include "pack/several_values.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
-#include "support/output_file.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::config_check {
@@ -59,7 +58,7 @@ CollectResult collect(const CollectOptions& options, const Tables& tables, const
   result.output = options.output;
   if (const auto folder = std::filesystem::path(options.output).parent_path(); !folder.empty())
     create_directories(folder.string());
-  pack::PackWriter writer(options.output);
+  pack::PackWriter writer(options.output, options.existing);
 
   pack::EnvironmentOptions wanted{tables.secrets, {}};
   if (options.only_table) wanted.wanted = [&](std::string_view name) { return in_table(tables, name); };

@@ -7,12 +7,14 @@
 
 #include "config_check/tables.hpp"
 #include "pack/packages.hpp"
+#include "support/output_file.hpp"
 
 namespace msprobe::config_check {
 
 struct CollectOptions {
   std::vector<std::string> files;  // scripts and YAML files, in the order in which they are merged
   std::string output = "./config_check_pack.zip";
+  Existing existing = Existing::refuse;
   std::string python;       // the interpreter whose packages are listed; empty: that of the PATH
   bool only_table = false;  // of the environment, what the table names
   const char* const* variables = nullptr;  // as `environ`

@@ -15,6 +15,7 @@
 #include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_folder.hpp"
@@ -90,11 +91,19 @@ class ConfigCheckCommand final : public Command {
             "<./verl_param_compare_result>, <./slime_param_compare_result> or <./verl_param_verify_result> "
             "else.\n"
             "With -c, `-` writes all rows to standard output as jsonl, and no file.");
+    options.add_overwrite(existing_)
+        .details(
+            "That is, the pack that -d writes, and the result of two checkpoints. Results in a "
+            "folder replace those of an earlier run in any case.")
+        .excludes({verl_compare_, verl_verify_, slime_compare_});
     report::add_formats(options, formats_)
         .details("The default is `xlsx` for packs, `csv` for verl and slime.")
         .excludes({dump_});
     options.add_fail_on(fail_on_, {"error", "warning", "never"})
-        .details("A section in one pack only is an error, and so is a verl parameter that differs.");
+        .details(
+            "A section in one pack only is an error, and so is a verl parameter that differs.\n"
+            "Two packs that hold nothing, statistics none of which is a number, and logs without a parameter "
+            "exit with 2.");
     options
         .add_flag("--all-packages", all_packages_,
                   "With -c: also compare packages that are not in the tables, as warnings")
@@ -137,6 +146,7 @@ class ConfigCheckCommand final : public Command {
       if (!file.empty()) options.files.push_back(file);  // the option alone is an empty text
     }
     if (!output_.empty()) options.output = output_;
+    options.existing = existing_;
     options.python = python_;
     options.only_table = env_table_only_;
     options.variables = environ;
@@ -168,7 +178,6 @@ class ConfigCheckCommand final : public Command {
     if (!piped) check_output_folder(options.output);
     const PackComparison comparison = compare_packs_to_files(options, tables);
     bool failed = false;
-    bool findings = false;
     for (const std::string& warning : comparison.warnings) log_warning(warning);
     for (const Section& section : comparison.sections) {
       failed = failed || section.unreadable;
@@ -180,10 +189,10 @@ class ConfigCheckCommand final : public Command {
     const std::size_t warnings = std::ranges::count_if(comparison.sections, [](const Section& section) {
       return section.table && section.table->warnings() != 0;
     });
-    findings = (fail_on_ != "never" && summary.errors() != 0) || (fail_on_ == "warning" && warnings != 0);
+    const bool findings = summary.errors() != 0 || (fail_on_ == "warning" && warnings != 0);
     log_info(render_packs(comparison, options, context.color));
-    if (failed) return Outcome::failure;
-    return findings ? Outcome::findings : Outcome::clean;
+    const Outcome outcome = end_at_gate(fail_on_, findings, not_judged(comparison, options));
+    return failed ? Outcome::failure : outcome;
   }
 
   /// What `ckpt_compare` does, as the Python tool has it here.
@@ -194,6 +203,7 @@ class ConfigCheckCommand final : public Command {
     options.first = pair_[0];
     options.second = pair_[1];
     if (!output_.empty()) options.output = output_;
+    options.existing = existing_;
     const checkpoint::CompareReport report = checkpoint::compare(options, context.progress);
     for (const std::string& warning : report.warnings) log_warning(warning);
     log_info(checkpoint::render_summary(report, context.color));
@@ -202,9 +212,9 @@ class ConfigCheckCommand final : public Command {
       return Outcome::failure;
     }
     if (report.any_unreadable()) return Outcome::failure;
-    const bool findings = (fail_on_ != "never" && report.any_different()) ||
-                          (fail_on_ == "warning" && (report.any_unequal() || report.any_missing()));
-    return findings ? Outcome::findings : Outcome::clean;
+    const bool findings =
+        report.any_different() || (fail_on_ == "warning" && (report.any_unequal() || report.any_missing()));
+    return end_at_gate(fail_on_, findings, report.not_judged);
   }
 
   Outcome run_verl(const Tables& tables, const Context& context) const {
@@ -220,7 +230,9 @@ class ConfigCheckCommand final : public Command {
                                                        : verify_verl(verified_, tables, options);
     for (const std::string& warning : result.warnings) log_warning(warning);
     log_info(render_verl(result, context.color));
-    return fail_on_ != "never" && result.table->errors() != 0 ? Outcome::findings : Outcome::clean;
+    std::vector<std::string> not_judged;
+    if (result.compared == 0) not_judged.push_back(result.headline + ": there is no parameter to compare");
+    return end_at_gate(fail_on_, result.table->errors() != 0, not_judged);
   }
 
   Option dump_;
@@ -233,6 +245,7 @@ class ConfigCheckCommand final : public Command {
   std::vector<std::string> logs_;
   std::vector<std::string> verified_;
   std::string output_;
+  Existing existing_ = Existing::refuse;
   std::vector<report::Format> formats_;
   std::string fail_on_ = "never";
   bool all_packages_ = false;

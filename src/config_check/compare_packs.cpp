@@ -116,7 +116,6 @@ void write_tables(PackComparison& comparison, const ComparePacksOptions& options
   for (const Format format : options.formats) {
     if (format == Format::xlsx) {
       const std::string path = options.output + "/result.xlsx";
-      drop_link(path);
       report::write_workbook(tables, path, write);
       comparison.files.push_back(path);
       continue;
@@ -124,7 +123,6 @@ void write_tables(PackComparison& comparison, const ComparePacksOptions& options
     for (const report::NamedTable& table : tables) {
       const std::string path =
           fmt::format("{}/result_{}.{}", options.output, table.name, report::extension(format));
-      drop_link(path);
       for (const std::string& file : report::write_file(*table.table, format, path, write))
         comparison.files.push_back(file);
     }
@@ -142,6 +140,21 @@ void write_stdout(const PackComparison& comparison) {
 }
 
 }  // namespace
+
+std::vector<std::string> not_judged(const PackComparison& comparison, const ComparePacksOptions& options) {
+  std::vector<std::string> lines;
+  bool any = false;
+  for (const Section& section : comparison.sections) {
+    any = any || section.judged || section.no_numbers || section.unreadable;
+    if (section.no_numbers)
+      lines.push_back(section.name + ": none of its statistics is a number, in either pack");
+  }
+  if (!any) {
+    lines.push_back(fmt::format("neither {} nor {} holds anything to compare", display(options.bench),
+                                display(options.cmp)));
+  }
+  return lines;
+}
 
 RowTable summary_table(const PackComparison& comparison) {
   RowTable table({"filename", "pass_check"});

@@ -28,6 +28,9 @@ struct PackComparison {
 /// Compares and writes nothing. FormatError or IoError if one of the two cannot be trusted as a whole.
 PackComparison compare_packs(const ComparePacksOptions& options, const Tables& tables);
 
+/// What was not judged, a line each: statistics none of which is a number, or the packs as a whole.
+std::vector<std::string> not_judged(const PackComparison& comparison, const ComparePacksOptions& options);
+
 /// The sheet that tells the status of each section.
 RowTable summary_table(const PackComparison& comparison);
 

@@ -142,10 +142,4 @@ void extract(const pack::Pack& pack, const std::string& folder) {
   }
 }
 
-void drop_link(const std::string& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return;
-  if (::unlink(path.c_str()) != 0) fail(path);
-}
-
 }  // namespace msprobe::config_check

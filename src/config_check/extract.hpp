@@ -13,8 +13,4 @@ namespace msprobe::config_check {
 /// (IoError).
 void extract(const pack::Pack& pack, const std::string& folder);
 
-/// A link that stands where a result of this folder is to lie is taken away, so that nothing is written to
-/// where it leads. (The name of a file that the user gave may well be a link.)
-void drop_link(const std::string& path);
-
 }  // namespace msprobe::config_check

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <set>
 
-#include "config_check/extract.hpp"
 #include "config_check/slime_log.hpp"
 #include "config_check/verl_log.hpp"
 #include "dump/member_stream.hpp"
@@ -50,7 +49,6 @@ std::string json_text(const Value& value) {
 }
 
 void write_text(const std::string& path, const std::string& text, VerlResult& result) {
-  drop_link(path);
   OutputFile file(path);
   file.write(text);
   file.commit();
@@ -73,7 +71,6 @@ void write_tables(const std::string& stem, const VerlOptions& options, VerlResul
   write.quote_prefix = true;
   for (const report::Format format : options.formats) {
     const std::string path = fmt::format("{}/{}.{}", options.output, stem, report::extension(format));
-    drop_link(path);
     for (const std::string& file : report::write_file(*result.table, format, path, write))
       result.files.push_back(file);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dump/dump_json.hpp"
 
+#include "support/format_version.hpp"
+
 namespace msprobe::dump {
 
 Header read_values(const ByteSource& file, const ValueVisitor& visit) {
@@ -33,6 +35,10 @@ Header read_values(const ByteSource& file, const ValueVisitor& visit) {
       header.data_directory.reset();
       if (text.front() == '"')
         append_unescaped(header.data_directory.emplace(), text.substr(1, text.size() - 2));
+      continue;
+    }
+    if (key == "format") {
+      if (text.front() >= '0' && text.front() <= '9') check_format_version(file.name(), text, kDumpFormat);
       continue;
     }
     std::string* place = key == "task"        ? &header.task

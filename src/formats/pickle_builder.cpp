@@ -180,9 +180,13 @@ void PickleBuilder::set_in(PickleRef target, std::span<const PickleRef> pairs) {
 
 void PickleBuilder::set_state(PickleRef target, PickleRef state) {
   switch (kind(target)) {
-    case PickleKind::object:
-      pickle_.objects_[static_cast<std::size_t>(pickle_.node(target).value)].state = state;
+    case PickleKind::object: {
+      // Of two states the first one would be forgotten, and with it what it does.
+      PickleRef& own = pickle_.objects_[static_cast<std::size_t>(pickle_.node(target).value)].state;
+      if (own != kNoPickleRef) fail("it sets the state of an object twice");
+      own = state;
       return;
+    }
     // Attributes of containers (such as the _metadata of a state dict) are no data.
     case PickleKind::dict:
     case PickleKind::list:

@@ -55,7 +55,8 @@ const std::string_view kRunningModules =
 
 const std::string_view kActingModules =
     // Code, processes and packages.
-    "IPython _pytest cffi cloudpickle dill fabric fickling hypothesis invoke ipykernel jinja2 joblib "
+    "IPython _pytest cffi cloudpickle dill fabric functorch hydra mesonbuild omegaconf._utils fickling "
+    "hypothesis invoke ipykernel jinja2 joblib "
     "llvmlite "
     "mako modelscan nose numexpr numba pexpect picklescan pip pkg_resources plumbum psutil ptyprocess py "
     "pytest sh setuptools sympy "
@@ -67,10 +68,13 @@ const std::string_view kActingModules =
     "numpy.compat numpy.core._internal numpy._core._internal numpy.ctypeslib numpy.distutils numpy.f2py "
     "numpy.lib._datasource numpy.lib._format_impl numpy.lib._npyio_impl numpy.lib._utils_impl "
     "numpy.lib.format numpy.lib.npyio numpy.lib.utils numpy.testing "
+    "PIL.ImageMath babel.core huggingface_hub.cli huggingface_hub.utils matplotlib.cbook nltk.decorators "
+    "pkginfo "
     "pandas.compat pandas.core.computation pandas.io pandas.testing pandas.util "
     "scipy._lib scipy.datasets scipy.io scipy.weave "
     "sklearn.externals sklearn.utils._testing sklearn.datasets "
-    "torch._custom_op torch._custom_ops torch._dynamo torch._export torch._functorch torch._higher_order_ops "
+    "torch._custom_op torch._custom_ops torch._dynamo torch._export torch._functorch torch._guards "
+    "torch._higher_order_ops "
     "torch._inductor torch._jit_internal torch._lazy torch._library torch._logging torch._meta_registrations "
     "torch._numpy torch._ops torch._package torch._sources torch._vendor torch._weights_only_unpickler "
     "torch.autograd.profiler torch.classes torch.compiler torch.contrib torch.cuda._memory_viz "
@@ -79,7 +83,7 @@ const std::string_view kActingModules =
     "torch.distributed.run torch.export torch.fx torch.hub torch.jit torch.library torch.multiprocessing "
     "torch.onnx torch.ops torch.package torch.profiler torch.serialization torch.testing "
     "torch.utils._config_module torch.utils._cpp_extension_versioner torch.utils._freeze "
-    "torch.utils._import_utils torch.utils._triton torch.utils.backend_registration "
+    "torch.utils._import_utils torch.utils._sympy torch.utils._triton torch.utils.backend_registration "
     "torch.utils.benchmark torch.utils.bottleneck torch.utils.bundled_inputs torch.utils.checkpoint "
     "torch.utils.collect_env torch.utils.cpp_backtrace torch.utils.cpp_extension "
     "torch.utils.data.datapipes torch.utils.deterministic torch.utils.file_baton torch.utils.hipify "
@@ -91,30 +95,35 @@ const std::string_view kActingModules =
 
 const std::string_view kActingNames =
     // Processes and code.
-    "CDLL CodeType FunctionType InteractiveConsole InteractiveInterpreter LambdaType MethodType ModuleType "
+    "CDLL CUDAPluggableAllocator CodeType ForwardRef FunctionType InteractiveConsole InteractiveInterpreter "
+    "LambdaType MethodType ModuleType "
     "OleDLL "
-    "Popen PyDLL Unpickler WinDLL apply attrgetter breakpoint cdll check_call check_output delattr execl "
+    "Popen PyDLL Unpickler WinDLL XPUPluggableAllocator apply attrgetter breakpoint cdll check_call "
+    "check_output delattr execl "
     "execle "
     "execlp execlpe execv execve execvp execvpe exit fork forkpty getattr getoutput getstatusoutput "
     "methodcaller "
     "popen2 popen3 popen4 pyrun quit reload resolve_name runcode runcommand runctx runscript runsource "
     "runstring "
-    "safeimport setattr spawnl spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe startfile subimport "
-    "sympify "
+    "func_load get_rerun_conf namedtuple partial pickle_load reduce retrieve_class_or_fn safeimport setattr "
+    "spawnl spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe startfile subimport "
+    "sympify tensor_to_object try_import "
     // Files and the network.
     "FileIO PyTorchFileReader PyTorchFileWriter chmod chown connect copyfile copytree create_connection "
     "extractall "
     "fromfile fromregex genfromtxt hardlink_to link_to loadmat loadtxt makedirs memmap mkdir mkfifo putenv "
     "rename "
-    "rmdir rmtree savemat savetxt savez savez_compressed symlink symlink_to to_csv to_excel to_hdf to_json "
+    "rm_file rmdir rmtree rotate_checkpoints savemat savetxt savez savez_compressed symlink symlink_to "
+    "to_csv to_excel to_hdf to_json "
     "to_parquet to_pickle to_sql tofile touch unlink unsetenv urlcleanup urlopen urlretrieve "
     // What a package offers to load from a place.
     "from_buffer from_file from_hub from_pretrained from_url";
 
 const std::string_view kActingVerbs =
-    "call compile download dump dumps eval exec execfile execute import load loads open popen query read run "
+    "call compile delete download dump dumps eval evaluate exec execfile execute export import load loads "
+    "open popen query read run "
     "save "
-    "spawn system write";
+    "remove spawn system unlink write";
 
 const std::string_view kDangerousNames =
     "numpy._core._ufunc_reconstruct numpy.core._ufunc_reconstruct numpy.core.records.fromfile "
@@ -123,6 +132,7 @@ const std::string_view kDangerousNames =
     "numpy.fromfunction "
     "numpy.piecewise "
     "torch._C.import_ir_module torch._C.import_ir_module_from_buffer "
+    "torch._utils._augment_memory_snapshot_stack_traces torch.nn.attention._fa4._fa4_import_module "
     "torch._utils_internal.get_source_lines_and_file "
     "torch.nn._reduction.warnings torch.nn.functional.boolean_dispatch torch.overrides.handle_torch_function "
     "torch.utils.data.dataloader._utils torch.utils.data._utils.worker._worker_loop";
@@ -131,7 +141,7 @@ const std::string_view kKnownNames =
     "_codecs.encode argparse.Namespace array._array_reconstructor array.array "
     "builtins.bool builtins.bytearray builtins.bytes builtins.complex builtins.dict builtins.float "
     "builtins.frozenset builtins.int builtins.list builtins.long builtins.object builtins.range builtins.set "
-    "builtins.slice builtins.str builtins.tuple builtins.unicode "
+    "builtins.slice builtins.str builtins.tuple builtins.unicode builtins.xrange "
     "collections.Counter collections.OrderedDict collections.defaultdict collections.deque "
     "copyreg._reconstructor "
     "datetime.date datetime.datetime datetime.time datetime.timedelta datetime.timezone "
@@ -147,8 +157,17 @@ const std::string_view kKnownNames =
     "torch._utils._rebuild_meta_tensor_no_storage torch._utils._rebuild_nested_tensor "
     "torch._utils._rebuild_parameter torch._utils._rebuild_parameter_with_state "
     "torch._utils._rebuild_qtensor "
-    "torch._utils._rebuild_sparse_tensor torch._utils._rebuild_tensor torch._utils._rebuild_tensor_v2 "
+    "torch._utils._rebuild_sparse_csr_tensor torch._utils._rebuild_sparse_tensor "
+    "torch._utils._rebuild_tensor torch._utils._rebuild_tensor_v2 "
     "torch._utils._rebuild_tensor_v3 torch._utils._rebuild_wrapper_subclass torch.device "
+    "torch.distributed.checkpoint.filesystem._StorageInfo "
+    "torch.distributed.checkpoint.metadata.BytesStorageMetadata "
+    "torch.distributed.checkpoint.metadata.ChunkStorageMetadata "
+    "torch.distributed.checkpoint.metadata.Metadata torch.distributed.checkpoint.metadata.MetadataIndex "
+    "torch.distributed.checkpoint.metadata.StorageMeta "
+    "torch.distributed.checkpoint.metadata.TensorProperties "
+    "torch.distributed.checkpoint.metadata.TensorStorageMetadata "
+    "torch.distributed.checkpoint.metadata._MEM_FORMAT_ENCODING "
     "torch.nn.parameter.Buffer torch.nn.parameter.Parameter torch.per_channel_affine "
     "torch.per_channel_affine_float_qparams torch.per_channel_symmetric torch.per_tensor_affine "
     "torch.per_tensor_symmetric torch.serialization._get_layout torch.sparse_coo torch.strided "

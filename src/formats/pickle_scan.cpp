@@ -95,7 +95,10 @@ class Scanner {
     if ((++steps_ & kOften) == 0) check_interrupt();
     Operation operation;
     operation.op = static_cast<Op>(stream_.u8());
-    if (operation.op == Op::stop) return false;
+    if (operation.op == Op::stop) {
+      if (!lost_) unless_it_fails([&] { stack_.last(1); });
+      return false;
+    }
     read_operand(operation);
     if (stream_.straddled()) note("a value reaches beyond its frame");
     if (!lost_) {
@@ -119,14 +122,20 @@ class Scanner {
     }
   }
 
+  // Python goes on where this search does not.
+  [[noreturn]] void give_up(const std::string& reason) {
+    found_.acts = true;
+    stream_.fail(reason);
+  }
+
   void charge(std::uint64_t amount) {
     if (amount > limits_.max_steps - spent_)
-      stream_.fail(fmt::format("more than {} steps are not followed", limits_.max_steps));
+      give_up(fmt::format("more than {} steps are not followed", limits_.max_steps));
     spent_ += amount;
   }
 
   void charge_memory(std::uint64_t bytes) {
-    if (!allowance_.take(bytes)) stream_.fail("its names need too much memory for a file of this size");
+    if (!allowance_.take(bytes)) give_up("its names need too much memory for a file of this size");
   }
 
   // The stack and the memo grow in many places.
@@ -256,8 +265,9 @@ class Scanner {
         return push(add_global(operation.module, operation.text));
       case Op::inst: {
         const PickleRef callee = add_global(operation.module, operation.text);
+        if (lost_) return;
+        replace_since_mark();
         mark_called(callee, false);
-        if (!lost_) replace_since_mark();
         return;
       }
       case Op::stack_global:
@@ -306,9 +316,9 @@ class Scanner {
     }
   }
 
-  std::uint64_t key_of(const Operation& operation) const {
+  std::uint64_t key_of(const Operation& operation) {
     const auto key = operation.text ? decode_key(*operation.text) : std::nullopt;
-    if (!key) stream_.fail("a number is malformed");
+    if (!key) give_up("a number is malformed");
     return *key;
   }
 
@@ -436,7 +446,9 @@ class Scanner {
     const Held* found = held(callee);
     if (found == nullptr || !found->is_global) return;
     PickleGlobal& global = found_.globals[static_cast<std::size_t>(found->at)];
-    if (with_keywords || container_of_name(global.full_name()) == nullptr) global.called = true;
+    if (!with_keywords && container_of_name(global.full_name()) != nullptr) return;
+    global.called = true;
+    found_.acts = true;
   }
 
   const ByteSource& source_;

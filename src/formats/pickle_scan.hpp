@@ -17,6 +17,7 @@ struct PickleScan {
   std::uint64_t end = 0;              // behind STOP, or where the opcodes are followed no further
   std::string failure;                // why there may be more than was found; empty: Python finds no more
   bool straddles = false;             // its frames lie: some readers of Python see other opcodes
+  bool acts = false;                  // it may call something before every reader of Python gives it up
 };
 
 /// Its memory is that of an Allowance for `file_size`. What comes behind a limit is searched with strings

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/tensor_set.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -10,6 +12,7 @@
 #include "archive/zip_reader.hpp"
 #include "formats/adump.hpp"
 #include "formats/atb_bin.hpp"
+#include "formats/foreign_files.hpp"
 #include "formats/limits.hpp"
 #include "formats/mindspore_ckpt.hpp"
 #include "formats/npy.hpp"
@@ -111,6 +114,7 @@ Container container_of(const std::shared_ptr<const ByteSource>& file) {
   const std::string start = first_bytes(*file, 6);
   if (start == "\x93NUMPY") return Container::npy;
   if (start.starts_with("PK\x03\x04") || start.starts_with("PK\x05\x06")) return zip_kind(file);
+  if (!foreign_format(*file).empty()) return Container::unknown;
   // The length of a header may begin like a pickle, so these two come first. No field of an adump header
   // begins with the brace of the other one.
   if (looks_like_safetensors(*file)) return Container::safetensors;
@@ -147,13 +151,14 @@ std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) 
       return std::make_unique<MindSporeCkpt>(std::move(file));
     case Container::torchscript:
     case Container::other_zip:
+      throw FormatError(display(file->name()), fmt::format("a {}, which has no tensors that msprobe reads",
+                                                           container_name(container)));
     case Container::unknown:
-      throw FormatError(display(file->name()), container == Container::unknown
-                                                   ? "not a known tensor file, by its first bytes"
-                                                   : "a " + std::string(container_name(container)) +
-                                                         ", which has no tensors that msprobe reads");
+      break;
   }
-  return nullptr;
+  const std::string format = foreign_format(*file);
+  throw FormatError(display(file->name()), format.empty() ? "not a known tensor file, by its first bytes"
+                                                          : foreign_reason(*file, format));
 }
 
 }  // namespace msprobe::formats

@@ -195,6 +195,12 @@ RankSimilarity compare_rank(std::uint64_t number, const std::string& first_rank,
     }
     result.shares[i / steps.size()].push_back(compared[i].share);
   }
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    const bool told = std::ranges::any_of(
+        result.shares, [&](const std::vector<std::optional<Share>>& shares) { return !shares[step]; });
+    if (result.summary[step].total == 0 && !told)
+      gaps.add(fmt::format("{}/step{}: no gradient has an element", display(first_rank), steps[step].step));
+  }
   return result;
 }
 

@@ -16,17 +16,9 @@
 namespace msprobe::inspect {
 namespace {
 
-bool has_rating(const PathFacts& facts, Rating least) {
-  if (!facts.file) return false;
-  return std::ranges::any_of(facts.file->globals,
-                             [&](const GlobalFacts& global) { return global.rating >= least; });
-}
-
-bool has_tensor_files(const PathFacts& facts) {
-  if (!facts.tree || facts.tree->kind == "file") return false;
-  return std::ranges::any_of(facts.tree->steps, [](const StepFacts& step) {
-    return std::ranges::any_of(step.ranks, [](const RankFacts& rank) { return rank.files > 0; });
-  });
+Rating rating_of(const PathFacts& facts) {
+  const Rating file = facts.file ? facts.file->rating() : Rating::ok;
+  return std::max(file, facts.rated ? facts.rated->rating() : Rating::ok);
 }
 
 class InspectCommand final : public Command {
@@ -51,14 +43,20 @@ class InspectCommand final : public Command {
     options.add("--first=N", options_.first, "How many elements of a tensor to show").in_range(0, 1'000'000);
     options
         .add_fail_on(fail_on_, {"dangerous", "unknown", "never"},
-                     "Exit with 1 if a pickle names globals that are dangerous, or unknown (or worse); "
+                     "Exit with 1 if a file names what is dangerous to load, or unknown (or worse); "
                      "with 2 if it cannot be analyzed to its end")
         .details(
             "The status is also 2 if the effect of a pickle is unknown, so that 0 always means that it names "
             "no such global.\n"
-            "The folder of a checkpoint, or of a dump with tensor files, is not rated, and is an error with "
-            "this "
-            "option: name the files.");
+            "Every member of an archive is looked at by its content, whatever its name, also archives in it. "
+            "Archives with code (TorchScript, torch.package, torch.export) end with 2.\n"
+            "Of a folder every file below it is rated, hidden ones too: tensors and text are ok; code and "
+            "what "
+            "msprobe does not recognize are unknown; so are YAML tags of Python, _target_ and auto_map in "
+            "texts, unless what they name is dangerous. Each file that is not ok has a line. Packed files, "
+            "and "
+            "links that lead out of the folder (but to the blobs of a Hugging Face cache), are not looked at "
+            "and end with 2.");
   }
 
   Outcome run(const Context& context) override {
@@ -69,24 +67,28 @@ class InspectCommand final : public Command {
     bool findings = false;
     bool listens = true;
     std::vector<PathFacts> all;
+    options_.rate = fail_on_ != "never";
     for (const std::string& path : paths_) {
       PathFacts facts = inspect_path(path, options_);
-      // The pickles of a folder are many and were not rated: silence would be a promise.
-      if (fail_on_ != "never" && (facts.checkpoint || has_tensor_files(facts))) {
-        facts.problems.push_back(fmt::format("--fail-on rates the pickles of files: name the files of the {}",
-                                             facts.checkpoint ? "checkpoint" : "dump"));
-      }
       failed = failed || facts.failed();
-      if (fail_on_ != "never") {
-        findings = findings || has_rating(facts, fail_on_ == "unknown" ? Rating::unknown : Rating::dangerous);
-      }
+      if (options_.rate)
+        findings =
+            findings || rating_of(facts) >= (fail_on_ == "unknown" ? Rating::unknown : Rating::dangerous);
       for (const std::string& problem : facts.problems) log_error(display(path) + ": " + display(problem));
+      for (const std::string& warning : facts.warnings) log_warning(display(path) + ": " + display(warning));
       // Of many tensors the first one says what is wrong; the listing has them all.
       if (facts.file) {
         const auto bad =
             std::ranges::find_if_not(facts.file->tensors, &std::string::empty, &TensorFacts::problem);
         if (bad != facts.file->tensors.end())
           log_error(fmt::format("{}: {}: {}", display(path), display(bad->name), display(bad->problem)));
+      }
+      if (facts.rated && facts.rated->unfinished > 0) {
+        const auto bad =
+            std::ranges::find_if_not(facts.rated->listed, &std::string::empty, &RatedFile::problem);
+        const std::uint64_t more = facts.rated->unfinished - 1;
+        log_error(fmt::format("{}/{}: {}{}", display(path), display(bad->path), display(bad->problem),
+                              more == 0 ? "" : fmt::format(" (and {} more files)", human_count(more))));
       }
       if (json_) {
         all.push_back(std::move(facts));

@@ -13,6 +13,7 @@
 
 #include "formats/element_values.hpp"
 #include "formats/pickle_rating.hpp"
+#include "support/byte_source.hpp"
 #include "tensor/statistics.hpp"
 
 namespace msprobe::inspect {
@@ -48,6 +49,14 @@ struct GlobalFacts {
   Rating rating = Rating::unknown;
 };
 
+/// What a file holds beside tensors and names of pickles, if that may act: code, or bytes that nothing here
+/// understands.
+struct ContentFacts {
+  std::string what;   // "Python source", "not recognized"
+  std::string where;  // member of an archive; empty: the file itself
+  Rating rating = Rating::unknown;
+};
+
 struct FileFacts {
   std::string container;
   std::uint64_t size = 0;
@@ -58,6 +67,10 @@ struct FileFacts {
   std::vector<std::pair<std::string, std::string>> metadata;  // of a safetensors file
   bool has_pickle = false;
   std::vector<GlobalFacts> globals;
+  std::vector<ContentFacts> contents;
+
+  /// The worst of what was found.
+  Rating rating() const;
 };
 
 struct RankFacts {
@@ -104,12 +117,39 @@ struct CheckpointFacts {
   std::uint64_t unreadable_count = 0;
 };
 
+/// A file below a folder that is not known to be harmless.
+struct RatedFile {
+  std::string path;  // relative to the folder
+  Rating rating = Rating::unknown;
+  std::vector<std::string> reasons;  // the worst first; the first kMostReasons
+  std::uint64_t reason_count = 0;
+  std::string problem;  // why it could not be looked at to its end
+};
+inline constexpr std::size_t kMostReasons = 3;
+
+/// Of a folder whose files were all looked at.
+struct RatedFolder {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t ok = 0;
+  std::uint64_t unknown = 0;
+  std::uint64_t dangerous = 0;
+  std::uint64_t unfinished = 0;   // those with a problem, whatever their rating
+  std::vector<RatedFile> listed;  // by path; all but those that are ok
+
+  Rating rating() const {
+    return dangerous > 0 ? Rating::dangerous : unknown > 0 ? Rating::unknown : Rating::ok;
+  }
+};
+
 struct PathFacts {
   std::string path;
   std::optional<FileFacts> file;
   std::optional<CheckpointFacts> checkpoint;
   std::optional<TreeFacts> tree;
+  std::optional<RatedFolder> rated;
   std::vector<std::string> problems;  // what could not be inspected, and why
+  std::vector<std::string> warnings;  // what is not described, though it was rated
 
   bool failed() const;
 };
@@ -117,6 +157,7 @@ struct PathFacts {
 struct Options {
   bool all_statistics = false;  // also of each tensor of a file with several
   std::size_t first = 8;        // elements shown
+  bool rate = false;            // every file of a folder, too
 };
 
 /// Tells what is wrong with the path in its problems.
@@ -129,6 +170,11 @@ std::string without_path(const std::string& message, const std::string& path);
 void inspect_file(const std::string& path, const Options& options, PathFacts& facts);
 void inspect_tree(const std::string& path, PathFacts& facts);
 void inspect_checkpoint(const std::string& path, PathFacts& facts);
+/// Rates every file below the folder by its content.
+void rate_folder(const std::string& path, PathFacts& facts);
+/// Rates a file whose tensors nobody wants to see. What is no tensor file and no pickle is rated by what it
+/// is and by its name.
+void rate_file(const std::shared_ptr<const ByteSource>& source, PathFacts& facts);
 
 /// What was found; the problems with the path itself are left out. Empty if there is nothing else.
 std::string to_text(const PathFacts& facts, bool color);

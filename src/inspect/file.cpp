@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "formats/element_values.hpp"
+#include "formats/foreign_files.hpp"
 #include "formats/npz.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/tensor_set.hpp"
 #include "formats/torch_tensors.hpp"
+#include "inspect/contents.hpp"
 #include "inspect/facts.hpp"
 #include "inspect/pickles.hpp"
+#include "inspect/plain_files.hpp"
+#include "inspect/second_archives.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
@@ -31,58 +37,77 @@ constexpr int kLegacyPickles = 5;
 
 class FileInspector {
  public:
-  FileInspector(Source source, const Options& options, PathFacts& facts)
+  /// Without options nobody wants to see the tensors, and a file of any kind is rated.
+  FileInspector(Source source, const Options* options, PathFacts& facts)
       : source_(std::move(source)),
         options_(options),
         facts_(facts),
         file_(facts.file.emplace()),
-        pickles_(source_, facts) {}
+        pickles_(source_, facts),
+        contents_(source_, facts, pickles_) {}
 
   void run() {
     file_.size = source_->size();
     if (file_.size == 0) {
       file_.container = "empty file";
-      problem("an empty file");
+      if (options_ != nullptr) problem("an empty file");
       return;
     }
     file_.container = "broken zip archive";  // unless this returns
-    const Container container = formats::container_of(source_);
+    Container container = Container::unknown;
+    try {
+      container = formats::container_of(source_);
+    } catch (const FormatError&) {
+      const auto archives = consecutive_zips(source_);
+      if (archives.size() < 2) throw;
+      file_.container = fmt::format("{} zip archives in a row", archives.size());
+      contents_.scan_series(archives);
+      return;
+    }
     file_.container = formats::container_name(container);
+    bool is_zip = false;
     switch (container) {
       case Container::npz:
-        pickles_.scan_members(true);
-        tensors();
-        break;
-      case Container::npy:
-      case Container::atb_bin:
-        tensors();
-        break;
-      case Container::safetensors:
-      case Container::adump:
-      case Container::mindspore:
-        tensors();
-        pickles_.look_for_second_face();
-        break;
       case Container::torch_zip:
-        pickles_.scan_members(false);
-        tensors();
+        is_zip = true;
+        contents_.scan_members(container);
+        // What its pickles say is the whole rating of a PyTorch archive, whether it makes tensors or not.
+        if (container == Container::npz || options_ != nullptr) tensors();
         break;
       case Container::torchscript:
-        pickles_.scan_members(false);
+        is_zip = true;
+        contents_.scan_members(container);
         problem("a TorchScript archive: it contains code, which is not inspected");
         break;
       case Container::other_zip:
-        pickles_.scan_members(false);
-        if (!file_.has_pickle) problem("a zip archive, but not one of PyTorch or NumPy");
+        is_zip = true;
+        contents_.scan_members(container);
+        if (!file_.has_pickle && facts_.problems.empty() && options_ != nullptr)
+          problem("a zip archive, but not one of PyTorch or NumPy");
+        break;
+      case Container::npy:
+        if (options_ != nullptr || may_hold_objects(*source_)) tensors();
+        break;
+      case Container::atb_bin:
+        tensors(true);
+        break;
+      case Container::mindspore:
+        if (is_sentencepiece(*source_)) {
+          file_.container = "SentencePiece model";
+          break;
+        }
+        [[fallthrough]];
+      case Container::safetensors:
+      case Container::adump:
+        tensors(container != Container::safetensors);
+        pickles_.look_for_second_face();
         break;
       case Container::torch_legacy:
       case Container::unknown:
         stream_of_pickles(container == Container::torch_legacy);
         break;
     }
-    const bool is_zip = container == Container::npz || container == Container::torch_zip ||
-                        container == Container::torchscript || container == Container::other_zip;
-    if (!is_zip) pickles_.look_for_archives();
+    if (!is_zip) contents_.look_for_archives();
     pickles_.tell_what_was_left_out();
   }
 
@@ -110,11 +135,15 @@ class FileInspector {
       return;
     }
     const auto chain = pickles_.scan_chain(*source_, 0, "");
-    if (!chain.is_pickle && !announced) {
+    if ((!chain.is_pickle || chain.is_mere_text) && !announced) {
       file_.container = "unknown";
       file_.globals.clear();
       file_.has_pickle = false;
-      problem("not a file type that msprobe recognizes");
+      if (options_ == nullptr) return contents_.look_at_other(*source_, source_->name(), "");
+      const std::string format = formats::foreign_format(*source_);
+      if (!format.empty()) file_.container = format;
+      problem(format.empty() ? "not a file type that msprobe recognizes"
+                             : formats::foreign_reason(*source_, format));
       return;
     }
     file_.container = "pickle";
@@ -125,24 +154,30 @@ class FileInspector {
     if (!chain.failure.empty() && announced && reason != chain.failure) problem(reason);
   }
 
-  void tensors() {
+  void tensors(bool is_weakly_marked = false) {
     std::unique_ptr<formats::TensorSet> set;
     try {
       set = formats::open_tensors(source_);
     } catch (const FormatError& error) {
+      // By their first bytes these may be anything.
+      if (options_ == nullptr && is_weakly_marked)
+        return contents_.look_at_other(*source_, source_->name(), "");
       problem(error.what());
-      pickles_.scan_object_array(*source_, "");
+      if (first_bytes(*source_, 2) == "\x93N") pickles_.scan_object_array(*source_, "");
       return;
     }
     if (const auto* torch = dynamic_cast<const formats::TorchTensors*>(set.get()))
       describe_root(torch->pickle());
     if (const auto* safe = dynamic_cast<const formats::SafetensorsFile*>(set.get())) {
       file_.metadata = safe->metadata();
+      contents_.look_at_metadata(file_.metadata);
     }
     list(*set);
   }
 
   void list(const formats::TensorSet& set) {
+    // Of these only an npz may hide a pickle in a tensor.
+    if (options_ == nullptr && dynamic_cast<const formats::NpzFile*>(&set) == nullptr) return;
     file_.single = set.size() == 1 && set.name(0).empty();
     const auto* torch = dynamic_cast<const formats::TorchTensors*>(&set);
     file_.tensors.reserve(set.size());
@@ -151,15 +186,32 @@ class FileInspector {
       TensorFacts& tensor = file_.tensors.emplace_back();
       tensor.name = set.name(i);
       try {
-        describe(set.tensor(i), file_.single || options_.all_statistics, tensor);
+        describe(set.tensor(i), options_ != nullptr && (file_.single || options_->all_statistics), tensor);
         if (const formats::TorchShard* shard = torch == nullptr ? nullptr : torch->shard(i)) {
           tensor.whole = shard->whole;
           tensor.begin = shard->offset;
         }
       } catch (const FormatError& error) {
+        if (options_ == nullptr && !may_hold_objects(set, i)) continue;
         tensor.problem = without_path(error.what(), source_->name());
         describe_unreadable(set, i, tensor);
       }
+    }
+  }
+
+  /// Texts, dates and records are no tensors, but nothing runs when they are loaded.
+  static bool may_hold_objects(const ByteSource& npy) {
+    constexpr std::uint64_t kHeader = std::uint64_t{64}
+                                      << 10;  // of version 1; NumPy refuses one of 10,000 characters
+    const std::string start = first_bytes(npy, kHeader);
+    return !start.starts_with("\x93N") || start.substr(0, start.find('}')).find('O') != std::string::npos;
+  }
+  static bool may_hold_objects(const formats::TensorSet& set, std::size_t index) {
+    const auto* npz = dynamic_cast<const formats::NpzFile*>(&set);
+    try {
+      return npz == nullptr || may_hold_objects(*npz->zip().open(npz->entry(index)));
+    } catch (const FormatError&) {
+      return true;
     }
   }
 
@@ -170,7 +222,7 @@ class FileInspector {
       tensor.shape = safe->shape(index);
     }
     if (const auto* npz = dynamic_cast<const formats::NpzFile*>(&set)) {
-      pickles_.scan_object_member(npz->zip(), npz->entry(index), set.name(index));
+      contents_.scan_object_member(npz->zip(), npz->entry(index), set.name(index));
     }
   }
 
@@ -187,7 +239,7 @@ class FileInspector {
     if (!in_full) return;
     tensor.statistics = std::make_shared<const tensor::Statistics>(formats::statistics_of(stored));
     tensor.range = formats::integer_range(stored.dtype, *tensor.statistics);
-    tensor.first = formats::first_elements(stored, options_.first);
+    tensor.first = formats::first_elements(stored, options_->first);
   }
 
   void describe_root(const Pickle& pickle) {
@@ -229,22 +281,37 @@ class FileInspector {
   }
 
   Source source_;
-  const Options& options_;
+  const Options* options_;
   PathFacts& facts_;
   FileFacts& file_;
   PickleFinder pickles_;
+  ContentScanner contents_;
 };
 
-}  // namespace
-
-void inspect_file(const std::string& path, const Options& options, PathFacts& facts) {
-  const Source source = open_file(path);
+void inspect_source(const Source& source, const Options* options, PathFacts& facts) {
   FileInspector inspector(source, options, facts);
   try {
     inspector.run();
   } catch (const FormatError& error) {
     inspector.problem(error.what());
   }
+}
+
+}  // namespace
+
+Rating FileFacts::rating() const {
+  Rating worst = Rating::ok;
+  for (const GlobalFacts& global : globals) worst = std::max(worst, global.rating);
+  for (const ContentFacts& content : contents) worst = std::max(worst, content.rating);
+  return worst;
+}
+
+void inspect_file(const std::string& path, const Options& options, PathFacts& facts) {
+  inspect_source(open_file(path), &options, facts);
+}
+
+void rate_file(const std::shared_ptr<const ByteSource>& source, PathFacts& facts) {
+  inspect_source(source, nullptr, facts);
 }
 
 }  // namespace msprobe::inspect

@@ -12,14 +12,22 @@
 namespace msprobe::inspect {
 namespace {
 
-/// A folder may be either; only one without any dump is looked at as a checkpoint.
-void inspect_folder(const std::string& path, PathFacts& facts) {
+/// A folder may be either; only one without any dump is looked at as a checkpoint. What is neither may still
+/// be rated.
+void inspect_folder(const std::string& path, const Options& options, PathFacts& facts) {
   try {
     inspect_tree(path, facts);
   } catch (const FormatError&) {
-    if (!checkpoint::looks_like_checkpoint(path)) throw;
-    inspect_checkpoint(path, facts);
+    const bool is_checkpoint = checkpoint::looks_like_checkpoint(path);
+    if (!is_checkpoint && !options.rate) throw;
+    try {
+      if (is_checkpoint) inspect_checkpoint(path, facts);
+    } catch (const FormatError& error) {
+      if (!options.rate) throw;
+      facts.warnings.push_back(without_path(error.what(), path));
+    }
   }
+  if (options.rate) rate_folder(path, facts);
 }
 
 /// Only JSON begins so; no tensor file does.
@@ -45,6 +53,7 @@ bool PathFacts::failed() const {
     return true;
   }
   if (checkpoint && checkpoint->unreadable_count > 0) return true;
+  if (rated && rated->unfinished > 0) return true;
   if (!tree) return false;
   return std::ranges::any_of(tree->steps, [](const StepFacts& step) {
     return std::ranges::any_of(step.ranks, [](const RankFacts& rank) { return !rank.problem.empty(); });
@@ -56,7 +65,7 @@ PathFacts inspect_path(const std::string& path, const Options& options) {
   facts.path = path;
   try {
     if (is_folder(path)) {
-      inspect_folder(path, facts);
+      inspect_folder(path, options, facts);
     } else if (begins_like_json(path)) {
       inspect_tree(path, facts);
     } else {

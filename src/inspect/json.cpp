@@ -128,6 +128,17 @@ void write(Document& json, const FileFacts& file) {
     }
     json.close();
   }
+  if (!file.contents.empty()) {
+    json.open_list("contents");
+    for (const ContentFacts& content : file.contents) {
+      json.open_object();
+      json.member("what", content.what);
+      json.member("rating", formats::rating_name(content.rating));
+      if (!content.where.empty()) json.member("where", content.where);
+      json.close();
+    }
+    json.close();
+  }
   json.close();
 }
 
@@ -183,6 +194,29 @@ void write(JsonWriter& json, const CheckpointFacts& found) {
   json.close();
 }
 
+void write(Document& json, const RatedFolder& folder) {
+  json.open_object();
+  json.member("files", folder.files);
+  json.member("bytes", folder.bytes);
+  json.member("ok", folder.ok);
+  json.member("unknown", folder.unknown);
+  json.member("dangerous", folder.dangerous);
+  json.member("unfinished", folder.unfinished);
+  json.open_list("listed");
+  for (const RatedFile& file : folder.listed) {
+    json.open_object();
+    json.member("path", file.path);
+    json.member("rating", formats::rating_name(file.rating));
+    json.member("reasons", file.reasons);
+    json.member("reason_count", file.reason_count);
+    if (!file.problem.empty()) json.member("problem", file.problem);
+    json.close();
+    json.hand_on();
+  }
+  json.close();
+  json.close();
+}
+
 void write(Document& json, const PathFacts& facts) {
   json.open_object();
   json.member("path", facts.path);
@@ -198,6 +232,11 @@ void write(Document& json, const PathFacts& facts) {
     json.key("dump");
     write(json, *facts.tree);
   }
+  if (facts.rated) {
+    json.key("rated");
+    write(json, *facts.rated);
+  }
+  if (!facts.warnings.empty()) json.member("warnings", facts.warnings);
   json.member("problems", facts.problems);
   json.close();
 }

@@ -9,13 +9,12 @@
 #include <tuple>
 #include <vector>
 
-#include "archive/zip_format.hpp"
-#include "formats/limits.hpp"
+#include "formats/numpy_objects.hpp"
 #include "formats/pickle_scan.hpp"
 #include "formats/pickle_search.hpp"
+#include "formats/pickle_text.hpp"
 #include "formats/unpickler.hpp"
-#include "inspect/second_archives.hpp"
-#include "support/ascii.hpp"
+#include "inspect/plain_files.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/little_endian.hpp"
@@ -43,37 +42,23 @@ bool may_name(const PickleScan& scan) {
   return names_importable(scan) || scan.straddles;
 }
 
-// Of any archive but an empty one.
-bool begins_like_zip(const ByteSource& member) {
-  std::array<std::byte, 4> start{};
-  if (member.size() < start.size()) return false;
-  member.read_at(0, start);
-  return load_le<std::uint32_t>(start.data()) == archive::kLocalSignature;
+/// Elements of tensors spell a name by chance less often than they hold the opcodes that compute one.
+bool spells_importable(const PickleScan& scan) {
+  return std::ranges::any_of(scan.globals, [](const PickleGlobal& global) {
+    return !global.computed && formats::is_importable(global) &&
+           std::ranges::all_of(global.name, formats::is_of_python_name);
+  });
 }
 
-std::array<std::byte, 2> start_of(const ByteSource& member) {
-  std::array<std::byte, 2> start{};
-  if (member.size() >= start.size()) member.read_at(0, start);
-  return start;
-}
-
-bool begins_like_pickle(const ByteSource& member) {
-  const auto start = start_of(member);
-  return start[0] == std::byte{0x80} && start[1] <= std::byte{5};
-}
-
-bool begins_like_array(const ByteSource& member) {
-  const auto start = start_of(member);
-  return start[0] == std::byte{0x93} && start[1] == std::byte{'N'};
+bool begins_like_pickle(const ByteSource& bytes) {
+  const std::string start = first_bytes(bytes, 2);
+  return start.size() == 2 && start[0] == '\x80' && start[1] <= '\5';
 }
 
 }  // namespace
 
 PickleFinder::PickleFinder(Source source, PathFacts& facts)
-    : source_(std::move(source)),
-      facts_(facts),
-      file_(*facts.file),
-      may_unpack_(formats::Allowance::unpacked(source_->size())) {}
+    : source_(std::move(source)), facts_(facts), file_(*facts.file) {}
 
 void PickleFinder::problem(const std::string& message) {
   facts_.problems.push_back(without_path(message, source_->name()));
@@ -91,6 +76,8 @@ PickleFinder::Chain PickleFinder::scan_read_chain(int count) {
 PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::uint64_t offset,
                                                const std::string& where, int count) {
   Chain chain;
+  bool acts = false;
+  bool python_fails = false;
   const std::uint64_t begin = offset;
   std::set<std::tuple<std::string, std::string, bool>> noted;
   const auto note_new = [&](const std::vector<PickleGlobal>& globals) {
@@ -112,20 +99,22 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
     }
     const PickleScan scan = formats::scan_pickle(source, offset, 0, {.file_size = source_->size()});
     note_new(scan.globals);
+    acts = acts || scan.acts || scan.straddles;
     chain.is_pickle = chain.is_pickle || names_importable(scan) || (i == 0 && scan.failure.empty());
     if (!scan.failure.empty()) {
+      python_fails = true;
       hides(scan.failure, scan.end);
       note_new(formats::search_dangerous_names(source, scan.end));
       break;
     }
     // What its values are is another question, and so is whether they make sense.
-    if (count == kNoLimit) {
-      try {
-        const formats::Pickle pickle = formats::load_pickle(source, offset, {.file_size = source_->size()});
-        if (i == 0 && where.empty()) file_.holds = formats::kind_name(pickle.kind(pickle.root()));
-      } catch (const FormatError& error) {
-        hides(error.what(), offset);
-      }
+    try {
+      const formats::Pickle pickle = formats::load_pickle(source, offset, {.file_size = source_->size()});
+      if (count == kNoLimit && i == 0 && where.empty())
+        file_.holds = formats::kind_name(pickle.kind(pickle.root()));
+      note_numpy_objects(pickle, where);
+    } catch (const FormatError& error) {
+      hides(error.what(), offset);
     }
     offset = scan.end;
   }
@@ -135,6 +124,7 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
     note_new(together.globals);
     if (!together.failure.empty()) hides(together.failure, together.end);
   }
+  chain.is_mere_text = python_fails && !acts && is_text(source);
   file_.has_pickle = file_.has_pickle || chain.is_pickle;
   return chain;
 }
@@ -151,6 +141,12 @@ void PickleFinder::note(const PickleGlobal& global, const std::string& where) {
   file_.globals.push_back({global.full_name(), where, global.offset, global.called, rating});
 }
 
+void PickleFinder::note_numpy_objects(const formats::Pickle& pickle, const std::string& where) {
+  const formats::NumpyFinding finding = formats::rate_numpy_objects(pickle);
+  if (finding.rating != Rating::ok && file_.contents.size() < kMostGlobals)
+    file_.contents.push_back({finding.what, where, finding.rating});
+}
+
 void PickleFinder::note_as_unknown(std::uint64_t offset, const std::string& where) {
   file_.globals.push_back({"(not understood)", where, offset, false, Rating::unknown});
 }
@@ -162,7 +158,7 @@ void PickleFinder::tell_what_was_left_out() {
 
 void PickleFinder::look_for_second_face() {
   const PickleScan scan = formats::scan_pickle(*source_, 0);
-  if (!may_name(scan)) return;
+  if (!spells_importable(scan) && !scan.straddles) return;
   // What a pickle made of mere numbers would name, no Python could import.
   for (const PickleGlobal& global : scan.globals) {
     if (formats::is_importable(global)) note(global, "");
@@ -172,72 +168,34 @@ void PickleFinder::look_for_second_face() {
                          : "it is also a pickle that names globals");
 }
 
-void PickleFinder::look_for_archives() {
-  if (is_tar(*source_)) problem("it is also a tar archive, whose members are not inspected");
-  const Source zip = appended_zip(source_);
-  if (zip == nullptr) return;
-  problem("it is also a zip archive");
-  try {
-    scan_members_of(archive::ZipReader(zip), false);
-  } catch (const FormatError& error) {
-    problem(error.what());
+bool PickleFinder::may_act(const ByteSource& bytes, std::uint64_t offset, PickleHint hint) const {
+  // Pickles that name nothing may stand before one that does.
+  for (int i = 0; i < kMostPickles && offset < bytes.size(); ++i) {
+    const PickleScan scan = formats::scan_pickle(bytes, offset, 0, {.file_size = source_->size()});
+    const bool names =
+        hint == PickleHint::elements
+            ? spells_importable(scan) || (scan.failure.empty() && begins_like_pickle(bytes) && may_name(scan))
+            : may_name(scan);
+    if (names) return true;
+    if (!scan.failure.empty()) return false;
+    offset = scan.end;
   }
+  return offset < bytes.size();
 }
 
-void PickleFinder::scan_members(bool is_npz) {
-  scan_members_of(archive::ZipReader(source_), is_npz);
-}
-
-void PickleFinder::scan_members_of(const archive::ZipReader& zip, bool is_npz) {
-  for (const archive::ZipEntry& entry : zip.entries()) {
-    check_interrupt();
-    try {
-      scan_member(zip, entry, is_npz);
-    } catch (const FormatError& error) {
-      problem(error.what());
-    }
-  }
-}
-
-Source PickleFinder::open_member(const archive::ZipReader& zip, const archive::ZipEntry& entry) {
-  if (entry.method == archive::ZipMethod::stored) return zip.open(entry);
-  Source member = zip.open(entry, may_unpack_);
-  may_unpack_ -= entry.size;
-  return member;
-}
-
-void PickleFinder::scan_member(const archive::ZipReader& zip, const archive::ZipEntry& entry, bool is_npz) {
-  const std::string name =
-      lower_case(entry.name);  // PyTorch finds the members of an archive whatever their case
-  const bool named = name.ends_with(".pkl") || name.ends_with(".pickle");
-  // The elements of a tensor may begin in any way, and nothing loads them as a pickle.
-  const bool elements = !named && name.find("/data/") != std::string::npos;
-  if (elements && entry.method != archive::ZipMethod::stored) return;
-  // Those of an archive of arrays are read as such.
-  if (is_npz && name.ends_with(".npy")) return;
-  const Source member = open_member(zip, entry);
-  if (begins_like_array(*member)) return scan_object_array(*member, entry.name);
-  if (!elements && begins_like_zip(*member))
-    return problem(display(entry.name) + ": an archive inside the archive, which is not inspected");
-  const bool likely = begins_like_pickle(*member);
-  if (elements && !likely) return;
+bool PickleFinder::scan_bytes(const ByteSource& bytes, const std::string& where, PickleHint hint) {
   // Old protocols begin with no mark. What is a pickle by chance names nothing that Python has.
-  if (!named && (elements || !likely) &&
-      !may_name(formats::scan_pickle(*member, 0, 0, {.file_size = source_->size()})))
-    return;
-  const Chain chain = scan_chain(*member, 0, entry.name);
-  file_.has_pickle = true;
-  if (!chain.failure.empty())
-    problem(display(entry.name) + ": " + without_path(chain.failure, source_->name()));
-}
-
-void PickleFinder::scan_object_member(const archive::ZipReader& zip, const archive::ZipEntry& entry,
-                                      const std::string& where) {
-  try {
-    scan_object_array(*open_member(zip, entry), where);
-  } catch (const FormatError&) {
-    // That it cannot be read is told already.
+  const bool surely = hint == PickleHint::named || (hint == PickleHint::none && begins_like_pickle(bytes));
+  if (!surely && !may_act(bytes, 0, hint)) return false;
+  const std::size_t globals = file_.globals.size();
+  const Chain chain = scan_chain(bytes, 0, where);
+  if (!surely && chain.is_mere_text) {
+    file_.globals.resize(globals);
+    return false;
   }
+  file_.has_pickle = true;
+  if (!chain.failure.empty()) problem(display(where) + ": " + without_path(chain.failure, source_->name()));
+  return true;
 }
 
 void PickleFinder::scan_object_array(const ByteSource& npy, const std::string& where) {
@@ -247,9 +205,9 @@ void PickleFinder::scan_object_array(const ByteSource& npy, const std::string& w
   const bool short_length = start[6] == std::byte{1};
   const std::uint64_t payload = short_length ? 10 + std::uint64_t{load_le<std::uint16_t>(&start[8])}
                                              : 12 + std::uint64_t{load_le<std::uint32_t>(&start[8])};
-  if (!begins_like_array(npy) || payload >= npy.size()) return;
+  if (payload >= npy.size()) return;
   // Numbers that are not a pickle may still begin like one.
-  if (!may_name(formats::scan_pickle(npy, payload, 0, {.file_size = source_->size()}))) return;
+  if (!may_act(npy, payload, PickleHint::none)) return;
   const Chain chain = scan_chain(npy, payload, where);
   if (!chain.failure.empty())
     problem((where.empty() ? "" : display(where) + ": ") + without_path(chain.failure, source_->name()));

@@ -84,4 +84,33 @@ std::shared_ptr<const ByteSource> appended_zip(const std::shared_ptr<const ByteS
   return nullptr;
 }
 
+std::vector<std::shared_ptr<const ByteSource>> consecutive_zips(
+    const std::shared_ptr<const ByteSource>& file) {
+  using namespace archive;
+  constexpr std::size_t kMostArchives = 1'000'000;
+  std::vector<std::shared_ptr<const ByteSource>> archives;
+  // From the back: the end record of an archive tells where it begins.
+  for (std::uint64_t end = file->size(); end > 0;) {
+    std::array<std::byte, kEnd64Size + kLocator64Size + kEndSize> tail{};
+    if (end < tail.size() || archives.size() == kMostArchives) return {};
+    file->read_at(end - tail.size(), tail);
+    const std::byte* const record = &tail[kEnd64Size + kLocator64Size];
+    if (load_le<std::uint32_t>(record) != kEndSignature) return {};
+    std::uint64_t directory = load_le<std::uint32_t>(record + 12);
+    std::uint64_t before = load_le<std::uint32_t>(record + 16);
+    std::uint64_t records = kEndSize;
+    if (load_le<std::uint32_t>(&tail[kEnd64Size]) == kLocator64Signature) {
+      directory = load_le<std::uint64_t>(&tail[40]);
+      before = load_le<std::uint64_t>(&tail[48]);
+      records = tail.size();
+    }
+    if (directory > end || before > end - directory || records > end - directory - before) return {};
+    const std::uint64_t size = before + directory + records;
+    archives.push_back(slice_source(file, end - size, size));
+    end -= size;
+  }
+  std::ranges::reverse(archives);
+  return archives;
+}
+
 }  // namespace msprobe::inspect

@@ -31,11 +31,12 @@ class Renderer {
   explicit Renderer(bool color) : color_(color) {}
 
   std::string run(const PathFacts& facts) {
-    if (!facts.file && !facts.tree && !facts.checkpoint) return {};
+    if (!facts.file && !facts.tree && !facts.checkpoint && !facts.rated) return {};
     out_ = paint(facts.path, Color::bold, color_) + "\n";
     if (facts.file) file(*facts.file, !facts.problems.empty());
     if (facts.checkpoint) checkpoint(*facts.checkpoint);
     if (facts.tree) tree(*facts.tree);
+    if (facts.rated) rated(*facts.rated);
     return std::move(out_);
   }
 
@@ -72,6 +73,7 @@ class Renderer {
       line("tensors", "none");
     }
     if (file.has_pickle) globals(file.globals);
+    if (!file.contents.empty()) contents(file.contents);
   }
 
   void single(const TensorFacts& tensor) {
@@ -164,12 +166,51 @@ class Renderer {
         rows.push_back({std::string(formats::rating_name(rating)), global.name,
                         global.called ? "to be called" : "named", fmt::format("byte {}", global.offset),
                         global.where});
-        severities.push_back(rating == Rating::dangerous ? report::Severity::error
-                             : rating == Rating::unknown ? report::Severity::warning
-                                                         : report::Severity::none);
+        severities.push_back(severity(rating));
       }
     }
     columns({}, rows, std::move(severities));
+  }
+
+  void contents(const std::vector<ContentFacts>& contents) {
+    out_ += "  contents\n";
+    std::vector<std::vector<std::string>> rows;
+    std::vector<report::Severity> severities;
+    for (const ContentFacts& content : contents) {
+      rows.push_back({std::string(formats::rating_name(content.rating)), content.what, content.where});
+      severities.push_back(severity(content.rating));
+    }
+    columns({}, rows, std::move(severities));
+  }
+
+  void rated(const RatedFolder& folder) {
+    const std::string sum = fmt::format("{}, {}: {} ok, {} unknown, {} dangerous", human_count(folder.files),
+                                        human_bytes(folder.bytes), human_count(folder.ok),
+                                        human_count(folder.unknown), human_count(folder.dangerous));
+    const std::string unfinished =
+        folder.unfinished == 0 ? ""
+                               : fmt::format("; {} not looked at to the end", human_count(folder.unfinished));
+    const Color color = folder.dangerous > 0 ? Color::red : Color::none;
+    line("files", paint(sum + unfinished, color, color_));
+    std::vector<std::vector<std::string>> rows;
+    std::vector<report::Severity> severities;
+    for (const RatedFile& file : folder.listed) {
+      const bool only_problem = file.rating == Rating::ok;
+      std::string reason = fmt::format("{}", fmt::join(file.reasons, ", "));
+      if (file.reason_count > file.reasons.size())
+        reason += fmt::format(", and {} more", file.reason_count - file.reasons.size());
+      if (!file.problem.empty()) reason += (reason.empty() ? "" : "; ") + file.problem;
+      rows.push_back(
+          {only_problem ? "problem" : std::string(formats::rating_name(file.rating)), file.path, reason});
+      severities.push_back(only_problem ? report::Severity::warning : severity(file.rating));
+    }
+    columns({}, rows, std::move(severities));
+  }
+
+  static report::Severity severity(Rating rating) {
+    return rating == Rating::dangerous ? report::Severity::error
+           : rating == Rating::unknown ? report::Severity::warning
+                                       : report::Severity::none;
   }
 
   void checkpoint(const CheckpointFacts& found) {

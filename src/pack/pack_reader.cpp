@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "dump/tree.hpp"
+#include "pack/pack_format.hpp"
 #include "support/error.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -51,6 +52,10 @@ std::string_view name_of(Section section) {
 
 Pack::Pack(std::shared_ptr<const ByteSource> file, const PackLimits& limits)
     : name_(file->name()), limits_(limits), zip_(std::move(file), zip_limits(limits)) {
+  if (std::string_view version = zip_.comment(); version.starts_with(kFormatMark)) {
+    version.remove_prefix(kFormatMark.size());
+    check_format_version(name_, version, kPackFormat);
+  }
   std::uint64_t total = 0;
   std::uint64_t ignored = 0;
   for (const archive::ZipEntry& entry : zip_.entries()) {

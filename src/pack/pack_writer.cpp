@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "pack/pack_format.hpp"
+
 namespace msprobe::pack {
 namespace {
 
@@ -10,7 +12,8 @@ constexpr int kIndent = 4;
 
 }  // namespace
 
-PackWriter::PackWriter(const std::string& path) : file_(path), zip_(file_, archive::ZipStyle::secret) {}
+PackWriter::PackWriter(const std::string& path, Existing existing)
+    : file_(path, existing), zip_(file_, archive::ZipStyle::secret) {}
 
 void PackWriter::add(std::string name, std::string_view contents) {
   zip_.add_deflated(std::move(name), contents);
@@ -23,7 +26,7 @@ void PackWriter::add_json(std::string name, const Value& value) {
 }
 
 void PackWriter::commit() {
-  zip_.finish();
+  zip_.finish(format_comment());
   file_.commit();
 }
 

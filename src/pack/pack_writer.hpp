@@ -12,10 +12,10 @@
 namespace msprobe::pack {
 
 /// Members are added in the order in which the Python tool adds them; the file gets its name when commit() is
-/// called, and takes the place of an earlier one. Destroyed before, it leaves nothing.
+/// called. Destroyed before, it leaves nothing.
 class PackWriter {
  public:
-  explicit PackWriter(const std::string& path);
+  explicit PackWriter(const std::string& path, Existing existing = Existing::replace);
 
   void add(std::string name, std::string_view contents);
   /// As JSON, in the form of the Python tool.

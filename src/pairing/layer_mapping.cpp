@@ -297,12 +297,13 @@ std::pair<std::size_t, const std::string*> find_rule(const LayerMapping& mapping
 
 /// The golden entry at the place that the mapping makes of a target entry's.
 std::uint32_t find_partner(const PlaceTree& target, const PlaceTree& golden, const LayerMapping& mapping,
-                           const ModelPlace& place, std::uint32_t api) {
+                           const ModelPlace& place, std::uint32_t api, bool& applies) {
   const Parts parts = split(place.scope, ".");
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   for (std::size_t i = 1; i < parts.size() && to != kNone;) {
     const auto [length, instead] = find_rule(mapping, target.type(from), parts, i);
+    applies = applies || instead != nullptr;
     for (const std::string_view part : instead == nullptr ? Parts{parts[i]} : split(*instead, ".")) {
       if (to != kNone) to = golden.child(to, part);
     }
@@ -336,16 +337,18 @@ ModelPlaces read_model_places(const Side& side, const dump::ConstructBeside* bes
   return places;
 }
 
-std::vector<std::uint32_t> map_layers(const Side& target, const ModelPlaces& target_places,
-                                      const Side& golden, const ModelPlaces& golden_places,
-                                      const LayerMapping& mapping, const PairingTraits& traits) {
+LayerPartners map_layers(const Side& target, const ModelPlaces& target_places, const Side& golden,
+                         const ModelPlaces& golden_places, const LayerMapping& mapping,
+                         const PairingTraits& traits) {
   const Places from(target, target_places, traits);
   const Places to(golden, golden_places, traits);
   const PlaceTree target_tree(from);
   const PlaceTree golden_tree(to);
-  std::vector<std::uint32_t> partners(target.apis.size(), kUnmatched);
-  for (std::uint32_t i = 0; i < partners.size(); ++i) {
-    if (from.at(i).valid) partners[i] = find_partner(target_tree, golden_tree, mapping, from.at(i), i);
+  LayerPartners partners{std::vector<std::uint32_t>(target.apis.size(), kUnmatched)};
+  for (std::uint32_t i = 0; i < partners.golden_of.size(); ++i) {
+    if (from.at(i).valid)
+      partners.golden_of[i] =
+          find_partner(target_tree, golden_tree, mapping, from.at(i), i, partners.mapping_applies);
   }
   return partners;
 }

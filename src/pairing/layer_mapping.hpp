@@ -29,8 +29,12 @@ struct ModelPlaces {
 ModelPlaces read_model_places(const Side& side, const dump::ConstructBeside* construct = nullptr);
 
 /// For each entry of the target its partner among the golden side's entries, or kUnmatched.
-std::vector<std::uint32_t> map_layers(const Side& target, const ModelPlaces& target_places,
-                                      const Side& golden, const ModelPlaces& golden_places,
-                                      const LayerMapping& mapping, const PairingTraits& traits);
+struct LayerPartners {
+  std::vector<std::uint32_t> golden_of;
+  bool mapping_applies = false;  // a rule of the mapping names a layer on the way to an entry
+};
+LayerPartners map_layers(const Side& target, const ModelPlaces& target_places, const Side& golden,
+                         const ModelPlaces& golden_places, const LayerMapping& mapping,
+                         const PairingTraits& traits);
 
 }  // namespace msprobe::pairing

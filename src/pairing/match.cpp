@@ -149,6 +149,7 @@ class Matcher {
                                     options_.method == Method::layer ? DtypeCheck::none : check);
     if (pairing::gives_gradients_otherwise(target_, golden_)) settle_no_gradients(settled);
     settled.alignment = matching.alignment;
+    settled.mapping_applies = matching.mapping_applies;
     return settled;
   }
 
@@ -219,6 +220,7 @@ class Matcher {
     }
   }
 
+  bool has_file() const { return !options_.mapping_file.empty(); }
   bool is_fuzzy() const { return options_.fuzzy && options_.method < Method::data; }
 
   /// The target's, where a mapping makes the pairs.
@@ -297,7 +299,10 @@ class Matcher {
 
   Matching cell(DtypeCheck check) const {
     CellNames names(options_.mapping->names, options_.mapping_file, traits_);
-    return plain(mapped_keys(std::ref(names)), traits_.maps_target_only ? Rename() : cell_to_module, check);
+    Matching matching =
+        plain(mapped_keys(std::ref(names)), traits_.maps_target_only ? Rename() : cell_to_module, check);
+    matching.mapping_applies = !has_file() || names.applied();
+    return matching;
   }
 
   /// Rows that the mapping names go by the name it gives, the others by their own.
@@ -310,7 +315,11 @@ class Matcher {
       if (mapped == nullptr) return {keys.of(item, buffer)};
       return {*mapped, named};
     };
-    return finish({key, entry_keys(keys)}, {}, DtypeCheck::none);
+    Matching matching = finish({key, entry_keys(keys)}, {}, DtypeCheck::none);
+    matching.mapping_applies = !has_file() || std::ranges::any_of(target_.items, [&](const Item& item) {
+      return options_.mapping->names.find(target_.name(item)) != nullptr;
+    });
+    return matching;
   }
 
   /// Names are those of PyTorch where one side is MindSpore's. The user's rules are written from MindSpore to
@@ -367,13 +376,15 @@ class Matcher {
       buffer += *partner;
       return {buffer};
     };
-    return finish({key, entry_keys(keys)}, from_golden ? golden_rename : Rename(), check);
+    Matching matching = finish({key, entry_keys(keys)}, from_golden ? golden_rename : Rename(), check);
+    matching.mapping_applies = !has_file() || !effective.empty();
+    return matching;
   }
 
   Matching layer() const {
     const ModelPlaces target_places = read_model_places(target_, constructs_.target);
     const ModelPlaces golden_places = read_model_places(golden_, constructs_.golden);
-    const auto partners =
+    const auto [partners, applies] =
         map_layers(target_, target_places, golden_, golden_places, options_.mapping->layers, traits_);
     const auto partner = [&](std::uint32_t api) {
       return partners[api] == kUnmatched ? "" : golden_.text(golden_.apis[partners[api]].name);
@@ -390,11 +401,13 @@ class Matcher {
       return finish({key, partner}, {}, DtypeCheck::none);
     };
     Matching by_name = pairs(Key::Among::names);
+    by_name.mapping_applies = !has_file() || applies;
     if (!traits_.renumbers_golden_only) return by_name;
     // The Python tool writes these pairs down, but then does not find all of them.
     std::vector<std::uint32_t> meant(target_.items.size(), kUnmatched);
     for (const Pair& pair : by_name.pairs) meant[pair.target] = pair.golden;
     Matching found = pairs(Key::Among::keys);
+    found.mapping_applies = by_name.mapping_applies;
     for (Pair& pair : found.pairs) {
       if (pair.golden == kUnmatched) pair.candidate = meant[pair.target];
     }

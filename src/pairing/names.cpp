@@ -88,13 +88,17 @@ CellNames::Found CellNames::first_in(std::string_view text, std::size_t from) co
   return best;
 }
 
-std::string CellNames::translate(std::string_view path) const {
-  if (const std::string* whole = mapping_.find(path)) return *whole;
+std::string CellNames::translate(std::string_view path) {
+  if (const std::string* whole = mapping_.find(path)) {
+    applied_ = true;
+    return *whole;
+  }
   std::string text(path);
   if (text.size() > kLongestName) return text;
   for (std::size_t from = 0;;) {
     const Found found = first_in(text, from);
     if (found.entry == mapping_.entries().size()) return text;
+    applied_ = true;
     const auto& [part, instead] = mapping_.entries()[found.entry];
     text.replace(found.at, part.size(), instead);
     if (text.size() > kLongestName)

@@ -31,6 +31,8 @@ class CellNames {
   CellNames(const NameMapping& mapping, std::string file, const PairingTraits& traits);
   /// FormatError if the values of the mapping make a name grow without bound.
   std::string operator()(std::string_view name);
+  /// Did anything of the mapping occur in a name so far?
+  bool applied() const { return applied_; }
 
  private:
   struct Found {
@@ -39,11 +41,12 @@ class CellNames {
   };
   /// The first entry of the file, from `from` on, whose key is in the text.
   Found first_in(std::string_view text, std::size_t from) const;
-  std::string translate(std::string_view path) const;
+  std::string translate(std::string_view path);
 
   const NameMapping& mapping_;
   std::string file_;
   bool first_cell_anywhere_;
+  bool applied_ = false;
   std::vector<std::uint32_t> sorted_;  // entries by their keys
   std::unordered_map<std::string, std::string> known_;
 };

@@ -112,9 +112,14 @@ class ParseCommand final : public Command {
             "Their shape, for example 2,3; default: one axis")
         .details("`2x3` means the same.")
         .needs(dtype, "it is for files of bare elements");
-    needs_input(
+    const Option summary =
         options.add("--summary=FILE", summary_, "Also write the summary to this .csv, .xlsx, .json or .jsonl")
-            .details("It has one row per tensor."));
+            .details("It has one row per tensor.");
+    needs_input(summary);
+    write_.existing = Existing::refuse;
+    options.add_overwrite(write_.existing)
+        .details("That is, the file of --summary. Results replace those of an earlier run in any case.")
+        .needs(summary);
   }
 
   Outcome run(const Context& context) override {
@@ -123,10 +128,10 @@ class ParseCommand final : public Command {
     std::optional<report::Format> table_format;
     if (!summary_.empty()) {
       table_format = summary_format(summary_);
-      check_output(summary_);
+      check_output(summary_, write_.existing);
     }
     const ParseReport report = parse(options, context.progress);
-    if (table_format) report::write_file(*summary_table(report), *table_format, summary_);
+    if (table_format) report::write_file(*summary_table(report), *table_format, summary_, write_);
     if (report.files.size() == 1 && report.failed_list.empty()) refuse_single(options, report.files.front());
     if (log_level() == LogLevel::quiet) log_failures(options, report);
     constexpr std::size_t kRows = 20;
@@ -141,6 +146,7 @@ class ParseCommand final : public Command {
  private:
   ParseOptions options_;
   std::string summary_;
+  report::WriteOptions write_;
   Option input_;
 };
 

@@ -80,8 +80,10 @@ class Finder {
     if (S_ISLNK(status.st_mode)) {
       const auto target = real_path(path);
       if (!target) return refuse(name, "a broken symbolic link");
-      if (!real_root_ || !is_inside(*target, *real_root_))
-        return refuse(name, "refused: a symbolic link leads outside the folder");
+      const bool inside = real_root_ && is_inside(*target, *real_root_);
+      const bool cached = !found_.cache.empty() && is_inside(*target, fs::path(found_.cache) / "blobs");
+      if (!inside && !cached) return refuse(name, "refused: a symbolic link leads outside the folder");
+      if (!inside) found_.blobs.emplace(name, target->lexically_relative(found_.cache).string());
       if (::stat(path.c_str(), &status) != 0) return refuse(name, std::generic_category().message(errno));
       if (S_ISDIR(status.st_mode)) return;
     }
@@ -118,7 +120,8 @@ std::string InputFiles::path(const std::string& name) const {
 std::shared_ptr<const ByteSource> InputFiles::open(const std::string& name) const {
   // A file that was named is opened wherever it is, also behind a link.
   if (single && name == names.front()) return open_file(path(name));
-  return open_file_beneath(root, name);
+  const auto blob = blobs.find(name);
+  return blob == blobs.end() ? open_file_beneath(root, name) : open_file_beneath(cache, blob->second);
 }
 
 InputFiles find_files(const std::string& path, bool recursive, const std::string& output) {
@@ -139,6 +142,7 @@ InputFiles find_files(const std::string& path, bool recursive, const std::string
     return found;
   }
   found.root = path;
+  found.cache = cache_of_snapshot(path);
   Finder(found, recursive, output).run();
   if (found.names.empty() && found.refused.empty()) {
     std::error_code ignored;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -25,9 +26,13 @@ struct InputFiles {
   std::vector<RefusedFile> refused;  // links that lead out of the folder, pipes and the like
   std::vector<std::string> skipped;  // files whose ending says that they are no dumps
   std::set<std::pair<std::uint64_t, std::uint64_t>> identities;  // device and inode of each
+  /// Names that are links to blobs of the cache that the root is a snapshot of, by that cache.
+  std::string cache;
+  std::map<std::string, std::string> blobs;
 
   std::string path(const std::string& name) const;
-  /// Opens one of the names, or another file below the root. No symbolic link leads out of it.
+  /// Opens one of the names, or another file below the root. No symbolic link leads out of it, or of the
+  /// cache.
   std::shared_ptr<const ByteSource> open(const std::string& name) const;
 };
 

@@ -197,7 +197,8 @@ class Shell {
 
   std::string convert_all() {
     require_exists(path_);
-    const std::string output = output_.empty() ? "parse_data/batch_dump_convert/" + time_stamp() : output_;
+    const std::string usual = "parse_data/batch_dump_convert";
+    const std::string output = output_.empty() ? usual + "/" + claim_time_stamp(usual) : output_;
     const InputFiles inputs = find_files(path_, true, output);
     // What shares a folder is converted one by one, since it may share a table of long names, too.
     std::map<std::string, std::vector<std::string>> by_folder;

@@ -11,7 +11,6 @@
 #include "report/writer_parts.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
-#include "support/output_file.hpp"
 
 namespace msprobe::report {
 namespace {
@@ -39,7 +38,7 @@ std::vector<std::string> write_csv_files(const Table& table, const std::string& 
   files.reserve(parts);
   for (std::size_t i = 0; i < parts; ++i) {
     names.push_back(parts == 1 ? path : part_path(path, i + 1));
-    OutputFile& file = files.emplace_back(names.back());
+    OutputFile& file = files.emplace_back(names.back(), options.existing);
     const std::size_t first = i * limit;
     write_csv(
         table, {first, first + std::min(limit, rows - first)},
@@ -72,7 +71,7 @@ std::string_view extension(Format format) {
 std::vector<std::string> write_file(const Table& table, Format format, const std::string& path,
                                     const WriteOptions& options) {
   if (format == Format::csv) return write_csv_files(table, path, options);
-  OutputFile file(path);
+  OutputFile file(path, options.existing);
   const auto sink = [&](std::string_view bytes) { file.write(bytes); };
   if (format == Format::xlsx) {
     write_xlsx(table, file, options);
@@ -88,7 +87,7 @@ std::vector<std::string> write_file(const Table& table, Format format, const std
 
 void write_workbook(const std::vector<NamedTable>& sheets, const std::string& path,
                     const WriteOptions& options) {
-  OutputFile file(path);
+  OutputFile file(path, options.existing);
   write_xlsx(sheets, file, options);
   check_interrupt();
   file.commit();

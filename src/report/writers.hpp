@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "report/table.hpp"
+#include "support/output_file.hpp"
 
 namespace msprobe::report {
 
@@ -22,18 +23,19 @@ std::string_view extension(Format format);  // "csv", …
 struct WriteOptions {
   std::uint64_t csv_rows_per_file = 1'000'000;    // beyond: `name_part_1.csv`, `name_part_2.csv`, …
   std::uint64_t xlsx_rows_per_sheet = 1'048'500;  // from here on: sheets `part_0`, `part_1`, … of even size
-  std::string sheet = "Sheet1";                   // of a workbook of one table
-  std::function<void(std::uint64_t)> on_rows;     // told now and then how many rows are written
-  bool csv_byte_order_mark = false;               // before the header, for spreadsheets that guess encodings
+  Existing existing = Existing::replace;
+  std::string sheet = "Sheet1";                // of a workbook of one table
+  std::function<void(std::uint64_t)> on_rows;  // told now and then how many rows are written
+  bool csv_byte_order_mark = false;            // before the header, for spreadsheets that guess encodings
   std::string_view csv_line_end = "\n";
   bool quote_prefix = false;  // a workbook holds text that looks like a formula as it is, marked as text
   bool wrap_lines =
       false;  // cells of a workbook show all lines of their text, and their rows stand at the top
 };
 
-/// Writes `table` beside `path` and renames it into place (an existing file is replaced). Returns the names
-/// of the files that came to be (several where the table was split). Throws IoError; nothing is left behind
-/// then.
+/// Writes `table` beside `path` and renames it into place (`existing` says whether it may replace a file).
+/// Returns the names of the files that came to be (several where the table was split). Throws IoError;
+/// nothing is left behind then.
 std::vector<std::string> write_file(const Table& table, Format format, const std::string& path,
                                     const WriteOptions& options = {});
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "series/alert_rules.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -13,11 +14,15 @@ namespace {
 constexpr double kKept = 0.99;
 constexpr double kTaken = 0.01;
 
+/// Extrema of a healthy training jump.
+bool has_turbulence(std::string_view statistic) {
+  return statistic == "norm" || statistic == "mean";
+}
+
 bool breaks(const AlertRule& rule, std::string_view statistic, double value, double mean) {
   if (rule.kind == RuleKind::nan)
     return std::isnan(value) || (rule.threshold && std::abs(value) > *rule.threshold);
-  // Extrema of a healthy training jump.
-  if (statistic != "norm" && statistic != "mean") return false;
+  if (!has_turbulence(statistic)) return false;
   // Not without a mean, which is NaN, nor while all is 0: there is no scale yet.
   return (mean > 0 || std::isinf(value)) && std::abs(value) > mean * (1 + rule.threshold.value_or(0));
 }
@@ -87,6 +92,13 @@ const AlertRule* first_broken(const std::vector<AlertRule>& rules, std::string_v
     if (breaks(rule, statistic, value, mean.value())) return &rule;
   }
   return nullptr;
+}
+
+bool speaks_of(const std::vector<AlertRule>& rules, std::string_view statistic, double value,
+               const RunningMean& mean) {
+  const bool by_history = has_turbulence(statistic) && !std::isnan(value) && !std::isnan(mean.value());
+  return std::any_of(rules.begin(), rules.end(),
+                     [&](const AlertRule& rule) { return rule.kind == RuleKind::nan || by_history; });
 }
 
 std::string alert_message(const AlertRule& rule, std::string_view tag, std::string_view statistic,

@@ -41,6 +41,11 @@ class RunningMean {
 const AlertRule* first_broken(const std::vector<AlertRule>& rules, std::string_view statistic, double value,
                               const RunningMean& mean);
 
+/// Can any of them break by it? A value that is NaN breaks no rule of turbulence, nor one without a mean
+/// before.
+bool speaks_of(const std::vector<AlertRule>& rules, std::string_view statistic, double value,
+               const RunningMean& mean);
+
 /// "Rule AnomalyNan reports anomaly signal in ('tag', 'norm') at step 3, current value nan, history mean
 /// 0.5."
 std::string alert_message(const AlertRule& rule, std::string_view tag, std::string_view statistic,

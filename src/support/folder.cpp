@@ -35,6 +35,14 @@ std::vector<std::string> names_in(const std::string& folder, Named which) {
   return names;
 }
 
+std::string cache_of_snapshot(const std::string& folder) {
+  std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  if (error || real.parent_path().filename() != "snapshots") return {};
+  const fs::path cache = real.parent_path().parent_path();
+  return is_folder((cache / "blobs").string()) ? cache.string() : std::string();
+}
+
 Listing list_folder(const std::string& folder, std::error_code& error) {
   Listing listing;
   error.clear();

@@ -19,6 +19,10 @@ enum class Named : std::uint8_t { all, folders, regular_files };  // links count
 /// Names in a folder, sorted. IoError if it cannot be read.
 std::vector<std::string> names_in(const std::string& folder, Named which = Named::all);
 
+/// The folder of a model in Hugging Face's cache, if `folder` is one of its snapshots: the files there are
+/// links to `blobs` of that folder. Empty if it is not.
+std::string cache_of_snapshot(const std::string& folder);
+
 struct Listing {
   std::vector<std::string> folders;
   std::vector<std::string> files;  // regular ones

@@ -10,6 +10,7 @@
 
 #include "support/ascii.hpp"
 #include "support/error.hpp"
+#include "support/output_file.hpp"
 #include "support/text.hpp"
 
 namespace msprobe {
@@ -284,6 +285,12 @@ Option OptionList::add_flag(const std::string& names, const std::function<void(i
             known, [take](std::int64_t times) { take(static_cast<int>(times)); }, help);
       },
       "");
+}
+
+Option OptionList::add_overwrite(Existing& existing) {
+  return add_flag(
+      "--overwrite", [&existing](int times) { existing = times > 0 ? Existing::replace : Existing::refuse; },
+      "Replace result files that exist");
 }
 
 Option OptionList::add_help(const std::string& names, const std::string& help) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -19,6 +20,8 @@ class Option;
 }  // namespace CLI
 
 namespace msprobe {
+
+enum class Existing : std::uint8_t;
 
 struct OptionInfo {
   std::vector<std::string> names;        // as typed, short ones first: "-tp", "--target_path"
@@ -129,6 +132,8 @@ class OptionList {
   Option add_flag(const std::string& names, bool& value, const std::string& help);
   Option add_flag(const std::string& names, const std::function<void(int times)>& take,
                   const std::string& help);
+  /// --overwrite, where a command is given the names of its results.
+  Option add_overwrite(Existing& existing);
   Option add_help(const std::string& names, const std::string& help);
 
   /// One of `choices`.

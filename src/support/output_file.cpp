@@ -89,24 +89,29 @@ std::string link_of(int descriptor) {
   return "/proc/self/fd/" + std::to_string(descriptor);
 }
 
-/// Where a file named `path` has to be renamed to.
-std::string resolve_target(const std::string& path) {
+/// Links such as /dev/stdout lead to what a process has open, and belong to the system.
+bool is_of_the_system(const std::string& link) {
+  std::error_code error;
+  const std::string folder = fs::canonical(parent_of(link), error).string();
+  return folder == "/dev" || folder.starts_with("/proc/");
+}
+
+[[noreturn]] void refuse_existing(const std::string& path) {
+  throw UsageError(display(path) + " already exists", "choose another name, or replace it with --overwrite");
+}
+
+/// Refuses what cannot be replaced by a file, or must not be.
+void check_target(const std::string& path, Existing existing) {
   if (path.empty()) throw IoError("the name of an output file is empty");
   if (path.back() == '/') throw IoError(display(path), "is a directory, not a file to write");
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return path;
-  std::string target = path;
-  if (S_ISLNK(status.st_mode)) {
-    std::error_code error;
-    const fs::path real = fs::canonical(path, error);
-    if (error) return path;  // it points nowhere: the file takes the link's place
-    target = real.string();
-    if (::stat(path.c_str(), &status) != 0) return path;
-  }
+  if (::lstat(path.c_str(), &status) != 0) return;
+  const bool link = S_ISLNK(status.st_mode);
+  const bool dangling = link && ::stat(path.c_str(), &status) != 0;
   if (S_ISDIR(status.st_mode)) throw IoError(display(path), "is a directory, not a file to write");
-  if (!S_ISREG(status.st_mode))
+  if ((!dangling && !S_ISREG(status.st_mode)) || (link && is_of_the_system(path)))
     throw IoError(display(path), "is not a regular file, so it cannot be replaced");
-  return target;
+  if (existing == Existing::refuse) refuse_existing(path);
 }
 
 }  // namespace
@@ -124,17 +129,18 @@ void create_directories(const std::string& path) {
       if (S_ISDIR(status.st_mode)) continue;
       throw IoError(display(made.string()), "is not a directory");
     }
+    if (error == EEXIST) throw IoError(display(made.string()), "is a dangling symbolic link");
     throw IoError(display(made.string()), "the directory cannot be created: " + reason(error));
   }
 }
 
-void check_output(const std::string& path) {
-  const OutputFile probe(path);
+void check_output(const std::string& path, Existing existing) {
+  const OutputFile probe(path, existing);
 }
 
-void prepare_output(const std::string& path) {
+void prepare_output(const std::string& path, Existing existing) {
   create_directories(fs::path(path).parent_path().string());
-  check_output(path);
+  check_output(path, existing);
 }
 
 bool write_all(int descriptor, std::string_view bytes, const std::string& name) {
@@ -181,7 +187,9 @@ void copy_file(const std::string& from, const std::string& to) {
   file.commit();
 }
 
-OutputFile::OutputFile(const std::string& path) : path_(path), target_(resolve_target(path)) {
+OutputFile::OutputFile(const std::string& path, Existing existing)
+    : path_(path), target_(path), existing_(existing) {
+  check_target(path, existing);
   open();
 }
 
@@ -253,6 +261,7 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, {})),
+      existing_(other.existing_),
       descriptor_(std::exchange(other.descriptor_, -1)),
       size_(other.size_),
       buffer_(std::move(other.buffer_)) {}
@@ -356,6 +365,7 @@ void OutputFile::finish() {
 void OutputFile::commit() {
   finish();
   if (!temporary_.empty() || !link_to_target()) {
+    if (existing_ == Existing::refuse) check_target(target_, existing_);
     if (::rename(temporary_.c_str(), target_.c_str()) != 0)
       throw IoError(display(path_), "cannot be renamed into place: " + reason(errno));
     temporary_.clear();

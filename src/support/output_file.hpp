@@ -14,12 +14,18 @@ namespace msprobe {
 /// Creates `path` and its parents where they are missing. IoError names the part that cannot be made.
 void create_directories(const std::string& path);
 
-/// Throws IoError unless a file could be created (or replaced) at `path` now; leaves nothing. Lets a command
+/// What becomes of a file, or a link, that has the name of an output already.
+enum class Existing : std::uint8_t {
+  replace,  // msprobe gives the name, and an earlier run may have left it
+  refuse,   // the command line names the file, and does not say --overwrite
+};
+
+/// Throws Error unless a file could be created (or replaced) at `path` now; leaves nothing. Lets a command
 /// find out before hours of work that its result has no place.
-void check_output(const std::string& path);
+void check_output(const std::string& path, Existing existing = Existing::replace);
 
 /// Makes the folder of an output file and tries whether the file can come to be there, before hours of work.
-void prepare_output(const std::string& path);
+void prepare_output(const std::string& path, Existing existing = Existing::replace);
 
 /// Writes all bytes to a file descriptor. False if it is a pipe whose reader is gone; any other failure is an
 /// IoError that names `name`. A signal that asks the process to stop ends a blocked write with Interrupted.
@@ -40,10 +46,10 @@ void copy_file(const std::string& from, const std::string& to);
 /// A file in the making: it has no name until commit(), so that it leaves nothing even where the process is
 /// killed. On file systems that know no such files it has a temporary name beside its place; what killed
 /// processes of this machine left of that kind is removed by the next one. The mode is 0644 less the umask. A
-/// symbolic link at `path` stays, what it points at is replaced; directories, devices and pipes are refused.
+/// symbolic link at `path` is replaced, never what it leads to; directories, devices and pipes are refused.
 class OutputFile {
  public:
-  explicit OutputFile(const std::string& path);
+  explicit OutputFile(const std::string& path, Existing existing = Existing::replace);
   /// A file in an open folder, whatever its path leads to by now; `path` is for messages. A link at its place
   /// is replaced.
   static OutputFile in_folder(int folder, const std::string& name, const std::string& path);
@@ -82,8 +88,9 @@ class OutputFile {
   void discard() noexcept;
 
   std::string path_;       // as the caller named it
-  std::string target_;     // where it goes, links resolved
+  std::string target_;     // where it goes
   std::string temporary_;  // its name until then; empty: it has none
+  Existing existing_ = Existing::replace;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
   std::string buffer_;  // what was written last, as long as it is little

@@ -13,7 +13,11 @@ namespace msprobe {
 void check_output_folder(const std::string& folder) {
   namespace fs = std::filesystem;
   fs::path path(folder);
-  while (!path.empty() && !path_exists(path) && path != path.parent_path()) path = path.parent_path();
+  std::error_code error;
+  while (!path.empty() && !path_exists(path) && path != path.parent_path()) {
+    if (fs::is_symlink(path, error)) throw IoError(display(path.string()), "is a dangling symbolic link");
+    path = path.parent_path();
+  }
   if (path.empty()) path = ".";
   if (!is_folder(path)) throw IoError(display(path.string()), "is not a directory");
   try {

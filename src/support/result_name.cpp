@@ -46,15 +46,15 @@ class Claims {
   }
 
   /// False if another process has it.
-  bool take(const std::string& folder, std::string_view stamp) {
+  bool take(const std::string& folder, std::string_view name) {
     struct stat status {};
     if (::stat(folder.c_str(), &status) != 0) return true;  // who writes the results says so
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     // Behind a zero, the name is no path.
-    const std::string name = fmt::format("msprobe-{:x}-{:x}-{}", status.st_dev, status.st_ino, stamp);
-    name.copy(address.sun_path + 1, sizeof(address.sun_path) - 1);
-    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    const std::string claim = fmt::format("msprobe-{:x}-{:x}-{}", status.st_dev, status.st_ino, name);
+    claim.copy(address.sun_path + 1, sizeof(address.sun_path) - 1);
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + claim.size());
     const int descriptor = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return true;
     if (::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0) {
@@ -93,20 +93,29 @@ std::string time_stamp(std::time_t when) {
   return fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(when));
 }
 
-std::string claim_time_stamp(const std::string& folder, std::time_t when) {
+std::string claim_name(const std::string& folder, std::time_t when,
+                       const std::function<std::string(std::time_t)>& name_of) {
   static Claims claims;
   claims.make(folder);
   for (int tries = 0; tries < kMostTries; ++tries, ++when) {
-    std::string stamp = time_stamp(when);
+    std::string name = name_of(when);
     // Claimed first: who looks at the names then sees those of all that had it before.
-    if (claims.take(folder, stamp) && !is_in_names(folder, "_" + stamp)) return stamp;
+    if (claims.take(folder, name) && !is_in_names(folder, name)) return name;
   }
-  return time_stamp(when);
+  return name_of(when);
+}
+
+std::string claim_time_stamp(const std::string& folder, std::time_t when) {
+  return claim_name(folder, when, time_stamp);
 }
 
 std::string result_time(const std::string& folder) {
-  const std::time_t begun = team().begun();
-  return team().processes() == 1 ? claim_time_stamp(folder, begun) : time_stamp(begun);
+  const std::string own = team().is_root() ? claim_time_stamp(folder, team().begun()) : std::string();
+  if (team().processes() == 1) return own;
+  // Of a job that is only planned no process is the root.
+  const std::vector<std::string> all = team().gather(own);
+  const auto claimed = std::ranges::find_if_not(all, &std::string::empty);
+  return claimed == all.end() ? time_stamp(team().begun()) : *claimed;
 }
 
 }  // namespace msprobe

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,10 @@ struct Judgement {
   Thresholds thresholds;           // that the findings speak of
   bool by_xor = false;             // checksums are words, not CRC-32
   std::vector<Findings> findings;  // one a row
+  // Outputs whose difference is known as a number, and those of them that the limits speak of: others have
+  // inputs that differ already.
+  std::uint64_t outputs_known = 0;
+  std::uint64_t outputs_judged = 0;
 };
 
 struct RankResult : MeasuredRank {

@@ -164,6 +164,21 @@ class Judge {
     per_row(Rule::shape, aggregate, consistent_ ? &Judge::consistent_shape : &Judge::shape);
     if (aggregate && rank_.mode == Mode::statistics) norm_growth();
     if (aggregate && rank_.mode == Mode::tensor) cosine_drop();
+    if (aggregate) count_outputs();
+  }
+
+  /// Those whose number a limit can speak of.
+  void count_outputs() {
+    const bool statistics = rank_.mode == Mode::statistics;
+    const bool judged = statistics ? input_norm_error_ < rules_.norm_error_input_below
+                                   : smallest(inputs_, kOneThousandth) > rules_.ratio_input_above ||
+                                         smallest(inputs_, kCosine) > rules_.cosine_input_above;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const bool known =
+          statistics ? !std::isnan(output_norm_errors_[i]) : metric(outputs_[i], kCosine).has_value();
+      out_.outputs_known += known ? 1 : 0;
+      out_.outputs_judged += known && judged ? 1 : 0;
+    }
   }
 
   Exemption exemption_of(std::uint32_t api) const {

@@ -30,6 +30,17 @@ def compare(msprobe, scratch, first, second, *options):
     return result, rows
 
 
+def save_safetensors(path, tensors):
+    """Lists of float32."""
+    header, data = {}, b""
+    for name, values in tensors.items():
+        raw = struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": [len(values)], "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
 def equal(msprobe, wild, first, second, scratch):
     result, rows = compare(msprobe, scratch, wild / first, wild / second, "--fail-on", "unequal")
     harness.check_equal(result.stderr, result.returncode, 0)
@@ -123,12 +134,40 @@ def deepspeed_folders_are_read(msprobe, wild, scratch):
     for first in ("zero1", "zero1/global_step1/mp_rank_00_model_states.pt"):
         result, rows = compare(msprobe, scratch, wild / first, wild / "zero1_whole.pt", "--fail-on", "different")
         alone = {name for name, row in rows.items() if row["Status"] == "only in the first"}
-        harness.check_equal(result.stderr, (result.returncode, alone), (0, frozen))
+        harness.check_equal(result.stderr, (result.returncode, alone), (1, frozen))
         # The model is in bfloat16, what zero_to_fp32 gives in float32.
         states = {name: row["Status"] for name, row in rows.items() if name not in frozen}
         harness.check_equal("states", states, {name: "equal after rounding" if name != "table" else "equal" for name in names})
     result, rows = compare(msprobe, scratch, wild / "zero3", wild / "zero1_whole.pt")
     harness.check_equal("place", rows["cube"]["Shape 1"], "[3, 2, 5]")
+
+
+def what_one_side_alone_has(msprobe, _wild, scratch):
+    """It is a difference, unless it is a table that every model computes anew."""
+    weights = {"a.weight": [1.0, 2.0], "b.weight": [3.0]}
+    save_safetensors(scratch / "a.safetensors", weights)
+    for name, expected in (
+        ("c.weight", (1, 1)),
+        ("layers.0.rotary_emb.inv_freq", (0, 1)),
+        ("embeddings.position_ids", (0, 1)),
+        ("h.0.attn.masked_bias", (0, 1)),
+        ("h.0.attn.bias", (0, 1)),
+        ("h.0.mlp.bias", (1, 1)),
+    ):
+        save_safetensors(scratch / "b.safetensors", {**weights, name: [0.5]})
+        for pair in (("a", "b"), ("b", "a")):
+            found = []
+            for level in ("different", "missing"):
+                paths = [scratch / f"{side}.safetensors" for side in pair]
+                found.append(compare(msprobe, scratch, *paths, "--fail-on", level)[0].returncode)
+            harness.check_equal(f"{name} {pair}", tuple(found), expected)
+
+
+def megatron_fsdp_dtensor_is_megatron(msprobe, wild, scratch):
+    """Its gates lie apart, and its names begin with those of two wrappers."""
+    result, rows = compare(msprobe, scratch, wild / "fsdp_dtensor", wild / "fsdp_whole.safetensors", "--fail-on", "missing")
+    harness.check_equal(result.stderr, (result.returncode, {row["Status"] for row in rows.values()}), (0, {"equal"}))
+    harness.check("decoder.layers.0.mlp.linear_fc1.weight" in rows, list(rows))
 
 
 def deepspeed_folders_that_lack_something_are_told(msprobe, wild, scratch):
@@ -195,7 +234,8 @@ def make_tests(msprobe, data):
         for first, second in itertools.combinations(LAYOUTS, 2)
     ]
     for test in (one_file_stands_for_all, parts_of_fsdp1_are_joined, other_files_of_the_program_are_passed_over,
-                 a_missing_rank_is_told, deepspeed_folders_are_read, deepspeed_folders_that_lack_something_are_told, a_changed_element_has_its_place, a_lying_note_of_places_is_refused):
+                 a_missing_rank_is_told, deepspeed_folders_are_read, deepspeed_folders_that_lack_something_are_told, what_one_side_alone_has,
+                 megatron_fsdp_dtensor_is_megatron, a_changed_element_has_its_place, a_lying_note_of_places_is_refused):
         tests.append((test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, wild, scratch)))
     for test in (a_missing_distcp_is_not_comparable, mindspore_in_inspect_and_parse):
         tests.append((test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, data, scratch)))

@@ -112,6 +112,110 @@ def integers_keep_all_digits(msprobe, scratch):
     harness.check("9223372036854775807" in result.stderr, result.stderr)
 
 
+def whole_numbers_are_equal_or_different(msprobe, scratch):
+    """One bit of a packed word, a token or the scale of a block is another weight, however large the others are."""
+    import torch
+
+    torch.manual_seed(4)
+    for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
+        words = torch.randint(100, 120, (64, 64)).to(dtype)
+        other = words.clone()
+        other[3, 5] += 1
+        save(scratch, "a.pt", {"qweight": words, "w": torch.ones(4)})
+        save(scratch, "b.pt", {"qweight": other, "w": torch.ones(4)})
+        result, rows = compare(msprobe, scratch, "a.pt", "b.pt", "--fail-on", "different", "--tolerance", "0.5")
+        harness.check_equal(str(dtype), (statuses(rows), result.returncode), ({"qweight": "different", "w": "equal"}, 1))
+    # The same numbers in another type are the same.
+    save(scratch, "c.pt", {"qweight": words.double(), "w": torch.ones(4)})
+    result, rows = compare(msprobe, scratch, "a.pt", "c.pt", "--fail-on", "different")
+    harness.check_equal("as numbers", (rows["qweight"]["Status"], result.returncode), ("same values", 0))
+
+
+def universal(scratch, name, weights, buffers=(), shared=(), dtype=None):
+    """As DeepSpeed's ds_to_universal.py lays it out."""
+    for parameter, value in weights.items():
+        save(scratch, f"{name}/zero/{parameter}/fp32.pt", {"param": value, "cat_dim": 0})
+        save(scratch, f"{name}/zero/{parameter}/exp_avg.pt", {"param": value * 0})
+    module = {parameter: value.to(dtype or value.dtype) for parameter, value in weights.items()}
+    module.update(buffers)
+    module.update({alias: module[source] for alias, source in dict(shared).items()})
+    save(scratch, f"{name}/mp_rank_00_model_states.pt", {"module": module, "buffer_names": list(dict(buffers)), "shared_params": dict(shared)})
+
+
+def the_universal_form_is_what_deepspeed_loads(msprobe, scratch):
+    import torch
+
+    torch.manual_seed(6)
+    weights = {"fc.weight": torch.randn(6, 4), "fc.bias": torch.randn(6)}
+    buffers = {"steps": torch.ones(3)}
+    moved = {**weights, "fc.bias": weights["fc.bias"] + 0.5}
+    universal(scratch, "a", weights, buffers)
+    universal(scratch, "b", moved, buffers)
+    # The file of the model, which is not what is loaded, is that of the other one.
+    save(scratch, "b/mp_rank_00_model_states.pt", {"module": {**weights, **buffers}})
+    result, rows = compare(msprobe, scratch, "a", "b", "--fail-on", "different")
+    harness.check_equal("moved", statuses(rows), {"fc.weight": "equal", "fc.bias": "different", "steps": "equal"})
+    harness.check_equal("status", result.returncode, 1)
+    harness.check("its copy on mp_rank_00_model_states.pt differs in 6 of 6 elements" in rows["fc.bias"]["Note"], rows)
+    # Trained in bfloat16, with a tied head, against the plain weights.
+    universal(scratch, "half", weights, buffers, {"head.weight": "fc.weight"}, torch.bfloat16)
+    save(scratch, "plain.pt", {**weights, **buffers})
+    result, rows = compare(msprobe, scratch, "half", "plain.pt", "--fail-on", "missing")
+    harness.check_equal("plain", set(statuses(rows).values()), {"equal"})
+    harness.check_equal("status", result.returncode, 0)
+    result, rows = compare(msprobe, scratch, "a", "a", "--optimizer")
+    harness.check("optimizer.state.fc.bias.exp_avg" in rows, list(rows))
+    (scratch / "b/zero/fc.bias/fp32.pt").write_bytes(b"cut")
+    result, rows = compare(msprobe, scratch, "a", "b")
+    harness.check_equal("cut", (rows["fc.bias"]["Status"], result.returncode), ("not comparable", 2))
+    harness.check("b/zero/fc.bias/fp32.pt" in rows["fc.bias"]["Note"], rows["fc.bias"])
+
+
+def what_a_loader_reads_is_read(msprobe, scratch):
+    """Several forms of weights in one folder: the one that from_pretrained() takes counts, the others are named, and
+    what contradicts it."""
+    import torch
+
+    torch.manual_seed(7)
+    new = {"a.weight": torch.randn(8, 4), "b.weight": torch.randn(8, 4)}
+    old = {**new, "b.weight": new["b.weight"] + 1}
+    save_safetensors(scratch / "reference/model.safetensors", new)
+
+    def save_old_index(folder):
+        index = {"weight_map": {name: f"model-0000{i}-of-00002.safetensors" for i, name in enumerate(old, 1)}}
+        for name, file in index["weight_map"].items():
+            save_safetensors(folder / file, {name: old[name]})
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+    def save_deepspeed(folder):
+        save(folder, "global_step4/mp_rank_00_model_states.pt", {"module": old})
+        (folder / "latest").write_text("global_step4")
+
+    beside = {
+        "index": (save_old_index, "model.safetensors.index.json is here, too", True),
+        "bin": (lambda folder: save(folder, "pytorch_model.bin", old), "pytorch_model.bin is here, too", True),
+        "same_bin": (lambda folder: save(folder, "pytorch_model.bin", new), "pytorch_model.bin is here, too", False),
+        "half_bin": (lambda folder: save(folder, "pytorch_model.bin", {k: v.half() for k, v in new.items()}), "pytorch_model.bin is here, too", False),
+        "deepspeed": (save_deepspeed, "files of DeepSpeed are here, too", True),
+        "variant": (lambda folder: save_safetensors(folder / "model.fp16.safetensors", old), "model.fp16.safetensors is here, too", True),
+        "original": (lambda folder: save_safetensors(folder / "consolidated.safetensors", old), "consolidated.safetensors is here, too", True),
+        "gguf": (lambda folder: (folder / "model-q4.gguf").write_bytes(b"GGUF"), "model-q4.gguf is here, too, and not read", False),
+    }  # fmt: skip
+    for name, (add, warning, contradicts) in beside.items():
+        save_safetensors(scratch / name / "model.safetensors", new)
+        add(scratch / name)
+        result, rows = compare(msprobe, scratch, "reference", name, "--fail-on", "unequal")
+        harness.check_equal(name, (statuses(rows), result.returncode), ({"a.weight": "equal", "b.weight": "equal"}, 0))
+        harness.check(warning in result.stderr, f"{name}: {result.stderr}")
+        told = "it contradicts model.safetensors: 1 of 2 parameters in both differ, as b.weight" in result.stderr
+        harness.check_equal(f"{name} contradicts: {result.stderr}", told, contradicts)
+    # State of the training beside the weights is no other form of them.
+    for state in ("optimizer.pt", "scheduler.pt", "rng_state.pth", "training_args.bin"):
+        save(scratch / "reference", state, {"a": torch.ones(2)})
+    result, rows = compare(msprobe, scratch, "reference", "reference")
+    harness.check("here, too" not in result.stderr, result.stderr)
+
+
 def meta_tensors_are_told(msprobe, scratch):
     import torch
 
@@ -393,6 +497,9 @@ TESTS = [
     narrower_copies_are_equal_after_rounding,
     the_first_unequal_element_has_its_coordinates,
     integers_keep_all_digits,
+    whole_numbers_are_equal_or_different,
+    the_universal_form_is_what_deepspeed_loads,
+    what_a_loader_reads_is_read,
     meta_tensors_are_told,
     a_colliding_name_ends_only_itself,
     pieces_that_are_missing_are_told,

@@ -202,6 +202,8 @@ class Commands:
             for path in pathlib.Path(scratch).rglob("out*/[!.]*"):
                 if path.is_file():
                     path.unlink()
+            for result_file in ("all.csv", "out.json", "pack.zip"):  # without --overwrite they are not replaced
+                pathlib.Path(scratch, result_file).unlink(missing_ok=True)
             result, files = self.run(name, pathlib.Path(scratch), f"{kind}:0:/dev/null", **more)
         same = (result.returncode, result.stdout, files) == right
         return "" if same else f"{said}; the next one: {result.returncode}, {sorted(files)} {shortened(result.stderr)}"

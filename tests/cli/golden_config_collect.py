@@ -101,7 +101,7 @@ torchrun t.py --x $X --y $Y --z $Z --w $W""",
 
 
 def collect(msprobe, scratch, *words, **more):
-    result = harness.run(msprobe, ["config_check", "-d", *words, "-o", "pack.zip"], scratch, **more)
+    result = harness.run(msprobe, ["config_check", "-d", *words, "-o", "pack.zip", "--overwrite"], scratch, **more)
     members = {}
     if (scratch / "pack.zip").exists():
         with zipfile.ZipFile(scratch / "pack.zip") as archive:

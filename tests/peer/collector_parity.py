@@ -70,7 +70,8 @@ def load(folder):
         if "stack.json" in loaded:
             loaded["stack.json"] = stacks_by_entry(loaded["stack.json"])
         for name in ("dump.json", "debug.json"):
-            loaded.get(name, {}).pop("recorder", None)
+            for ours in ("recorder", "format"):
+                loaded.get(name, {}).pop(ours, None)
             if loaded.get(name, {}).get("dump_data_dir") is not None:
                 loaded[name]["dump_data_dir"] = "a folder"
         result["steps"][step.name] = loaded

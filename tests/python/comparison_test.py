@@ -89,6 +89,15 @@ class Compare(unittest.TestCase):
         self.assertIn("not compared: ", repr(found))
         self.assertIn("step1", repr(found))
 
+    def test_a_step_without_entries_is_no_agreement(self):
+        target, golden = (self.dump(name, {"Torch.relu.0.forward": 1.0}) for name in "ab")
+        for side, name in ((target, "c"), (golden, "d")):
+            os.rename(os.path.join(self.dump(name, {}), "step0"), os.path.join(side, "step1"))
+        found = msprobe.compare(target, golden)
+        self.assertIsNone(found.culprit)
+        self.assertFalse(found)
+        self.assertIn("msprobe: error: not judged: step1/", found.text)
+
     def test_nothing_compared(self):
         target, golden = (self.dump(name, {"Torch.relu.0.forward": None}) for name in "ab")
         with self.assertRaises(msprobe.NothingCompared):

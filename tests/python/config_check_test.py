@@ -44,6 +44,18 @@ class ConfigCheck(Case):
             self.assertIn("torch.rand(3)", draws[0]["stack"][-1])
             self.assertEqual(archive.getinfo("env").date_time, (1980, 1, 1, 0, 0, 0))
 
+    def test_a_link_is_replaced_and_not_what_it_leads_to(self):
+        target, path = (os.path.join(self.folder, name) for name in ("target", "pack.zip"))
+        with open(target, "w", encoding="utf-8") as file:
+            file.write("mine")
+        os.symlink(target, path)
+        ConfigChecker(output_zip_path=path)
+        with zipfile.ZipFile(path) as archive:
+            self.assertEqual(archive.namelist(), ["env", "pip"])
+            self.assertEqual(archive.comment, b"msprobe pack 1")
+        with open(target, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "mine")
+
     def test_wrong_arguments(self):
         for keys in ({"model": 3}, {"shell_path": "a.sh"}, {"fmk": "other"}, {"output_zip_path": "pack.tar"}):
             keys.setdefault("output_zip_path", os.path.join(self.folder, "pack.zip"))

@@ -29,11 +29,27 @@ def lines(info, last_step, processes, why_nothing=None):
             there = "is 1 process: name 0" if processes == 1 else (
                 "are %d processes: name 0 to %d" % (processes, processes - 1))
             told.append("%s %s asked for, but there %s in \"rank\"" % (
-                _counted("rank", beyond), "is" if len(beyond) == 1 else "are", there))
+                _named("rank", beyond), "is" if len(beyond) == 1 else "are", there))
     ignored = session.setting("without_effect")
     if ignored:
         told.append("in the configuration %s had no effect%s" % (_quoted(ignored, 10), _meant(session.setting("warnings"))))
     return told
+
+
+def losses(lost, unit):
+    """What of that which was recorded is not on the disk, and why; empty if all is. unit: what is counted, of one and of
+    many."""
+    whats = [counted(lost["entries"], *unit)] if lost["entries"] else []
+    if lost["files"]:
+        whats.append(counted(lost["files"], "file", "files"))
+    told = [" and ".join(whats) + (" was lost" if lost["entries"] + lost["files"] == 1 else " were lost")] if whats else []
+    if lost["no_steps"]:
+        told.append(_some(lost["no_steps"]) + " could not be begun")
+    return ", ".join(told) + ": " + lost["reason"] if told else ""
+
+
+def counted(count, one, many):
+    return "%s %s" % (format(count, ","), one if count == 1 else many)
 
 
 def _meant(warnings):
@@ -58,7 +74,7 @@ def steps_that_never_came(info, last_step):
     if not never:
         return None
     return "%s never came: the last one was %d%s" % (
-        _counted("step", never), ended,
+        _named("step", never), ended,
         ", as step() was not called" if info["step"] == 0 else ": name earlier ones in \"step\"")
 
 
@@ -118,9 +134,12 @@ def printable(text):
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
-def _counted(what, found):
-    shown = ", ".join(map(str, found[:_MOST])) + (" and %d more" % (len(found) - _MOST) if len(found) > _MOST else "")
-    return "%s%s %s" % (what, "" if len(found) == 1 else "s", shown)
+def _named(what, found):
+    return "%s%s %s" % (what, "" if len(found) == 1 else "s", _some(found))
+
+
+def _some(found):
+    return ", ".join(map(str, found[:_MOST])) + (" and %d more" % (len(found) - _MOST) if len(found) > _MOST else "")
 
 
 def _quoted(names, most=_MOST):

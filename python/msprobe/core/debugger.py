@@ -12,7 +12,7 @@ from msprobe.core.common import log
 
 from . import closing, overriding, session, surface
 from .arguments import check_constructor, check_rank, check_token_range, invalid, models_in
-from .closing import numbers
+from .closing import counted, numbers
 
 _DEFAULT_CONFIGURATION = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "config.json")
 
@@ -41,6 +41,7 @@ class Debugger:
     _framework = None  # as the configuration calls it
     _instance = None
     _told = None  # what of the result was told already
+    _unit = "entry", "entries"  # of what is recorded
     _creation = threading.Lock()
 
     def __new__(cls, config_path=None, task=None, dump_path=None, level=None, step=None):
@@ -418,21 +419,28 @@ class Debugger:
     def _tell_result(self, begin=""):
         """One line: how much was recorded, where, and how long that took."""
         info = _native.info()
-        self._told = info["entries"], info["steps"]
-        if not self._tells(info):
+        lost = session.setting("lost")
+        self._told = info["entries"], info["steps"], lost
+        losses = closing.losses(lost, self._unit)
+        if not self._tells(info) and not losses:
             return
+        # Of what was recorded, what is on the disk.
+        info["entries"] -= lost["entries"]
+        info["steps"] -= lost["empty_steps"]
         if session.LEVELS[info["level"]] == "debug" and not info["steps"]:
             self._why_not = "save() was not called (level debug records only what it saves)"
         if info["steps"]:
             told = self._recorded(info)
-            log.info("%srecorded %s of %s to %s in %.1f s" % (
-                begin, told, _counted(info["steps"] - self._empty_steps, "step", "steps"), self._where(), self._took))
+            (log.warn if losses else log.info)("%srecorded %s of %s to %s in %.1f s%s" % (
+                begin, told, counted(info["steps"] - self._empty_steps, "step", "steps"), self._where(), self._took,
+                losses and "; " + losses))
             if info["rank"] < 0:
                 for folder in sorted(self._folders)[:16]:  # of very many, some
                     _warn_of_other_runs(folder)
         elif info["enabled"]:
-            log.info("%snothing was recorded: %s" % (
-                begin, self._why_not or closing.steps_that_never_came(info, self.last_step) or
+            all_lost = losses if lost["entries"] else None
+            (log.warn if all_lost else log.info)("%snothing was recorded: %s" % (
+                begin, all_lost or self._why_not or closing.steps_that_never_came(info, self.last_step) or
                 "start() was not called in any of the requested steps"))
 
     @staticmethod
@@ -448,13 +456,15 @@ class Debugger:
     def _recorded(self, info):
         """What was, in words."""
         structure = session.TASKS[info["task"]] == "structure"
-        return "the structure" if structure else _counted(info["entries"], "entry", "entries")
+        return "the structure" if structure else counted(info["entries"], *self._unit)
 
     def _end(self):
         self._finish()
         self._clock()
+        if _native.info()["steps"]:
+            session.attempted(_native.stop)  # writes what waits
         info = _native.info()
-        if self._told != (info["entries"], info["steps"]):
+        if self._told != (info["entries"], info["steps"], session.setting("lost")):
             self._tell_result()
         if self._tells(info):
             told, wrong = self._told_at_end()
@@ -541,10 +551,6 @@ def _warn_of_other_runs(folder):
                 return
     except OSError:  # the recording itself tells what is wrong with the folder
         pass
-
-
-def _counted(count, one, many):
-    return "%s %s" % (format(count, ","), one if count == 1 else many)
 
 
 # ---------------------------------------------------------------------- token_range

@@ -3,6 +3,8 @@
 
 import os
 
+from .files import whole_file
+
 _MOST_RANKS = 1024
 _MOST_LAYERS = 256
 _DIMENSIONS = ("tp", "cp", "ep", "dp", "pp")
@@ -133,11 +135,6 @@ def plot_model_parallelism(config):
         config.chunks))
     os.makedirs(config.output_path, exist_ok=True)
     path = os.path.join(config.output_path, config.file_name())
-    half = "%s.%d.part" % (path, os.getpid())
-    try:
-        figure.savefig(half, format="png")
-        os.replace(half, path)
-    finally:
-        if os.path.exists(half):
-            os.remove(half)
+    with whole_file(path, "wb") as file:
+        figure.savefig(file, format="png")
     return path

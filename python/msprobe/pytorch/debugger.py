@@ -91,9 +91,11 @@ class PrecisionDebugger(debugger.Debugger):
     def _is_free_benchmark(cls):
         return cls._is_task("free_benchmark")
 
+    @property
+    def _unit(self):
+        return ("gradient", "gradients") if self._is_task("grad_probe") else super()._unit
+
     def _recorded(self, info):
-        if self._is_task("grad_probe"):
-            return "%d gradients" % info["entries"]
         if not self._is_free_benchmark():
             return super()._recorded(info)
         return "%d repeated calls (%d of them unstable)" % free_benchmark.task.counts()

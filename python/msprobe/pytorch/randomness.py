@@ -141,16 +141,27 @@ class _RandomLog:
 
     def __init__(self, folder):
         self._folder = folder
-        self._stamp = time.strftime("%Y%m%d%H%M%S")
+        self._begun = time.time()
         self._lock = threading.RLock()
         self._counts = {}
         self._process = os.getpid()
         self._rank = None
-        self._path = os.path.join(folder, "random_proc%d_%s.csv" % (self._process, self._stamp))
         os.makedirs(folder, exist_ok=True)
-        self._update_name()
+        self._path = self._claim("random_proc%d" % self._process)
         with open(self._path, "w", encoding="utf-8-sig", newline="") as file:
             csv.writer(file).writerow(["api_name", "stack"])
+        self._update_name()
+
+    def _claim(self, name):
+        """A new file of this name and the time, or the next second that no other run has."""
+        while True:
+            stamp = time.strftime("%Y%m%d%H%M%S", time.localtime(self._begun))
+            path = os.path.join(self._folder, "%s_%s.csv" % (name, stamp))
+            try:
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+                return path
+            except FileExistsError:
+                self._begun += 1
 
     def _update_name(self):
         if self._rank is not None:
@@ -158,9 +169,8 @@ class _RandomLog:
         self._rank = framework.rank_of_process()
         if self._rank is None:
             return
-        path = os.path.join(self._folder, "random_rank%d_%s.csv" % (self._rank, self._stamp))
-        if os.path.exists(self._path):
-            os.rename(self._path, path)
+        path = self._claim("random_rank%d" % self._rank)
+        os.rename(self._path, path)
         self._path = path
 
     def add(self, group, name, frame):

@@ -381,10 +381,10 @@ void Engine::finish_dynamic() {
   try {
     Json configuration = parse_configuration(read_configuration(path_), path_);
     configuration["dynamic_on"] = false;
-    OutputFile file(path_);
+    OutputFile file(std::filesystem::canonical(path_).string());  // it is the user's, and may be a link
     file.write(configuration.dump(2, ' ', true));
     file.commit();
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // Nobody can write there: the file still says on, and is looked at again when it changes.
   }
   stamp_ = stamp_of(path_);

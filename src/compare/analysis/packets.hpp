@@ -19,7 +19,7 @@ void carry(auto& packet, Carried<CommNode> auto& node) {
 }
 
 void carry(auto& packet, Carried<RankDifferences> auto& rank) {
-  packet(rank.label, rank.number, rank.entries, rank.differing, rank.comms, rank.first_in);
+  packet(rank.label, rank.number, rank.entries, rank.differing, rank.judged, rank.comms, rank.first_in);
 }
 
 }  // namespace msprobe::compare

@@ -150,11 +150,13 @@ ListedRow statistics_row(const AtbPair& pair) {
   ListedRow row = started(pair);
   StatisticTexts differences;
   StatisticTexts relatives;
+  row.unknown = true;
   for (std::size_t i = 0; i < 4; ++i) {
     const auto n = parse_number(pair.target->statistics[i]);
     const auto b = parse_number(pair.golden->statistics[i]);
     differences[i] = relatives[i] = "N/A";
     if (!n || !b) continue;
+    row.unknown = false;
     const double difference = *n - *b;
     differences[i] = python_repr(difference);
     const double relative = difference == 0 ? 0 : std::fabs(difference / *b * 100);

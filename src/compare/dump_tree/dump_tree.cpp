@@ -37,6 +37,7 @@ namespace {
 
 void take_pairs(PairedRank& result, Matching&& matching) {
   result.golden_only = matching.golden_only;
+  result.mapping_applies = matching.mapping_applies;
   result.rows = std::move(matching.pairs);
 }
 

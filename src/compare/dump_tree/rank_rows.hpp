@@ -82,6 +82,7 @@ class RankRows final : public Rows {
 
  private:
   bool shares_no_statistic(const Pair& row) const;
+  bool is_nan_throughout(std::size_t index) const;
   void add(Field field, std::string title, std::size_t which = 0);
   /// `index` is not there for what is no row.
   void fill(const Pair& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,

@@ -45,8 +45,8 @@ void ListRows::row(std::size_t index, std::vector<report::Cell>& cells, report::
 
 RowFacts ListRows::facts(std::size_t index) const {
   const ListedRow& row = list_.rows[index];
-  const bool measured = !row.target_only && !row.golden_only && !row.unreadable;
-  return {row.verdict, row.target_only, row.golden_only, row.unreadable, false, false, measured};
+  const bool measured = !row.target_only && !row.golden_only && !row.unreadable && !row.unknown;
+  return {row.verdict, row.target_only, row.golden_only, row.unreadable, false, row.unknown, measured};
 }
 
 NotedRow ListRows::note(std::size_t index) const {

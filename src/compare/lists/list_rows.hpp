@@ -30,6 +30,7 @@ struct ListedRow {
   bool target_only = false;
   bool golden_only = false;
   bool unreadable = false;
+  bool unknown = false;  // nothing in it is a number on both sides
   std::vector<ListedCell> cells;
 
   /// Measure and weight by what the metrics say.

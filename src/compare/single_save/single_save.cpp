@@ -48,6 +48,7 @@ struct ArrayDifference {
   double max_relative = 0;
   std::int64_t within_thousandth = 0;
   std::int64_t within_hundredth = 0;
+  bool numbers = false;  // an element of both is one
 };
 
 /// Complex numbers are pairs: `parts` is 2.
@@ -84,6 +85,7 @@ void add_element(const Element& element, const SavedTraits& traits, ArrayDiffere
     sum.first_unequal = sum.count;
   }
   ++sum.count;
+  sum.numbers = sum.numbers || !std::isnan(element.size);
   // NaN stays once it is there.
   if (!(element.distance <= sum.max_abs) && !std::isnan(sum.max_abs)) sum.max_abs = element.distance;
   double relative = element.equal ? 0 : element.distance / element.size;
@@ -170,6 +172,7 @@ ListedRow saved_row(const SavedKey& key, const std::string& target_file, const s
     row.cells.emplace_back(percentage(difference.within_thousandth, difference.count));
     row.cells.emplace_back(percentage(difference.within_hundredth, difference.count));
     judge(difference, target.shape == golden.shape, row);
+    row.unknown = !difference.numbers;
   } catch (const Error& error) {
     constexpr std::size_t kColumns = 12;
     row.cells.resize(kColumns, std::string("N/A"));

@@ -132,8 +132,8 @@ class AnswerText {
 
 }  // namespace
 
-std::string answer_text(const diagnosis::Diagnosis& diagnosis, const Screen& screen) {
-  return AnswerText(screen, diagnosis.is_judged()).of(diagnosis::answer(diagnosis));
+std::string answer_text(const diagnosis::Diagnosis& diagnosis, const Screen& screen, bool judged) {
+  return AnswerText(screen, judged && diagnosis.is_judged()).of(diagnosis::answer(diagnosis));
 }
 
 }  // namespace msprobe::compare

@@ -18,7 +18,8 @@ struct Screen {
   bool links = false;  // lines of code become links
 };
 
-/// Several lines, each ended. Names are made safe to show.
-std::string answer_text(const diagnosis::Diagnosis& diagnosis, const Screen& screen = {});
+/// Several lines, each ended. Names are made safe to show. `judged`: nothing was left out that the diagnosis
+/// does not know of.
+std::string answer_text(const diagnosis::Diagnosis& diagnosis, const Screen& screen = {}, bool judged = true);
 
 }  // namespace msprobe::compare

@@ -15,7 +15,6 @@
 #include "pairing/mapping_file.hpp"
 #include "pairing/names.hpp"
 #include "support/log.hpp"
-#include "support/output_file.hpp"
 #include "tensor/dtype.hpp"
 
 namespace msprobe::compare {
@@ -149,10 +148,10 @@ class Proposer {
 
 class MappingProposal final : public Sink {
  public:
-  explicit MappingProposal(const std::string& path) : path_(path) {}
+  MappingProposal(const std::string& path, Existing existing) : path_(path), existing_(existing) {}
 
   void begin(const Plan& plan) override {
-    check_output(path_);
+    check_output(path_, existing_);
     pairs_.resize(plan.tasks.size());
   }
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
@@ -161,7 +160,7 @@ class MappingProposal final : public Sink {
   void pack(std::size_t task, PacketWriter& packet) const override { packet(pairs_[task]); }
   void unpack(std::size_t task, PacketReader& packet) override { packet(pairs_[task]); }
   void end(CompareReport& report) override {
-    if (write_suggestion(pairs_, path_)) {
+    if (write_suggestion(pairs_, path_, existing_)) {
       report.tasks.front().files.push_back(path_);
     } else {
       log_warning("--suggest-mapping: nothing to suggest, no file written");
@@ -170,6 +169,7 @@ class MappingProposal final : public Sink {
 
  private:
   std::string path_;
+  Existing existing_;
   std::vector<NamePairs> pairs_;
 };
 
@@ -240,7 +240,7 @@ NamePairs suggest_pairs(const RankResult& result) {
   return pairs;
 }
 
-bool write_suggestion(const std::vector<NamePairs>& ranks, const std::string& path) {
+bool write_suggestion(const std::vector<NamePairs>& ranks, const std::string& path, Existing existing) {
   std::unordered_set<std::string_view> written;
   std::string text = "# Suggested by `msprobe compare --suggest-mapping`; review it, then use it with -dm.\n";
   for (const NamePairs& pairs : ranks) {
@@ -249,14 +249,14 @@ bool write_suggestion(const std::vector<NamePairs>& ranks, const std::string& pa
     }
   }
   if (written.empty()) return false;
-  OutputFile file(path);
+  OutputFile file(path, existing);
   file.write(text);
   file.commit();
   return true;
 }
 
-std::unique_ptr<Sink> mapping_proposal_sink(const std::string& path) {
-  return std::make_unique<MappingProposal>(path);
+std::unique_ptr<Sink> mapping_proposal_sink(const std::string& path, Existing existing) {
+  return std::make_unique<MappingProposal>(path, existing);
 }
 
 std::unique_ptr<Sink> data_mapping_sink(const std::string& directory, const std::string& time) {

@@ -10,6 +10,7 @@
 
 #include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
+#include "support/output_file.hpp"
 #include "verdict/result.hpp"
 
 namespace msprobe::compare {
@@ -25,10 +26,10 @@ NamePairs suggest_pairs(const RankResult& result);
 
 /// Writes the pairs of all ranks as one data mapping, of a name that comes again the first. False, and no
 /// file, if there are none.
-bool write_suggestion(const std::vector<NamePairs>& ranks, const std::string& path);
+bool write_suggestion(const std::vector<NamePairs>& ranks, const std::string& path, Existing existing);
 
 /// Does so for all tasks, and warns if there is nothing to propose.
-std::unique_ptr<Sink> mapping_proposal_sink(const std::string& path);
+std::unique_ptr<Sink> mapping_proposal_sink(const std::string& path, Existing existing);
 
 /// `data_mapping_*.yaml` beside the result of each task: the golden row's name for each row, N/A where there
 /// is none.

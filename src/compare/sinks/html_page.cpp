@@ -20,7 +20,6 @@
 #include "support/interrupt.hpp"
 #include "support/json_writer.hpp"
 #include "support/log.hpp"
-#include "support/output_file.hpp"
 #include "support/progress.hpp"
 #include "support/spill_file.hpp"
 #include "support/version.hpp"
@@ -118,17 +117,14 @@ struct Kept {
 
 class HtmlReport final : public Sink {
  public:
-  HtmlReport(const std::string& directory, const std::string& file, Progress* progress, std::size_t room)
-      : path_(directory.empty() ? file : directory + "/" + file),
-        progress_(progress),
-        room_(room),
-        spilled_(path_) {}
+  HtmlReport(const std::string& path, Existing existing, Progress* progress, std::size_t room)
+      : path_(path), existing_(existing), progress_(progress), room_(room), spilled_(path_) {}
 
   void begin(const Plan& plan) override {
     if (!plan.entries) {
       throw UsageError("--format html supports only dumps with a dump.json: use csv, xlsx, json or jsonl");
     }
-    if (path_ != "-") prepare_output(path_);
+    if (path_ != "-") prepare_output(path_, existing_);
     kept_.resize(plan.tasks.size());
   }
 
@@ -185,7 +181,7 @@ class HtmlReport final : public Sink {
       }
       return;
     }
-    OutputFile file(path_);
+    OutputFile file(path_, existing_);
     write_html(report, ranks, [&](std::string_view bytes) { file.write(bytes); });
     check_interrupt();
     file.commit();
@@ -211,6 +207,7 @@ class HtmlReport final : public Sink {
   }
 
   std::string path_;
+  Existing existing_;
   Progress* progress_;
   std::size_t room_;
   std::mutex mutex_;  // of what follows, while tasks are taken
@@ -226,9 +223,9 @@ void write_html(const CompareReport& report, const std::vector<PackedRank>& rank
       {kPage, kStyles, kScripts}, [&] { write_all_data(report, ranks, sink); }, sink);
 }
 
-std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file, Progress* progress,
+std::unique_ptr<Sink> html_sink(const std::string& path, Existing existing, Progress* progress,
                                 std::size_t room) {
-  return std::make_unique<HtmlReport>(directory, file, progress, room);
+  return std::make_unique<HtmlReport>(path, existing, progress, room);
 }
 
 }  // namespace msprobe::compare

@@ -11,6 +11,7 @@
 #include "compare/imports.hpp"
 #include "compare/sinks/report_data.hpp"
 #include "compare/sinks/sink.hpp"
+#include "support/output_file.hpp"
 
 namespace msprobe::compare {
 
@@ -19,12 +20,11 @@ namespace msprobe::compare {
 void write_html(const CompareReport& report, const std::vector<PackedRank>& ranks,
                 const std::function<void(std::string_view)>& sink);
 
-/// Makes it of the rows of all tasks as they come. `file` lies in `directory`, which is made if it is not
-/// there; without one `file` is a path, or "-" for standard output. `progress` may be null. Of more than
-/// `room` rows in all no task has more than its share, with what differs (row_sample.hpp), and the page says
-/// so.
+/// Makes it of the rows of all tasks as they come. The folder of `path`, which is "-" for standard output, is
+/// made if it is not there. `progress` may be null. Of more than `room` rows in all no task has more than its
+/// share, with what differs (row_sample.hpp), and the page says so.
 inline constexpr std::size_t kRowsOnPage = 1'000'000;
-std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file, Progress* progress,
+std::unique_ptr<Sink> html_sink(const std::string& path, Existing existing, Progress* progress,
                                 std::size_t room = kRowsOnPage);
 
 }  // namespace msprobe::compare

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/sinks/judgement.hpp"
 
+#include <algorithm>
+
+#include "support/gate.hpp"
+#include "support/text.hpp"
+
 namespace msprobe::compare {
 namespace {
 
@@ -19,19 +24,64 @@ bool found_bad_rows(const CompareReport& report, std::string_view level) {
   return findings || !measured;
 }
 
+/// Is there a mapping file that names nothing of any target?
+bool is_mapping_idle(const CompareReport& report) {
+  if (report.mapping_file.empty()) return false;
+  bool any = false;
+  for (const TaskSummary& task : report.tasks) {
+    if (task.rows == 0) continue;
+    if (task.mapping_applies) return false;
+    any = true;
+  }
+  return any;
+}
+
+/// What the diagnosis had to leave out.
+void note_diagnosis(const CompareReport& report, std::vector<std::string>& lines) {
+  if (!report.diagnosis) {
+    lines.emplace_back("these results have no diagnosis");
+    return;
+  }
+  const diagnosis::Diagnosis& diagnosis = *report.diagnosis;
+  if (diagnosis.unread > 0)
+    lines.push_back("tensors that could not be read: " + human_count(diagnosis.unread));
+  if (diagnosis.broken_off > 0)
+    lines.push_back("places that could not be read again: " + human_count(diagnosis.broken_off) +
+                    ", the first " + display(diagnosis.first_broken_off));
+}
+
 }  // namespace
 
 bool is_judged(const CompareReport& report) {
-  return report.diagnosis && report.diagnosis->is_judged();
+  return report.diagnosis && report.diagnosis->is_judged() &&
+         std::ranges::all_of(report.tasks, [](const TaskSummary& rank) { return rank.not_judged.empty(); });
 }
 
 bool found_culprit(const CompareReport& report) {
-  return !report.one_sided.empty() || !is_judged(report) || report.diagnosis->has_culprit();
+  return !report.one_sided.empty() || !report.diagnosis || !report.diagnosis->is_judged() ||
+         report.diagnosis->has_culprit();
 }
 
 diagnosis::NoCulprit judgement_of(const CompareReport& report) {
   if (!report.diagnosis) return {"not judged", "these results have no diagnosis"};
+  if (report.diagnosis->is_judged() && !is_judged(report))
+    return {"not judged", not_judged(report, "culprit").front()};
   return diagnosis::no_culprit(*report.diagnosis);
+}
+
+std::vector<std::string> not_judged(const CompareReport& report, std::string_view fail_on) {
+  std::vector<std::string> lines;
+  if (is_mapping_idle(report))
+    lines.push_back(display(report.mapping_file) + ": nothing in the dumps has a name of this mapping");
+  if (fail_on == "never") return lines;  // the summary tells the rest
+  if (fail_on == "culprit") note_diagnosis(report, lines);
+  for (const std::string& line : report.one_sided) lines.push_back(display(line));
+  for (const TaskSummary& rank : report.tasks) {
+    const std::string& why = fail_on == "culprit" ? rank.not_judged : rank.not_judged_by_limits;
+    if (!why.empty() && rank.failure.empty() && !rank.left_out)
+      lines.push_back(display(rank.label.empty() ? rank.target : rank.label) + ": " + why);
+  }
+  return lines;
 }
 
 Outcome judge(const CompareReport& report, const Gate& gate) {
@@ -39,10 +89,9 @@ Outcome judge(const CompareReport& report, const Gate& gate) {
   for (const TaskSummary& rank : report.tasks)
     failed = failed || !rank.failure.empty() || (gate.strict && rank.unreadable > 0);
   if (failed) return Outcome::failure;
-  if (gate.fail_on == "never") return Outcome::clean;
   const bool findings =
       gate.fail_on == "culprit" ? found_culprit(report) : found_bad_rows(report, gate.fail_on);
-  return findings ? Outcome::findings : Outcome::clean;
+  return gate_outcome(gate.fail_on, findings, not_judged(report, gate.fail_on));
 }
 
 }  // namespace msprobe::compare

@@ -2,7 +2,9 @@
 // What a comparison comes to: whether it passes a gate, and with which status the command ends.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "compare/sinks/sink.hpp"
 #include "diagnosis/sentences.hpp"
@@ -24,6 +26,9 @@ bool found_culprit(const CompareReport& report);
 
 /// Why no culprit is named: there is none, or nothing or not all could be judged.
 diagnosis::NoCulprit judgement_of(const CompareReport& report);
+
+/// Steps, ranks and files of which nothing was judged at that gate, a line each.
+std::vector<std::string> not_judged(const CompareReport& report, std::string_view fail_on);
 
 Outcome judge(const CompareReport& report, const Gate& gate);
 

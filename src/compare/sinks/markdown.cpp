@@ -9,7 +9,6 @@
 #include "compare/sinks/answer_text.hpp"
 #include "compare/sinks/packets.hpp"
 #include "compare/sinks/texts.hpp"
-#include "support/output_file.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -44,11 +43,10 @@ std::string fenced(std::string text) {
 
 class Markdown final : public Sink {
  public:
-  Markdown(const std::string& directory, const std::string& file)
-      : path_(directory.empty() ? file : directory + "/" + file) {}
+  Markdown(const std::string& path, Existing existing) : path_(path), existing_(existing) {}
 
   void begin(const Plan& plan) override {
-    if (path_ != "-") prepare_output(path_);
+    if (path_ != "-") prepare_output(path_, existing_);
     bad_.resize(plan.tasks.size());
   }
 
@@ -80,7 +78,7 @@ class Markdown final : public Sink {
       if (text.size() + line.size() > kMostBytes) break;
       text += "\nnot compared: " + markdown_cell(line) + "\n";
     }
-    write_text(path_, text, report);
+    write_text(path_, existing_, text, report);
   }
 
  private:
@@ -101,6 +99,7 @@ class Markdown final : public Sink {
   }
 
   std::string path_;
+  Existing existing_;
   std::vector<std::vector<NotedRow>> bad_;  // by task
 };
 
@@ -122,8 +121,8 @@ std::string markdown_cell(std::string_view text) {
   return out;
 }
 
-std::unique_ptr<Sink> markdown_sink(const std::string& directory, const std::string& file) {
-  return std::make_unique<Markdown>(directory, file);
+std::unique_ptr<Sink> markdown_sink(const std::string& path, Existing existing) {
+  return std::make_unique<Markdown>(path, existing);
 }
 
 }  // namespace msprobe::compare

@@ -12,7 +12,6 @@
 #include "diagnosis/content_flow.hpp"
 #include "diagnosis/parameter_map.hpp"
 #include "pairing/mapping_file.hpp"
-#include "support/output_file.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -78,10 +77,10 @@ std::string lines_of(const ContentFlow& target, const ContentFlow& golden,
 
 class ParameterMapping final : public Sink {
  public:
-  explicit ParameterMapping(const std::string& path) : path_(path) {}
+  ParameterMapping(const std::string& path, Existing existing) : path_(path), existing_(existing) {}
 
   void begin(const Plan& plan) override {
-    check_output(path_);
+    check_output(path_, existing_);
     texts_.resize(plan.tasks.size());
   }
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
@@ -90,7 +89,7 @@ class ParameterMapping final : public Sink {
   void pack(std::size_t task, PacketWriter& packet) const override { packet(texts_[task]); }
   void unpack(std::size_t task, PacketReader& packet) override { packet(texts_[task]); }
   void end(CompareReport& report) override {
-    OutputFile file(path_);
+    OutputFile file(path_, existing_);
     file.write(kHead);
     std::unordered_set<std::string_view> written;
     for (const std::string& text : texts_) {
@@ -107,6 +106,7 @@ class ParameterMapping final : public Sink {
 
  private:
   std::string path_;
+  Existing existing_;
   std::vector<std::string> texts_;
 };
 
@@ -118,8 +118,8 @@ std::string parameter_mapping(const RankResult& result) {
   return lines_of(target, golden, diagnosis::map_parameters(target, golden, diagnosis::kSameContent));
 }
 
-std::unique_ptr<Sink> parameter_mapping_sink(const std::string& path) {
-  return std::make_unique<ParameterMapping>(path);
+std::unique_ptr<Sink> parameter_mapping_sink(const std::string& path, Existing existing) {
+  return std::make_unique<ParameterMapping>(path, existing);
 }
 
 }  // namespace msprobe::compare

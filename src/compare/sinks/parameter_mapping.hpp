@@ -6,6 +6,7 @@
 #include <string>
 
 #include "compare/sinks/sink.hpp"
+#include "support/output_file.hpp"
 #include "verdict/result.hpp"
 
 namespace msprobe::compare {
@@ -14,6 +15,6 @@ namespace msprobe::compare {
 std::string parameter_mapping(const RankResult& result);
 
 /// Writes that of all tasks into one file: of a name that comes again the first.
-std::unique_ptr<Sink> parameter_mapping_sink(const std::string& path);
+std::unique_ptr<Sink> parameter_mapping_sink(const std::string& path, Existing existing);
 
 }  // namespace msprobe::compare

@@ -29,11 +29,14 @@ struct TaskSummary {
   std::uint64_t rows = 0;
   std::uint64_t errors = 0;
   std::uint64_t warnings = 0;
-  std::uint64_t unmatched = 0;    // target rows without a partner
-  std::uint64_t golden_only = 0;  // reference items without a row
-  std::uint64_t unreadable = 0;   // rows whose tensors could not be read or compared
-  std::uint64_t unknown = 0;      // rows without a statistic that both sides recorded, which are no errors
-  std::uint64_t measured = 0;     // rows whose tensors were compared
+  std::uint64_t unmatched = 0;       // target rows without a partner
+  std::uint64_t golden_only = 0;     // reference items without a row
+  std::uint64_t unreadable = 0;      // rows whose tensors could not be read or compared
+  std::uint64_t unknown = 0;         // rows without a number that both sides recorded, which are no errors
+  std::uint64_t measured = 0;        // rows whose tensors were compared
+  std::string not_judged;            // why the diagnosis could judge nothing; empty: it could
+  std::string not_judged_by_limits;  // the same of the fixed limits
+  bool mapping_applies = true;       // the mapping file names something of the target
   // --first:
   bool left_out = false;  // nothing was read, as there is certain evidence in an earlier step
   std::uint64_t rows_left_out = 0;
@@ -54,6 +57,7 @@ struct TaskSummary {
 struct CompareReport {
   std::vector<TaskSummary> tasks;
   std::vector<std::string> one_sided;
+  std::string mapping_file;                       // that was asked for; empty: none
   std::vector<std::string> not_multiplied;        // what --config asks for in vain, and why
   std::string html_file;                          // the report on all ranks
   std::uint64_t rows_not_in_html = 0;             // for which it has no room

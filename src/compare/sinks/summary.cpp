@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
@@ -44,6 +46,55 @@ bool worse(const NotedRow& a, const NotedRow& b) {
   return a.index < b.index;
 }
 
+/// Of a task of which no tensor was compared.
+std::string why_none_measured(const TaskSummary& summary) {
+  if (summary.rows == 0) return "the target has nothing to compare";
+  if (summary.unknown > 0) return "no statistic is a number on both sides";
+  if (summary.unreadable > 0) return "no tensor could be read on both sides";
+  if (summary.unmatched > 0) return "no tensor of the target has a partner in golden";
+  if (summary.mode == Mode::md5) return "no checksum was recorded on both sides";
+  return "there is no tensor";
+}
+
+bool share_a_name(const Side& target, const Side& golden) {
+  std::unordered_set<std::string_view> names;
+  for (const dump::Api& api : golden.apis) names.insert(golden.text(api.name));
+  return std::ranges::any_of(target.apis,
+                             [&](const dump::Api& api) { return names.contains(target.text(api.name)); });
+}
+
+/// Are rows paired by nothing but equal content?
+bool is_paired_by_content(const RankResult& result) {
+  bool any = false;
+  for (const Pair& row : result.rows) {
+    if (!row.matched()) continue;
+    if (row.other_name != OtherName::content) return false;
+    any = true;
+  }
+  return any;
+}
+
+/// Why the limits, or the diagnosis, could judge nothing of a rank.
+void note_not_judged(const RankResult& result, TaskSummary& summary) {
+  const bool by_content = is_paired_by_content(result);
+  std::string& limits = summary.not_judged_by_limits;
+  if (result.target.apis.empty() || result.golden.apis.empty()) {
+    limits = fmt::format("{} has no entries", result.target.apis.empty() ? "the target" : "golden");
+  } else if (limits.empty() && by_content) {
+    limits = "rows are paired by equal content alone, which shows no difference";
+  } else if (limits.empty() && summary.errors == 0 && result.judgement.outputs_known > 0 &&
+             result.judgement.outputs_judged == 0) {
+    limits =
+        "the limits judge an output where its inputs agree, and all inputs differ (--fail-on culprit judges)";
+  }
+  if (by_content && !share_a_name(result.target, result.golden)) {
+    summary.not_judged = "the two sides have no name in common: " + limits;
+  } else if (result.diagnosis && result.diagnosis->measured == 0) {
+    summary.not_judged =
+        summary.measured == 0 ? limits : "no value was recorded that the diagnosis can measure";
+  }
+}
+
 using Order = bool (*)(const NotedRow&, const NotedRow&);
 
 class Summaries final : public Sink {
@@ -58,6 +109,8 @@ class Summaries final : public Sink {
     const RankRows* entries = rows->of_entries();
     if (entries == nullptr) return;
     const RankResult& result = entries->result();
+    note_not_judged(result, summary);
+    summary.mapping_applies = result.mapping_applies;
     summary.advice = advise(result, match_);
     summary.no_values = result.target.header.task == "structure";
     if (!result.diagnosis) return;
@@ -125,6 +178,7 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options) {
   if (first_error || first_warning)
     summary.first_bad = rows.note(first_error ? *first_error : *first_warning);
   summary.worst = worst.take();
+  if (summary.measured == 0) summary.not_judged_by_limits = why_none_measured(summary);
   return summary;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "compare/sinks/judgement.hpp"
 #include "report/worst.hpp"
 #include "support/text.hpp"
 
@@ -31,7 +32,7 @@ std::string counts(const TaskSummary& rank, bool color) {
   if (rank.rows_left_out > 0) line += fmt::format("; {} left out", human_count(rank.rows_left_out));
   if (rank.unmatched > 0) line += fmt::format("; {} unmatched", human_count(rank.unmatched));
   if (rank.unknown > 0)
-    line += fmt::format("; {} not compared, because no statistic was recorded on both sides",
+    line += fmt::format("; {} not compared, because no statistic is a number on both sides",
                         human_count(rank.unknown));
   if (rank.unreadable > 0) line += fmt::format("; {} not comparable", human_count(rank.unreadable));
   if (rank.golden_only > 0) line += fmt::format("; {} only in golden", human_count(rank.golden_only));
@@ -108,7 +109,8 @@ class SummaryText {
 
   std::string text() {
     if (report_.diagnosis)
-      out_ += answer_text(*report_.diagnosis, screen_) + "\n" + origins(*report_.diagnosis);
+      out_ +=
+          answer_text(*report_.diagnosis, screen_, is_judged(report_)) + "\n" + origins(*report_.diagnosis);
     if (options_.details) {
       for (const TaskSummary& task : report_.tasks) add_task(task);
     } else {
@@ -158,6 +160,8 @@ class SummaryText {
       lines.push_back(warning("left out") +
                       fmt::format("{} of {} entries, after {}", human_count(task.entries_left_out),
                                   human_count(task.entries), display(task.stopped_behind)));
+    if (task.measured > 0 && !task.not_judged_by_limits.empty())
+      lines.push_back(warning("not judged by fixed limits") + task.not_judged_by_limits);
     if (!task.advice.empty()) lines.push_back(warning("unmatched") + task.advice);
     return lines;
   }

@@ -16,13 +16,15 @@ namespace msprobe::compare {
 namespace {
 
 std::vector<std::string> write_files(const report::Table& table, const std::vector<report::Format>& formats,
-                                     const std::string& stem, bool add_extension, Progress* progress) {
+                                     const std::string& stem, bool add_extension, Existing existing,
+                                     Progress* progress) {
   if (progress != nullptr) progress->begin("writing", table.rows() * formats.size(), "rows");
   std::vector<std::string> files;
   for (const report::Format format : formats) {
     const std::string path = add_extension ? stem + "." + std::string(report::extension(format)) : stem;
     report::WriteOptions write;
     write.sheet = "compare_result";
+    write.existing = existing;
     if (progress != nullptr) write.on_rows = [progress](std::uint64_t rows) { progress->advance(rows); };
     for (std::string& file : report::write_file(table, format, path, write)) files.push_back(std::move(file));
   }
@@ -98,7 +100,7 @@ class FileForEach final : public Sink {
     create_directories(std::filesystem::path(stem).parent_path().string());
     // Of several tasks some are written while others are compared, and then that is what progress shows.
     Progress* const progress = plan_->tasks.size() == 1 ? options_.progress : nullptr;
-    for (std::string& file : write_files(*rows, formats, stem, true, progress))
+    for (std::string& file : write_files(*rows, formats, stem, true, Existing::replace, progress))
       summary.files.push_back(std::move(file));
   }
 
@@ -118,7 +120,7 @@ class OneFile final : public Sink {
       throw UsageError(fmt::format("{} results cannot share one file", plan.tasks.size()),
                        "leave out --output-file to get one file for each");
     }
-    if (options_.file != "-") prepare_output(options_.file);
+    if (options_.file != "-") prepare_output(options_.file, options_.existing);
     kept_.resize(plan.tasks.size());
   }
 
@@ -158,7 +160,8 @@ class OneFile final : public Sink {
     if (options_.file == "-") {
       report.pipe_closed = !report::write_stdout(*table, formats.front());
     } else {
-      report.tasks.front().files = write_files(*table, formats, options_.file, false, options_.progress);
+      report.tasks.front().files =
+          write_files(*table, formats, options_.file, false, options_.existing, options_.progress);
     }
   }
 

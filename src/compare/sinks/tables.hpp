@@ -15,7 +15,8 @@ namespace msprobe::compare {
 
 struct TableOptions {
   std::string directory;
-  std::string file;  // one file of this name instead; "-" is stdout
+  std::string file;                      // one file of this name instead; "-" is stdout
+  Existing existing = Existing::refuse;  // of that name
   std::vector<report::Format> formats;
   bool formats_chosen = false;   // else a task's own usual one goes before these
   std::string time;              // in the names of files

@@ -6,25 +6,25 @@
 #include <algorithm>
 #include <array>
 
-#include "support/output_file.hpp"
-
 namespace msprobe::compare {
 namespace {
 
 class TextOutput final : public Sink {
  public:
-  TextOutput(const TextFormat& format, std::string path) : format_(format), path_(std::move(path)) {}
+  TextOutput(const TextFormat& format, std::string path, Existing existing)
+      : format_(format), path_(std::move(path)), existing_(existing) {}
 
   void begin(const Plan& /*plan*/) override {
-    if (path_ != "-") prepare_output(path_);
+    if (path_ != "-") prepare_output(path_, existing_);
   }
   void take(std::size_t /*task*/, const std::shared_ptr<const Rows>& /*rows*/,
             TaskSummary& /*summary*/) override {}
-  void end(CompareReport& report) override { write_text(path_, format_.text(report), report); }
+  void end(CompareReport& report) override { write_text(path_, existing_, format_.text(report), report); }
 
  private:
   const TextFormat& format_;
   std::string path_;
+  Existing existing_;
 };
 
 }  // namespace
@@ -43,20 +43,20 @@ const TextFormat* text_format(std::string_view name) {
   return found == text_formats().end() ? nullptr : &*found;
 }
 
-std::unique_ptr<Sink> text_sink(const TextFormat& format, const std::string& path) {
-  return std::make_unique<TextOutput>(format, path);
+std::unique_ptr<Sink> text_sink(const TextFormat& format, const std::string& path, Existing existing) {
+  return std::make_unique<TextOutput>(format, path, existing);
 }
 
-bool write_text(const std::string& path, const std::string& text) {
+bool write_text(const std::string& path, Existing existing, const std::string& text) {
   if (path == "-") return write_all(STDOUT_FILENO, text, "standard output");
-  OutputFile file(path);
+  OutputFile file(path, existing);
   file.write(text);
   file.commit();
   return true;
 }
 
-void write_text(const std::string& path, const std::string& text, CompareReport& report) {
-  report.pipe_closed = !write_text(path, text);
+void write_text(const std::string& path, Existing existing, const std::string& text, CompareReport& report) {
+  report.pipe_closed = !write_text(path, existing, text);
   if (path != "-") report.tasks.front().files.push_back(path);
 }
 

@@ -10,6 +10,7 @@
 
 #include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
+#include "support/output_file.hpp"
 
 namespace msprobe::compare {
 
@@ -24,12 +25,12 @@ std::span<const TextFormat> text_formats();
 const TextFormat* text_format(std::string_view name);
 
 /// Written at the end, to the file or for "-" to standard output. The folder is made if it is not there.
-std::unique_ptr<Sink> text_sink(const TextFormat& format, const std::string& path);
+std::unique_ptr<Sink> text_sink(const TextFormat& format, const std::string& path, Existing existing);
 
 /// Writes it so. False if the reader of standard output went away.
-bool write_text(const std::string& path, const std::string& text);
+bool write_text(const std::string& path, Existing existing, const std::string& text);
 /// The same, and notes in the report where it went.
-void write_text(const std::string& path, const std::string& text, CompareReport& report);
+void write_text(const std::string& path, Existing existing, const std::string& text, CompareReport& report);
 
 /// JUnit XML: a testsuite for the whole, one for each task.
 std::string junit_text(const CompareReport& report);

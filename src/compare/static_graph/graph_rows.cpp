@@ -292,6 +292,8 @@ ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, const Gra
   }
   add_verdict(row, metrics.is_scalar ? !(metrics.value[kMaxAbs] > 1) : reached(metrics),
               fmt::format("{}", fmt::join(metrics.messages, " ")));
+  row.unknown = std::isnan(n.statistics[kMax]) && std::isnan(b.statistics[kMax]) &&
+                !(metrics.measure.norm_target > 0) && !(metrics.measure.norm_golden > 0);
   for (std::size_t i = 0; i < kMetrics; ++i) {
     if (metrics.is_scalar && i != kMaxAbs && i != kMaxRelative) {
       row.cells.emplace_back("unsupported");
@@ -332,11 +334,13 @@ ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, const
   } else {
     std::array<StatisticDifference, kStatistics> differences;
     bool one_sided_nan = false;
+    row.unknown = true;
     for (std::size_t i = 0; i < kStatistics; ++i) {
       differences[i] = traits.in_float32
                            ? difference_in_float32(static_cast<float>(n[i]), static_cast<float>(b[i]))
                            : difference_of(n[i], b[i]);
       one_sided_nan = one_sided_nan || std::isnan(n[i]) != std::isnan(b[i]);
+      row.unknown = row.unknown && std::isnan(n[i]) && std::isnan(b[i]);
     }
     const double off = magnitude(differences[kMax].value, n[kMax], b[kMax], traits);
     add_verdict(row, off <= kMostMagnitude && (traits.one_sided_nan_passes || !one_sided_nan), "");

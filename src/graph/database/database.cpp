@@ -7,7 +7,9 @@ namespace msprobe::graph {
 namespace {
 
 // The indexes grow with the rows: to make one later takes a look at all rows for each.
-constexpr const char* kTables = R"(CREATE TABLE tb_config (
+// Its version is for those who read it later; the viewer does not mind.
+constexpr const char* kTables = R"(PRAGMA user_version = 1;
+CREATE TABLE tb_config (
     id TEXT PRIMARY KEY,
     graph_type TEXT NOT NULL,
     task TEXT,

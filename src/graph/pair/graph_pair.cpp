@@ -23,6 +23,7 @@
 #include "pairing/alignment.hpp"
 #include "pairing/layer_mapping.hpp"
 #include "pairing/match.hpp"
+#include "support/log.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
@@ -292,9 +293,11 @@ std::vector<std::uint32_t> GraphPair::layer_partners(const dump::ConstructBeside
     if (options_.traits.old_stacks_only) found.stacks = {};
     return found;
   };
-  std::vector<std::uint32_t> partners =
+  auto [partners, applies] =
       pairing::map_layers(result_.target, places(result_.target, target), result_.golden,
                           places(result_.golden, golden), options_.layers, options_.traits.rank.pairing);
+  if (!options_.layers.empty() && !applies)
+    log_warning(display(result_.target.json) + ": nothing in it has a name of the mapping of -lm");
   // Names of too few parts have no place; they go by themselves.
   constexpr std::size_t kPartsOfPlace = 4;
   for (std::uint32_t api = 0; api < partners.size(); ++api) {

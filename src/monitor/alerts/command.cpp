@@ -8,6 +8,7 @@
 #include "monitor/alerts/replay.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -44,7 +45,8 @@ class AlertsCommand final : public Command {
             "`msprobe-monitor-analyze`(1) reads them.\n"
             "A rank without alerts gets an empty object.");
     options.add("-k,--topk=NUMBER", options_.most, "Number of alerts to list");
-    options.add_fail_on(fail_on_, {"alert", "never"});
+    options.add_fail_on(fail_on_, {"alert", "never"})
+        .details("A rank without a value that a rule can judge exits with 2.");
   }
 
   Outcome run(const Context& context) override {
@@ -63,9 +65,8 @@ class AlertsCommand final : public Command {
     log_info(fmt::format("{} alert{} in {} value{}", human_count(replay.all), replay.all == 1 ? "" : "s",
                          human_count(replay.values), replay.values == 1 ? "" : "s"));
     if (!options_.output.empty()) log_info("  written: " + display(options_.output));
-    if (!replay.problems.empty()) return Outcome::failure;
-
-    return fail_on_ == "alert" && replay.all > 0 ? Outcome::findings : Outcome::clean;
+    const Outcome outcome = end_at_gate(fail_on_, replay.all > 0, replay.not_judged);
+    return replay.problems.empty() ? outcome : Outcome::failure;
   }
 
  private:

@@ -75,6 +75,7 @@ class RankReplay {
         const double value = track.values[k][i];
         if (statistics[k] == "id" && std::isnan(value)) continue;  // only tensors without axes have one
         ++replay_.values;
+        replay_.judged += series::speaks_of(options_.rules, statistics[k], value, means[k]) ? 1 : 0;
         const series::AlertRule* rule = series::first_broken(options_.rules, statistics[k], value, means[k]);
         const double history = means[k].value();
         means[k].add(value);
@@ -138,9 +139,18 @@ Replay replay_alerts(const ReplayOptions& options, Progress* progress) {
   if (progress != nullptr) progress->end();
   Replay replay;
   replay.warnings = tree.warnings;
-  for (Replay& each : ranks) {
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    Replay& each = ranks[i];
     replay.all += each.all;
     replay.values += each.values;
+    if (each.values == 0) {
+      replay.not_judged.push_back(fmt::format("rank {} has no values", tree.ranks[i].rank));
+    } else if (each.judged == 0) {
+      replay.not_judged.push_back(fmt::format(
+          "rank {}: no rule speaks of any of its values; AnomalyTurbulence needs norms or means that "
+          "are numbers, from the second step on",
+          tree.ranks[i].rank));
+    }
     for (auto [from, to] :
          {std::pair(&each.warnings, &replay.warnings), std::pair(&each.problems, &replay.problems)})
       std::move(from->begin(), from->end(), std::back_inserter(*to));

@@ -27,7 +27,9 @@ struct ReplayOptions {
 struct Replay {
   std::vector<Alert> first;  // of all ranks, at most as many as were asked for
   std::uint64_t all = 0;
-  std::uint64_t values = 0;  // that were judged
+  std::uint64_t values = 0;
+  std::uint64_t judged = 0;             // values that a rule speaks of
+  std::vector<std::string> not_judged;  // ranks of which none was: a line each
   std::vector<std::string> warnings;
   std::vector<std::string> problems;
 };

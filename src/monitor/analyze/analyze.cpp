@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/analyze/analyze.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
 #include "monitor/analyze/missing_gradients.hpp"
+#include "monitor/input/tree.hpp"
 #include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
@@ -36,6 +40,44 @@ std::vector<std::string> alert_folders(const std::string& input) {
   return found;
 }
 
+/// Steps from the first to the last.
+struct StepRange {
+  std::int64_t first = INT64_MAX;
+  std::int64_t last = INT64_MIN;
+
+  void add(std::int64_t from, std::int64_t to) {
+    first = std::min(first, from);
+    last = std::max(last, to);
+  }
+  bool empty() const { return first > last; }
+  bool holds(std::int64_t step) const { return first <= step && step <= last; }
+};
+
+/// Those that the csv files beside the alerts are of, and those of the alerts.
+StepRange monitored_steps(const std::string& input, const std::vector<Alert>& alerts) {
+  StepRange range;
+  for (const Alert& alert : alerts) range.add(alert.step, alert.step);
+  try {
+    for (const RankFolder& rank : find_tree(folder_of_series(input)).ranks) {
+      for (const SeriesFile& file : rank.files) range.add(file.begin, file.end);
+    }
+  } catch (const Error&) {  // there are none
+  }
+  return range;
+}
+
+/// Steps without an alert are clean only if they were monitored.
+std::vector<std::string> steps_not_judged(const std::set<std::int64_t>& steps, const StepRange& monitored) {
+  std::vector<std::string> lines;
+  for (const std::int64_t step : steps) {
+    if (monitored.holds(step)) continue;
+    lines.push_back(monitored.empty() ? fmt::format("step {}: no file tells which steps were monitored", step)
+                                      : fmt::format("step {}: what was monitored are steps {} to {}", step,
+                                                    monitored.first, monitored.last));
+  }
+  return lines;
+}
+
 }  // namespace
 
 AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
@@ -52,8 +94,10 @@ AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
       ranking.problems.emplace_back(error.what());
     }
   }
-  if (!options.steps.empty())
+  if (!options.steps.empty()) {
+    ranking.not_judged = steps_not_judged(options.steps, monitored_steps(options.input, alerts));
     std::erase_if(alerts, [&](const Alert& alert) { return !options.steps.contains(alert.step); });
+  }
   if (options.rules != RankingRules::python) ranking.missing = drop_missing_gradients(options.input, alerts);
   rank_alerts(alerts, options.rules);
   ranking.all = alerts.size();

@@ -22,9 +22,10 @@ struct AnalyzeOptions {
 };
 
 struct AlertRanking {
-  std::vector<Alert> first;  // at most as many as were asked for
-  std::size_t all = 0;       // of the steps asked for
-  std::size_t missing = 0;   // that are left out, as no tensor was there
+  std::vector<Alert> first;             // at most as many as were asked for
+  std::size_t all = 0;                  // of the steps asked for
+  std::size_t missing = 0;              // that are left out, as no tensor was there
+  std::vector<std::string> not_judged;  // steps asked for that no file tells of
   std::vector<std::string> warnings;
   std::vector<std::string> problems;  // files that could not be read
 };

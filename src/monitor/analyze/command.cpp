@@ -8,6 +8,7 @@
 #include "monitor/analyze/analyze.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -34,7 +35,12 @@ class AnalyzeCommand final : public Command {
     options.add("-k,--topk=NUMBER", options_.most, "Number of alerts to list").in_range(1);
     options.add("-s,--step,--step_list=LIST", steps_,
                 "Steps, such as \"[3, 4]\"; alerts of other steps are ignored");
-    options.add_fail_on(fail_on_, {"alert", "never"}).details("Only alerts of the steps of --step count.");
+    options.add_fail_on(fail_on_, {"alert", "never"})
+        .details(
+            "Only alerts of the steps of --step count.\n"
+            "A step of --step that lies outside of what was monitored, as far as alerts and csv files tell, "
+            "exits "
+            "with 2.");
     options.add_flag("--python-rules", python_rules_, "Order alerts as the Python tool 26.x does")
         .details(
             "Parameters, directions and communication then come before the forward passes that caused them.");
@@ -60,8 +66,8 @@ class AnalyzeCommand final : public Command {
       file.commit();
     }
     tell(ranking, folder == "-" ? std::string() : path);
-    if (!ranking.problems.empty()) return Outcome::failure;
-    return fail_on_ == "alert" && ranking.all > 0 ? Outcome::findings : Outcome::clean;
+    const Outcome outcome = end_at_gate(fail_on_, ranking.all > 0, ranking.not_judged);
+    return ranking.problems.empty() ? outcome : Outcome::failure;
   }
 
  private:

@@ -52,17 +52,20 @@ void look(const RankFolder& rank, const SeriesFile& file, std::map<PlaceOfAlert,
 
 }  // namespace
 
+std::string folder_of_series(const std::string& folder) {
+  std::error_code ignored;
+  const std::filesystem::path root = std::filesystem::canonical(folder, ignored);
+  return (root.filename() == "anomaly_detected" ? root.parent_path() : root).string();
+}
+
 std::size_t drop_missing_gradients(const std::string& folder, std::vector<Alert>& alerts) {
   std::map<PlaceOfAlert, Seen> places;
   for (const Alert& alert : alerts) {
     if (may_be_missing(alert)) places.try_emplace(place_of(alert), Seen::untold);
   }
   if (places.empty()) return 0;
-  std::error_code ignored;
-  std::filesystem::path root = std::filesystem::canonical(folder, ignored);
-  if (root.filename() == "anomaly_detected") root = root.parent_path();
   try {
-    for (const RankFolder& rank : find_tree(root.string()).ranks) {
+    for (const RankFolder& rank : find_tree(folder_of_series(folder)).ranks) {
       for (const SeriesFile& file : rank.files) {
         const bool wanted = std::ranges::any_of(places, [&](const auto& each) {
           const auto& [number, step, series, task] = each.first;

@@ -10,6 +10,9 @@
 
 namespace msprobe::monitor {
 
+/// The folder of the csv files beside alerts: `folder`, or what it lies in if it is anomaly_detected.
+std::string folder_of_series(const std::string& folder);
+
 /// Takes out alerts of NaN in activations and their gradients for which the csv files beside `folder` (where
 /// the alerts are, anomaly_detected or the one that it is in) have a row without a tensor, or no row: what is
 /// no number there was never measured. What no file tells of stays. Returns how many were taken out.

@@ -11,6 +11,7 @@
 #include "report/writers.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -25,6 +26,7 @@ class CompareRunsCommand final : public Command {
   std::string_view summary() const override { return "Find where two monitored trainings part"; }
 
   void declare(OptionList& options) override {
+    write_.existing = Existing::refuse;
     options.add_pair(options_.first, options_.second, "RUN", "the folders of two runs",
                      "Folders that the monitor wrote in two runs of a training");
     const Option output =
@@ -35,6 +37,7 @@ class CompareRunsCommand final : public Command {
     format_option_ = options.add("--format", format_, report::kFormats,
                                  "Format of the table, if the file name does not give it");
     format_option_.default_text("").needs(output);
+    options.add_overwrite(write_.existing);
     options.add("--statistics=NAMES", options_.statistics, "Only these: norm, min, max, mean, ...").commas();
     options
         .add("--tolerance=TIMES", options_.tolerance,
@@ -45,12 +48,13 @@ class CompareRunsCommand final : public Command {
             "`different`: any number; `passing`: beyond its fluctuation, if only for some steps; `parted`: "
             "for good.\n"
             "Each of them also counts what could not be compared: a rank, a tensor, a statistic or steps in "
-            "one run only.");
+            "one run only.\n"
+            "A rank whose numbers are NaN or infinite throughout in both runs exits with 2.");
   }
 
   Outcome run(const Context& context) override {
     const std::optional<report::Format> format = table_format();
-    if (format && output_ != "-") prepare_output(output_);
+    if (format && output_ != "-") prepare_output(output_, write_.existing);
     const Comparison comparison = compare(options_, context.progress);
     for (const std::string& warning : comparison.warnings) log_warning(warning);
     for (const std::string& problem : comparison.problems) log_error(problem);
@@ -84,7 +88,8 @@ class CompareRunsCommand final : public Command {
     if (output_ == "-") {
       report::write_stdout(ComparisonTable(comparison), *format);
     } else {
-      for (const std::string& file : report::write_file(ComparisonTable(comparison), *format, output_))
+      for (const std::string& file :
+           report::write_file(ComparisonTable(comparison), *format, output_, write_))
         log_verbose("written: " + display(file));
     }
     std::string text = monitor::summary(comparison, color);
@@ -93,16 +98,16 @@ class CompareRunsCommand final : public Command {
   }
 
   Outcome outcome(const Comparison& comparison) const {
-    if (!comparison.problems.empty()) return Outcome::failure;
-    if (fail_on_ == "never") return Outcome::clean;
     bool findings = comparison.parted > 0 || comparison.any_not_compared();
     if (fail_on_ != "parted") findings = findings || comparison.passing > 0;
     if (fail_on_ == "different") findings = findings || comparison.unequal > 0;
-    return findings ? Outcome::findings : Outcome::clean;
+    const Outcome outcome = end_at_gate(fail_on_, findings, not_judged(comparison));
+    return comparison.problems.empty() ? outcome : Outcome::failure;
   }
 
   CompareOptions options_;
   std::string output_;
+  report::WriteOptions write_;
   Option format_option_;
   report::Format format_ = report::Format::csv;
   std::string fail_on_ = "never";

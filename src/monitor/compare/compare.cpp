@@ -149,8 +149,13 @@ void ComparisonBuilder::take(const TrackPairs& group) {
   const SeriesJudge judge(group, tolerance_);
   std::vector<std::vector<SeriesResult>> slots(group.pairs.size());
   parallel_blocks(slots.size(), [&](std::size_t i) { slots[i] = judge.take(i); });
+  Count& series = series_[group.rank];
   for (std::vector<SeriesResult>& slot : slots) {
-    for (SeriesResult& result : slot) add(std::move(result));
+    for (SeriesResult& result : slot) {
+      series.compared += result.compared() ? 1 : 0;
+      series.judged += result.judged() ? 1 : 0;
+      add(std::move(result));
+    }
   }
   note_statistics(group);
   for (const Tracks* side : {&group.a, &group.b}) {
@@ -159,7 +164,6 @@ void ComparisonBuilder::take(const TrackPairs& group) {
     found_.warnings.insert(found_.warnings.end(), side->warnings.begin(), side->warnings.end());
     found_.problems.insert(found_.problems.end(), side->problems.begin(), side->problems.end());
   }
-  ranks_.insert(group.rank);
 }
 
 Comparison ComparisonBuilder::finish() {
@@ -169,7 +173,10 @@ Comparison ComparisonBuilder::finish() {
     if (result.compared()) summarise(result);
   }
   sort_series(found_.series);
-  found_.ranks = ranks_.size();
+  found_.ranks = series_.size();
+  for (const auto& [rank, series] : series_) {
+    if (series.compared > 0 && series.judged == 0) found_.not_judged.push_back(rank);
+  }
   if (endless_) found_.resolution.reset();
   for (auto& [phase, summary] : quantities_) found_.quantities.push_back(std::move(summary));
   return std::move(found_);

@@ -65,6 +65,8 @@ struct SeriesResult {
 
   bool parted() const { return presence == Presence::both && course.verdict == Verdict::parted; }
   bool compared() const { return presence == Presence::both && steps > 0; }
+  /// Is there a step with a number in one of the runs? How many elements are NaN says nothing of the others.
+  bool judged() const { return compared() && course.not_finite < steps && statistic != "nans"; }
   bool complete() const { return compared() && steps_a == 0 && steps_b == 0; }
 };
 
@@ -95,7 +97,8 @@ struct Comparison {
   std::int64_t last_a = 0;  // of each run
   std::int64_t last_b = 0;
   std::size_t ranks = 0;
-  std::vector<std::string> alone;  // ranks and statistics of one run
+  std::vector<std::int64_t> not_judged;  // ranks that are NaN or infinite throughout, in both runs
+  std::vector<std::string> alone;        // ranks and statistics of one run
   std::vector<std::string> warnings;
   std::vector<std::string> problems;  // files that could not be read
 
@@ -126,7 +129,11 @@ class ComparisonBuilder {
   bool compared_ = false;
   bool endless_ = false;
   Comparison found_;
-  std::set<std::int64_t> ranks_;
+  struct Count {
+    std::size_t compared = 0;
+    std::size_t judged = 0;
+  };
+  std::map<std::int64_t, Count> series_;  // by rank
   std::map<std::pair<Phase, std::string>, QuantitySummary> quantities_;
 };
 

@@ -156,6 +156,8 @@ std::string headline(const Comparison& comparison) {
                        first.course.lasts ? "" : "; too close to the end to see whether it lasts") +
            '.';
   }
+  if (comparison.not_judged.size() == comparison.ranks)
+    return fmt::format("Nothing can be compared: {} are NaN or infinite in both runs.", all);
   const std::string limit = comparison.any_not_compared() ? "The common parts of both runs" : "Both runs";
   if (comparison.passing > 0) {
     const SeriesResult& first = comparison.series.front();
@@ -246,10 +248,18 @@ std::vector<std::string> not_compared(const Comparison& comparison) {
   return told;
 }
 
+std::vector<std::string> not_judged(const Comparison& comparison) {
+  std::vector<std::string> told;
+  for (const std::int64_t rank : comparison.not_judged)
+    told.push_back(fmt::format("rank {}: all series are NaN or infinite in both runs, at every step", rank));
+  return told;
+}
+
 std::string summary(const Comparison& comparison, bool color) {
-  const report::Color tone = comparison.parted > 0    ? report::Color::red
-                             : comparison.passing > 0 ? report::Color::yellow
-                                                      : report::Color::green;
+  const report::Color tone = comparison.parted > 0 ? report::Color::red
+                             : comparison.passing > 0 || !comparison.not_judged.empty()
+                                 ? report::Color::yellow
+                                 : report::Color::green;
   std::string text = report::paint(headline(comparison), tone, color) + '\n';
   if (comparison.parted > 0) text += cause(comparison) + "\n\n" + quantity_table(comparison, color);
   if (!comparison.noise.empty()) {

@@ -19,6 +19,7 @@
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
+#include "support/result_name.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::monitor {
@@ -39,9 +40,8 @@ std::int64_t written_at(const std::string& path) {
 }
 
 /// As a monitor names its folders: the time eight hours east.
-std::string folder_name_now() {
-  constexpr std::time_t kEast = std::time_t{8} * 3600;
-  const std::time_t now = std::time(nullptr) + kEast;
+std::string folder_name(std::time_t now) {
+  now += std::time_t{8} * 3600;
   std::tm parts{};
   ::gmtime_r(&now, &parts);
   char text[32] = {};
@@ -176,7 +176,8 @@ EventReport convert_to_events(const EventOptions& options, Progress* progress) {
   EventReport report;
   report.warnings = tree.warnings;
   report.output = options.output.empty()
-                      ? fmt::format("{}/{}-csv2tensorboard_by_step", options.input, folder_name_now())
+                      ? fmt::format("{}/{}-csv2tensorboard_by_step", options.input,
+                                    claim_name(options.input, std::time(nullptr), folder_name))
                       : options.output;
   std::vector<EventJob> jobs;
   for (const RankFolder& rank : tree.ranks) {

@@ -6,6 +6,7 @@
 #include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -26,6 +27,7 @@ class MonitorReportCommand final : public Command {
                 "Folder that the monitor wrote; optionally that of a second run to overlay");
     options.add("run2[=RUN2]", options_.second, "The second run");
     options.add("-o,--output_path=FILE", options_.output, "The page, or - for standard output");
+    options.add_overwrite(existing_);
     options.add("--statistics=NAMES", options_.statistics, "Only these: norm, min, max, mean, ...").commas();
     options
         .add("--tolerance=TIMES", options_.tolerance,
@@ -39,13 +41,15 @@ class MonitorReportCommand final : public Command {
         .not_negative();
     options
         .add_fail_on(fail_on_, {"trouble", "never"}, "Exit with 1 if the training blows up, or the two part")
-        .details("Runs that differ for some steps only, or could not be compared completely, also count.");
+        .details(
+            "Runs that differ for some steps only, or could not be compared completely, also count, and so "
+            "does a rank without a finite number.");
   }
 
   Outcome run(const Context& context) override {
     if (options_.first.empty()) throw UsageError("the folder of a run is needed");
     if (!(options_.most_megabytes >= 0.1)) throw UsageError("--max-size must be at least 0.1 megabytes");
-    if (options_.output != "-") prepare_output(options_.output);
+    if (options_.output != "-") prepare_output(options_.output, existing_);
     const ReportData data = gather(options_, context.progress);
     for (const std::string& warning : data.warnings) log_warning(warning);
     for (const std::string& problem : data.problems) log_error(problem);
@@ -56,8 +60,8 @@ class MonitorReportCommand final : public Command {
     write(data, alerts);
     const Headline headline = headline_of(data, false);
     log_info(headline.text + (headline.more.empty() ? "" : "\n" + headline.more));
-    if (failed) return Outcome::failure;
-    return fail_on_ == "trouble" && headline.grade != "good" ? Outcome::findings : Outcome::clean;
+    const Outcome outcome = end_at_gate(fail_on_, headline.grade != "pass", not_judged(data));
+    return failed ? Outcome::failure : outcome;
   }
 
  private:
@@ -82,13 +86,14 @@ class MonitorReportCommand final : public Command {
       });
       return;
     }
-    OutputFile file(options_.output);
+    OutputFile file(options_.output, existing_);
     write_report(options_, data, alerts, [&](std::string_view bytes) { file.write(bytes); });
     file.commit();
     log_info("The report is saved in: " + display(options_.output) + " (" + human_bytes(file.size()) + ')');
   }
 
   ReportOptions options_;
+  Existing existing_ = Existing::refuse;
   std::string fail_on_ = "never";
 };
 

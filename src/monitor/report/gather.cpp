@@ -176,8 +176,10 @@ class Packer {
     std::vector<std::vector<std::uint16_t>> codes(two_ ? 2 : 1);
     std::vector<std::vector<std::vector<std::uint16_t>>> slots(pairs.size());
     std::vector<std::vector<std::optional<Outbreak>>> found(pairs.size());
+    std::vector<char> finite(pairs.size());
     parallel_blocks(pairs.size(), [&](std::size_t i) {
       const Aligned a = align(in_a < group.a.statistics.size() ? pairs[i].a : nullptr, in_a, steps);
+      finite[i] = std::ranges::any_of(a.values, [](double value) { return std::isfinite(value); }) ? 1 : 0;
       const Aligned b =
           two_ ? align(in_b < group.b.statistics.size() ? pairs[i].b : nullptr, in_b, steps) : Aligned{};
       packed.scales[i] = scale_of(present(a), present(b));
@@ -193,6 +195,9 @@ class Packer {
       packed.cells.push_back(pack_codes(codes[run], codes[run].size() / pairs.size()));
       bytes_ += packed.cells.back().size() * 4 / 3;
     }
+    std::size_t& with_numbers = data_.with_numbers[group.rank];
+    // How many elements are NaN says nothing of the others.
+    if (statistic != "nans") with_numbers += static_cast<std::size_t>(std::ranges::count(finite, 1));
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       if (statistic == "norm" || is_first) note_curve(group, pairs[i], in_a, in_b);
       for (std::size_t run = 0; run < found[i].size(); ++run)

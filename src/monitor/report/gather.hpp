@@ -80,6 +80,7 @@ struct ReportData {
   std::vector<Curve> curves;
   std::optional<Comparison> comparison;
   std::vector<std::optional<RunOutbreak>> outbreaks;  // of each run
+  std::map<std::int64_t, std::size_t> with_numbers;   // series of the first run with a finite one, by rank
   std::vector<std::string> notes;                     // what is not shown
   std::vector<std::string> warnings;
   std::vector<std::string> problems;

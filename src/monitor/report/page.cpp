@@ -154,6 +154,16 @@ std::string curve_bytes(const Curve& curve) {
 
 }  // namespace
 
+std::vector<std::string> not_judged(const ReportData& data) {
+  if (data.comparison) return not_judged(*data.comparison);
+  std::vector<std::string> told;
+  for (const auto& [rank, series] : data.with_numbers) {
+    if (series == 0)
+      told.push_back(fmt::format("rank {}: all series are NaN or infinite at every step", rank));
+  }
+  return told;
+}
+
 Headline headline_of(const ReportData& data, bool several_ranks) {
   if (data.comparison) {
     const Comparison& comparison = *data.comparison;
@@ -166,6 +176,8 @@ Headline headline_of(const ReportData& data, bool several_ranks) {
   }
   if (data.outbreaks[0])
     return {outbreak_sentence(*data.outbreaks[0], "The training", several_ranks), "", "error"};
+  if (const std::vector<std::string> told = not_judged(data); !told.empty())
+    return {fmt::format("Not all can be judged: {}.", told.front()), "", "warning"};
   return {"No series blows up or becomes NaN or infinite.", "", "pass"};
 }
 

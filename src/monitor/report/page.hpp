@@ -11,12 +11,15 @@
 
 namespace msprobe::monitor {
 
-/// What the page says first: one sentence, what follows from it, and how bad it is (good, doubtful, bad).
+/// What the page says first: one sentence, what follows from it, and how bad it is (pass, warning, error).
 struct Headline {
   std::string text;
   std::string more;
   std::string grade;
 };
+
+/// Ranks whose numbers say nothing, a line each.
+std::vector<std::string> not_judged(const ReportData& data);
 
 Headline headline_of(const ReportData& data, bool several_ranks);
 

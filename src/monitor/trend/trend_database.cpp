@@ -10,7 +10,9 @@
 namespace msprobe::monitor {
 namespace {
 
-constexpr const char* kTrendTables = R"(CREATE TABLE monitoring_targets (
+// Its version is for those who read it later; the viewer does not mind.
+constexpr const char* kTrendTables = R"(PRAGMA user_version = 1;
+CREATE TABLE monitoring_targets (
     target_id INTEGER PRIMARY KEY AUTOINCREMENT,
     target_name TEXT NOT NULL,
     vpp_stage INTEGER NOT NULL,

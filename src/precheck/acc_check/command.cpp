@@ -20,6 +20,7 @@
 #include "support/ascii.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -215,15 +216,17 @@ class AccCheckCommand final : public Command {
     const std::size_t errors = tally.of(Verdict::error);
     const std::size_t warnings = tally.of(Verdict::warning);
     const std::size_t skips = tally.of(Verdict::skip);
-    // Where nothing was judged nothing passed.
     const bool judged = tally.of(Verdict::pass) + errors + warnings + summary.done_before > 0;
-    return outcome(errors > 0 || !judged, warnings > 0, skips > 0);
+    return outcome(errors > 0, warnings > 0, skips > 0, judged ? "" : display(check_.dump_json));
   }
 
-  Outcome outcome(bool errors, bool warnings, bool skips) const {
-    if (fail_on_ == "never") return Outcome::clean;
-    const bool found = errors || (fail_on_ != "error" && warnings) || (fail_on_ == "skip" && skips);
-    return found ? Outcome::findings : Outcome::clean;
+  /// Where nothing was judged nothing passed.
+  Outcome outcome(bool errors, bool warnings, bool skips, const std::string& without_verdict) const {
+    std::vector<std::string> not_judged;
+    if (!without_verdict.empty()) not_judged.push_back("no operation of " + without_verdict);
+    const bool found = errors || !without_verdict.empty() || (fail_on_ != "error" && warnings) ||
+                       (fail_on_ == "skip" && skips);
+    return end_at_gate(fail_on_, found, not_judged);
   }
 
   Outcome run_against(CheckOptions check, const Standards& standards, const Context& context) {
@@ -239,17 +242,18 @@ class AccCheckCommand final : public Command {
     std::size_t errors = 0;
     std::size_t warnings = 0;
     std::size_t skips = 0;
-    bool judged = true;
+    std::string without_verdict;
     for (std::size_t side = 0; side < 2; ++side) {
       for (const std::string& warning : result.summaries[side].warnings) log_warning(warning);
       const SideCounts& counts = result.sides.counts[side];
       errors += counts.errors;
       warnings += counts.warnings + counts.missing;
       skips += counts.open;
-      judged = judged && counts.follow + counts.errors + counts.warnings > 0;
+      if (counts.follow + counts.errors + counts.warnings == 0)
+        without_verdict = display(side == 0 ? check_.dump_json : against_);
     }
     log_info(against_text(result, options, context.color));
-    return outcome(errors > 0 || !judged, warnings > 0, skips > 0);
+    return outcome(errors > 0, warnings > 0, skips > 0, without_verdict);
   }
 
   std::string error_data(const std::string& time) const {

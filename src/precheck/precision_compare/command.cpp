@@ -13,6 +13,7 @@
 #include "support/byte_source.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -139,10 +140,13 @@ class PrecisionCommand final : public Command {
     if (errors > 10) text += fmt::format("\n  and {} more", human_count(errors - 10));
     for (const std::string& file : files) text += "\n  written: " + display(file);
     log_info(text);
-    if (fail_on_ == "never") return Outcome::clean;
     // Where nothing was judged nothing passed.
+    std::vector<std::string> not_judged;
+    // The Python tool does not tell so.
+    if (passes + errors == 0 && !(python_rules_ && fail_on_ == "never"))
+      not_judged.push_back("no operation of " + display(device_));
     const bool found = errors != 0 || passes == 0 || (fail_on_ == "skip" && skips != 0);
-    return found ? Outcome::findings : Outcome::clean;
+    return end_at_gate(fail_on_, found, not_judged);
   }
 
   std::string device_;

@@ -66,7 +66,7 @@ std::size_t matched_rows(const RankResult& result) {
 RankResult paired_as_suggested(const Dump& target, const Dump& golden) {
   const test::ScratchDirectory scratch;
   const std::string file = scratch / "rows.yaml";
-  REQUIRE(write_suggestion({suggest_pairs(paired(target, golden))}, file));
+  REQUIRE(write_suggestion({suggest_pairs(paired(target, golden))}, file, Existing::refuse));
   MatchOptions options;
   options.method = Method::data;
   options.mapping_file = file;
@@ -166,12 +166,13 @@ TEST_CASE("entries of other shape, kind of dtype, direction or number of rows ar
 TEST_CASE("a suggestion holds the pairs that are there, once, and is no file without any") {
   const test::ScratchDirectory scratch;
   const std::string file = scratch / "rows.yaml";
-  CHECK_FALSE(write_suggestion({{}, {}}, file));
+  CHECK_FALSE(write_suggestion({{}, {}}, file, Existing::replace));
   CHECK(scratch.names().empty());
   const std::string odd = "odd: \"name\" # \\ \n\x7f\xc3\xa9\xf0\x9f\x98\x80 ";
   const std::string endless(3000, 'k');
   REQUIRE(write_suggestion(
-      {{{"a.b", "c.d"}, {odd, endless}}, {{"a.b", "other.name"}, {endless, odd}, {"true", "1"}}}, file));
+      {{{"a.b", "c.d"}, {odd, endless}}, {{"a.b", "other.name"}, {endless, odd}, {"true", "1"}}}, file,
+      Existing::replace));
   const NameMapping mapping = read_name_mapping(*open_file(file));
   CHECK(mapping.entries().size() == 4);
   CHECK(*mapping.find("a.b") == "c.d");

@@ -347,7 +347,7 @@ TEST_CASE("tasks that have no room together are sampled, whichever comes first")
     plan.tasks.resize(2);
     const test::ScratchDirectory folder;
     const std::string path = folder / "page.html";
-    const std::unique_ptr<Sink> sink = html_sink("", path, nullptr, room);
+    const std::unique_ptr<Sink> sink = html_sink(path, Existing::refuse, nullptr, room);
     sink->begin(plan);
     CompareReport report;
     for (const auto& one : {few, many}) report.tasks.push_back(summarize(RankRows(one)));

@@ -28,7 +28,7 @@ std::string written(std::size_t entries, const std::string& name) {
     golden += forward_json(entry, "", tensor_json("1"));
   }
   const test::ScratchDirectory scratch;
-  const std::unique_ptr<Sink> sink = markdown_sink({}, scratch / "out.md");
+  const std::unique_ptr<Sink> sink = markdown_sink(scratch / "out.md", Existing::refuse);
   Plan plan;
   plan.tasks.resize(1);
   sink->begin(plan);

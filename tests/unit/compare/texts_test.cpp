@@ -89,6 +89,16 @@ TEST_CASE("texts: all say the same as the gate") {
   }
 }
 
+TEST_CASE("texts: a rank of which nothing was judged is no agreement") {
+  CompareReport report = agreement();
+  report.tasks[1].not_judged = "golden has no entries";
+  CHECK(!found_culprit(report));
+  CHECK(judge(report, {"culprit", false}) == Outcome::failure);
+  CHECK(judge(report, {"never", false}) == Outcome::clean);
+  CHECK(count(junit_text(report), "<failure ") == 1);
+  CHECK(github_text(report).starts_with("::warning title=not judged::step0/rank1: golden has no entries"));
+}
+
 TEST_CASE("texts: what could not be compared is an error") {
   CompareReport report = agreement();
   report.tasks[1].failure = "dump.json: broken";

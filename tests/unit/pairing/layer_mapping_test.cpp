@@ -55,7 +55,7 @@ std::vector<std::string> partners(const Model& target, const Model& golden, cons
                                   const PairingTraits& traits = {}) {
   std::vector<std::string> out;
   for (const std::uint32_t api :
-       map_layers(target.side, target.places, golden.side, golden.places, mapping, traits))
+       map_layers(target.side, target.places, golden.side, golden.places, mapping, traits).golden_of)
     out.push_back(api == kUnmatched ? "-" : std::string(golden.side.text(golden.side.apis[api].name)));
   return out;
 }

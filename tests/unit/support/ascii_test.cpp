@@ -41,6 +41,8 @@ TEST_CASE("no two results have one time") {
   std::filesystem::create_directory(folder + "/step0");
   std::ofstream(folder + "/step0/a_" + time_stamp(when + 3) + ".csv") << "x";
   CHECK(claim_time_stamp(folder, when) == time_stamp(when + 4));
+  std::filesystem::create_directory(folder + "/" + time_stamp(when + 5));
+  CHECK(claim_time_stamp(folder, when + 5) == time_stamp(when + 6));
   CHECK(whole_number<std::int64_t>(time_stamp()) > 20200101000000);
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("what is not committed leaves nothing, and the old file stays") {
   CHECK(read_file(scratch / "result.csv") == "new");
 }
 
-TEST_CASE("a link at the place stays a link") {
+TEST_CASE("a link at the place is replaced, not what it leads to") {
   const ScratchDirectory scratch;
   put_file(scratch / "real", "old");
   std::filesystem::create_symlink("real", scratch / "link");
@@ -88,11 +88,29 @@ TEST_CASE("a link at the place stays a link") {
     OutputFile file(scratch / name);
     file.write("new");
     file.commit();
+    CHECK_FALSE(std::filesystem::is_symlink(scratch / name));
+    CHECK(read_file(scratch / name) == "new");
   }
-  CHECK(read_file(scratch / "real") == "new");
-  CHECK(std::filesystem::is_symlink(scratch / "link"));
-  CHECK(read_file(scratch / "dangling") == "new");
+  CHECK(read_file(scratch / "real") == "old");
   CHECK(scratch.names() == std::vector<std::string>{"dangling", "link", "real"});
+}
+
+TEST_CASE("what is there, or comes to be there, is refused where it must not be replaced") {
+  const ScratchDirectory scratch;
+  put_file(scratch / "file", "old");
+  std::filesystem::create_symlink("file", scratch / "link");
+  std::filesystem::create_symlink("nowhere", scratch / "dangling");
+  for (const char* name : {"file", "link", "dangling"}) {
+    const std::string path = scratch / name;
+    CHECK_THROWS_WITH_AS(check_output(path, Existing::refuse), (path + " already exists").c_str(),
+                         UsageError);
+  }
+  OutputFile late(scratch / "late", Existing::refuse);
+  late.write("mine");
+  put_file(scratch / "late", "theirs");
+  CHECK_THROWS_WITH_AS(late.commit(), (scratch / "late" + " already exists").c_str(), UsageError);
+  CHECK(read_file(scratch / "late") == "theirs");
+  CHECK(read_file(scratch / "file") == "old");
 }
 
 TEST_CASE("a place that cannot take a file is named with the reason") {
@@ -105,12 +123,16 @@ TEST_CASE("a place that cannot take a file is named with the reason") {
         scratch / "file/result.csv" + ": cannot be created: Not a directory");
   CHECK(message_of(scratch / "folder") == scratch / "folder" + ": is a directory, not a file to write");
   CHECK(message_of(scratch / "folder/") == scratch / "folder/" + ": is a directory, not a file to write");
+  // With standard output in a file, the last of these leads to one.
+  std::filesystem::create_symlink("/dev/null", scratch / "to_device");
+  for (const std::string& device : {scratch / "to_device", std::string("/dev/stdout")})
+    CHECK(message_of(device) == device + ": is not a regular file, so it cannot be replaced");
   CHECK(message_of("/dev/null") == "/dev/null: is not a regular file, so it cannot be replaced");
   CHECK(message_of("") == "the name of an output file is empty");
   CHECK(message_of(scratch / "bad\x1b[31m/x").find('\x1b') == std::string::npos);
   CHECK_THROWS_AS(check_output(scratch / "missing/result.csv"), IoError);
   check_output(scratch / "fine.csv");
-  CHECK(scratch.names() == std::vector<std::string>{"file", "folder"});
+  CHECK(scratch.names() == std::vector<std::string>{"file", "folder", "to_device"});
   if (::geteuid() != 0) {  // nothing is forbidden to root
     std::filesystem::permissions(scratch / "folder", std::filesystem::perms::owner_read);
     CHECK(message_of(scratch / "folder/x").find(": cannot be created: Permission denied") !=

@@ -12,6 +12,7 @@ except ImportError:  # another system than Linux
     fcntl = None
 
 _LIMIT = 10 * 1024 ** 3
+_FORMAT = b"msprobe pack 1"  # as src/pack/pack_format.hpp has it
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "ACCESS_KEY", "API_KEY")
 
 
@@ -20,10 +21,12 @@ class Pack:
         self.path = os.path.abspath(path)
 
     def create(self):
-        """Starts a new pack; an existing file of this name is removed."""
+        """Starts a new pack; an existing file of this name is removed, and so is a link."""
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        with zipfile.ZipFile(self.path, "w"):
-            pass
+        if os.path.islink(self.path):
+            os.unlink(self.path)
+        with zipfile.ZipFile(self.path, "w") as archive:
+            archive.comment = _FORMAT
 
     def add(self, name, text):
         data = text.encode("utf-8", "surrogateescape")

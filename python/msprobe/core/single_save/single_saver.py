@@ -7,6 +7,7 @@ import re
 import sys
 
 from msprobe.core.common import log
+from msprobe.core.files import whole_file
 
 _KINDS = "a real tensor, or a list, tuple or dict of real tensors"
 
@@ -89,9 +90,8 @@ class SingleSave:
     def _put(self, place, content):
         path = os.path.join(self._root, place)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path + ".tmp", "wb") as file:
+        with whole_file(path, "wb") as file:
             file.write(content)
-        os.replace(path + ".tmp", path)
 
 
 def _is_file_name(name):

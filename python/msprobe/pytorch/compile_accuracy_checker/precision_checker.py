@@ -9,6 +9,8 @@ import os
 import torch
 from torch.utils import _pytree as trees
 
+from msprobe.core.files import whole_file
+
 from . import report
 
 
@@ -216,7 +218,7 @@ class PrecisionChecker:
 
         def compile_graph(graph, inputs):
             os.makedirs(folder, exist_ok=True)
-            with open(os.path.join(folder, "graph_%d.txt" % count[0]), "w", encoding="utf-8") as file:
+            with whole_file(os.path.join(folder, "graph_%d.txt" % count[0]), encoding="utf-8") as file:
                 file.write(graph.print_readable(print_output=False))
             count[0] += 1
             return lookup_backend(backend)(graph, inputs)

@@ -6,6 +6,8 @@ import dataclasses
 import os
 import typing
 
+from msprobe.core.files import whole_file
+
 RELATIVE = 1e-3
 
 
@@ -86,7 +88,7 @@ def _plain(number):
 
 def write(result, path):
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with whole_file(path, newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["module_name", "check_type", "tensor_index", "status", "max_abs_diff", "mean_abs_diff",
                         "max_rel_diff", "shape", "note"])

@@ -6,6 +6,7 @@ import linecache
 import os
 import sys
 
+from msprobe.core.files import whole_file
 from msprobe.core.monitor import engine
 
 from .calls import hook_calls, modules_of
@@ -50,7 +51,7 @@ class Stacks:
     def _write(self):
         folder = self._watch.engine.setting("folder")
         os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, "stack_info.csv"), "w", encoding="utf-8", newline="") as file:
+        with whole_file(os.path.join(folder, "stack_info.csv"), encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["module_name", "stack_info"])
             writer.writerows(self._stacks.items())

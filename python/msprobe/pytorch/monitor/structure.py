@@ -7,6 +7,7 @@ import os
 import torch
 
 from msprobe.core.common import log
+from msprobe.core.files import whole_file
 from msprobe.core.monitor.engine import guarded
 
 from .calls import HookedModule, can_have_backward, modules_of
@@ -31,7 +32,7 @@ class Structure:
 
     def _write(self, path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
+        with whole_file(path, encoding="utf-8") as file:
             json.dump(self._modules, file, indent=2)
         log.info("monitor: save module struct to %s" % path)
 

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that get their name when they are whole."""
+
+import contextlib
+import errno
+import os
+import threading
+
+
+@contextlib.contextmanager
+def whole_file(path, mode="w", **options):
+    """open() for a file that takes the place of an earlier one, or of a symbolic link but not of what it leads to, when all
+    of it is written; whatever fails before leaves nothing."""
+    path = os.fspath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, "not a regular file, so it cannot be replaced", path)
+    half = "%s.%d-%d.part" % (path, os.getpid(), threading.get_ident())
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(half)
+    try:
+        with open(half, mode.replace("w", "x"), **options) as file:
+            yield file
+        os.replace(half, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(half)
+        raise

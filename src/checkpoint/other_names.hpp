@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters whose content stands under another name: exchanged, copied, tied. And the relations of all, as
+// people say them: once for all layers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/compare.hpp"
+
+namespace msprobe::checkpoint {
+
+/// Fills in the relations that other parameters explain, by the contents of those that differ.
+void relate_to_others(std::vector<ParameterResult>& results);
+
+/// A line for each relation, with what it holds for: "self_attn.q_proj.weight of 32 layers: rows permuted:
+/// ...".
+std::vector<std::string> relation_lines(const std::vector<ParameterResult>& results);
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/relation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "checkpoint/low_rank.hpp"
+#include "checkpoint/permutation.hpp"
+#include "checkpoint/pieces.hpp"
+#include "checkpoint/rounding.hpp"
+#include "support/text.hpp"
+#include "tensor/float_form.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+using tensor::DType;
+using tensor::Kind;
+
+// Beyond this many, rows and columns are not told apart: their sums take 48 bytes each.
+constexpr std::int64_t kMostLines = std::int64_t{1} << 20;
+
+// Of smaller matrices any difference has a low rank.
+constexpr std::int64_t kLeastMatrix = 256;
+
+/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014).
+std::uint64_t mixed(std::uint64_t bits) {
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebULL;
+  return bits ^ (bits >> 31);
+}
+
+/// A hash of values in their order; that of a row and of a column of the same values are the same.
+class OrderedHash {
+ public:
+  void add(std::uint64_t value) { value_ = value_ * 0x9e3779b97f4a7c15ULL + mixed(value + 1); }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+template <typename T>
+std::uint64_t bits_of(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    // Zeros of both signs are one value, and so are all NaN.
+    const double wide =
+        std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(value) + 0.0;
+    return std::bit_cast<std::uint64_t>(wide);
+  } else {
+    return static_cast<std::uint64_t>(value);
+  }
+}
+
+/// Sums over pairs of elements.
+struct Sums {
+  double xx = 0;
+  double xy = 0;
+  double yy = 0;
+  void add(double x, double y) {
+    xx += x * x;
+    xy += x * y;
+    yy += y * y;
+  }
+  double factor() const { return xy / xx; }
+  /// Is y a multiple of x, as far as sums tell?
+  bool is_multiple() const {
+    if (!(xx > 0) || !(yy > 0) || !std::isfinite(xx) || !std::isfinite(yy)) return false;
+    constexpr double kRounding = 1e-4;  // of the narrowest type, squared
+    return yy - xy * xy / xx <= kRounding * yy;
+  }
+};
+
+/// What one side is like by itself.
+struct Side {
+  std::vector<OrderedHash> rows;
+  std::vector<OrderedHash> columns;
+  OrderedHash all;
+  double sum = 0;
+  double squares = 0;
+  double fourth = 0;
+  double least = std::numeric_limits<double>::infinity();
+  double most = -std::numeric_limits<double>::infinity();
+  std::int64_t nan = 0;
+
+  template <typename T>
+  void add(T value, std::int64_t row, std::int64_t column) {
+    const std::uint64_t bits = bits_of(value);
+    all.add(bits);
+    if (!rows.empty()) rows[static_cast<std::size_t>(row)].add(bits);
+    if (!columns.empty()) columns[static_cast<std::size_t>(column)].add(bits);
+    const auto x = static_cast<double>(value);
+    if (std::isnan(x)) {
+      ++nan;
+      return;
+    }
+    sum += x;
+    squares += x * x;
+    fourth += x * x * x * x;
+    least = std::min(least, x);
+    most = std::max(most, x);
+  }
+};
+
+std::vector<std::uint64_t> values_of(const std::vector<OrderedHash>& hashes) {
+  std::vector<std::uint64_t> values;
+  values.reserve(hashes.size());
+  for (const OrderedHash& hash : hashes) values.push_back(hash.value());
+  return values;
+}
+
+class RelationFinder {
+ public:
+  RelationFinder(const Parameter& first, const Parameter& second, const PairMetrics& metrics,
+                 const MeasureOptions& options)
+      : first_(first),
+        second_(second),
+        metrics_(metrics),
+        options_(options),
+        numel_(first.numel()),
+        rows_(first.shape.empty() ? 1 : first.shape[0]),
+        columns_(rows_ == 0 ? 0 : numel_ / rows_) {
+    if (first.dtype == second.dtype) return;
+    const bool is_first = tensor::info(first.dtype).size < tensor::info(second.dtype).size;
+    narrow_ = is_first ? first.dtype : second.dtype;
+  }
+
+  Relation run() {
+    Relation relation;
+    if (numel_ == 0 || is_complex(first_.dtype) || is_complex(second_.dtype)) return relation;
+    with_work_type(first_, second_, [&]<typename T>(T) { read<T>(); });
+    relation.first_content = a_.all.value();
+    relation.second_content = b_.all.value();
+    relation.text = same_shape() ? proved() : find_transposed();
+    relation.is_proved = !relation.text.empty();
+    if (relation.is_proved || !same_shape()) return relation;
+    if (is_floating()) relation.text = initialised();
+    if (relation.text.empty() && !narrow_ && metrics_.unequal > 1) relation.place = where();
+    return relation;
+  }
+
+ private:
+  bool same_shape() const { return first_.shape == second_.shape; }
+  bool is_floating() const {
+    return tensor::info(first_.dtype).kind == Kind::floating &&
+           tensor::info(second_.dtype).kind == Kind::floating;
+  }
+
+  template <typename T>
+  void read() {
+    const std::int64_t other_rows = second_.shape.empty() ? 1 : second_.shape[0];
+    const std::int64_t other_columns = numel_ / other_rows;
+    const bool lines = std::max({rows_, columns_, other_rows, other_columns}) <= kMostLines && numel_ > 1;
+    if (lines) {
+      a_.rows.resize(static_cast<std::size_t>(rows_));
+      a_.columns.resize(static_cast<std::size_t>(columns_));
+      b_.rows.resize(static_cast<std::size_t>(other_rows));
+      b_.columns.resize(static_cast<std::size_t>(other_columns));
+      if (same_shape()) {
+        row_sums_.resize(a_.rows.size());
+        column_sums_.resize(a_.columns.size());
+        if (std::min(rows_, columns_) >= kLeastMatrix && is_floating()) sample_.emplace(rows_, columns_);
+      }
+    }
+    std::optional<RoundingCheck> to_bfloat16;
+    std::optional<RoundingCheck> to_half;
+    std::optional<RoundingCheck> from_bfloat16;
+    std::optional<RoundingCheck> from_half;
+    const bool may_round = first_.dtype == second_.dtype && first_.dtype == DType::float32;
+    if (may_round) {
+      to_bfloat16.emplace(DType::float32, DType::bfloat16);
+      to_half.emplace(DType::float32, DType::float16);
+      from_bfloat16.emplace(DType::float32, DType::bfloat16);
+      from_half.emplace(DType::float32, DType::float16);
+    }
+    std::int64_t at = 0;
+    each_piece<T>(first_, second_, options_, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
+      for (std::size_t i = 0; i < x.size(); ++i, ++at) {
+        const std::int64_t row = at / columns_;
+        const std::int64_t column = at % columns_;
+        a_.add(narrowed(x[i]), row, column);
+        b_.add(narrowed(y[i]), at / other_columns, at % other_columns);
+        add_sums(static_cast<double>(x[i]), static_cast<double>(y[i]), row, column);
+      }
+      if constexpr (std::is_floating_point_v<T>) {
+        if (!may_round) return;
+        to_bfloat16->add(x, y);
+        to_half->add(x, y);
+        from_bfloat16->add(y, x);
+        from_half->add(y, x);
+      }
+    });
+    if (!may_round) return;
+    if (to_bfloat16->result().holds()) rounded_ = "rounded to bfloat16";
+    if (to_half->result().holds()) rounded_ = "rounded to float16";
+    if (from_bfloat16->result().holds()) rounded_ = "the first is rounded to bfloat16";
+    if (from_half->result().holds()) rounded_ = "the first is rounded to float16";
+  }
+
+  /// As both sides can hold it.
+  template <typename T>
+  T narrowed(T value) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (narrow_) return static_cast<T>(rounded_to(static_cast<double>(value), *narrow_));
+    }
+    return value;
+  }
+
+  void add_sums(double x, double y, std::int64_t row, std::int64_t column) {
+    sums_.add(x, y);
+    difference_ += y - x;
+    if (sample_ && sample_->wants_row(row)) sample_->add(row, column, y - x);
+    if (row_sums_.empty()) return;
+    row_sums_[static_cast<std::size_t>(row)].add(x, y);
+    column_sums_[static_cast<std::size_t>(column)].add(x, y);
+  }
+
+  std::string proved() {
+    if (std::string text = constant(b_, "the second"); !text.empty()) return text;
+    if (std::string text = constant(a_, "the first"); !text.empty()) return text;
+    if (std::string text = order(); !text.empty()) return text;
+    if (rows_ == columns_ && columns_ > 1 && values_of(a_.rows) == values_of(b_.columns)) return "transposed";
+    if (!is_floating() || !where().empty()) return {};
+    if (!rounded_.empty()) return rounded_;
+    if (std::string text = scaled(); !text.empty()) return text;
+    return low_rank();
+  }
+
+  /// What is left of the difference may be the rounding of both sides.
+  std::string low_rank() const {
+    if (!sample_ || a_.nan + b_.nan > 0) return {};
+    const double noise = unit() * magnitude();
+    const auto skeleton = sample_->skeleton(2 * noise);
+    if (!skeleton || skeleton->rows.empty()) return {};
+    // Errors of the rows and columns that it is put together from add up.
+    const double more = 8 * static_cast<double>(skeleton->rows.size());
+    if (!is_spanned(first_, second_, *skeleton, more * noise)) return {};
+    return fmt::format("the difference has rank {}, as of a merged adapter", skeleton->rows.size());
+  }
+
+  std::string find_transposed() const {
+    const bool is = first_.shape.size() == 2 && second_.shape.size() == 2 &&
+                    first_.shape[0] == second_.shape[1] && first_.shape[1] == second_.shape[0] &&
+                    !a_.rows.empty() && values_of(a_.rows) == values_of(b_.columns);
+    return is ? "transposed" : "";
+  }
+
+  std::string constant(const Side& side, const char* which) const {
+    if (side.nan == numel_) return fmt::format("{} is NaN throughout", which);
+    const Side& other = &side == &a_ ? b_ : a_;
+    // Biases and norms begin so.
+    if (first_.shape.size() < 2 || side.nan > 0 || side.least != side.most || other.least == other.most)
+      return {};
+    return fmt::format("{} is {} throughout", which, short_number(side.least, 4));
+  }
+
+  std::string order() const {
+    if (a_.rows.size() > 1) {
+      if (const auto p = permutation_between(values_of(a_.rows), values_of(b_.rows)))
+        return line_text(columns_ == 1 ? "elements" : "rows", *p);
+    }
+    if (columns_ > 1 && rows_ > 1 && !a_.columns.empty()) {
+      if (const auto p = permutation_between(values_of(a_.columns), values_of(b_.columns)))
+        return line_text("columns", *p);
+    }
+    return {};
+  }
+
+  static std::string line_text(const char* lines, const std::vector<std::int64_t>& permutation) {
+    const std::string form = permutation_form(permutation);
+    return form == "permuted" || form == "reversed" ? fmt::format("{} {}", lines, form)
+                                                    : fmt::format("{} permuted: {}", lines, form);
+  }
+
+  /// How far rounding of both sides may lead a product or a sum astray, relative to it.
+  double unit() const {
+    const auto of = [](DType dtype) {
+      const auto form = tensor::float_form(dtype);
+      return std::ldexp(1.0, form ? -form->fraction : 0);
+    };
+    return std::max(of(first_.dtype), of(second_.dtype));
+  }
+
+  template <typename Expected>
+  bool holds(const Expected& expected) const {
+    bool all = true;
+    const double tolerance = 2 * unit();
+    std::int64_t at = 0;
+    each_piece<double>(
+        first_, second_, {}, [&](std::span<const double> x, std::span<const double> y, auto, auto) {
+          for (std::size_t i = 0; all && i < x.size(); ++i, ++at) {
+            const double wanted = expected(x[i], at);
+            all =
+                std::fabs(y[i] - wanted) <= tolerance * std::max(std::fabs(y[i]), std::fabs(wanted)) + kLeast;
+          }
+        });
+    return all;
+  }
+
+  /// A factor as people write it, where rounding leaves it open.
+  std::string factor_text(double factor) const { return short_number(factor, unit() < 1e-5 ? 5 : 3); }
+
+  std::string scaled() const {
+    if (a_.nan + b_.nan > 0) return {};
+    if (sums_.is_multiple()) {
+      const double factor = sums_.factor();
+      if (holds([&](double x, std::int64_t) { return x * factor; }))
+        return factor_text(factor) == "-1" ? "negated" : fmt::format("scaled by {}", factor_text(factor));
+    }
+    const double shift = difference_ / static_cast<double>(numel_);
+    if (std::fabs(shift) > 0 && a_.least != a_.most &&
+        std::fabs((b_.most - a_.most) - shift) <= 4 * unit() * magnitude() &&
+        std::fabs((b_.least - a_.least) - shift) <= 4 * unit() * magnitude() && is_shifted(shift))
+      return fmt::format("shifted by {}", factor_text(shift));
+    if (columns_ > 1 && rows_ > 1 && !row_sums_.empty()) {
+      const auto multiples = [](const std::vector<Sums>& lines) {
+        return std::ranges::all_of(
+            lines, [](const Sums& line) { return line.is_multiple() || (line.xx == 0 && line.yy == 0); });
+      };
+      const auto factor = [](const Sums& line) { return line.xx > 0 ? line.factor() : 0.0; };
+      if (multiples(row_sums_) && holds([&](double x, std::int64_t at) {
+            return x * factor(row_sums_[static_cast<std::size_t>(at / columns_)]);
+          }))
+        return "each row scaled by a factor of its own";
+      if (multiples(column_sums_) && holds([&](double x, std::int64_t at) {
+            return x * factor(column_sums_[static_cast<std::size_t>(at % columns_)]);
+          }))
+        return "each column scaled by a factor of its own";
+    }
+    return {};
+  }
+
+  double magnitude() const {
+    return std::max({std::fabs(a_.most), std::fabs(a_.least), std::fabs(b_.most), std::fabs(b_.least)});
+  }
+
+  bool is_shifted(double shift) const {
+    bool all = true;
+    const double tolerance = 2 * unit() * magnitude();
+    each_piece<double>(first_, second_, {},
+                       [&](std::span<const double> x, std::span<const double> y, auto, auto) {
+                         for (std::size_t i = 0; all && i < x.size(); ++i)
+                           all = std::fabs(y[i] - x[i] - shift) <= tolerance;
+                       });
+    return all;
+  }
+
+  /// Of one side that has nothing to do with the other: as the initialisers of PyTorch leave it?
+  std::string initialised() const {
+    constexpr std::int64_t kEnough = 1024;
+    if (numel_ < kEnough || a_.nan + b_.nan > 0 || !metrics_.cosine) return {};
+    // Of numbers that are independent it is below this, but for one case in ten million.
+    if (std::fabs(*metrics_.cosine) > 5.3 / std::sqrt(static_cast<double>(numel_))) return {};
+    const std::string first = initialiser(a_);
+    const std::string second = initialiser(b_);
+    // Two models that nobody has trained are of two seeds.
+    if (first.empty() == second.empty()) return {};
+    if (!first.empty()) return fmt::format("the first looks as initialised ({}): never loaded?", first);
+    return fmt::format("the second looks as initialised ({}): never loaded?", second);
+  }
+
+  std::string initialiser(const Side& side) const {
+    const auto n = static_cast<double>(numel_);
+    const double mean = side.sum / n;
+    const double variance = side.squares / n - mean * mean;
+    if (!(variance > 0)) return {};
+    const double deviation = std::sqrt(variance);
+    const double kurtosis = side.fourth / n / (variance * variance);
+    const double error = 1 / std::sqrt(n);
+    if (std::fabs(mean) > 5 * deviation * error) return {};
+    const double largest = std::max(std::fabs(side.least), std::fabs(side.most));
+    // A uniform distribution has 9/5, and comes near its bound; a normal one has 3.
+    const double bound = deviation * std::sqrt(3.0);
+    if (std::fabs(kurtosis - 1.8) < 6 * error + 0.02 && largest < bound * (1 + 4 * error)) {
+      const double fan_in = static_cast<double>(columns_);
+      for (const double gain : {1.0, std::sqrt(3.0), std::sqrt(6.0)}) {
+        if (std::fabs(bound * std::sqrt(fan_in) / gain - 1) < 3 * error + 0.01)
+          return fmt::format("uniform within {}", short_number(bound, 3));
+      }
+      return {};
+    }
+    if (std::fabs(kurtosis - 3) > 20 * error + 0.02) return {};
+    for (const double usual : {0.02, 0.01, 0.006, 1.0}) {
+      if (std::fabs(deviation / usual - 1) < 5 * error + 0.003)
+        return fmt::format("normal with deviation {}", short_number(usual, 3));
+    }
+    return {};
+  }
+
+  /// No relation, but where the difference is.
+  std::string where() const {
+    if (a_.rows.size() < 2 || columns_ < 2) return {};
+    if (std::string text = lines_text("row", a_.rows, b_.rows); !text.empty()) return text;
+    return lines_text("column", a_.columns, b_.columns);
+  }
+
+  static std::string lines_text(const char* what, const std::vector<OrderedHash>& first,
+                                const std::vector<OrderedHash>& second) {
+    std::size_t count = 0;
+    std::size_t begin = first.size();
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      if (first[i].value() == second[i].value()) continue;
+      ++count;
+      begin = std::min(begin, i);
+      end = i + 1;
+    }
+    if (count == 0 || count * 4 > first.size()) return {};
+    if (count == 1) return fmt::format("only elements of {} {}", what, begin);
+    if (count == end - begin) return fmt::format("only {}s {} to {}", what, begin, end - 1);
+    return fmt::format("only {} of {} {}s, the first {}", human_count(count), human_count(first.size()), what,
+                       begin);
+  }
+
+  static constexpr double kLeast = 1e-300;
+
+  const Parameter& first_;
+  const Parameter& second_;
+  const PairMetrics& metrics_;
+  const MeasureOptions& options_;
+  std::int64_t numel_;
+  std::int64_t rows_;
+  std::int64_t columns_;
+  std::optional<DType> narrow_;  // of two types
+  Side a_;
+  Side b_;
+  Sums sums_;
+  double difference_ = 0;
+  std::optional<MatrixSample> sample_;  // of the difference
+  std::vector<Sums> row_sums_;
+  std::vector<Sums> column_sums_;
+  std::string rounded_;
+};
+
+}  // namespace
+
+Relation find_relation(const Parameter& first, const Parameter& second, const PairMetrics& metrics,
+                       const MeasureOptions& options) {
+  return RelationFinder(first, second, metrics, options).run();
+}
+
+}  // namespace msprobe::checkpoint

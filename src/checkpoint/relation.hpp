@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How two parameters that differ are related: the same rows in another order, transposed, scaled, rounded,
+// never loaded. A relation is claimed only where it holds for every element.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "checkpoint/metrics.hpp"
+#include "checkpoint/parameter.hpp"
+
+namespace msprobe::checkpoint {
+
+struct Relation {
+  std::string text;        // "rows permuted: halves -> interleaved, 64 per head"; empty: none was found
+  bool is_proved = false;  // the one side is made of the other; else it is a guess: never loaded
+  std::string place;       // without a relation: "only rows 3 to 6", if that says more than the first element
+  /// Of all elements in their order, with which the same tensor is found under another name; 0: not known.
+  std::uint64_t first_content = 0;
+  std::uint64_t second_content = 0;
+};
+
+/// Reads both once, and once more where a relation is to be proved. The metrics are those of the pair.
+/// Parameters of other shapes are looked at only if one is the other transposed. FormatError or IoError if
+/// one cannot be read.
+Relation find_relation(const Parameter& first, const Parameter& second, const PairMetrics& metrics,
+                       const MeasureOptions& options = {});
+
+}  // namespace msprobe::checkpoint

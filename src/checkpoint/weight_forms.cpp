@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/weight_forms.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "checkpoint/loaders.hpp"
+#include "checkpoint/metrics.hpp"
+#include "checkpoint/wrappers.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+using Kind = WeightForm::Kind;
+using Names = std::vector<std::string>;
+
+// What loaders look for first.
+constexpr std::array<std::string_view, 3> kSafetensors = {
+    "model.safetensors", "diffusion_pytorch_model.safetensors", "adapter_model.safetensors"};
+
+/// `consolidated.safetensors` is the original form of models that transformers reads from other files, and a
+/// variant such as `model.fp16.safetensors` is read by those who ask for it.
+bool is_second_choice(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kVariants = {".fp16.", ".bf16.", ".fp32.", ".non_ema."};
+  return name.starts_with("consolidated") || std::ranges::any_of(kVariants, [&](std::string_view variant) {
+           return name.find(variant) != std::string_view::npos;
+         });
+}
+
+/// Files of a training program that hold no parameters, by the head of their names.
+bool is_state_file(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kHeads = {"optim",         "extra_state", "scheduler",
+                                                      "random_states", "rng_state",   "training_args",
+                                                      "trainer_st",    "scaler"};
+  return std::ranges::any_of(kHeads, [&](std::string_view head) { return name.starts_with(head); });
+}
+
+bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> suffixes) {
+  return std::ranges::any_of(suffixes, [&](std::string_view suffix) { return name.ends_with(suffix); });
+}
+
+class FormFinder {
+ public:
+  FormFinder(const std::string& folder, const Names& names) : folder_(folder), left_(names) {}
+
+  std::vector<WeightForm> run() {
+    for (const std::string_view name : kSafetensors)
+      take(Kind::safetensors, [&](const std::string& each) { return each == name; });
+    take_indexes(".safetensors.index.json");
+    const auto is_safetensors = [](const std::string& name) { return name.ends_with(".safetensors"); };
+    take(Kind::safetensors,
+         [&](const std::string& name) { return is_safetensors(name) && !is_second_choice(name); });
+    take_indexes(".index.json");
+    take_files();
+    if (deepspeed_folder(folder_)) forms_.push_back({Kind::deepspeed, {}});
+    take(Kind::safetensors, is_safetensors);
+    return std::move(forms_);
+  }
+
+ private:
+  /// What `wanted` says of the names that are left, as one form.
+  template <typename Wanted>
+  void take(Kind kind, const Wanted& wanted) {
+    WeightForm form{kind, {}};
+    const auto [begin, end] =
+        std::ranges::stable_partition(left_, [&](const std::string& name) { return !wanted(name); });
+    form.files.assign(std::make_move_iterator(begin), std::make_move_iterator(end));
+    left_.erase(begin, end);
+    if (!form.files.empty()) forms_.push_back(std::move(form));
+  }
+
+  void take_indexes(std::string_view suffix) {
+    Names indexes;
+    std::ranges::copy_if(left_, std::back_inserter(indexes),
+                         [&](const std::string& name) { return name.ends_with(suffix); });
+    for (const std::string& index : indexes) {
+      const std::set<std::string> files = files_of_index(folder_, index);
+      std::erase_if(left_, [&](const std::string& name) { return name == index || files.contains(name); });
+      forms_.push_back({Kind::index, {index}});
+    }
+  }
+
+  /// State of the training is a checkpoint where there is nothing else.
+  void take_files() {
+    const auto is_weights = [](const std::string& name) {
+      return ends_with_any(name, {".pt", ".pth", ".bin", ".ckpt", ".npz"}) &&
+             !ends_with_any(name, {"_model_states.pt", "_optim_states.pt"});
+    };
+    const auto is_model = [&](const std::string& name) { return is_weights(name) && !is_state_file(name); };
+    take(Kind::files, [&](const std::string& name) { return is_model(name) && !is_second_choice(name); });
+    take(Kind::files, is_model);
+    if (forms_.empty() && !deepspeed_folder(folder_)) take(Kind::files, is_weights);
+  }
+
+  const std::string& folder_;
+  Names left_;
+  std::vector<WeightForm> forms_;
+};
+
+/// Parameters by the names that all forms of a model have in common.
+std::unordered_map<std::string, const Parameter*> parameters_of(const Checkpoint& checkpoint) {
+  Names names;
+  for (const Entry& entry : checkpoint.entries) names.push_back(without_wrappers(entry.parameter.name));
+  std::unordered_map<std::string, const Parameter*> parameters;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (checkpoint.entries[i].problem.empty()) parameters.emplace(names[i], &checkpoint.entries[i].parameter);
+  }
+  return parameters;
+}
+
+/// Do the first or the last rows differ by more than rounding?
+bool differs_at_its_ends(const Parameter& a, const Parameter& b) {
+  const auto differs = [](const Parameter& one, const Parameter& other) {
+    const PairMetrics metrics = measure(one, other);
+    return metrics.unequal > 0 && !metrics.unrounded.holds();
+  };
+  if (a.shape.empty()) return differs(a, b);
+  constexpr std::int64_t kElements = 4096;
+  const std::int64_t length = a.shape[0];
+  if (length == 0 || a.numel() == 0) return false;
+  const std::int64_t rows = std::min(length, std::max<std::int64_t>(1, kElements / (a.numel() / length)));
+  return differs(narrow(a, 0, 0, rows), narrow(b, 0, 0, rows)) ||
+         differs(narrow(a, 0, length - rows, rows), narrow(b, 0, length - rows, rows));
+}
+
+}  // namespace
+
+std::vector<WeightForm> weight_forms(const std::string& folder, const std::vector<std::string>& names) {
+  return FormFinder(folder, names).run();
+}
+
+std::vector<std::string> unread_weights(const std::vector<std::string>& names) {
+  Names unread;
+  std::ranges::copy_if(names, std::back_inserter(unread), [](const std::string& name) {
+    return ends_with_any(name, {".gguf", ".h5", ".msgpack", ".onnx"});
+  });
+  return unread;
+}
+
+std::string form_name(const WeightForm& form) {
+  if (form.kind == Kind::deepspeed) return "files of DeepSpeed";
+  if (form.files.size() == 1) return display(form.files.front());
+  return fmt::format("{} and {} more", display(form.files.front()), form.files.size() - 1);
+}
+
+std::string contradiction(const Checkpoint& read, const Checkpoint& other) {
+  const auto ours = parameters_of(read);
+  const auto theirs = parameters_of(other);
+  std::size_t common = 0;
+  Names differ;
+  for (const auto& [name, parameter] : ours) {
+    const auto found = theirs.find(name);
+    if (found == theirs.end()) continue;
+    ++common;
+    try {
+      if (parameter->shape != found->second->shape || differs_at_its_ends(*parameter, *found->second))
+        differ.push_back(name);
+    } catch (const Error&) {
+      differ.push_back(name);
+    }
+  }
+  if (common == 0) return "none of its names is the same";
+  if (differ.empty()) return {};
+  const std::string& first = *std::ranges::min_element(differ);
+  return fmt::format("{} of {} parameters in both differ, as {}", human_count(differ.size()),
+                     human_count(common), display(first));
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder may hold the weights of a model several times: in safetensors and in PyTorch's files, in one file
+// and in pieces, as DeepSpeed keeps them. One of them is what the usual loader reads.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+
+namespace msprobe::checkpoint {
+
+struct WeightForm {
+  enum class Kind {
+    safetensors,  // one file, or all pieces without an index
+    index,
+    files,      // of PyTorch and other programs
+    deepspeed,  // the folder itself, or the one that its `latest` names
+  };
+  Kind kind = Kind::safetensors;
+  std::vector<std::string> files;  // names in the folder; of an index that alone
+};
+
+/// Those among the names of a folder's files, in the order in which from_pretrained() of transformers and
+/// diffusers looks for them. Empty if there is none.
+std::vector<WeightForm> weight_forms(const std::string& folder, const std::vector<std::string>& names);
+
+/// Files with weights of other frameworks and programs, which are not read.
+std::vector<std::string> unread_weights(const std::vector<std::string>& names);
+
+/// "model.safetensors", "3 files from model-00001.safetensors on".
+std::string form_name(const WeightForm& form);
+
+/// How another form contradicts what was read, by names, shapes, and the first and last elements of each
+/// parameter; empty if it does not. Narrower types may round.
+std::string contradiction(const Checkpoint& read, const Checkpoint& other);
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/foreign_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "support/ascii.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::formats {
+namespace {
+
+struct Format {
+  std::size_t offset;
+  std::string_view mark;
+  std::string_view name;
+};
+
+constexpr std::string_view kLfs = "Git LFS";
+
+constexpr std::array kFormats = {
+    Format{0, "version https://git-lfs.github.com/spec/", kLfs},
+    Format{0, "GGUF", "GGUF"},
+    Format{0, "\x89HDF\r\n\x1a\n", "HDF5"},
+    Format{0, "\x1f\x8b\x08", "gzip"},
+    Format{0, "BZh", "bzip2"},
+    Format{0,
+           "\xfd"
+           "7zXZ",
+           "xz"},
+    Format{0, "\x28\xb5\x2f\xfd", "zstd"},
+    Format{0, "7z\xbc\xaf\x27\x1c", "7z"},
+    Format{0, "Rar!\x1a\x07", "RAR"},
+    Format{0, "SQLite format 3", "SQLite"},
+    Format{0, "%PDF-", "PDF"},
+    Format{0, "PAR1", "Parquet"},
+    Format{0, "ARROW1", "Arrow"},
+    Format{257, "ustar", "tar"},
+};
+
+}  // namespace
+
+std::string foreign_format(const ByteSource& file) {
+  constexpr std::uint64_t kRead = 264;
+  const std::string start = first_bytes(file, kRead);
+  const auto* found = std::ranges::find_if(kFormats, [&](const Format& format) {
+    return start.size() >= format.offset &&
+           std::string_view(start).substr(format.offset).starts_with(format.mark);
+  });
+  return found == kFormats.end() ? std::string() : std::string(found->name);
+}
+
+bool is_packed_format(const std::string& format) {
+  constexpr std::array<std::string_view, 7> kPacked = {"gzip", "bzip2", "xz", "zstd", "7z", "RAR", "tar"};
+  return std::ranges::find(kPacked, format) != kPacked.end();
+}
+
+std::string foreign_reason(const ByteSource& file, const std::string& format) {
+  if (format != kLfs) {
+    return fmt::format("a {} file, which is not read{}", format,
+                       is_packed_format(format) ? ": unpack it first" : "");
+  }
+  // Lines of a key and a value (spec.md of Git LFS).
+  constexpr std::uint64_t kLargest = 1024;
+  const std::string text = first_bytes(file, kLargest);
+  constexpr std::string_view kSize = "\nsize ";
+  const std::size_t at = text.find(kSize);
+  std::string size;
+  if (at != std::string::npos) {
+    const std::string_view rest = std::string_view(text).substr(at + kSize.size());
+    if (const auto bytes = whole_number<std::uint64_t>(rest.substr(0, rest.find('\n'))))
+      size = " of " + human_bytes(*bytes);
+  }
+  return fmt::format("a Git LFS pointer to a file{} that was not downloaded ('git lfs pull' fetches it)",
+                     size);
+}
+
+}  // namespace msprobe::formats

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that hold tensors, or archives of them, in formats that have no reader here: known by their first
+// bytes, so that a message can say what they are.
+#pragma once
+
+#include <string>
+
+#include "support/byte_source.hpp"
+
+namespace msprobe::formats {
+
+/// "GGUF", "HDF5", "gzip", "tar"; "Git LFS" for the pointer that Git leaves in the place of a large file.
+/// Empty for everything else.
+std::string foreign_format(const ByteSource& file);
+
+/// Is it a packed form, which some loaders unpack by themselves?
+bool is_packed_format(const std::string& format);
+
+/// Why such a file is refused, and what helps: "a GGUF file, which is not read".
+std::string foreign_reason(const ByteSource& file, const std::string& format);
+
+}  // namespace msprobe::formats

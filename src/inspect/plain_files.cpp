@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/plain_files.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "formats/protobuf.hpp"
+#include "inspect/text_blocks.hpp"
+#include "support/ascii.hpp"
+#include "support/error.hpp"
+#include "support/little_endian.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::inspect {
+namespace {
+
+constexpr std::uint64_t kLargestVocabulary = std::uint64_t{64} << 20;
+
+bool lays_out_text(char32_t c) {
+  return c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v' || c == 0x1B;
+}
+
+bool has_portable_executable(const ByteSource& file, std::string_view start) {
+  if (!start.starts_with("MZ") || start.size() < 64) return false;
+  const auto at = load_le<std::uint32_t>(reinterpret_cast<const std::byte*>(start.data()) + 60);
+  return std::uint64_t{at} + 4 <= file.size() && read_text(file, at, 4) == std::string_view("PE\0\0", 4);
+}
+
+}  // namespace
+
+std::string code_kind(const ByteSource& file, std::string_view name) {
+  const std::string start = first_bytes(file, 64);
+  if (start.starts_with("\x7f"
+                        "ELF") ||
+      start.starts_with("\xfe\xed\xfa") || start.starts_with("\xcf\xfa\xed\xfe") ||
+      start.starts_with("\xce\xfa\xed\xfe") || start.starts_with("\xca\xfe\xba\xbe") ||
+      start.starts_with(std::string_view("\0asm", 4)) || has_portable_executable(file, start) ||
+      is_named(name, {".so", ".dll", ".dylib", ".exe", ".pyd", ".cubin", ".o", ".a"}))
+    return "machine code";
+  if (is_named(name, {".pyc", ".pyo"})) return "compiled Python";
+  if (is_named(name, {".py", ".pyw", ".pyx"})) return "Python source";
+  // Python runs the lines of such a file that begin so, where packages are.
+  if (is_named(name, {".pth"}) && start.starts_with("import")) return "Python source";
+  if (is_named(name, {".ipynb"})) return "a notebook";
+  const std::string base = lower_case(name.substr(name.rfind('/') + 1));
+  if (base == "makefile" || base == "pyproject.toml" || base == "setup.cfg") return "a build file";
+  if (start.starts_with("#!") || is_named(name, {".sh", ".bash", ".bat", ".cmd", ".ps1"})) return "a script";
+  return {};
+}
+
+bool is_text(const ByteSource& file) {
+  std::size_t at = 0;  // behind the length of a block if its last character lies across its end
+  return each_block(file, [&](std::string_view block, std::size_t length) {
+    while (at < length) {
+      const Utf8 c = utf8_at(block, at);
+      if (!c.valid || (c.code < 0x20 && !lays_out_text(c.code)) || c.code == 0x7F) return false;
+      at += c.length;
+    }
+    at -= length;
+    return true;
+  });
+}
+
+bool is_picture(const ByteSource& file) {
+  const std::string start = first_bytes(file, 12);
+  return start.starts_with("\x89PNG\r\n\x1a\n") || start.starts_with("\xff\xd8\xff") ||
+         start.starts_with("GIF8") || (start.starts_with("RIFF") && start.ends_with("WEBP"));
+}
+
+bool is_sentencepiece(const ByteSource& file) {
+  if (file.size() == 0 || file.size() > kLargestVocabulary) return false;
+  const formats::ProtobufReader::Fail fail = [&](const std::string& reason) {
+    throw FormatError(display(file.name()), reason);
+  };
+  try {
+    const std::string bytes = read_all(file, kLargestVocabulary);
+    formats::ProtobufReader message(bytes, fail);
+    formats::ProtobufField field;
+    bool has_pieces = false;
+    while (message.next(field)) {
+      if (!field.is_bytes || field.number == 0 || (field.number > 5 && field.number < 200)) return false;
+      if (field.number != 1) continue;
+      // A text, then the logarithm of its probability and its type.
+      formats::ProtobufReader piece(field.bytes, fail);
+      formats::ProtobufField part;
+      while (piece.next(part)) {
+        if (part.number > 3 || part.is_bytes != (part.number == 1)) return false;
+      }
+      has_pieces = true;
+    }
+    return has_pieces;
+  } catch (const FormatError&) {
+    return false;
+  }
+}
+
+}  // namespace msprobe::inspect

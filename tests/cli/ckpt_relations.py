@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`ckpt_compare` says how parameters differ: each mistake of a conversion that is planted here is named, in three forms of
+files, and of training nothing is claimed.
+
+usage: ckpt_relations.py MSPROBE    (run by the Python that has PyTorch)
+"""
+
+import json
+import pathlib
+import struct
+import sys
+
+import harness
+
+LAYERS, HEADS, HEAD, FF, WORDS = 3, 8, 32, 320, 500
+HIDDEN = HEADS * HEAD
+
+
+def model(seed):
+    """Weights that no initialiser would leave."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+
+    def trained(*shape):
+        return sum(torch.randn(*shape, generator=generator) ** power * scale for power, scale in ((1, 0.05), (3, 0.004)))
+
+    tensors = {"model.embed_tokens.weight": trained(WORDS, HIDDEN)}
+    for layer in range(LAYERS):
+        head = f"model.layers.{layer}."
+        for part in "qkvo":
+            tensors[f"{head}self_attn.{part}_proj.weight"] = trained(HIDDEN, HIDDEN)
+        for part in ("gate", "up"):
+            tensors[f"{head}mlp.{part}_proj.weight"] = trained(FF, HIDDEN)
+        tensors[f"{head}mlp.down_proj.weight"] = trained(HIDDEN, FF)
+        for norm in ("input_layernorm", "post_attention_layernorm"):
+            tensors[f"{head}{norm}.weight"] = 1 + trained(HIDDEN)
+    tensors["model.norm.weight"] = 1 + trained(HIDDEN)
+    tensors["lm_head.weight"] = trained(WORDS, HIDDEN)
+    return tensors
+
+
+def in_layers(leaf, change):
+    def apply(tensors):
+        for layer in range(LAYERS):
+            name = f"model.layers.{layer}.{leaf}.weight"
+            tensors[name] = change(tensors[name]).contiguous()
+
+    return apply
+
+
+def of(name, change):
+    def apply(tensors):
+        tensors[name] = change(tensors[name]).contiguous()
+
+    return apply
+
+
+def both(*changes):
+    return lambda tensors: [change(tensors) for change in changes]
+
+
+def interleaved(weight):
+    return weight.view(HEADS, 2, HEAD // 2, HIDDEN).transpose(1, 2).reshape(HIDDEN, HIDDEN)
+
+
+def exchange(tensors, find):
+    for name in list(tensors):
+        other = find(name)
+        if other:
+            tensors[name], tensors[other] = tensors[other], tensors[name]
+
+
+def mistakes():
+    """Name to the change of the weights and the lines that say so."""
+    import torch
+
+    torch.manual_seed(5)
+    linear = torch.nn.Linear(HIDDEN, HIDDEN, bias=False).weight.data
+    normal = torch.randn(HIDDEN, HIDDEN) * 0.02
+    rows = 0.5 + torch.rand(FF, 1)
+    columns = 0.5 + torch.rand(1, HIDDEN)
+    delta = torch.randn(HIDDEN, 8) @ torch.randn(8, HIDDEN) * 0.01
+    last = LAYERS - 1
+    every = f"of {LAYERS} layers"
+    o_proj = f"model.layers.{last}.self_attn.o_proj.weight"
+    up_proj = f"model.layers.{last}.mlp.up_proj.weight"
+    shuffled = torch.randperm(HIDDEN)
+    return {
+        "rotary": (both(in_layers("self_attn.q_proj", interleaved), in_layers("self_attn.k_proj", interleaved)),
+                   [f"self_attn.{p}_proj.weight {every}: rows permuted: halves -> interleaved, {HEAD} per head" for p in "kq"]),
+        "wrong_heads": (in_layers("self_attn.k_proj", lambda w: w.view(4, 2, 32, HIDDEN).transpose(1, 2).reshape(HIDDEN, HIDDEN)),
+                        [f"self_attn.k_proj.weight {every}: rows permuted: halves -> interleaved, 64 per head"]),
+        "transposed": (in_layers("self_attn.o_proj", lambda w: w.T), [f"self_attn.o_proj.weight {every}: transposed"]),
+        "transposed_other_shape": (in_layers("mlp.down_proj", lambda w: w.T), [f"mlp.down_proj.weight {every}: transposed"]),
+        "gate_and_up": (lambda t: exchange(t, lambda n: n.replace("gate_proj", "up_proj") if "gate_proj" in n else None),
+                        [f"mlp.gate_proj.weight {every}: exchanged with mlp.up_proj.weight"]),
+        "scaled": (in_layers("self_attn.v_proj", lambda w: w * 1.25), [f"self_attn.v_proj.weight {every}: scaled by 1.25"]),
+        "layers": (lambda t: exchange(t, lambda n: n.replace(".0.", ".1.") if ".layers.0." in n else None),
+                   ["layers 0 and 1 are exchanged: 9 parameters"]),
+        "never_loaded": (of(o_proj, lambda _w: normal), [f"{o_proj}: the second looks as initialised (normal with deviation 0.02): never loaded?"]),
+        "never_loaded_linear": (of(o_proj, lambda _w: linear), [f"{o_proj}: the second looks as initialised (uniform within 0.0625): never loaded?"]),
+        "nothing_loaded": (lambda t: t.update({n: torch.randn(v.shape) * 0.02 for n, v in t.items() if v.dim() > 1}),
+                           [f"{2 + 7 * LAYERS} parameters (model.embed_tokens.weight, mlp.down_proj.weight and 7 other names): "
+                            "the second looks as initialised (normal with deviation 0.02): never loaded?"]),
+        "tied": (lambda t: t.update({"lm_head.weight": t["model.embed_tokens.weight"].clone()}),
+                 ["lm_head.weight: the same as model.embed_tokens.weight in the second, not in the first"]),
+        "copied": (lambda t: t.update({up_proj: t[up_proj.replace(str(last), "0")].clone()}),
+                   [f"{up_proj}: the same as {up_proj.replace(str(last), '0')} in the second, not in the first"]),
+        "norms_less_one": (lambda t: [t.update({n: v - 1}) for n, v in list(t.items()) if "norm" in n],
+                           ["input_layernorm.weight " + every + ": shifted by -1", "model.norm.weight: shifted by -1"]),
+        "rows_scaled": (in_layers("mlp.up_proj", lambda w: w * rows), [f"mlp.up_proj.weight {every}: each row scaled by a factor of its own"]),
+        "columns_scaled": (in_layers("mlp.up_proj", lambda w: w * columns), [f"mlp.up_proj.weight {every}: each column scaled by a factor of its own"]),
+        "adapter": (in_layers("self_attn.q_proj", lambda w: w + delta), [f"self_attn.q_proj.weight {every}: the difference has rank 8, as of a merged adapter"]),
+        "zeros": (of(up_proj, torch.zeros_like), [f"{up_proj}: the second is 0 throughout"]),
+        "nan": (of(up_proj, lambda w: w * float("nan")), [f"{up_proj}: the second is NaN throughout"]),
+        "regrouped": (in_layers("self_attn.q_proj", lambda w: w.view(2, 4, HEAD, HIDDEN).transpose(0, 1).reshape(HIDDEN, HIDDEN)),
+                      [f"self_attn.q_proj.weight {every}: rows permuted: 8 blocks of 32 regrouped by 2"]),
+        "columns": (in_layers("self_attn.o_proj", lambda w: w.flip(1)), [f"self_attn.o_proj.weight {every}: columns reversed"]),
+        "shuffled": (in_layers("self_attn.o_proj", lambda w: w[shuffled]), [f"self_attn.o_proj.weight {every}: rows permuted"]),
+        "negated": (in_layers("self_attn.v_proj", lambda w: -w), [f"self_attn.v_proj.weight {every}: negated"]),
+        "moved_norm": (lambda t: exchange(t, lambda n: n.replace("input_", "post_attention_") if "input_" in n else None),
+                       [f"input_layernorm.weight {every}: exchanged with post_attention_layernorm.weight"]),
+        "rounded": (lambda t: t.update({n: v.bfloat16().float() for n, v in t.items()}), [": rounded to bfloat16"]),
+    }  # fmt: skip
+
+
+def save_torch(path, tensors):
+    import torch
+
+    torch.save(tensors, path)
+
+
+def save_half(path, tensors):
+    import torch
+
+    torch.save({name: tensor.bfloat16() for name, tensor in tensors.items()}, path)
+
+
+def save_safetensors(path, tensors):
+    header, data = {}, []
+    end = 0
+    for name, tensor in tensors.items():
+        raw = tensor.contiguous().numpy().astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [end, end + len(raw)]}
+        data.append(raw)
+        end += len(raw)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(data))
+
+
+def compare(msprobe, scratch, first, second):
+    words = ["ckpt_compare", first, second, "-o", "result.json", "--overwrite", "--fail-on", "different"]
+    result = harness.run(msprobe, words, scratch)
+    return result, json.loads((scratch / "result.json").read_text())
+
+
+def mistakes_are_named(msprobe, scratch, save, suffix):
+    base = model(0)
+    save_torch(scratch / "base.pt", base)
+    for name, (change, lines) in mistakes().items():
+        if save is save_half and name in ("adapter", "rounded"):  # hidden by the rounding
+            continue
+        tensors = {key: value.clone() for key, value in base.items()}
+        change(tensors)
+        second = f"{name}{suffix}"
+        save(scratch / second, tensors)
+        result, written = compare(msprobe, scratch, "base.pt", second)
+        harness.check_equal(f"{name}: status", result.returncode, 1)
+        for line in lines:
+            harness.check(line in result.stderr, f"{name}: {line!r} is not in\n{result.stderr}")
+        related = [key for key, entry in written.items() if "relation" in entry]
+        harness.check(related, f"{name}: no relation in JSON")
+        equal = [key for key in related if written[key]["l2"] == 0]
+        harness.check_equal(f"{name}: relations of what is equal", equal, [])
+        (scratch / second).unlink()
+
+
+def in_pytorch_files(msprobe, scratch):
+    mistakes_are_named(msprobe, scratch, save_torch, ".pt")
+
+
+def in_safetensors(msprobe, scratch):
+    mistakes_are_named(msprobe, scratch, save_safetensors, ".safetensors")
+
+
+def in_bfloat16_against_float32(msprobe, scratch):
+    mistakes_are_named(msprobe, scratch, save_half, ".pt")
+
+
+def one_element_ends_a_relation(msprobe, scratch):
+    """What holds for all elements but one is not claimed."""
+    base = model(0)
+    save_torch(scratch / "base.pt", base)
+    for name, (change, lines) in mistakes().items():
+        if name in ("layers", "never_loaded", "never_loaded_linear", "gate_and_up", "moved_norm", "nothing_loaded"):
+            continue
+        tensors = {key: value.clone() for key, value in base.items()}
+        change(tensors)
+        for key, value in tensors.items():
+            if value.shape != base[key].shape or not bool((value != base[key]).any()):
+                if value.shape == base[key].shape:
+                    continue
+            value.view(-1)[value.numel() // 2 + 1] = 0.7251
+        save_torch(scratch / "second.pt", tensors)
+        _, written = compare(msprobe, scratch, "base.pt", "second.pt")
+        claimed = {key: entry["relation"] for key, entry in written.items() if "relation" in entry}
+        harness.check_equal(f"{name}: claimed", claimed, {})
+
+
+def training_is_no_relation(msprobe, scratch):
+    """Steps of optimizers, other seeds, averages and noise."""
+    import torch
+
+    def network(seed):
+        torch.manual_seed(seed)
+        return torch.nn.Sequential(
+            torch.nn.Linear(64, 256), torch.nn.LayerNorm(256), torch.nn.GELU(), torch.nn.Linear(256, 256),
+            torch.nn.Embedding(100, 64), torch.nn.Linear(256, 10),
+        )  # fmt: skip
+
+    pairs = []
+
+    def add(first, second):
+        pairs.append(({k: v.clone() for k, v in first.items()}, {k: v.clone() for k, v in second.items()}))
+
+    for kind in (torch.optim.AdamW, torch.optim.SGD, torch.optim.RMSprop, torch.optim.Adagrad):
+        net = network(1)
+        states = [{k: v.clone() for k, v in net.state_dict().items()}]
+        optimizer = kind(net.parameters(), lr=1e-2)
+        for step in range(12):
+            x = torch.randn(32, 64)
+            hidden = net[3](net[2](net[1](net[0](x))))
+            loss = (net[5](hidden) - x[:, :10]).square().mean() + net[4](torch.randint(0, 100, (32,))).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % 2 == 1:
+                states.append({k: v.clone() for k, v in net.state_dict().items()})
+        for first, second in zip(states, states[1:]):
+            add(first, second)
+        add(states[0], states[-1])
+        average = {k: 0.9 * states[-1][k] + 0.1 * states[1][k] for k in states[0]}
+        add(average, states[-1])
+    base = model(3)
+    for scale in (1e-4, 1e-3, 1e-2, 1e-1):
+        add(base, {k: v + torch.randn_like(v) * scale for k, v in base.items()})
+    for seed in (4, 5):
+        add(base, model(seed))
+    add(network(6).state_dict(), network(7).state_dict())
+    harness.check(len(pairs) >= 39, f"only {len(pairs)} pairs")
+    for number, (first, second) in enumerate(pairs):
+        save_torch(scratch / "a.pt", first)
+        save_torch(scratch / "b.pt", second)
+        result, written = compare(msprobe, scratch, "a.pt", "b.pt")
+        claimed = {key: entry["relation"] for key, entry in written.items() if "relation" in entry}
+        harness.check_equal(f"pair {number}: {result.stderr}", claimed, {})
+
+
+def tests(msprobe):
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        print("1..0 # SKIP no PyTorch")
+        sys.exit(0)
+    return [
+        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, pathlib.Path(scratch)))
+        for test in (
+            in_pytorch_files,
+            in_safetensors,
+            in_bfloat16_against_float32,
+            one_element_ends_a_relation,
+            training_is_no_relation,
+        )
+    ]
+
+
+harness.main(tests)
