@@ -14,6 +14,7 @@ import shutil
 import struct
 
 import harness
+import tensor_files
 
 ALL = {"columns", "plain", "rows", "same", "strided"}
 LAYOUTS = ("whole.pt", "dtensor", "hf_writer", "dcp_safetensors")
@@ -28,17 +29,6 @@ def compare(msprobe, scratch, first, second, *options):
             rows = {row["Name"]: row for row in csv.DictReader(file)}
         (scratch / "d.csv").unlink()
     return result, rows
-
-
-def save_safetensors(path, tensors):
-    """Lists of float32."""
-    header, data = {}, b""
-    for name, values in tensors.items():
-        raw = struct.pack(f"<{len(values)}f", *values)
-        header[name] = {"dtype": "F32", "shape": [len(values)], "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
 def equal(msprobe, wild, first, second, scratch):
@@ -145,7 +135,7 @@ def deepspeed_folders_are_read(msprobe, wild, scratch):
 def what_one_side_alone_has(msprobe, _wild, scratch):
     """It is a difference, unless it is a table that every model computes anew."""
     weights = {"a.weight": [1.0, 2.0], "b.weight": [3.0]}
-    save_safetensors(scratch / "a.safetensors", weights)
+    tensor_files.save_lists(scratch / "a.safetensors", weights)
     for name, expected in (
         ("c.weight", (1, 1)),
         ("layers.0.rotary_emb.inv_freq", (0, 1)),
@@ -154,7 +144,7 @@ def what_one_side_alone_has(msprobe, _wild, scratch):
         ("h.0.attn.bias", (0, 1)),
         ("h.0.mlp.bias", (1, 1)),
     ):
-        save_safetensors(scratch / "b.safetensors", {**weights, name: [0.5]})
+        tensor_files.save_lists(scratch / "b.safetensors", {**weights, name: [0.5]})
         for pair in (("a", "b"), ("b", "a")):
             found = []
             for level in ("different", "missing"):

@@ -8,10 +8,10 @@ usage: ckpt_relations.py MSPROBE    (run by the Python that has PyTorch)
 
 import json
 import pathlib
-import struct
 import sys
 
 import harness
+import tensor_files
 
 LAYERS, HEADS, HEAD, FF, WORDS = 3, 8, 32, 320, 500
 HIDDEN = HEADS * HEAD
@@ -138,18 +138,6 @@ def save_half(path, tensors):
     torch.save({name: tensor.bfloat16() for name, tensor in tensors.items()}, path)
 
 
-def save_safetensors(path, tensors):
-    header, data = {}, []
-    end = 0
-    for name, tensor in tensors.items():
-        raw = tensor.contiguous().numpy().astype("<f4").tobytes()
-        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [end, end + len(raw)]}
-        data.append(raw)
-        end += len(raw)
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(data))
-
-
 def compare(msprobe, scratch, first, second):
     words = ["ckpt_compare", first, second, "-o", "result.json", "--overwrite", "--fail-on", "different"]
     result = harness.run(msprobe, words, scratch)
@@ -182,7 +170,7 @@ def in_pytorch_files(msprobe, scratch):
 
 
 def in_safetensors(msprobe, scratch):
-    mistakes_are_named(msprobe, scratch, save_safetensors, ".safetensors")
+    mistakes_are_named(msprobe, scratch, tensor_files.save_torch_tensors, ".safetensors")
 
 
 def in_bfloat16_against_float32(msprobe, scratch):

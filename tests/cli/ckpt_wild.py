@@ -9,10 +9,10 @@ usage: ckpt_wild.py MSPROBE    (run by the Python that has PyTorch)
 import csv
 import json
 import pathlib
-import struct
 import sys
 
 import harness
+import tensor_files
 
 
 def save(scratch, name, value):
@@ -21,18 +21,6 @@ def save(scratch, name, value):
     path = scratch / name
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.save(value, path)
-
-
-def save_safetensors(path, tensors):
-    """Float32 tensors, after the format's description."""
-    header, data = {}, b""
-    for name, tensor in tensors.items():
-        raw = tensor.contiguous().numpy().astype("<f4").tobytes()
-        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    text = json.dumps(header).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
 def compare(msprobe, scratch, first, second, *options):
@@ -165,10 +153,15 @@ def the_universal_form_is_what_deepspeed_loads(msprobe, scratch):
     harness.check_equal("status", result.returncode, 0)
     result, rows = compare(msprobe, scratch, "a", "a", "--optimizer")
     harness.check("optimizer.state.fc.bias.exp_avg" in rows, list(rows))
-    (scratch / "b/zero/fc.bias/fp32.pt").write_bytes(b"cut")
-    result, rows = compare(msprobe, scratch, "a", "b")
-    harness.check_equal("cut", (rows["fc.bias"]["Status"], result.returncode), ("not comparable", 2))
-    harness.check("b/zero/fc.bias/fp32.pt" in rows["fc.bias"]["Note"], rows["fc.bias"])
+    for content, reason in (({"cat_dim": 0}, "it has no 'param'"), ({"other": torch.ones(6)}, "it has no 'param'"), (None, "truncated")):
+        if content is None:
+            (scratch / "b/zero/fc.bias/fp32.pt").write_bytes(b"cut")
+        else:
+            save(scratch, "b/zero/fc.bias/fp32.pt", content)
+        result, rows = compare(msprobe, scratch, "a", "b")
+        harness.check_equal(reason, (rows["fc.bias"]["Status"], result.returncode), ("not comparable", 2))
+        note = rows["fc.bias"]["Note"]
+        harness.check("b/zero/fc.bias/fp32.pt: " in note and reason in note, note)
 
 
 def what_a_loader_reads_is_read(msprobe, scratch):
@@ -179,12 +172,12 @@ def what_a_loader_reads_is_read(msprobe, scratch):
     torch.manual_seed(7)
     new = {"a.weight": torch.randn(8, 4), "b.weight": torch.randn(8, 4)}
     old = {**new, "b.weight": new["b.weight"] + 1}
-    save_safetensors(scratch / "reference/model.safetensors", new)
+    tensor_files.save_torch_tensors(scratch / "reference/model.safetensors", new)
 
     def save_old_index(folder):
         index = {"weight_map": {name: f"model-0000{i}-of-00002.safetensors" for i, name in enumerate(old, 1)}}
         for name, file in index["weight_map"].items():
-            save_safetensors(folder / file, {name: old[name]})
+            tensor_files.save_torch_tensors(folder / file, {name: old[name]})
         (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 
     def save_deepspeed(folder):
@@ -197,18 +190,22 @@ def what_a_loader_reads_is_read(msprobe, scratch):
         "same_bin": (lambda folder: save(folder, "pytorch_model.bin", new), "pytorch_model.bin is here, too", False),
         "half_bin": (lambda folder: save(folder, "pytorch_model.bin", {k: v.half() for k, v in new.items()}), "pytorch_model.bin is here, too", False),
         "deepspeed": (save_deepspeed, "files of DeepSpeed are here, too", True),
-        "variant": (lambda folder: save_safetensors(folder / "model.fp16.safetensors", old), "model.fp16.safetensors is here, too", True),
-        "original": (lambda folder: save_safetensors(folder / "consolidated.safetensors", old), "consolidated.safetensors is here, too", True),
+        "variant": (lambda folder: tensor_files.save_torch_tensors(folder / "model.fp16.safetensors", old), "model.fp16.safetensors is here, too", True),
+        "original": (lambda folder: tensor_files.save_torch_tensors(folder / "consolidated.safetensors", old), "consolidated.safetensors is here, too", True),
         "gguf": (lambda folder: (folder / "model-q4.gguf").write_bytes(b"GGUF"), "model-q4.gguf is here, too, and not read", False),
     }  # fmt: skip
     for name, (add, warning, contradicts) in beside.items():
-        save_safetensors(scratch / name / "model.safetensors", new)
+        tensor_files.save_torch_tensors(scratch / name / "model.safetensors", new)
         add(scratch / name)
         result, rows = compare(msprobe, scratch, "reference", name, "--fail-on", "unequal")
         harness.check_equal(name, (statuses(rows), result.returncode), ({"a.weight": "equal", "b.weight": "equal"}, 0))
         harness.check(warning in result.stderr, f"{name}: {result.stderr}")
         told = "it contradicts model.safetensors: 1 of 2 parameters in both differ, as b.weight" in result.stderr
         harness.check_equal(f"{name} contradicts: {result.stderr}", told, contradicts)
+    (scratch / "same_bin/pytorch_model.bin").write_bytes(b"cut")
+    result, rows = compare(msprobe, scratch, "reference", "same_bin")
+    harness.check_equal("a broken one beside", result.returncode, 0)
+    harness.check("pytorch_model.bin is here, too, and not compared (same_bin/pytorch_model.bin: " in result.stderr, result.stderr)
     # State of the training beside the weights is no other form of them.
     for state in ("optimizer.pt", "scheduler.pt", "rng_state.pth", "training_args.bin"):
         save(scratch / "reference", state, {"a": torch.ones(2)})
@@ -244,7 +241,7 @@ def pieces_that_are_missing_are_told(msprobe, scratch):
 
     weights = {f"w{i}": torch.arange(4.0) + i for i in range(3)}
     for i, (name, value) in enumerate(weights.items(), 1):
-        save_safetensors(scratch / "safe" / f"model-{i:05}-of-00003.safetensors", {name: value})
+        tensor_files.save_torch_tensors(scratch / "safe" / f"model-{i:05}-of-00003.safetensors", {name: value})
         save(scratch, f"bin/pytorch_model-{i:05}-of-00003.bin", {name: value})
     save(scratch, "bin/optimizer.bin", {"state": torch.ones(2)})
     save(scratch, "whole.pt", weights)
@@ -340,17 +337,17 @@ def several_names_for_one_tensor_are_not_missing(msprobe, scratch):
     embedding = weights["model.embed_tokens.weight"]
     untied = {name: value for name, value in weights.items() if name != "lm_head.weight"}
     save(scratch, "tied.pt", {**untied, "lm_head.weight": embedding, "other.alias": embedding[:]})
-    save_safetensors(scratch / "model.safetensors", untied)
+    tensor_files.save_torch_tensors(scratch / "model.safetensors", untied)
     for pair in (("tied.pt", "model.safetensors"), ("model.safetensors", "tied.pt")):
         result, rows = compare(msprobe, scratch, *pair, "--fail-on", "missing")
         harness.check_equal("status", (result.returncode, list(statuses(rows).values())), (0, ["equal"] * 3))
         for name in ("lm_head.weight", "other.alias"):
             harness.check(f"tied.pt: {name} is the same as model.embed_tokens.weight" in result.stderr, result.stderr)
     # A copy of its own, of the same values and of others.
-    save_safetensors(scratch / "copy.safetensors", {**untied, "lm_head.weight": embedding})
+    tensor_files.save_torch_tensors(scratch / "copy.safetensors", {**untied, "lm_head.weight": embedding})
     result, rows = compare(msprobe, scratch, "copy.safetensors", "model.safetensors", "--fail-on", "missing")
     harness.check_equal("copy", (result.returncode, len(rows)), (0, 3))
-    save_safetensors(scratch / "copy.safetensors", weights)
+    tensor_files.save_torch_tensors(scratch / "copy.safetensors", weights)
     result, rows = compare(msprobe, scratch, "copy.safetensors", "model.safetensors", "--fail-on", "missing")
     harness.check_equal("other values", result.returncode, 1)
     harness.check_equal("lm_head", rows["lm_head.weight"]["Status"], "only in the first")

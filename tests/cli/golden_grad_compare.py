@@ -10,13 +10,12 @@ import re
 import shutil
 
 import harness
+import tensor_files
 
 
-def npy(values):
-    """A one-dimensional array of booleans."""
-    header = b"{'descr': '|b1', 'fortran_order': False, 'shape': (%d,), }" % len(values)
-    header += b" " * (-(len(header) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(values)
+def booleans(values):
+    """A one-dimensional array of them."""
+    return tensor_files.npy("|b1", (len(values),), bytes(values))
 
 
 def record(folder, steps, rank=0, header="param_name,max,min,norm,shape"):
@@ -26,7 +25,7 @@ def record(folder, steps, rank=0, header="param_name,max,min,norm,shape"):
         signs = folder / f"step{step}"
         signs.mkdir(parents=True)
         for name, values in parameters.items():
-            (signs / f"{name}.npy").write_bytes(npy(values))
+            (signs / f"{name}.npy").write_bytes(booleans(values))
         rows = "".join(f"{name},1.0,-1.0,1.0,[{len(values)}]\r\n" for name, values in parameters.items())
         (folder / f"grad_summary_{step}.csv").write_bytes(b"\xef\xbb\xbf" + (header + "\r\n" + rows).encode())
 
@@ -114,7 +113,7 @@ def make_tests(msprobe, golden):
     def a_link_out_of_the_folder_is_not_followed(scratch):
         for side in "ab":
             record(scratch / side, {0: {"w": [1, 0], "v": [1]}})
-        (scratch / "secret.npy").write_bytes(npy([1, 0]))
+        (scratch / "secret.npy").write_bytes(booleans([1, 0]))
         (scratch / "b/rank0/step0/w.npy").unlink()
         (scratch / "b/rank0/step0/w.npy").symlink_to(scratch / "secret.npy")
         compare(msprobe, scratch, "--fail-on", "suspect", status=1)

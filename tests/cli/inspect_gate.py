@@ -16,6 +16,7 @@ import warnings
 import zipfile
 
 import harness
+import tensor_files
 
 CALL = b"cposix\nsystem\n(U\x04truetR"
 LEGACY_MAGIC = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
@@ -152,7 +153,7 @@ def in_other_members(msprobe, scratch):
         for beside in ("a/data.pkl", "x.npy", "a/other.pkl"):
             buffer = io.BytesIO()
             with zipfile.ZipFile(buffer, "w") as archive:
-                archive.writestr(beside, npy("<f4", bytes(4)) if beside.endswith("npy") else b"\x80\x02}.")
+                archive.writestr(beside, tensor_files.npy("<f4", (1,), bytes(4)) if beside.endswith("npy") else b"\x80\x02}.")
                 archive.writestr(name, b"N0" + CALL + b".")
             names_call(msprobe, scratch, "other.zip", buffer.getvalue())
     buffer = io.BytesIO()
@@ -162,20 +163,14 @@ def in_other_members(msprobe, scratch):
     names_call(msprobe, scratch, "elements.pt", buffer.getvalue())
 
 
-def npy(descr, data):
-    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,), }}".encode()
-    header += b" " * (-(len(header) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
-
-
 def in_arrays(msprobe, scratch):
     for name, odd in ODD.items():
-        array = npy("|O", b"\x80\x02" + odd + CALL + b".")
+        array = tensor_files.npy("|O", (1,), b"\x80\x02" + odd + CALL + b".")
         names_call(msprobe, scratch, f"{name}.npy", array)
         for member in ("a.npy", "a"):
             buffer = io.BytesIO()
             with zipfile.ZipFile(buffer, "w") as archive:
-                archive.writestr("good.npy", npy("<f4", bytes(4)))
+                archive.writestr("good.npy", tensor_files.npy("<f4", (1,), bytes(4)))
                 archive.writestr(member, array)
             names_call(msprobe, scratch, f"{name}.npz", buffer.getvalue())
 
@@ -192,7 +187,7 @@ def in_second_archives(msprobe, scratch):
         harness.check_equal("members", archive.namelist(), ["a/data.pkl"])
     names_call(msprobe, scratch, "string.pkl", harmless)
     names_call(msprobe, scratch, "appended.pkl", b"\x80\x02N." + packed)
-    names_call(msprobe, scratch, "appended.npy", npy("<f4", bytes(4)) + packed)
+    names_call(msprobe, scratch, "appended.npy", tensor_files.npy("<f4", (1,), bytes(4)) + packed)
     for name in ("none.safetensors", "first.pt"):
         data = struct.pack("<Q", 8) + b"{}      " if name.endswith("tensors") else legacy(b"}")
         never_clean(msprobe, scratch, name, data + packed)

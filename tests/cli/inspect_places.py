@@ -131,6 +131,15 @@ def links_and_special_files(msprobe, scratch, places):
     harness.check_equal("pipe", listed(msprobe, scratch, folder)["pipe"]["problem"], "not a regular file")
 
 
+def folders_that_are_too_deep(msprobe, scratch, places):
+    """Nobody knows what is in them."""
+    for depth, status in ((20, 1), (100, 2)):
+        places.write(scratch / str(depth) / "/".join(["d"] * depth), {"m.pkl": places.PICKLES["protocol_2"]})
+        result = inspect(msprobe, scratch, "dangerous", str(depth))
+        harness.check_equal(f"{depth}: {result.stdout}{result.stderr}", result.returncode, status)
+    harness.check("folders are nested too deep" in result.stderr, result.stderr)
+
+
 def a_snapshot_is_rated_through_its_links(msprobe, scratch, places):
     files = {**places.HARMLESS, "old.bin": places.recipe.torch_zip(places.PICKLES["protocol_0"]), "code.py": b"import os\n"}
     snapshot = places.cache_snapshot(scratch, files)
@@ -198,6 +207,7 @@ def tests(msprobe, folder):
             numpy_tricks,
             harmless_folders_pass,
             links_and_special_files,
+            folders_that_are_too_deep,
             a_snapshot_is_rated_through_its_links,
             hidden_files_and_strays,
             nothing_to_rate,

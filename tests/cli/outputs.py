@@ -125,8 +125,13 @@ def refused(msprobe, scratch, words, *mentioned):
 
 def tests_of_file(msprobe, words, ending, thorough):
     """(what lies at the place, its test)"""
-    overwriting = [*words[:1], *words[1:-1], "--overwrite", words[-1]] if "--overwrite" not in words else words
+    overwriting = [*words[:-1], "--overwrite", words[-1]] if "--overwrite" not in words else words
     plain = [word for word in words if word != "--overwrite"]
+
+    formats = {"compare": ["--format", "csv"], "monitor compare": ["--format", "csv"]}
+    named = [*formats.get(words[0], []), *formats.get(" ".join(words[:2]), [])]
+    # Of the others the name gives the format.
+    takes_devices = words[-1] not in ("--details", "--summary") and (named or ending in ("json", "yaml", "html"))
 
     def there(scratch, kind):
         place = scratch / "work" / f"out.{ending}"
@@ -158,14 +163,10 @@ def tests_of_file(msprobe, words, ending, thorough):
 
     def devices(scratch, _kind):
         (scratch / "work").mkdir()
-        formats = {"compare": ["--format", "csv"], "monitor compare": ["--format", "csv"]}
-        named = [*formats.get(words[0], []), *formats.get(" ".join(words[:2]), [])]
-        if words[-1] in ("--details", "--summary") or (not named and ending not in ("json", "yaml", "html")):
-            return  # the name gives the format
         for device in ("/dev/full", "/dev/stdout", "/proc/self/fd/1"):
             before = os.lstat(device).st_ino if device.startswith("/dev") else None
             for way in (plain, overwriting):
-                refused(msprobe, scratch, [*way[:1], *way[1:-1], *named, way[-1], device], device)
+                refused(msprobe, scratch, [*way[:-1], *named, way[-1], device], device)
                 with open(scratch / "shown", "wb") as shown:
                     environment = harness.environment(msprobe, scratch)
                     done = subprocess.run([msprobe, *way[:-1], *named, way[-1], device], cwd=scratch, stdout=shown,
@@ -189,7 +190,8 @@ def tests_of_file(msprobe, words, ending, thorough):
     for kind in ("a folder", "a link to a folder", "a pipe", "a link to a device"):
         yield kind, no_file
     yield "below no folder", elsewhere
-    yield "a device", devices
+    if takes_devices:
+        yield "a device", devices
     yield "below a link to a folder", linked_folder
 
 

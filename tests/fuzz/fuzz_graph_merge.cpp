@@ -18,7 +18,7 @@ namespace {
 
 using namespace msprobe;
 
-constexpr std::size_t kChoices = 8;
+constexpr std::size_t kChoices = 7;
 constexpr std::size_t kFacts = 2048;
 
 graph::ParallelPlan plan_of(const ModelSplit& split) {
@@ -37,8 +37,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ModelSplit split;
   split.tp = 1 + facts.choose(2);
   split.pp = 1 + facts.choose(3);
-  split.dp = split.tp * split.pp > 2 ? 1 : 1 + facts.choose(2);
-  split.vpp = split.pp > 1 ? 1 + facts.choose(2) : 1;
+  const std::size_t copies = 1 + facts.choose(2);
+  const std::size_t chunks = 1 + facts.choose(2);
+  split.dp = split.tp * split.pp > 2 ? 1 : copies;
+  split.vpp = split.pp > 1 ? chunks : 1;
   split.layers = 1 + facts.choose(2);
   split.backward = facts.choose(2) == 1;
   const std::size_t how = facts.choose(16);

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 using namespace msprobe;
 using namespace msprobe::monitor;
 
-constexpr std::size_t kChoices = 5;
+constexpr std::size_t kChoices = 4;
 constexpr std::size_t kFacts = 512;
 
 /// A field as csv has it.

@@ -27,7 +27,7 @@ namespace {
 using namespace msprobe;
 using namespace msprobe::precheck;
 
-constexpr std::size_t kChoices = 6;
+constexpr std::size_t kChoices = 5;
 constexpr std::size_t kFacts = 128;
 
 class AnswerText {

@@ -418,7 +418,7 @@ def graph_merges():
     put("graph_merge", "json", facts([1, 0, 0, 0, 0, 1, 2]))
     put("graph_merge", "wrong_names", facts([1, 1, 0, 0, 0, 0, 0], (30, 1, 4), (301, 1, 9), (700, 3, 80)))
     put("graph_merge", "wrong_numbers", facts([1, 1, 0, 1, 0, 1, 12], (12, 1, 3), (55, 1, 15), (400, 0, 0)))
-    put("graph_merge", "no_utf8", bytes.fromhex("00021b00000040004f026c6576126c0000b505016100"))
+    put("graph_merge", "no_utf8", bytes.fromhex("0002001b0000004f026c6576126c0000b505016100"))
     put("graph_merge", "cut", facts([1, 0, 0, 0, 0, 0, 4], (199, 0, 128), (230, 1, 50), (243, 3, 10)))
 
 
@@ -428,7 +428,7 @@ def monitor_trees():
         put("monitor_tree", command, facts([number, 1, 3, number % 2]))
     put("monitor_tree", "wrong_names", facts([0, 1, 2, 0], (0, 1, 0), (3, 0, 4), (20, 0, 5), (200, 1, 7)))
     put("monitor_tree", "wrong_numbers", facts([5, 0, 3, 1], (13, 0, 13), (16, 1, 4), (300, 1, 7), (310, 1, 15)))
-    put("monitor_tree", "quantity_alone", facts([5, 0, 1, 1, 0], (1, 3, 1)))
+    put("monitor_tree", "quantity_alone", facts([5, 0, 1, 1], (1, 3, 1)))
     put("monitor_tree", "cut", facts([4, 0, 2, 0], (50, 0, 100), (51, 1, 90), (120, 0, 30)))
 
 
@@ -456,7 +456,7 @@ def runner_answers():
     put("runner_answer", "nan", facts([1, 0, 0, 1, 3]))
     put("runner_answer", "wrong_numbers", facts([3, 0, 0, 1, 0], (13, 0, 11), (16, 2, 1), (20, 0, 8)))
     put("runner_answer", "wrong_names", facts([0, 1, 1, 1, 0], (9, 1, 2), (12, 0, 10), (30, 1, 3)))
-    put("runner_answer", "nowhere", facts([6, 0, 0, 1, 0, 0], (36, 0, 13)))
+    put("runner_answer", "nowhere", facts([6, 0, 0, 1, 0], (36, 0, 13)))
     put("runner_answer", "error", facts([0, 0, 0, 0, 0], (26, 0, 0), (27, 0, 0)))
 
 
