@@ -136,8 +136,7 @@ void add_details(Analysis& analysis, const Tell& tell) {
   };
   work.learn = [&](std::size_t unit, PacketReader& packet) {
     packet(slot(unit).rank, slot(unit).places);
-    if (slot(unit).rank >= analysis.ranks.size())
-      throw FormatError("a packet between processes is not in order");
+    if (slot(unit).rank >= analysis.ranks.size()) refuse_packet();
   };
   work.compute = [&](std::size_t unit) {
     Wanted& one = slot(unit);
@@ -162,12 +161,14 @@ void add_details(Analysis& analysis, const Tell& tell) {
   }
 }
 
-/// Of a rank without a value to judge by.
-std::string why_not_judged(std::uint32_t entries, std::string_view task) {
+/// Of a rank without a value to judge by. `reads_raised`: is_nan would have been one.
+std::string why_not_judged(std::uint32_t entries, std::string_view task, bool reads_raised) {
   if (entries == 0) return "has no dump data";
   if (task == "structure")
     return "was recorded with task structure, which has no values: nothing can be found in it; record with "
            "task statistics";
+  if (task == "nan_check" && !reads_raised)
+    return "was recorded with task nan_check, which has no Max or Min to judge by";
   if (task == "nan_check")
     return "was recorded with task nan_check, and its dump does not record whether any entry raised NaN or "
            "Inf (is_nan)";
@@ -175,10 +176,10 @@ std::string why_not_judged(std::uint32_t entries, std::string_view task) {
 }
 
 void note_not_judged(Analysis& analysis, const RankInput& rank, std::uint32_t entries, std::uint32_t judged,
-                     std::string_view task) {
+                     std::string_view task, bool reads_raised) {
   if (!rank.failure.empty() || judged > 0) return;
   analysis.not_judged.push_back(step_text(analysis) + rank_text(rank.number) + ' ' +
-                                why_not_judged(entries, task));
+                                why_not_judged(entries, task, reads_raised));
 }
 
 /// What a clean answer would not mean.
@@ -284,7 +285,7 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       const RankFindings& found = analysis.findings[r];
       warn_of_listed_task(ranks[r].number, found.task, tell);
-      note_not_judged(analysis, ranks[r], found.entries, found.judged_entries, found.task);
+      note_not_judged(analysis, ranks[r], found.entries, found.judged_entries, found.task, false);
     }
     return;
   }
@@ -313,7 +314,8 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
   }
   for (const RankInput& rank : ranks) {
     const RankScan& each = rank.scan;
-    note_not_judged(analysis, rank, each.entries, each.judged_entries, each.header.task);
+    note_not_judged(analysis, rank, each.entries, each.judged_entries, each.header.task,
+                    !traits.search_by_rank);
   }
   add_details(analysis, tell);
   if (traits.search_by_rank) return;

@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
 
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
@@ -247,28 +251,56 @@ class Comparison {
   /// them: a head tied to the embedding, a layer that was copied.
   void relate_to_equal(std::vector<ParameterResult>& results) {
     if (pairs_.size() > kMostKept) return;
+    for (const bool in_second : {true, false}) relate_to_equal(results, in_second);
+  }
+
+  void relate_to_equal(std::vector<ParameterResult>& results, bool in_second) {
+    const auto side = [&](std::size_t i) -> const Parameter& {
+      return in_second ? pairs_[i].second.parameter : pairs_[i].first.parameter;
+    };
+    std::vector<std::size_t> different;
+    std::set<Shape> shapes;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      if (results[i].status != Status::different || results[i].relation.is_proved) continue;
-      for (std::size_t k = 0; k < pairs_.size(); ++k) {
-        if (k == i || severity_of(results[k].status) != report::Severity::none) continue;
-        const bool in_second = is_copy(pairs_[i].second.parameter, pairs_[k].second.parameter);
-        if (!in_second && !is_copy(pairs_[i].first.parameter, pairs_[k].first.parameter)) continue;
-        results[i].relation.text =
-            fmt::format("the same as {} in the {}, not in the {}", display(results[k].name),
-                        in_second ? "second" : "first", in_second ? "first" : "second");
-        break;
-      }
+      // A few numbers are alike by chance.
+      if (results[i].status != Status::different || results[i].relation.is_proved || side(i).numel() < 16)
+        continue;
+      different.push_back(i);
+      shapes.insert(side(i).shape);
+    }
+    // The first row tells most of them apart.
+    std::unordered_map<std::uint64_t, std::vector<std::size_t>> equal;
+    for (std::size_t i = 0; i < pairs_.size() && !different.empty(); ++i) {
+      if (severity_of(results[i].status) != report::Severity::none || !shapes.contains(side(i).shape))
+        continue;
+      if (const auto hash = hash_of_first_row(side(i))) equal[*hash].push_back(i);
+    }
+    for (const std::size_t i : different) {
+      const auto hash = hash_of_first_row(side(i));
+      const auto found = hash ? equal.find(*hash) : equal.end();
+      if (found == equal.end()) continue;
+      const auto tried = std::span(found->second).first(std::min(found->second.size(), kMostTried));
+      const auto same = std::ranges::find_if(tried, [&](std::size_t k) { return is_copy(side(i), side(k)); });
+      if (same == tried.end()) continue;
+      results[i].relation.is_proved = true;
+      results[i].relation.text =
+          fmt::format("the same as {} in the {}, not in the {}", display(results[*same].name),
+                      in_second ? "second" : "first", in_second ? "first" : "second");
     }
   }
 
-  /// The first row tells most others apart.
-  static bool is_copy(const Parameter& a, const Parameter& b) {
-    if (a.shape != b.shape || a.dtype != b.dtype || a.numel() < 16 || a.shape[0] < 2) return false;
+  static std::optional<std::uint64_t> hash_of_first_row(const Parameter& parameter) {
     try {
-      return check_replica(narrow(a, 0, 0, 1), narrow(b, 0, 0, 1)).unequal == 0 &&
-             check_replica(a, b).unequal == 0;
+      return content_hash(narrow(parameter, 0, 0, 1));
     } catch (const Error&) {
-      return false;  // that it cannot be read is told where it is compared
+      return {};  // that it cannot be read is told where it is compared
+    }
+  }
+
+  static bool is_copy(const Parameter& a, const Parameter& b) {
+    try {
+      return a.shape == b.shape && a.dtype == b.dtype && check_replica(a, b).unequal == 0;
+    } catch (const Error&) {
+      return false;
     }
   }
 
@@ -305,6 +337,7 @@ class Comparison {
   }
 
   static constexpr std::size_t kMostKept = 20'000;
+  static constexpr std::size_t kMostTried = 8;  // of those with one first row
 
   const CompareOptions& options_;
   Progress* progress_;

@@ -441,6 +441,19 @@ class RelationFinder {
 
 }  // namespace
 
+std::uint64_t content_hash(const Parameter& parameter) {
+  OrderedHash hash;
+  with_work_type(parameter, parameter, [&]<typename T>(T) {
+    tensor::ElementFeed<T, ParameterReader> feed(
+        parameter, is_complex(parameter.dtype) ? tensor::Parts::complex : tensor::Parts::as_stored);
+    while (feed.remaining() > 0) {
+      const auto count = static_cast<std::size_t>(std::min<std::int64_t>(feed.remaining(), kPiece));
+      for (const T value : feed.next(count)) hash.add(bits_of(value));
+    }
+  });
+  return hash.value();
+}
+
 Relation find_relation(const Parameter& first, const Parameter& second, const PairMetrics& metrics,
                        const MeasureOptions& options) {
   return RelationFinder(first, second, metrics, options).run();

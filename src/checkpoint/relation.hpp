@@ -20,6 +20,9 @@ struct Relation {
   std::uint64_t second_content = 0;
 };
 
+/// A hash of all elements in their order, by which parameters of one type are told apart.
+std::uint64_t content_hash(const Parameter& parameter);
+
 /// Reads both once, and once more where a relation is to be proved. The metrics are those of the pair.
 /// Parameters of other shapes are looked at only if one is the other transposed. FormatError or IoError if
 /// one cannot be read.

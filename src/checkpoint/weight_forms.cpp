@@ -49,7 +49,8 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
 
 class FormFinder {
  public:
-  FormFinder(const std::string& folder, const Names& names) : folder_(folder), left_(names) {}
+  FormFinder(const std::string& folder, const Names& names)
+      : folder_(folder), left_(names), is_deepspeed_(deepspeed_folder(folder).has_value()) {}
 
   std::vector<WeightForm> run() {
     for (const std::string_view name : kSafetensors)
@@ -60,7 +61,7 @@ class FormFinder {
          [&](const std::string& name) { return is_safetensors(name) && !is_second_choice(name); });
     take_indexes(".index.json");
     take_files();
-    if (deepspeed_folder(folder_)) forms_.push_back({WeightForm::Kind::deepspeed, {}});
+    if (is_deepspeed_) forms_.push_back({WeightForm::Kind::deepspeed, {}});
     take(WeightForm::Kind::safetensors, is_safetensors);
     return std::move(forms_);
   }
@@ -98,11 +99,12 @@ class FormFinder {
     take(WeightForm::Kind::files,
          [&](const std::string& name) { return is_model(name) && !is_second_choice(name); });
     take(WeightForm::Kind::files, is_model);
-    if (forms_.empty() && !deepspeed_folder(folder_)) take(WeightForm::Kind::files, is_weights);
+    if (forms_.empty() && !is_deepspeed_) take(WeightForm::Kind::files, is_weights);
   }
 
   const std::string& folder_;
   Names left_;
+  bool is_deepspeed_;
   std::vector<WeightForm> forms_;
 };
 

@@ -132,6 +132,8 @@ void Recorder::begin_step(const Place& place) {
     if (losses_.reason.empty()) losses_.reason = error.what();
     throw;
   }
+  // It may have been tried before, when the disk was full.
+  losses_.no_steps.erase("step" + std::to_string(place.step));
   ++steps_;
 }
 

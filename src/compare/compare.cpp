@@ -82,9 +82,10 @@ Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries
   return sinks;
 }
 
-CompareReport run(const Plan& plan, const Sinks& sinks, Progress* progress) {
+CompareReport run(const Plan& plan, const Sinks& sinks, const std::string& mapping_file, Progress* progress) {
   CompareReport report;
   report.one_sided = plan.one_sided;
+  report.mapping_file = mapping_file;
   report.tasks.resize(plan.tasks.size());
   if (team().computes()) {
     for (const std::unique_ptr<Sink>& sink : sinks) sink->begin(plan);
@@ -119,7 +120,7 @@ CompareReport compare_found(const Found& found, const CompareOptions& options, c
   const Sinks sinks = make_sinks(options, rules, plan.entries, progress);
   std::error_code ignored;
   const bool replaced = std::filesystem::is_regular_file(options.outputs.file, ignored);
-  CompareReport report = run(plan, sinks, progress);
+  CompareReport report = run(plan, sinks, options.rank.match.mapping_file, progress);
   report.replaced = replaced;
   return report;
 }
@@ -163,6 +164,7 @@ CompareReport compare_parts(const std::vector<std::string>& parts, const Compare
     throw UsageError("a dump with graph and pynative folders gives several files: pass a folder with -o");
   }
   CompareReport all;
+  all.mapping_file = options.rank.match.mapping_file;
   for (const std::string& part : parts) {
     const std::vector<std::string> targets = names_in(options.inputs.target + "/" + part, Named::folders);
     const std::vector<std::string> goldens = names_in(options.inputs.golden + "/" + part, Named::folders);
@@ -188,10 +190,8 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
     options.rank.factors = std::make_shared<const TensorFactors>(RuleFile::open(options.factors_file));
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
   const Found found = options.inputs.local ? classify_everywhere(options.inputs) : classify(options.inputs);
-  CompareReport report = found.layout == Layout::mixed ? compare_parts(found.parts, options, rules, progress)
-                                                       : compare_found(found, options, rules, progress);
-  report.mapping_file = options.rank.match.mapping_file;
-  return report;
+  return found.layout == Layout::mixed ? compare_parts(found.parts, options, rules, progress)
+                                       : compare_found(found, options, rules, progress);
 }
 
 }  // namespace msprobe::compare

@@ -12,6 +12,7 @@
 #include "compare/analysis/file_statistics.hpp"
 #include "compare/analysis/packets.hpp"
 #include "compare/analysis/rank_json.hpp"
+#include "compare/sinks/judgement.hpp"
 #include "dump/tree_everywhere.hpp"
 #include "measuring/sum_precision.hpp"
 #include "report/terminal.hpp"
@@ -128,6 +129,7 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
   for (const std::string& remark : plan.remarks) log_warning(remark);
   DifferenceReport report;
   report.one_sided = plan.one_sided;
+  report.mapping_file = options.rank.match.mapping_file;
   const std::string time = result_time(options.outputs.directory);
   if (team().computes()) {
     create_directories(options.outputs.directory);
@@ -195,6 +197,16 @@ std::string difference_json(const AnalyzedStep& step) {
 
 std::vector<std::string> not_judged(const DifferenceReport& report) {
   std::vector<std::string> lines;
+  bool has_entries = false;
+  bool mapping_applies = report.mapping_file.empty();
+  for (const AnalyzedStep& step : report.steps) {
+    for (const AnalyzedRank& rank : step.ranks) {
+      if (!rank.failure.empty() || rank.differences.entries == 0) continue;
+      has_entries = true;
+      mapping_applies = mapping_applies || rank.differences.mapping_applies;
+    }
+  }
+  if (has_entries && !mapping_applies) lines.push_back(idle_mapping_text(report.mapping_file));
   for (const std::string& line : report.one_sided) lines.push_back(display(line));
   for (const AnalyzedStep& step : report.steps) {
     for (const AnalyzedRank& rank : step.ranks) {

@@ -65,8 +65,7 @@ void take_report(const CompareReport& report, SeriesRun& row) {
     row.answer = kFailed;
     row.text = row.failures.front();
   } else {
-    row.judged =
-        is_judged(report) && row.failures.empty() && report.one_sided.empty() && row.not_judged.empty();
+    row.judged = is_judged(report) && row.failures.empty() && not_judged(report, "culprit").empty();
     const diagnosis::NoCulprit said = judgement_of(report);
     row.answer = said.title;
     row.text = said.why;

@@ -160,7 +160,7 @@ void Spread::learn(std::size_t number, PacketReader& packet) {
   packet(learned);
   if (learned.chain >= chains_.size() || learned.task >= parts_.size() ||
       (learned.parts > 0 && learned.part >= learned.parts))
-    throw FormatError("a packet between processes is not in order");
+    refuse_packet();
   if (learned.parts == 0) {
     for (const std::size_t i : chains_[learned.chain]) packet(parts_[i]);
   }

@@ -234,6 +234,7 @@ Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
     const auto* const cmp = packs.cmp.find(pack::Section::hyperparameters, name);
     if (bench == nullptr && cmp == nullptr) continue;
     if (bench == nullptr || cmp == nullptr) {
+      section.judged = true;
       rows->add({std::string(file),
                  bench == nullptr ? kOnlyCmp : file,
                  bench == nullptr ? file : kOnlyBench,

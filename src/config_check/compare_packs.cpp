@@ -44,6 +44,7 @@ Section check_section(pack::Section which, const Packs& packs, const ComparePack
   section.name = pack::name_of(which);
   if (!in_bench || !in_cmp) {
     section.status = Status::missing;
+    section.judged = in_bench || in_cmp;
     section.reasons.emplace_back(in_bench ? "only in bench" : in_cmp ? "only in cmp" : "in neither pack");
     return section;
   }

@@ -146,7 +146,7 @@ void Entry::unpack(PacketReader& packet) {
   packet(count);
   for (; count > 0; --count) carry_node(packet, nodes_.emplace_back());
   packet(own_);
-  if (!is_sound()) throw FormatError("a packet between processes is not in order");
+  if (!is_sound()) refuse_packet();
 }
 
 /// Do texts lie in own_, and nodes in those that hold them?

@@ -13,6 +13,7 @@
 #include "inspect/facts.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/interrupt.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -30,11 +31,6 @@ struct Found {
   std::string path;  // relative
   std::string reason;
 };
-
-bool is_beneath(const fs::path& path, const fs::path& folder) {
-  const auto [end, ignored] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  return end == folder.end();
-}
 
 /// Where Hugging Face's cache keeps the contents of the files that a snapshot, or a folder that was filled
 /// from it, has links to: `models--ORGANIZATION--NAME/blobs`.

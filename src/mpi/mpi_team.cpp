@@ -130,8 +130,7 @@ void MpiTeam::work_in_lane(const SharedWork& work, std::uint64_t phase, std::uin
     packet(reply);
     if (reply.kind == Reply::Kind::dismissed) throw Dismissed();
     if (reply.kind == Reply::Kind::over) return;
-    if (work.learn && reply.briefs.size() != reply.units.size())
-      throw FormatError("a packet between processes is not in order");
+    if (work.learn && reply.briefs.size() != reply.units.size()) refuse_packet();
     for (std::size_t i = 0; i < reply.units.size(); ++i)
       send_unit(work, phase, reply.units[i], work.learn ? reply.briefs[i] : std::string());
   }

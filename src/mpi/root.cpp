@@ -120,7 +120,7 @@ void Root::take(Request request) {
   if (request.kind == Request::Kind::fail) throw_again(request.failure);
   PacketReader packet(request.packet);
   const auto unit = static_cast<std::size_t>(request.unit);
-  if (unit >= work_.bytes.size()) throw FormatError("a packet between processes is not in order");
+  if (unit >= work_.bytes.size()) refuse_packet();
   work_.unpack(unit, packet);
   if (work_.progress != nullptr) work_.progress->advance(work_.bytes[unit]);
   const std::lock_guard lock(mutex_);

@@ -220,7 +220,6 @@ class Matcher {
     }
   }
 
-  bool has_file() const { return !options_.mapping_file.empty(); }
   bool is_fuzzy() const { return options_.fuzzy && options_.method < Method::data; }
 
   /// The target's, where a mapping makes the pairs.
@@ -301,7 +300,7 @@ class Matcher {
     CellNames names(options_.mapping->names, options_.mapping_file, traits_);
     Matching matching =
         plain(mapped_keys(std::ref(names)), traits_.maps_target_only ? Rename() : cell_to_module, check);
-    matching.mapping_applies = !has_file() || names.applied();
+    matching.mapping_applies = names.applied();
     return matching;
   }
 
@@ -316,7 +315,7 @@ class Matcher {
       return {*mapped, named};
     };
     Matching matching = finish({key, entry_keys(keys)}, {}, DtypeCheck::none);
-    matching.mapping_applies = !has_file() || std::ranges::any_of(target_.items, [&](const Item& item) {
+    matching.mapping_applies = std::ranges::any_of(target_.items, [&](const Item& item) {
       return options_.mapping->names.find(target_.name(item)) != nullptr;
     });
     return matching;
@@ -377,7 +376,7 @@ class Matcher {
       return {buffer};
     };
     Matching matching = finish({key, entry_keys(keys)}, from_golden ? golden_rename : Rename(), check);
-    matching.mapping_applies = !has_file() || !effective.empty();
+    matching.mapping_applies = !effective.empty();
     return matching;
   }
 
@@ -402,7 +401,7 @@ class Matcher {
       return finish({key, partner}, {}, DtypeCheck::none);
     };
     Matching by_name = pairs(Key::Among::names);
-    by_name.mapping_applies = !has_file() || mapped.mapping_applies;
+    by_name.mapping_applies = mapped.mapping_applies;
     if (!traits_.renumbers_golden_only) return by_name;
     // The Python tool writes these pairs down, but then does not find all of them.
     std::vector<std::uint32_t> meant(target_.items.size(), kUnmatched);

@@ -52,7 +52,7 @@ struct Pair {
 struct Matching {
   std::vector<Pair> pairs;        // every target item, in target order (several times where keys repeat)
   std::uint64_t golden_only = 0;  // reference items without a partner; they give no row, or one of their own
-  bool mapping_applies = true;    // the mapping file, if there is one, names something of the target
+  bool mapping_applies = true;    // the mapping names something of the target; of no meaning without a file
   bool conflict = false;          // no order keeps that of both sides: rows stand in that of the target
   std::shared_ptr<const pairing::Alignment> alignment;  // by what entries do and where, if not by name
 };

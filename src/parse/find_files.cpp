@@ -34,12 +34,6 @@ std::optional<fs::path> real_path(const fs::path& path) {
   return result;
 }
 
-/// Is it the folder itself, or in it?
-bool is_inside(const fs::path& path, const fs::path& root) {
-  const auto end = std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first;
-  return end == root.end();
-}
-
 class Finder {
  public:
   Finder(InputFiles& found, bool recursive, const std::string& output)
@@ -80,8 +74,8 @@ class Finder {
     if (S_ISLNK(status.st_mode)) {
       const auto target = real_path(path);
       if (!target) return refuse(name, "a broken symbolic link");
-      const bool inside = real_root_ && is_inside(*target, *real_root_);
-      const bool cached = !found_.cache.empty() && is_inside(*target, fs::path(found_.cache) / "blobs");
+      const bool inside = real_root_ && is_beneath(*target, *real_root_);
+      const bool cached = !found_.cache.empty() && is_beneath(*target, fs::path(found_.cache) / "blobs");
       if (!inside && !cached) return refuse(name, "refused: a symbolic link leads outside the folder");
       if (!inside) found_.blobs.emplace(name, target->lexically_relative(found_.cache).string());
       if (::stat(path.c_str(), &status) != 0) return refuse(name, std::generic_category().message(errno));

@@ -43,10 +43,6 @@ void carry(auto& packet, Carried<PackedRows> auto& rows) {
   packet(rows.columns, rows.objects, rows.severities, rows.cells, rows.begins, rows.texts, rows.lists);
 }
 
-[[noreturn]] void refuse_packet() {
-  throw FormatError("a packet between processes is not in order");
-}
-
 enum CellType : std::uint8_t { kText, kStructured, kSpelled, kReal, kInteger, kBoolean };
 
 void carry(auto& packet, Carried<PackedCell> auto& cell) {

@@ -21,6 +21,11 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 
+bool is_beneath(const fs::path& path, const fs::path& folder) {
+  const auto end = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first;
+  return end == folder.end();
+}
+
 std::vector<std::string> names_in(const std::string& folder, Named which) {
   std::vector<std::string> names;
   std::error_code error;

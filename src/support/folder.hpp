@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <system_error>
@@ -13,6 +14,9 @@ namespace msprobe {
 /// Links count as what they lead to; what cannot be looked at is not there.
 bool path_exists(const std::string& path);
 bool is_folder(const std::string& path);
+
+/// Is it the folder itself, or below it? Both as std::filesystem::canonical() gives them.
+bool is_beneath(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 enum class Named : std::uint8_t { all, folders, regular_files };  // links count as what they lead to
 

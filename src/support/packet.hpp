@@ -23,6 +23,10 @@
 
 namespace msprobe {
 
+[[noreturn]] inline void refuse_packet() {
+  throw FormatError("a packet between processes is not in order");
+}
+
 /// What is written is constant, what is read is not.
 template <typename T, typename Struct>
 concept Carried = std::same_as<std::remove_const_t<T>, Struct>;
@@ -132,7 +136,7 @@ class PacketReader {
   /// Its bytes are not taken as they are: a value that is neither true nor false is none to the compiler.
   void get(bool& value) {
     const char byte = take(1).front();
-    if (byte != 0 && byte != 1) throw FormatError("a packet between processes is not in order");
+    if (byte != 0 && byte != 1) refuse_packet();
     value = byte == 1;
   }
   void get(std::string& text) { text = take(get_size()); }
@@ -175,7 +179,7 @@ class PacketReader {
     get(number);
     value.reset();
     if (number == kNull) return;
-    if (number > shared_.size()) throw FormatError("a packet between processes is not in order");
+    if (number > shared_.size()) refuse_packet();
     if (number == shared_.size()) {
       const auto made = std::make_shared<T>();
       shared_.push_back(made);

@@ -428,7 +428,7 @@ class Debugger:
         info["entries"] -= lost["entries"]
         info["steps"] -= lost["empty_steps"]
         if session.LEVELS[info["level"]] == "debug" and not info["steps"]:
-            self._why_not = "save() was not called (level debug records only what it saves)"
+            self._why_not = None if losses else "save() was not called (level debug records only what it saves)"
         if info["steps"]:
             told = self._recorded(info)
             (log.warn if losses else log.info)("%srecorded %s of %s to %s in %.1f s%s" % (
@@ -438,7 +438,7 @@ class Debugger:
                 for folder in sorted(self._folders)[:16]:  # of very many, some
                     _warn_of_other_runs(folder)
         elif info["enabled"]:
-            all_lost = losses if lost["entries"] else None
+            all_lost = losses if lost["entries"] or not self._why_not else None
             (log.warn if all_lost else log.info)("%snothing was recorded: %s" % (
                 begin, all_lost or self._why_not or closing.steps_that_never_came(info, self.last_step) or
                 "start() was not called in any of the requested steps"))

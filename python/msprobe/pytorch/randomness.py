@@ -148,9 +148,13 @@ class _RandomLog:
         self._rank = None
         os.makedirs(folder, exist_ok=True)
         self._path = self._claim("random_proc%d" % self._process)
-        with open(self._path, "w", encoding="utf-8-sig", newline="") as file:
-            csv.writer(file).writerow(["api_name", "stack"])
+        self._write_header(self._path)
         self._update_name()
+
+    @staticmethod
+    def _write_header(path):
+        with open(path, "w", encoding="utf-8-sig", newline="") as file:
+            csv.writer(file).writerow(["api_name", "stack"])
 
     def _claim(self, name):
         """A new file of this name and the time, or the next second that no other run has."""
@@ -170,7 +174,10 @@ class _RandomLog:
         if self._rank is None:
             return
         path = self._claim("random_rank%d" % self._rank)
-        os.rename(self._path, path)
+        try:
+            os.replace(self._path, path)
+        except FileNotFoundError:  # somebody removed it: its lines are gone, what follows has a header
+            self._write_header(path)
         self._path = path
 
     def add(self, group, name, frame):

@@ -54,6 +54,7 @@ class Finder {
       : result_(result), rules_(rules), traits_(traits), sink_(sink), json_(result, traits) {
     found_.label = result.rank;
     found_.number = number;
+    found_.mapping_applies = result.mapping_applies;
     found_.first_in.emplace_back();
   }
 

@@ -48,7 +48,8 @@ struct RankDifferences {
   std::int64_t number = 0;
   std::uint64_t entries = 0;
   std::uint64_t differing = 0;
-  std::uint64_t judged = 0;  // outputs with something that both sides recorded
+  std::uint64_t judged = 0;     // outputs with something that both sides recorded
+  bool mapping_applies = true;  // as in RankResult
   std::vector<CommNode> comms;
   /// The first differing compute entry ahead of each communication, and behind the last.
   std::vector<std::optional<FoundEntry>> first_in;

@@ -53,7 +53,7 @@ void note_diagnosis(const CompareReport& report, std::vector<std::string>& lines
 }  // namespace
 
 bool is_judged(const CompareReport& report) {
-  return report.diagnosis && report.diagnosis->is_judged() &&
+  return report.diagnosis && report.diagnosis->is_judged() && !is_mapping_idle(report) &&
          std::ranges::all_of(report.tasks, [](const TaskSummary& rank) { return rank.not_judged.empty(); });
 }
 
@@ -69,17 +69,19 @@ diagnosis::NoCulprit judgement_of(const CompareReport& report) {
   return diagnosis::no_culprit(*report.diagnosis);
 }
 
+std::string idle_mapping_text(const std::string& file) {
+  return display(file) + ": nothing in the dumps has a name of this mapping";
+}
+
 std::vector<std::string> not_judged(const CompareReport& report, std::string_view fail_on) {
   std::vector<std::string> lines;
-  if (is_mapping_idle(report))
-    lines.push_back(display(report.mapping_file) + ": nothing in the dumps has a name of this mapping");
+  if (is_mapping_idle(report)) lines.push_back(idle_mapping_text(report.mapping_file));
   if (fail_on == "never") return lines;  // the summary tells the rest
   if (fail_on == "culprit") note_diagnosis(report, lines);
   for (const std::string& line : report.one_sided) lines.push_back(display(line));
   for (const TaskSummary& rank : report.tasks) {
     const std::string& why = fail_on == "culprit" ? rank.not_judged : rank.not_judged_by_limits;
-    if (!why.empty() && rank.failure.empty() && !rank.left_out)
-      lines.push_back(display(rank.label.empty() ? rank.target : rank.label) + ": " + why);
+    if (!why.empty()) lines.push_back(display(rank.label.empty() ? rank.target : rank.label) + ": " + why);
   }
   return lines;
 }

@@ -27,6 +27,9 @@ bool found_culprit(const CompareReport& report);
 /// Why no culprit is named: there is none, or nothing or not all could be judged.
 diagnosis::NoCulprit judgement_of(const CompareReport& report);
 
+/// Of a mapping file that names nothing of any target.
+std::string idle_mapping_text(const std::string& file);
+
 /// Steps, ranks and files of which nothing was judged at that gate, a line each.
 std::vector<std::string> not_judged(const CompareReport& report, std::string_view fail_on);
 

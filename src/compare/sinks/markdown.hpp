@@ -12,8 +12,8 @@
 namespace msprobe::compare {
 
 /// For each task its counts and a table of the rows that are not a pass, in order of execution. The text
-/// stays below 60,000 bytes (a comment takes 65,536 characters); what is left out is counted. `file` lies in
-/// `directory`, which is made if it is not there; without one `file` is a path, or "-" for standard output.
+/// stays below 60,000 bytes (a comment takes 65,536 characters); what is left out is counted. The folder of
+/// `path`, which is "-" for standard output, is made if it is not there.
 std::unique_ptr<Sink> markdown_sink(const std::string& path, Existing existing);
 
 /// The text as a cell of a table: no character of it means anything to Markdown or HTML.

@@ -72,7 +72,7 @@ std::vector<std::string> steps_not_judged(const std::set<std::int64_t>& steps, c
   for (const std::int64_t step : steps) {
     if (monitored.holds(step)) continue;
     lines.push_back(monitored.empty() ? fmt::format("step {}: no file tells which steps were monitored", step)
-                                      : fmt::format("step {}: what was monitored are steps {} to {}", step,
+                                      : fmt::format("step {}: only steps {} to {} were monitored", step,
                                                     monitored.first, monitored.last));
   }
   return lines;

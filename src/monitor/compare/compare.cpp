@@ -152,8 +152,10 @@ void ComparisonBuilder::take(const TrackPairs& group) {
   Count& series = series_[group.rank];
   for (std::vector<SeriesResult>& slot : slots) {
     for (SeriesResult& result : slot) {
-      series.compared += result.compared() ? 1 : 0;
-      series.judged += result.judged() ? 1 : 0;
+      if (result.statistic != "nans") {  // how many elements are NaN says nothing of the others
+        series.compared += result.compared() ? 1 : 0;
+        series.judged += result.judged() ? 1 : 0;
+      }
       add(std::move(result));
     }
   }

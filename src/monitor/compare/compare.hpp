@@ -65,8 +65,8 @@ struct SeriesResult {
 
   bool parted() const { return presence == Presence::both && course.verdict == Verdict::parted; }
   bool compared() const { return presence == Presence::both && steps > 0; }
-  /// Is there a step with a number in one of the runs? How many elements are NaN says nothing of the others.
-  bool judged() const { return compared() && course.not_finite < steps && statistic != "nans"; }
+  /// Is there a step with a number in one of the runs?
+  bool judged() const { return compared() && course.not_finite < steps; }
   bool complete() const { return compared() && steps_a == 0 && steps_b == 0; }
 };
 

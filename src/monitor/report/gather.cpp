@@ -195,9 +195,9 @@ class Packer {
       packed.cells.push_back(pack_codes(codes[run], codes[run].size() / pairs.size()));
       bytes_ += packed.cells.back().size() * 4 / 3;
     }
-    std::size_t& with_numbers = data_.with_numbers[group.rank];
     // How many elements are NaN says nothing of the others.
-    if (statistic != "nans") with_numbers += static_cast<std::size_t>(std::ranges::count(finite, 1));
+    if (statistic != "nans")
+      data_.with_numbers[group.rank] += static_cast<std::size_t>(std::ranges::count(finite, 1));
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       if (statistic == "norm" || is_first) note_curve(group, pairs[i], in_a, in_b);
       for (std::size_t run = 0; run < found[i].size(); ++run)

@@ -217,15 +217,19 @@ class AccCheckCommand final : public Command {
     const std::size_t warnings = tally.of(Verdict::warning);
     const std::size_t skips = tally.of(Verdict::skip);
     const bool judged = tally.of(Verdict::pass) + errors + warnings + summary.done_before > 0;
-    return outcome(errors > 0, warnings > 0, skips > 0, judged ? "" : display(check_.dump_json));
+    std::vector<std::string> not_judged;
+    if (!judged) not_judged.push_back(no_verdict(check_.dump_json));
+    return outcome(errors > 0, warnings > 0, skips > 0, not_judged);
+  }
+
+  static std::string no_verdict(const std::string& file) {
+    return display(file) + ": no operation has a verdict";
   }
 
   /// Where nothing was judged nothing passed.
-  Outcome outcome(bool errors, bool warnings, bool skips, const std::string& without_verdict) const {
-    std::vector<std::string> not_judged;
-    if (!without_verdict.empty()) not_judged.push_back("no operation of " + without_verdict);
-    const bool found = errors || !without_verdict.empty() || (fail_on_ != "error" && warnings) ||
-                       (fail_on_ == "skip" && skips);
+  Outcome outcome(bool errors, bool warnings, bool skips, const std::vector<std::string>& not_judged) const {
+    const bool found =
+        errors || !not_judged.empty() || (fail_on_ != "error" && warnings) || (fail_on_ == "skip" && skips);
     return end_at_gate(fail_on_, found, not_judged);
   }
 
@@ -242,7 +246,7 @@ class AccCheckCommand final : public Command {
     std::size_t errors = 0;
     std::size_t warnings = 0;
     std::size_t skips = 0;
-    std::string without_verdict;
+    std::vector<std::string> not_judged;
     for (std::size_t side = 0; side < 2; ++side) {
       for (const std::string& warning : result.summaries[side].warnings) log_warning(warning);
       const SideCounts& counts = result.sides.counts[side];
@@ -250,10 +254,10 @@ class AccCheckCommand final : public Command {
       warnings += counts.warnings + counts.missing;
       skips += counts.open;
       if (counts.follow + counts.errors + counts.warnings == 0)
-        without_verdict = display(side == 0 ? check_.dump_json : against_);
+        not_judged.push_back(no_verdict(side == 0 ? check_.dump_json : against_));
     }
     log_info(against_text(result, options, context.color));
-    return outcome(errors > 0, warnings > 0, skips > 0, without_verdict);
+    return outcome(errors > 0, warnings > 0, skips > 0, not_judged);
   }
 
   std::string error_data(const std::string& time) const {

@@ -144,7 +144,7 @@ class PrecisionCommand final : public Command {
     std::vector<std::string> not_judged;
     // The Python tool does not tell so.
     if (passes + errors == 0 && !(python_rules_ && fail_on_ == "never"))
-      not_judged.push_back("no operation of " + display(device_));
+      not_judged.push_back(display(device_) + ": no operation has a verdict");
     const bool found = errors != 0 || passes == 0 || (fail_on_ == "skip" && skips != 0);
     return end_at_gate(fail_on_, found, not_judged);
   }
