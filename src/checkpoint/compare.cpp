@@ -15,7 +15,9 @@
 #include "checkpoint/names.hpp"
 #include "checkpoint/other_names.hpp"
 #include "checkpoint/packets.hpp"
+#include "checkpoint/quantised.hpp"
 #include "checkpoint/result_writers.hpp"
+#include "checkpoint/step_check.hpp"
 #include "report/writers.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
@@ -215,6 +217,7 @@ class Comparison {
         const bool exact = is_exact(pair.first.parameter) || is_exact(pair.second.parameter);
         result.status = judge(result.metrics, exact, options_.tolerance);
         note_places(pair.first.parameter, result);
+        judge_steps(pair, result);
       } catch (const Error& error) {
         result.status = Status::unreadable;
         result.note += std::string(error.what()) + "; ";
@@ -228,6 +231,22 @@ class Comparison {
     if (result.note.ends_with("; ")) result.note.resize(result.note.size() - 2);
     // What was opened for this pair is not needed any more, unless another one may be the same.
     if (pairs_.size() > kMostKept) pair = {};
+  }
+
+  /// A quantised weight is as near to its original as its format allows, or it differs.
+  static void judge_steps(const Pairing::Pair& pair, ParameterResult& result) {
+    if (result.status != Status::close && result.status != Status::different) return;
+    const StepCheck check = check_steps(pair.first.parameter, pair.second.parameter);
+    if (!check.tried) return;
+    result.status = check.holds() ? Status::within_step : Status::different;
+    const auto numel = static_cast<std::uint64_t>(pair.first.parameter.numel());
+    // Where most are, it is another weight, and the difference itself tells more.
+    if (check.holds() || check.beyond > numel / 2) return;
+    result.note += fmt::format(
+        "{} of {} elements are further apart than half a step of the quantised format, "
+        "up to {} half steps, the first at {}; ",
+        human_count(check.beyond), human_count(numel), short_number(check.farthest, 3),
+        shape_text(shown_place(check.first, pair.first.parameter)));
   }
 
   /// How they differ costs another pass, over those that do.
@@ -371,16 +390,10 @@ CompareReport::Side side_of(const Checkpoint& checkpoint) {
 }  // namespace
 
 std::string_view status_name(Status status) {
-  constexpr std::string_view kNames[] = {"equal",
-                                         "same values",
-                                         "equal after rounding",
-                                         "close",
-                                         "different",
-                                         "shapes differ",
-                                         "copies differ",
-                                         "not comparable",
-                                         "only in the first",
-                                         "only in the second"};
+  constexpr std::string_view kNames[] = {
+      "equal",          "same values",       "equal after rounding", "equal within half a step",
+      "close",          "different",         "shapes differ",        "copies differ",
+      "not comparable", "only in the first", "only in the second"};
   return kNames[static_cast<std::size_t>(status)];
 }
 
@@ -389,6 +402,7 @@ report::Severity severity_of(Status status) {
     case Status::equal:
     case Status::same_values:
     case Status::rounded:
+    case Status::within_step:
     case Status::close:
       return report::Severity::none;
     case Status::only_first:
@@ -423,7 +437,9 @@ bool CompareReport::any_different() const {
 }
 
 bool CompareReport::any_unequal() const {
-  return any_different() || count(Status::close) + count(Status::rounded) + count(Status::same_values) > 0;
+  return any_different() || count(Status::close) + count(Status::rounded) + count(Status::within_step) +
+                                    count(Status::same_values) >
+                                0;
 }
 
 bool CompareReport::any_missing() const {
@@ -477,8 +493,10 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   report.tolerance = options.tolerance;
   report.warnings = std::move(first.warnings);
   std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));
+  std::vector<std::string> dequantised = dequantise(first, second);
   Pairing pairing = pair_up(std::move(first), std::move(second), map);
-  report.remarks = pairing.remarks;
+  report.remarks = std::move(dequantised);
+  report.remarks.insert(report.remarks.end(), pairing.remarks.begin(), pairing.remarks.end());
   if (!options.name_map.empty() && !pairing.map_applies)
     report.not_judged.push_back(display(options.name_map) + ": no rule takes a name of either checkpoint");
   Comparison(options, progress).run(std::move(pairing), report);

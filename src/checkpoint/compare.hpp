@@ -35,6 +35,7 @@ enum class Status : std::uint8_t {
   equal,        // bit for bit
   same_values,  // but another type, or zeros of other sign
   rounded,      // one side is the other one, rounded to its narrower type
+  within_step,  // one side is the other one, quantised: within half a step of the format
   close,
   different,
   shapes_differ,

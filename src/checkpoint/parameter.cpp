@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -21,6 +22,29 @@ std::int64_t product(const Shape& shape) {
   std::int64_t numel = 1;
   for (const std::int64_t length : shape) numel *= length;
   return numel;
+}
+
+/// Zeros of any shape.
+class ZeroSource final : public TensorSource {
+ public:
+  explicit ZeroSource(Shape shape) : shape_(std::move(shape)) {}
+  formats::StoredTensor open() const override {
+    formats::StoredTensor tensor;
+    tensor.shape = shape_;
+    tensor.strides.assign(shape_.size(), 0);
+    tensor.storage = memory_source(std::vector<std::byte>(sizeof(float)), "zeros");
+    return tensor;
+  }
+
+ private:
+  Shape shape_;
+};
+
+/// What is done to a parameter is done to its steps.
+template <typename Change>
+std::shared_ptr<const Parameter> half_step_of(const Parameter& parameter, const Change& change) {
+  if (parameter.half_step == nullptr) return {};
+  return std::make_shared<const Parameter>(change(*parameter.half_step));
 }
 
 }  // namespace
@@ -96,6 +120,8 @@ Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begi
     inside.offset[axis] = first - begin;
     part.blocks.push_back(std::move(inside));
   }
+  part.half_step =
+      half_step_of(parameter, [&](const Parameter& step) { return narrow(step, axis, begin, length); });
   return part;
 }
 
@@ -111,6 +137,7 @@ Parameter drop_axis(const Parameter& parameter, std::size_t axis) {
     block.axes.erase(block.axes.begin() + at);
     block.offset.erase(block.offset.begin() + at);
   }
+  result.half_step = half_step_of(parameter, [&](const Parameter& step) { return drop_axis(step, axis); });
   return result;
 }
 
@@ -131,8 +158,25 @@ Parameter transposed(const Parameter& parameter) {
     }
     block.memory = std::max(block.memory, span * size);
   }
+  result.half_step = half_step_of(parameter, [](const Parameter& step) { return transposed(step); });
   return result;
 }
+
+namespace {
+
+/// The steps of parts, those of what was never quantised 0.
+std::shared_ptr<const Parameter> joined_half_steps(const std::vector<Parameter>& parts, std::size_t axis) {
+  if (std::ranges::none_of(parts, [](const Parameter& part) { return part.half_step != nullptr; })) return {};
+  std::vector<Parameter> steps;
+  for (const Parameter& part : parts) {
+    steps.push_back(part.half_step != nullptr ? *part.half_step
+                                              : whole(part.name, tensor::DType::float32, part.shape,
+                                                      std::make_shared<ZeroSource>(part.shape)));
+  }
+  return std::make_shared<const Parameter>(concatenate(steps, axis));
+}
+
+}  // namespace
 
 Parameter concatenate(const std::vector<Parameter>& parts, std::size_t axis) {
   Parameter result = parts.front();
@@ -160,6 +204,7 @@ Parameter concatenate(const std::vector<Parameter>& parts, std::size_t axis) {
     result.shape[axis] += part.shape[axis];
     checked_numel(result.shape, result.name);
   }
+  result.half_step = joined_half_steps(parts, axis);
   return result;
 }
 
@@ -169,8 +214,11 @@ Parameter reshaped(const Parameter& parameter, Shape shape) {
     throw FormatError(display(parameter.name), fmt::format("{} cannot be viewed as {}",
                                                            shape_text(parameter.shape), shape_text(shape)));
   }
-  return whole(parameter.name, parameter.dtype, std::move(shape), parameter.blocks[0].source,
-               parameter.blocks[0].memory);
+  Parameter result =
+      whole(parameter.name, parameter.dtype, shape, parameter.blocks[0].source, parameter.blocks[0].memory);
+  result.half_step =
+      half_step_of(parameter, [&](const Parameter& step) { return reshaped(step, std::move(shape)); });
+  return result;
 }
 
 }  // namespace msprobe::checkpoint

@@ -54,6 +54,7 @@ std::string counts(const CompareReport& report, bool color) {
   };
   part(Status::same_values, "with equal values");
   part(Status::rounded, "equal after rounding to the narrower type");
+  part(Status::within_step, "equal within half a step of the quantised format");
   part(Status::close, "close");
   part(Status::different, "different");
   part(Status::shapes_differ, "with different shapes");
@@ -86,7 +87,8 @@ std::string worst(const CompareReport& report, bool color) {
   report::Worst<const ParameterResult*, decltype(&is_worse)> bad(kWorst, is_worse);
   for (const ParameterResult& result : report.results) {
     if (!is_one_sided(result.status) && result.status != Status::equal &&
-        result.status != Status::same_values && result.status != Status::rounded)
+        result.status != Status::same_values && result.status != Status::rounded &&
+        result.status != Status::within_step)
       bad.add(&result);
   }
   std::vector<report::WorstLine> lines;

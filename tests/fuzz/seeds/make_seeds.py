@@ -247,6 +247,41 @@ def marked(paths):
     return b"\xff\xfemark".join(texts)
 
 
+def quantised():
+    """One weight in each form, with scales of all ones and codes in turn."""
+    sizes = {"I32": 4, "F16": 2, "F32": 4, "U8": 1, "I8": 1, "F8_E4M3": 1, "I64": 8}
+    state = json.dumps({"blocksize": 64, "shape": [8, 16], "nested_blocksize": 256, "nested_offset": 0.5}).encode()
+    forms = {
+        "gptq": {"w.qweight": ("I32", [2, 8]), "w.qzeros": ("I32", [2, 1]), "w.scales": ("F16", [2, 8]), "w.g_idx": ("I32", [16])},
+        "awq": {"w.qweight": ("I32", [16, 1]), "w.qzeros": ("I32", [2, 1]), "w.scales": ("F16", [2, 8])},
+        "packed": {"w.weight_packed": ("I32", [8, 2]), "w.weight_scale": ("F32", [8, 2]), "w.weight_shape": ("I64", [2]),
+                   "w.weight_zero_point": ("I32", [1, 2])},
+        "blocks": {"w.weight": ("F8_E4M3", [8, 16]), "w.weight_scale_inv": ("F32", [1, 1])},
+        "rows": {"w.weight": ("I8", [8, 16]), "w.SCB": ("F32", [8])},
+        "nvfp4": {"w.weight": ("U8", [8, 16]), "w.weight_scale": ("F8_E4M3", [8, 2]), "w.weight_scale_2": ("F32", [])},
+        "mxfp4": {"w_blocks": ("U8", [2, 4, 1, 16]), "w_scales": ("U8", [2, 4, 1])},
+        "nf4": {"w.weight": ("U8", [64, 1]), "w.weight.absmax": ("U8", [2]), "w.weight.quant_map": ("F32", [16]),
+                "w.weight.nested_absmax": ("F32", [1]), "w.weight.nested_quant_map": ("F32", [256]),
+                "w.weight.quant_state.bitsandbytes__nf4": ("U8", [len(state)])},
+    }
+    for form, tensors in forms.items():
+        header, data = {}, b""
+        for name, (dtype, shape) in tensors.items():
+            count = 1
+            for length in shape:
+                count *= length
+            raw = {"F32": b"\0\0\x80?", "F16": b"\0<"}.get(dtype, b"") * count or bytes(i % 120 for i in range(count * sizes[dtype]))
+            if name == "w.g_idx":
+                raw = b"".join(struct.pack("<i", i // 8) for i in range(16))
+            if name == "w.weight_shape":
+                raw = struct.pack("<2q", 8, 16)
+            if "quant_state" in name:
+                raw = state
+            header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+            data += raw
+        put("quantised", form, safetensors(header, data))
+
+
 def rank_shards():
     for name in ("dtensor", "sharded_tensor"):
         put("rank_shards", name, marked(sorted((CKPT / "wild" / name).glob("*.pt"))))
@@ -489,6 +524,7 @@ def main():
         ("packets", packet_kinds),
         ("pickle", pickles),
         ("rank_scan", rank_scans),
+        ("quantised", quantised),
         ("rank_shards", rank_shards),
         ("runner_answer", runner_answers),
         ("safetensors", safetensors_files),

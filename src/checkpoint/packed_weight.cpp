@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/packed_weight.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+#include "tensor/convert.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+enum class Of : std::uint8_t { value, half_step };
+
+/// Half of the wider gap beside each of the values, which come in any order; not a number where they are not.
+std::vector<float> half_gaps_of(const std::vector<float>& values) {
+  std::vector<float> sorted;
+  std::ranges::copy_if(values, std::back_inserter(sorted), [](float value) { return std::isfinite(value); });
+  std::ranges::sort(sorted);
+  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+  std::vector<float> gaps;
+  for (const float value : values) {
+    const auto at = std::ranges::lower_bound(sorted, value);
+    float gap = 0;
+    if (at != sorted.end() && at != sorted.begin()) gap = value - *std::prev(at);
+    if (at != sorted.end() && std::next(at) != sorted.end()) gap = std::max(gap, *std::next(at) - value);
+    gaps.push_back(std::isfinite(value) ? gap / 2 : std::numeric_limits<float>::quiet_NaN());
+  }
+  return gaps;
+}
+
+/// Decoded bytes at any offset. The codes are read once from front to back if the offsets are so.
+class DecodedBytes final : public ByteSource {
+ public:
+  DecodedBytes(std::shared_ptr<const PackedWeight> packed, Of of)
+      : packed_(std::move(packed)), of_(of), scales_(packed_->load_scales()), name_(packed_->codes.name) {
+    const auto lines =
+        static_cast<std::uint64_t>((packed_->rows + packed_->scale_rows - 1) / packed_->scale_rows);
+    const std::uint64_t wanted = lines * static_cast<std::uint64_t>(scales_.groups);
+    const auto fits = [&](const std::vector<float>& list) { return list.empty() || list.size() == wanted; };
+    const bool complete = scales_.scales.size() == wanted && fits(scales_.errors) && fits(scales_.zeros);
+    const bool all_columns =
+        scales_.group_of_column.empty()
+            ? (packed_->columns + packed_->scale_columns - 1) / packed_->scale_columns <= scales_.groups
+            : static_cast<std::int64_t>(scales_.group_of_column.size()) == packed_->columns &&
+                  std::ranges::all_of(scales_.group_of_column, [&](std::int32_t group) {
+                    return group >= 0 && group < scales_.groups;
+                  });
+    if (!complete || !all_columns) throw FormatError(display(name_), "its scales do not fit its codes");
+  }
+
+  std::uint64_t size() const override {
+    return static_cast<std::uint64_t>(packed_->rows * packed_->columns) * sizeof(float);
+  }
+  const std::string& name() const override { return name_; }
+
+  void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (offset > size() || out.size() > size() - offset)
+      throw FormatError(display(name_), "more was asked for than it has");
+    const std::lock_guard lock(mutex_);
+    while (!out.empty()) {
+      const auto element = static_cast<std::int64_t>(offset / sizeof(float));
+      const std::size_t skip = offset % sizeof(float);
+      const std::int64_t row = element / packed_->columns;
+      const std::int64_t column = element % packed_->columns;
+      const auto wanted = static_cast<std::int64_t>((skip + out.size() + sizeof(float) - 1) / sizeof(float));
+      const std::int64_t count = std::min({wanted, packed_->columns - column, kMostDecoded});
+      decode(row, column, count);
+      const std::size_t bytes = std::min(out.size(), static_cast<std::size_t>(count) * sizeof(float) - skip);
+      std::memcpy(out.data(), reinterpret_cast<const std::byte*>(values_.data()) + skip, bytes);
+      out = out.subspan(bytes);
+      offset += bytes;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kMostDecoded = std::int64_t{64} << 10;
+
+  /// The bytes with the codes of these columns, which are at `codes_` then.
+  void fetch(std::int64_t row, std::int64_t first_byte, std::int64_t count) const {
+    const std::int64_t at = row * packed_->row_bytes + first_byte;
+    codes_.resize(static_cast<std::size_t>(count));
+    if (reader_ == nullptr || at != next_) {
+      const Parameter& codes = packed_->codes;
+      const auto item = static_cast<std::int64_t>(tensor::info(codes.dtype).size);
+      // Readers of parameters start at a row.
+      const std::int64_t row_size = codes.numel() / std::max<std::int64_t>(codes.shape.at(0), 1) * item;
+      const std::int64_t start = at / row_size;
+      reader_ = std::make_unique<ParameterReader>(narrow(codes, 0, start, codes.shape[0] - start));
+      spare_.clear();
+      next_ = start * row_size;
+      while (next_ < at) {
+        const auto step = static_cast<std::size_t>(std::min<std::int64_t>(at - next_, kMostDecoded));
+        skipped_.resize(step);
+        take(skipped_);
+      }
+    }
+    take(codes_);
+  }
+
+  /// The next bytes; the reader gives whole elements.
+  void take(std::span<std::byte> out) const {
+    next_ += static_cast<std::int64_t>(out.size());
+    const std::size_t had = std::min(out.size(), spare_.size());
+    std::copy_n(spare_.begin(), had, out.begin());
+    spare_.erase(spare_.begin(), spare_.begin() + static_cast<std::ptrdiff_t>(had));
+    out = out.subspan(had);
+    const std::size_t item = tensor::info(packed_->codes.dtype).size;
+    const std::size_t even = out.size() / item * item;
+    if (even > 0) reader_->read(out.first(even));
+    out = out.subspan(even);
+    if (out.empty()) return;
+    spare_.resize(item);
+    reader_->read(spare_);
+    std::copy_n(spare_.begin(), out.size(), out.begin());
+    spare_.erase(spare_.begin(), spare_.begin() + static_cast<std::ptrdiff_t>(out.size()));
+  }
+
+  void decode(std::int64_t row, std::int64_t column, std::int64_t count) const {
+    const int per_byte = 8 / packed_->bits;
+    const std::int64_t first_byte = column / per_byte;
+    fetch(row, first_byte, (column + count - 1) / per_byte - first_byte + 1);
+    values_.resize(static_cast<std::size_t>(count));
+    const auto line = static_cast<std::size_t>(row / packed_->scale_rows * scales_.groups);
+    const std::vector<float>& levels = packed_->levels.values;
+    const std::vector<float>& gaps = packed_->levels.half_gaps;
+    const unsigned mask = (1U << packed_->bits) - 1;
+    const bool in_order = scales_.group_of_column.empty();
+    std::int64_t i = 0;
+    while (i < count) {
+      const std::int64_t at = column + i;
+      const std::int64_t group =
+          in_order ? at / packed_->scale_columns : scales_.group_of_column[static_cast<std::size_t>(at)];
+      const std::int64_t end =
+          in_order ? std::min(count, (group + 1) * packed_->scale_columns - column) : i + 1;
+      const std::size_t index = line + static_cast<std::size_t>(group);
+      const float scale = scales_.scales[index];
+      const float zero = scales_.zeros.empty() ? 0 : scales_.zeros[index];
+      const float error = scales_.errors.empty() ? 0 : scales_.errors[index];
+      const auto at_code = [&](std::int64_t k) -> unsigned {
+        const std::int64_t in_row = column + k;
+        const auto byte =
+            std::to_integer<unsigned>(codes_[static_cast<std::size_t>(in_row / per_byte - first_byte)]);
+        auto place = static_cast<int>(in_row % per_byte);
+        if (packed_->high_first) place = per_byte - 1 - place;
+        return (byte >> (place * packed_->bits)) & mask;
+      };
+      const auto at_byte = [&](std::int64_t k) {
+        return std::to_integer<unsigned>(codes_[static_cast<std::size_t>(k)]);
+      };
+      const auto fill = [&](const auto& code_of) {
+        float* out = values_.data();
+        if (of_ == Of::value) {
+          for (; i < end; ++i) out[i] = (levels[code_of(i)] - zero) * scale;
+          return;
+        }
+        const float wide = std::fabs(scale) + error;
+        for (; i < end; ++i) {
+          const unsigned code = code_of(i);
+          out[i] = gaps[code] * wide + std::fabs(levels[code] - zero) * error;
+        }
+      };
+      per_byte == 1 ? fill(at_byte) : fill(at_code);
+    }
+  }
+
+  std::shared_ptr<const PackedWeight> packed_;
+  Of of_;
+  Scales scales_;
+  std::string name_;
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<ParameterReader> reader_;
+  mutable std::int64_t next_ = 0;  // byte of the codes that the reader is at
+  mutable std::vector<std::byte> spare_;
+  mutable std::vector<std::byte> skipped_;
+  mutable std::vector<std::byte> codes_;
+  mutable std::vector<float> values_;
+};
+
+class DecodedSource final : public TensorSource {
+ public:
+  DecodedSource(std::shared_ptr<const PackedWeight> packed, Of of) : packed_(std::move(packed)), of_(of) {}
+  formats::StoredTensor open() const override {
+    formats::StoredTensor tensor;
+    tensor.dtype = tensor::DType::float32;
+    tensor.shape = packed_->shape;
+    tensor.strides = formats::row_major_strides(tensor.shape);
+    tensor.storage = std::make_shared<DecodedBytes>(packed_, of_);
+    tensor.big_endian = std::endian::native == std::endian::big;
+    return tensor;
+  }
+
+ private:
+  std::shared_ptr<const PackedWeight> packed_;
+  Of of_;
+};
+
+Parameter made_of(const std::string& name, const PackedWeight& packed, std::uint64_t memory, Of of) {
+  const auto bytes = static_cast<std::int64_t>(tensor::info(packed.codes.dtype).size) * packed.codes.numel();
+  const std::int64_t needed = (packed.columns * packed.bits + 7) / 8;
+  if (packed.codes.shape.empty() || packed.columns <= 0 || packed.rows <= 0 || packed.row_bytes < needed ||
+      bytes / packed.rows != packed.row_bytes ||
+      checked_numel(packed.shape, name) != packed.rows * packed.columns)
+    throw FormatError(display(name), "its codes do not fit its shape");
+  return whole(name, tensor::DType::float32, packed.shape,
+               std::make_shared<DecodedSource>(std::make_shared<PackedWeight>(packed), of), memory);
+}
+
+}  // namespace
+
+Levels integer_levels(int bits, float least, bool is_signed) {
+  Levels levels;
+  const int count = 1 << bits;
+  for (int code = 0; code < count; ++code) {
+    const int value = is_signed && code >= count / 2 ? code - count : code;
+    levels.values.push_back(static_cast<float>(value) + least);
+  }
+  levels.half_gaps.assign(levels.values.size(), 0.5F);
+  return levels;
+}
+
+Levels float8_levels(tensor::DType dtype) {
+  std::array<std::byte, 256> codes;
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::byte>(i);
+  std::vector<float> values(codes.size());
+  tensor::to_float(dtype, codes, values);
+  return table_levels(std::move(values));
+}
+
+Levels float4_levels() {
+  std::vector<float> values = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
+  for (std::size_t i = 0; i < 8; ++i) values.push_back(-values[i]);
+  Levels levels = table_levels(std::move(values));
+  // The scale is a power of two that the largest number of a block gives: 6 also stands for what is below 8.
+  levels.half_gaps[7] = 2;
+  levels.half_gaps[15] = 2;
+  return levels;
+}
+
+Levels table_levels(std::vector<float> values) {
+  Levels levels;
+  levels.half_gaps = half_gaps_of(values);
+  levels.values = std::move(values);
+  return levels;
+}
+
+Parameter decoded(const std::string& name, const PackedWeight& packed, std::uint64_t memory) {
+  return made_of(name, packed, memory, Of::value);
+}
+
+Parameter half_steps(const std::string& name, const PackedWeight& packed, std::uint64_t memory) {
+  return made_of(name, packed, memory, Of::half_step);
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A weight that is stored as small codes with scales beside them, read as the numbers it stands for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/parameter.hpp"
+
+namespace msprobe::checkpoint {
+
+/// What the codes of a format mean before they are scaled.
+struct Levels {
+  std::vector<float> values;
+  /// How far a number may be from each that was rounded to it: half of the wider gap beside it.
+  std::vector<float> half_gaps;
+};
+
+/// Whole numbers from `least` on, 2^bits of them. `is_signed`: codes are two's complement.
+Levels integer_levels(int bits, float least, bool is_signed);
+/// The numbers of a floating-point type of one byte, by their bytes.
+Levels float8_levels(tensor::DType dtype);
+/// 4-bit numbers of two exponent bits and one fraction bit (OCP Microscaling Formats 1.0, E2M1).
+Levels float4_levels();
+/// Any numbers, each with its code as index.
+Levels table_levels(std::vector<float> values);
+
+/// One number for each part of a matrix: element (row, column) has that of line row / rows, group
+/// column / columns.
+struct Scales {
+  std::vector<float> scales;
+  std::vector<float> errors;  // how far each scale may be from what the weights were divided by; empty: 0
+  std::vector<float> zeros;   // what is taken off a level before it is scaled; empty: 0
+  std::int64_t groups = 1;    // in a line
+  std::vector<std::int32_t> group_of_column;  // where columns are not in the order of their groups
+};
+
+struct PackedWeight {
+  Shape shape;
+  std::int64_t rows = 1;  // of the codes; shape has rows * columns elements
+  std::int64_t columns = 0;
+  int bits = 8;                // 2, 4 or 8
+  bool high_first = false;     // of the codes in a byte
+  std::int64_t row_bytes = 0;  // of the codes; may be more than columns need
+  Parameter codes;             // rows of row_bytes, of any type without padding
+  Levels levels;
+  std::int64_t scale_rows = 1;
+  std::int64_t scale_columns = 1;
+  std::function<Scales()> load_scales;  // called whenever the weight is opened
+};
+
+/// The weight as float32, decoded while it is read. Its shape is that of `packed`; `memory` as in Block.
+Parameter decoded(const std::string& name, const PackedWeight& packed, std::uint64_t memory);
+/// How far each element may be from the number that it was rounded from, as float32.
+Parameter half_steps(const std::string& name, const PackedWeight& packed, std::uint64_t memory);
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/quantised.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "checkpoint/loaders.hpp"
+#include "checkpoint/packed_weight.hpp"
+#include "checkpoint/wrappers.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/folder.hpp"
+#include "support/text.hpp"
+#include "tensor/element_feed.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+using tensor::DType;
+
+// Scales of more elements are no scales.
+constexpr std::int64_t kMostScales = std::int64_t{1} << 26;
+// Each of them becomes a block of its own.
+constexpr std::int64_t kMostExperts = 4096;
+
+std::vector<float> floats_of(const Parameter& parameter) {
+  if (parameter.numel() > kMostScales)
+    throw FormatError(display(parameter.name), "refused: more elements than scales have");
+  tensor::ElementFeed<double, ParameterReader> feed(parameter);
+  const auto values = feed.next(static_cast<std::size_t>(parameter.numel()));
+  std::vector<float> floats(values.size());
+  std::ranges::transform(values, floats.begin(), [](double value) { return static_cast<float>(value); });
+  return floats;
+}
+
+/// A number of a file as an index; what is none becomes -1.
+std::int64_t index_of(float value) {
+  return value >= 0 && value <= 1e9F ? static_cast<std::int64_t>(value) : -1;
+}
+
+std::vector<std::int32_t> groups_of(const Parameter& parameter) {
+  std::vector<std::int32_t> groups;
+  for (const float group : floats_of(parameter)) groups.push_back(static_cast<std::int32_t>(index_of(group)));
+  return groups;
+}
+
+std::vector<std::uint32_t> words_of(const Parameter& parameter) {
+  std::vector<std::uint32_t> words(static_cast<std::size_t>(parameter.numel()));
+  ParameterReader(parameter).read(std::as_writable_bytes(std::span(words)));
+  return words;
+}
+
+/// Scales as they are stored: what was divided by is within their rounding.
+Scales scales_of(const Parameter& parameter, std::int64_t groups) {
+  Scales scales;
+  scales.scales = floats_of(parameter);
+  scales.groups = groups;
+  const auto unit = static_cast<float>(tensor::unit_roundoff(parameter.dtype));
+  for (const float scale : scales.scales) scales.errors.push_back(std::fabs(scale) * unit);
+  return scales;
+}
+
+/// The 4-bit numbers that AutoAWQ packs in a word: those of these places in turn.
+constexpr std::array<int, 8> kAwqOrder = {0, 2, 4, 6, 1, 3, 5, 7};
+
+/// Numbers of `bits` that are packed along the last axis of (rows, words).
+std::vector<float> unpacked(const Parameter& parameter, int bits, bool awq) {
+  if (parameter.numel() > kMostScales)
+    throw FormatError(display(parameter.name), "refused: more elements than zero points have");
+  const int per_word = 32 / bits;
+  const std::uint32_t mask = (std::uint32_t{1} << bits) - 1;
+  std::vector<float> values;
+  for (const std::uint32_t word : words_of(parameter)) {
+    const std::size_t begin = values.size();
+    values.resize(begin + static_cast<std::size_t>(per_word));
+    for (int i = 0; i < per_word; ++i) {
+      const int place = awq ? kAwqOrder[static_cast<std::size_t>(i)] : i;
+      values[begin + static_cast<std::size_t>(place)] = static_cast<float>((word >> (i * bits)) & mask);
+    }
+  }
+  return values;
+}
+
+std::vector<float> exchanged(const std::vector<float>& matrix, std::int64_t rows, std::int64_t columns) {
+  std::vector<float> result(matrix.size());
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j)
+      result[static_cast<std::size_t>(j * rows + i)] = matrix[static_cast<std::size_t>(i * columns + j)];
+  }
+  return result;
+}
+
+/// AutoAWQ's words, 4 bits along the outputs, as codes along the inputs.
+class AwqCodes final : public TensorSource {
+ public:
+  explicit AwqCodes(Parameter words) : words_(std::move(words)) {}
+  formats::StoredTensor open() const override {
+    const std::int64_t inputs = words_.shape[0];
+    const std::int64_t outputs = words_.shape[1] * 8;
+    const std::vector<std::uint32_t> words = words_of(words_);
+    std::vector<std::byte> codes(static_cast<std::size_t>(outputs * inputs / 2));
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      for (std::int64_t j = 0; j < words_.shape[1]; ++j) {
+        const std::uint32_t word = words[static_cast<std::size_t>(i * words_.shape[1] + j)];
+        for (std::size_t k = 0; k < kAwqOrder.size(); ++k) {
+          const std::int64_t output = 8 * j + kAwqOrder[k];
+          const auto code = static_cast<std::byte>((word >> (4 * k)) & 15U);
+          codes[static_cast<std::size_t>((output * inputs + i) / 2)] |= i % 2 == 0 ? code : code << 4;
+        }
+      }
+    }
+    formats::StoredTensor tensor;
+    tensor.dtype = DType::uint8;
+    tensor.shape = {outputs, inputs / 2};
+    tensor.strides = formats::row_major_strides(tensor.shape);
+    tensor.storage = memory_source(std::move(codes), words_.name);
+    return tensor;
+  }
+
+ private:
+  Parameter words_;
+};
+
+/// A zero point is rounded, which moves the ends of the range by up to half a step: what is beyond is
+/// clipped.
+void widen_ends(Levels& levels) {
+  levels.half_gaps.front() = 1;
+  levels.half_gaps.back() = 1;
+}
+
+/// A quantised weight and the entries that it is made of.
+struct Found {
+  std::string name;
+  std::string kind;  // for people: "float8_e4m3fn, a scale for each block of 128 x 128"
+  std::vector<std::size_t> used;
+  Parameter parameter;  // with its half step
+};
+
+Parameter with_half_step(const std::string& name, const PackedWeight& packed, std::uint64_t memory = 0) {
+  Parameter parameter = decoded(name, packed, memory);
+  parameter.half_step = std::make_shared<const Parameter>(half_steps(name, packed, memory));
+  return parameter;
+}
+
+/// The text before `suffix`, if the name ends so.
+std::optional<std::string> stem_of(const std::string& name, std::string_view suffix) {
+  if (!name.ends_with(suffix) || name.size() == suffix.size()) return {};
+  return name.substr(0, name.size() - suffix.size());
+}
+
+class Finder {
+ public:
+  explicit Finder(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {
+    for (std::size_t i = 0; i < checkpoint.entries.size(); ++i) {
+      const Entry& entry = checkpoint.entries[i];
+      const bool usable = entry.problem.empty() && entry.slices.empty() && entry.parameter.numel() > 0;
+      if (usable) index_.emplace(entry.parameter.name, i);
+    }
+  }
+
+  std::vector<Found> run() {
+    for (const auto& [name, i] : index_) {
+      const DType dtype = checkpoint_.entries[i].parameter.dtype;
+      if (const auto stem = stem_of(name, ".qweight"); stem && dtype == DType::int32) grouped_words(*stem);
+      if (const auto stem = stem_of(name, ".weight_packed")) compressed(*stem);
+      if (const auto stem = stem_of(name, "_blocks"); stem && dtype == DType::uint8) microscaled(*stem);
+      for (const char* state : {".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4"}) {
+        if (const auto stem = stem_of(name, state)) table_of_16(*stem, i);
+      }
+      if (name.ends_with("weight") || name.ends_with("_proj")) one_byte(name, dtype);
+    }
+    std::ranges::sort(found_, {}, &Found::name);
+    return std::move(found_);
+  }
+
+ private:
+  const Parameter* get(const std::string& name) const {
+    const auto at = index_.find(name);
+    return at == index_.end() ? nullptr : &checkpoint_.entries[at->second].parameter;
+  }
+
+  void add(std::string kind, Parameter parameter, std::initializer_list<std::string> parts) {
+    Found found{parameter.name, std::move(kind), {}, std::move(parameter)};
+    for (const std::string& part : parts) {
+      if (const auto at = index_.find(part); at != index_.end()) found.used.push_back(at->second);
+    }
+    found_.push_back(std::move(found));
+  }
+
+  /// Scales of activations and the like lie beside the weight and say nothing of it.
+  static std::string beside(const std::string& weight, std::string_view what) {
+    const std::size_t dot = weight.rfind('.');
+    return dot == std::string::npos ? std::string(what) : weight.substr(0, dot + 1) + std::string(what);
+  }
+
+  /// The side of the blocks that `groups` scales along `length` belong to; 0 if there is none.
+  static std::int64_t block_side(std::int64_t length, std::int64_t groups) {
+    if (groups <= 0) return 0;
+    if (groups == 1) return length;
+    // A block at the end may be smaller. 128 is that of DeepSeek-V3.
+    for (const std::int64_t side : {128, 64, 32, 16, 256, 512}) {
+      if ((length + side - 1) / side == groups) return side;
+    }
+    return length % groups == 0 ? length / groups : 0;
+  }
+
+  /// float8 and int8 with scales of any grid: DeepSeek's `weight_scale_inv`, `weight_scale` of
+  /// compressed-tensors and ModelOpt, `SCB` of bitsandbytes; and ModelOpt's pairs of 4-bit numbers.
+  void one_byte(const std::string& name, DType dtype) {
+    const Parameter& codes = *get(name);
+    const bool is_float8 = tensor::info(dtype).kind == tensor::Kind::floating &&
+                           tensor::info(dtype).size == 1 && dtype != DType::float8_e8m0fnu;
+    const std::string rows_of_int8 = beside(name, "SCB");
+    std::string scale_name = name + "_scale_inv";
+    if (get(scale_name) == nullptr) scale_name = name + "_scale";
+    const bool is_bitsandbytes = dtype == DType::int8 && get(rows_of_int8) != nullptr;
+    if (is_bitsandbytes) scale_name = rows_of_int8;
+    const Parameter* scale = get(scale_name);
+    if (scale == nullptr || codes.shape.size() < 2) return;
+    if (dtype == DType::uint8) {
+      const std::string global = name + "_scale_2";
+      if (get(global) != nullptr) small_floats(name, name, codes, *scale, global, true);
+      return;
+    }
+    if (!is_float8 && dtype != DType::int8) return;
+    PackedWeight packed;
+    packed.shape = codes.shape;
+    packed.columns = codes.shape.back();
+    packed.rows = codes.numel() / packed.columns;
+    packed.row_bytes = packed.columns;
+    packed.codes = codes;
+    packed.levels = is_float8 ? float8_levels(dtype) : integer_levels(8, 0, true);
+    const std::string grid = set_grid(packed, codes.shape, *scale);
+    if (grid.empty()) return;
+    const Parameter* zero = get(name + "_zero_point");
+    if (zero != nullptr && zero->numel() != scale->numel()) return;
+    const std::int64_t groups = (packed.columns + packed.scale_columns - 1) / packed.scale_columns;
+    packed.load_scales = [scale = *scale, zero = zero == nullptr ? std::nullopt : std::optional(*zero),
+                          groups, is_bitsandbytes] {
+      Scales scales = scales_of(scale, groups);
+      if (zero) scales.zeros = floats_of(*zero);
+      if (is_bitsandbytes) {
+        // It is the largest magnitude of the row.
+        for (std::vector<float>* list : {&scales.scales, &scales.errors}) {
+          for (float& value : *list) value /= 127;
+        }
+      }
+      return scales;
+    };
+    add(fmt::format("{}, {}", tensor::info(dtype).name, grid), with_half_step(name, packed),
+        {name, scale_name, name + "_zero_point", name + "_shape", beside(name, "input_scale"),
+         beside(name, "output_scale"), beside(name, "weight_format"), beside(name, "input_zero_point")});
+  }
+
+  /// For people; empty if the scales do not fit.
+  static std::string set_grid(PackedWeight& packed, const Shape& shape, const Parameter& scale) {
+    const std::int64_t length = shape[shape.size() - 2];
+    if (scale.numel() == 1) {
+      packed.scale_rows = packed.rows;
+      packed.scale_columns = packed.columns;
+      return "one scale";
+    }
+    if (scale.numel() == packed.rows) {
+      packed.scale_columns = packed.columns;
+      return "a scale for each row";
+    }
+    Shape one = scale.shape;
+    const std::int64_t experts = packed.rows / length;
+    if (scale.numel() == experts) {
+      packed.scale_rows = length;
+      packed.scale_columns = packed.columns;
+      return "a scale for each expert";
+    }
+    if (one.size() != shape.size()) return {};
+    if (!std::equal(one.begin(), one.end() - 2, shape.begin())) return {};
+    packed.scale_rows = block_side(length, one[one.size() - 2]);
+    packed.scale_columns = block_side(packed.columns, one.back());
+    if (packed.scale_rows == 0 || packed.scale_columns == 0) return {};
+    // Blocks must not reach from one matrix into the next.
+    if (experts > 1 && length % packed.scale_rows != 0) return {};
+    return packed.scale_rows == 1 ? fmt::format("groups of {}", packed.scale_columns)
+                                  : fmt::format("blocks of {} x {}", packed.scale_rows, packed.scale_columns);
+  }
+
+  /// Whole numbers in words (`pack-quantized` of compressed-tensors), or pairs of 4-bit floating-point ones.
+  void compressed(const std::string& stem) {
+    const std::string name = stem + ".weight";
+    const std::string packed_name = name + "_packed";
+    const Parameter& codes = *get(packed_name);
+    const Parameter* scale = get(name + "_scale");
+    if (scale == nullptr || codes.shape.size() != 2 || scale->shape.size() != 2) return;
+    if (codes.dtype == DType::uint8) {
+      small_floats(name, packed_name, codes, *scale, name + "_global_scale", false);
+      return;
+    }
+    if (codes.dtype != DType::int32) return;
+    PackedWeight packed;
+    packed.rows = codes.shape[0];
+    packed.columns = codes.shape[1] * 8;
+    if (const Parameter* shape = get(name + "_shape"); shape != nullptr && shape->numel() == 2) {
+      const std::vector<float> lengths = floats_of(*shape);
+      packed.columns = index_of(lengths[1]);
+    }
+    packed.bits = packed.columns > 0 && (packed.columns + 3) / 4 == codes.shape[1] ? 8 : 4;
+    if ((packed.columns * packed.bits + 31) / 32 != codes.shape[1]) return;
+    packed.shape = {packed.rows, packed.columns};
+    packed.row_bytes = codes.shape[1] * 4;
+    packed.codes = codes;
+    const int offset = 1 << (packed.bits - 1);
+    packed.levels = integer_levels(packed.bits, static_cast<float>(-offset), false);
+    std::int64_t groups = scale->shape[1];
+    if (scale->numel() == 1) packed.scale_rows = packed.rows;
+    if (scale->numel() != 1 && scale->shape[0] != packed.rows) return;
+    packed.scale_columns = block_side(packed.columns, groups);
+    if (packed.scale_columns == 0) return;
+    const Parameter* zero = get(name + "_zero_point");
+    if (zero != nullptr) widen_ends(packed.levels);
+    const Parameter* order = get(name + "_g_idx");
+    packed.load_scales = [scale = *scale, zero = zero == nullptr ? std::nullopt : std::optional(*zero),
+                          order = order == nullptr ? std::nullopt : std::optional(*order), groups,
+                          bits = packed.bits, rows = packed.rows, offset] {
+      Scales scales = scales_of(scale, groups);
+      if (zero && zero->numel() == scale.numel()) {
+        scales.zeros = floats_of(*zero);
+      } else if (zero) {
+        // Packed along the rows.
+        const std::vector<float> values = unpacked(transposed(*zero), bits, false);
+        const std::int64_t padded = zero->shape[0] * (32 / bits);
+        if (padded < rows || zero->shape[1] != groups)
+          throw FormatError(display(zero->name), "its shape does not fit that of the scales");
+        const std::vector<float> by_row = exchanged(values, groups, padded);
+        for (std::int64_t i = 0; i < rows * groups; ++i)
+          scales.zeros.push_back(by_row[static_cast<std::size_t>(i)] - static_cast<float>(offset));
+      }
+      if (order) {
+        scales.group_of_column = groups_of(*order);
+        // Without an order all are -1.
+        if (std::ranges::all_of(scales.group_of_column, [](auto group) { return group == -1; }))
+          scales.group_of_column.clear();
+      }
+      return scales;
+    };
+    add(fmt::format("int{}, groups of {}", packed.bits, packed.scale_columns), with_half_step(name, packed),
+        {packed_name, name + "_scale", name + "_shape", name + "_zero_point", name + "_g_idx"});
+  }
+
+  /// NVFP4: 4-bit numbers, a float8 scale for 16 of them, and one for all, which multiplies (ModelOpt) or
+  /// divides (compressed-tensors).
+  void small_floats(const std::string& name, const std::string& codes_name, const Parameter& codes,
+                    const Parameter& scale, const std::string& global_name, bool multiplies) {
+    const Parameter* global = get(global_name);
+    if (global == nullptr || global->numel() != 1 || codes.shape.size() != 2 || scale.shape.size() != 2)
+      return;
+    PackedWeight packed;
+    packed.rows = codes.shape[0];
+    packed.columns = 2 * codes.shape[1];
+    packed.shape = {packed.rows, packed.columns};
+    packed.bits = 4;
+    packed.row_bytes = codes.shape[1];
+    packed.codes = codes;
+    packed.levels = table_levels(float4_levels().values);
+    packed.scale_columns = block_side(packed.columns, scale.shape[1]);
+    if (scale.shape[0] != packed.rows || packed.scale_columns == 0) return;
+    packed.load_scales = [scale, global = *global, multiplies] {
+      Scales scales = scales_of(scale, scale.shape[1]);
+      const float one = floats_of(global)[0];
+      for (std::vector<float>* list : {&scales.scales, &scales.errors}) {
+        for (float& value : *list) value = multiplies ? value * one : value / one;
+      }
+      // The scale itself is rounded before the weights are divided by it.
+      for (float& error : scales.errors) error *= 2;
+      return scales;
+    };
+    add(fmt::format("NVFP4, groups of {}", packed.scale_columns), with_half_step(name, packed),
+        {codes_name, name + "_scale", global_name, beside(name, "input_scale"),
+         beside(name, "input_global_scale")});
+  }
+
+  /// GPTQ (words along the inputs) and AWQ (along the outputs): (inputs, outputs) where the weight is
+  /// (outputs, inputs).
+  void grouped_words(const std::string& stem) {
+    const Parameter& words = *get(stem + ".qweight");
+    const Parameter* scale = get(stem + ".scales");
+    const Parameter* zeros = get(stem + ".qzeros");
+    const Parameter* order = get(stem + ".g_idx");
+    if (scale == nullptr || zeros == nullptr || words.shape.size() != 2 || scale->shape.size() != 2) return;
+    const std::int64_t groups = scale->shape[0];
+    const std::int64_t outputs = scale->shape[1];
+    const bool awq = words.shape[1] * 8 == outputs;
+    if (!awq && words.shape[1] != outputs) return;
+    PackedWeight packed;
+    packed.rows = outputs;
+    if (awq) {
+      packed.bits = 4;
+      packed.columns = words.shape[0];
+      if (packed.columns % 2 != 0) return;
+      packed.codes =
+          whole(words.name, DType::uint8, {outputs, packed.columns / 2}, std::make_shared<AwqCodes>(words));
+    } else {
+      // Zero points have the same width, and tell it.
+      const std::int64_t width = zeros->shape.size() == 2 ? zeros->shape[1] * 32 / outputs : 0;
+      if (width != 2 && width != 4 && width != 8) return;  // words of 3-bit numbers are packed otherwise
+      packed.bits = static_cast<int>(width);
+      packed.columns = words.shape[0] * 32 / packed.bits;
+      packed.codes = transposed(words);
+    }
+    packed.shape = {outputs, packed.columns};
+    packed.row_bytes = packed.columns * packed.bits / 8;
+    packed.levels = integer_levels(packed.bits, 0, false);
+    widen_ends(packed.levels);
+    packed.scale_columns = block_side(packed.columns, groups);
+    if (packed.columns % groups == 0) packed.scale_columns = packed.columns / groups;
+    const bool fits = zeros->shape == Shape{groups, outputs * packed.bits / 32} && packed.scale_columns > 0 &&
+                      (order == nullptr || order->shape == Shape{packed.columns});
+    if (!fits) return;
+    // AutoGPTQ stores zero points less one; its second format, and AWQ, as they are.
+    const float more = awq || is_second_gptq() ? 0 : 1;
+    packed.load_scales = [scale = *scale, zeros = *zeros, awq, more, groups, outputs, bits = packed.bits,
+                          order = order == nullptr ? std::nullopt : std::optional(*order)] {
+      Scales scales = scales_of(scale, groups);
+      scales.scales = exchanged(scales.scales, groups, outputs);
+      scales.errors = exchanged(scales.errors, groups, outputs);
+      scales.zeros = exchanged(unpacked(zeros, bits, awq), groups, outputs);
+      const float mask = static_cast<float>((1 << bits) - 1);
+      // The sum keeps the width that it is stored in.
+      for (float& zero : scales.zeros) zero = zero + more > mask ? 0 : zero + more;
+      if (order) scales.group_of_column = groups_of(*order);
+      return scales;
+    };
+    add(fmt::format("{} of {} bits, groups of {}", awq ? "AWQ" : "GPTQ", packed.bits, packed.scale_columns),
+        with_half_step(stem + ".weight", packed, words.bytes()),
+        {stem + ".qweight", stem + ".qzeros", stem + ".scales", stem + ".g_idx"});
+  }
+
+  /// MXFP4 of gpt-oss: (experts, outputs, blocks, 16) bytes; the weight is (experts, inputs, outputs).
+  void microscaled(const std::string& stem) {
+    const Parameter& blocks = *get(stem + "_blocks");
+    const Parameter* scale = get(stem + "_scales");
+    const Shape& shape = blocks.shape;
+    const bool fits = scale != nullptr && scale->dtype == DType::uint8 && shape.size() == 4 &&
+                      shape[3] == 16 && scale->shape == Shape{shape[0], shape[1], shape[2]};
+    if (!fits) return;
+    if (shape[0] > kMostExperts) return;
+    const std::int64_t outputs = shape[1];
+    const std::int64_t inputs = 32 * shape[2];
+    std::vector<Parameter> experts;
+    std::vector<Parameter> steps;
+    for (std::int64_t e = 0; e < shape[0]; ++e) {
+      PackedWeight packed;
+      packed.shape = {1, outputs, inputs};
+      packed.rows = outputs;
+      packed.columns = inputs;
+      packed.bits = 4;
+      packed.row_bytes = inputs / 2;
+      packed.codes = narrow(blocks, 0, e, 1);
+      packed.levels = float4_levels();
+      packed.scale_columns = 32;
+      packed.load_scales = [part = narrow(*scale, 0, e, 1), groups = shape[2]] {
+        Scales scales;
+        scales.groups = groups;
+        // Powers of two with a bias of 127 (E8M0 of the OCP specification); 255 is NaN.
+        for (const float exponent : floats_of(part)) {
+          scales.scales.push_back(exponent == 255 ? std::nanf("")
+                                                  : std::ldexp(1.0F, static_cast<int>(exponent) - 127));
+        }
+        return scales;
+      };
+      experts.push_back(last_axes_exchanged(decoded(stem, packed, 0)));
+      steps.push_back(last_axes_exchanged(half_steps(stem, packed, 0)));
+    }
+    Parameter parameter = concatenate(experts, 0);
+    parameter.half_step = std::make_shared<const Parameter>(concatenate(steps, 0));
+    add("MXFP4, groups of 32", std::move(parameter), {stem + "_blocks", stem + "_scales"});
+  }
+
+  static Parameter last_axes_exchanged(Parameter parameter) {
+    std::swap(parameter.shape[1], parameter.shape[2]);
+    std::swap(parameter.blocks[0].axes[1], parameter.blocks[0].axes[2]);
+    parameter.blocks[0].memory = parameter.bytes();
+    return parameter;
+  }
+
+  /// bitsandbytes: 4-bit numbers of a table, two in a byte, a scale for each 64 or so, which may be quantised
+  /// in its turn. What is needed besides stands in JSON, in a tensor of bytes.
+  void table_of_16(const std::string& name, std::size_t state_index) {
+    const Parameter& state = checkpoint_.entries[state_index].parameter;
+    const Parameter* codes = get(name);
+    const Parameter* scale = get(name + ".absmax");
+    const Parameter* table = get(name + ".quant_map");
+    constexpr std::int64_t kMostState = 1 << 16;
+    if (codes == nullptr || scale == nullptr || table == nullptr || table->numel() != 16 ||
+        codes->dtype != DType::uint8 || state.dtype != DType::uint8 || state.numel() > kMostState)
+      return;
+    std::string text(static_cast<std::size_t>(state.numel()), '\0');
+    ParameterReader(state).read(std::as_writable_bytes(std::span(text)));
+    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+    const auto shape = json.is_object() ? json.find("shape") : json.end();
+    if (!json.is_object() || shape == json.end() || !shape->is_array()) return;
+    PackedWeight packed;
+    for (const auto& length : *shape) {
+      if (!length.is_number_integer()) return;
+      packed.shape.push_back(length.get<std::int64_t>());
+    }
+    const auto number = [&](const char* key, double otherwise) {
+      const auto found = json.find(key);
+      return found != json.end() && found->is_number() ? found->get<double>() : otherwise;
+    };
+    const double block = number("blocksize", 64);
+    const double nested_block = number("nested_blocksize", 256);
+    if (!(block >= 1 && block <= 1e6 && nested_block >= 1 && nested_block <= 1e6)) return;
+    packed.columns = checked_numel(packed.shape, name);
+    if ((packed.columns + 1) / 2 != codes->numel()) return;
+    packed.bits = 4;
+    packed.high_first = true;
+    packed.row_bytes = codes->numel();
+    packed.codes = *codes;
+    packed.levels = table_levels(floats_of(*table));
+    packed.scale_columns = static_cast<std::int64_t>(block);
+    const std::int64_t groups = scale->numel();
+    const Parameter* nested = get(name + ".nested_absmax");
+    const Parameter* nested_table = get(name + ".nested_quant_map");
+    if (nested != nullptr && (nested_table == nullptr || nested_table->numel() != 256)) return;
+    packed.load_scales = [scale = *scale, groups, offset = static_cast<float>(number("nested_offset", 0)),
+                          step = static_cast<std::size_t>(nested_block),
+                          nested = nested == nullptr ? std::nullopt : std::optional(*nested),
+                          nested_table = nested == nullptr ? std::nullopt : std::optional(*nested_table)] {
+      Scales scales = scales_of(scale, groups);
+      if (!nested) return scales;
+      const std::vector<float> outer = floats_of(*nested);
+      const Levels levels = table_levels(floats_of(*nested_table));
+      for (std::size_t i = 0; i < scales.scales.size(); ++i) {
+        const auto code = static_cast<std::size_t>(index_of(scales.scales[i]));
+        if (i / step >= outer.size() || code >= levels.values.size())
+          throw FormatError(display(nested->name), "it does not fit the scales");
+        scales.scales[i] = levels.values[code] * outer[i / step] + offset;
+        scales.errors[i] = levels.half_gaps[code] * std::fabs(outer[i / step]);
+      }
+      return scales;
+    };
+    add(fmt::format("bitsandbytes {}, groups of {}", state.name.substr(state.name.size() - 3),
+                    packed.scale_columns),
+        with_half_step(name, packed),
+        {name, state.name, name + ".absmax", name + ".quant_map", name + ".nested_absmax",
+         name + ".nested_quant_map"});
+  }
+
+  bool is_second_gptq() const {
+    namespace fs = std::filesystem;
+    const std::string folder =
+        is_folder(checkpoint_.path) ? checkpoint_.path : fs::path(checkpoint_.path).parent_path().string();
+    constexpr std::uint64_t kMostConfig = std::uint64_t{1} << 20;
+    for (const char* file : {"quantize_config.json", "config.json"}) {
+      try {
+        const auto json =
+            nlohmann::json::parse(read_all(*open_file(in_folder(folder, file)), kMostConfig), nullptr, false);
+        const auto* config = &json;
+        if (json.is_object() && json.contains("quantization_config")) config = &json["quantization_config"];
+        const auto format = config->is_object() ? config->find("checkpoint_format") : config->end();
+        if (config->is_object() && format != config->end() && format->is_string())
+          return *format == "gptq_v2";
+      } catch (const Error&) {
+        // None there.
+      }
+    }
+    return false;
+  }
+
+  const Checkpoint& checkpoint_;
+  std::map<std::string, std::size_t> index_;
+  std::vector<Found> found_;
+};
+
+/// What both checkpoints must have in common for the stored tensors to be compared: names without what
+/// programs put before them, types and shapes.
+std::vector<std::string> keys_of(const Checkpoint& checkpoint, const std::vector<Found>& found) {
+  std::vector<std::string> names;
+  for (const Entry& entry : checkpoint.entries) names.push_back(without_wrappers(entry.parameter.name));
+  const Heads heads = possible_heads(names).back();
+  std::vector<std::string> keys;
+  for (const Found& one : found) {
+    std::string key = without_heads(without_wrappers(one.name), heads);
+    std::vector<std::string> parts;
+    for (const std::size_t i : one.used) {
+      const Parameter& part = checkpoint.entries[i].parameter;
+      parts.push_back(fmt::format("\n{} {} {}", without_heads(names[i], heads), tensor::info(part.dtype).name,
+                                  shape_text(part.shape)));
+    }
+    std::ranges::sort(parts);
+    for (const std::string& part : parts) key += part;
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+void replace(Checkpoint& checkpoint, std::vector<Found>& found, const std::vector<bool>& wanted,
+             std::vector<std::string>& lines) {
+  std::vector<bool> gone(checkpoint.entries.size());
+  std::map<std::string, std::size_t> kinds;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!wanted[i] || std::ranges::any_of(found[i].used, [&](std::size_t k) { return gone[k]; })) continue;
+    ++kinds[found[i].kind];
+    for (const std::size_t k : found[i].used) gone[k] = true;
+    const std::size_t place = found[i].used.front();
+    gone[place] = false;
+    Entry entry;
+    entry.parameter = std::move(found[i].parameter);
+    checkpoint.entries[place] = std::move(entry);
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < checkpoint.entries.size(); ++i) {
+    if (gone[i]) continue;
+    if (kept != i) checkpoint.entries[kept] = std::move(checkpoint.entries[i]);
+    ++kept;
+  }
+  checkpoint.entries.resize(kept);
+  for (const auto& [kind, count] : kinds) {
+    lines.push_back(fmt::format("{}: {} weight{} dequantised ({})", display(checkpoint.path),
+                                human_count(count), count == 1 ? " is" : "s are", kind));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> dequantise(Checkpoint& first, Checkpoint& second) {
+  std::vector<Found> ours = Finder(first).run();
+  std::vector<Found> theirs = Finder(second).run();
+  const std::vector<std::string> our_keys = keys_of(first, ours);
+  const std::vector<std::string> their_keys = keys_of(second, theirs);
+  const auto missing_in = [](const std::vector<std::string>& keys, const std::vector<std::string>& other) {
+    const std::unordered_set<std::string> known(other.begin(), other.end());
+    std::vector<bool> missing;
+    for (const std::string& key : keys) missing.push_back(!known.contains(key));
+    return missing;
+  };
+  std::vector<std::string> lines;
+  replace(first, ours, missing_in(our_keys, their_keys), lines);
+  replace(second, theirs, missing_in(their_keys, our_keys), lines);
+  return lines;
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/step_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "checkpoint/pieces.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+// Of the product of level and scale in float32.
+constexpr double kRounding = 0x1p-22;
+// Programs write the middle between two levels with few digits.
+constexpr double kSlack = 1.001;
+
+template <typename T>
+class Steps {
+ public:
+  explicit Steps(const Parameter& parameter) {
+    if (parameter.half_step != nullptr) feed_.emplace(*parameter.half_step);
+  }
+  /// Empty where there are none.
+  std::span<const T> next(std::size_t count) {
+    return feed_ ? std::span<const T>(feed_->next(count)) : std::span<const T>();
+  }
+
+ private:
+  std::optional<tensor::ElementFeed<T, ParameterReader>> feed_;
+};
+
+template <typename T>
+bool is_near(T x, T y, T step) {
+  const T distance = std::fabs(x - y);
+  return distance <= static_cast<T>(kSlack) * step +
+                         static_cast<T>(kRounding) * std::max(std::fabs(x), std::fabs(y)) ||
+         x == y || (std::isnan(x) && std::isnan(y));
+}
+
+template <typename T>
+void check_pieces(const Parameter& first, const Parameter& second, const MeasureOptions& options,
+                  StepCheck& check) {
+  Steps<T> ours(first);
+  Steps<T> theirs(second);
+  std::vector<T> steps;
+  std::int64_t at = 0;
+  each_piece<T>(first, second, options, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
+    std::span<const T> step = ours.next(x.size());
+    const std::span<const T> other = theirs.next(x.size());
+    if (step.empty()) {
+      step = other;
+    } else if (!other.empty()) {
+      steps.assign(step.begin(), step.end());
+      for (std::size_t i = 0; i < steps.size(); ++i) steps[i] += other[i];
+      step = steps;
+    }
+    std::size_t beyond = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) beyond += is_near(x[i], y[i], step[i]) ? 0 : 1;
+    for (std::size_t i = 0; beyond > 0 && i < x.size(); ++i) {
+      if (is_near(x[i], y[i], step[i])) continue;
+      if (check.beyond++ == 0) check.first = at + static_cast<std::int64_t>(i);
+      const double far = std::fabs(static_cast<double>(x[i]) - static_cast<double>(y[i])) / step[i];
+      check.farthest =
+          std::isnan(far) ? std::numeric_limits<double>::infinity() : std::max(check.farthest, far);
+    }
+    at += static_cast<std::int64_t>(x.size());
+  });
+}
+
+}  // namespace
+
+StepCheck check_steps(const Parameter& first, const Parameter& second, const MeasureOptions& options) {
+  StepCheck check;
+  check.tried = (first.half_step != nullptr || second.half_step != nullptr) && !is_complex(first.dtype) &&
+                !is_complex(second.dtype);
+  if (!check.tried) return check;
+  if (tensor::work_of(first.dtype, second.dtype) == tensor::Work::single) {
+    check_pieces<float>(first, second, options, check);
+  } else {
+    check_pieces<double>(first, second, options, check);
+  }
+  return check;
+}
+
+}  // namespace msprobe::checkpoint

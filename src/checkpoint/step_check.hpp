@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is one side of a pair the other one, rounded to the steps of a quantised format?
+#pragma once
+
+#include <cstdint>
+
+#include "checkpoint/metrics.hpp"
+#include "checkpoint/parameter.hpp"
+
+namespace msprobe::checkpoint {
+
+struct StepCheck {
+  bool tried = false;        // one of them has steps
+  std::uint64_t beyond = 0;  // elements further apart than half a step of either side and rounding of scales
+  std::int64_t first = -1;
+  double farthest = 0;  // in half steps; infinite where a step is 0
+  bool holds() const { return tried && beyond == 0; }
+};
+
+/// Of parameters of one shape. FormatError or IoError if a side cannot be read.
+StepCheck check_steps(const Parameter& first, const Parameter& second, const MeasureOptions& options = {});
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`ckpt_compare` of quantised weights against what they were made from: each format is packed here by its definition,
+its weights are within half a step of their originals, and one that is not is named with its place.
+
+usage: ckpt_quantised.py MSPROBE    (run by a Python that has NumPy)
+"""
+
+import csv
+import json
+import pathlib
+import struct
+import sys
+
+import harness
+
+ROWS, COLUMNS = 64, 256
+CODES = {"float32": "F32", "float16": "F16", "uint8": "U8", "int8": "I8", "int32": "I32", "int64": "I64"}
+
+
+def save(folder, tensors, config=None):
+    """Arrays; pairs of a name of a type and bytes for types that NumPy does not have."""
+    folder.mkdir(parents=True, exist_ok=True)
+    header, data, end = {}, [], 0
+    for name, value in tensors.items():
+        dtype, value = value if isinstance(value, tuple) else (CODES[str(value.dtype)], value)
+        raw = value.tobytes()
+        header[name] = {"dtype": dtype, "shape": list(value.shape), "data_offsets": [end, end + len(raw)]}
+        data.append(raw)
+        end += len(raw)
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + b"".join(data))
+    (folder / "config.json").write_text(json.dumps(config or {}), encoding="utf-8")
+
+
+def e4m3_values():
+    """All numbers of float8_e4m3fn by their bytes (Micikevicius et al. 2022)."""
+    values = []
+    for code in range(256):
+        sign = -1.0 if code & 128 else 1.0
+        exponent, fraction = code >> 3 & 15, code & 7
+        value = (8 + fraction) * 2.0 ** (exponent - 10) if exponent else fraction * 2.0**-9
+        values.append(float("nan") if code & 127 == 127 else sign * value)
+    return values
+
+
+def nearest(table, values):
+    """The codes of the nearest numbers of a table."""
+    import numpy as np
+
+    table = np.asarray(table, dtype="f8")
+    usable = np.nonzero(np.isfinite(table))[0]
+    order = usable[np.argsort(table[usable], kind="stable")]
+    middles = (table[order][1:] + table[order][:-1]) / 2
+    return order[np.searchsorted(middles, values)].astype("u1")
+
+
+def along_words(codes, bits, order=None):
+    """Codes (rows, n) as words of 32 bits (rows, n * bits / 32)."""
+    import numpy as np
+
+    count = 32 // bits
+    order = order or list(range(count))
+    parts = codes.reshape(codes.shape[0], -1, count).astype("u4")
+    words = np.zeros(parts.shape[:2], "u4")
+    for place, index in enumerate(order):
+        words |= parts[..., index] << np.uint32(bits * place)
+    return words.view("i4")
+
+
+def grouped(weight, group, levels):
+    """Of each group along the columns: its scale and lowest value for so many levels."""
+    parts = weight.reshape(weight.shape[0], -1, group)
+    low, high = parts.min(-1), parts.max(-1)
+    return (high - low) / (levels - 1), low, parts
+
+
+def float8_blocks(weight):
+    import numpy as np
+
+    blocks = weight.reshape(ROWS // 32, 32, COLUMNS // 128, 128)
+    scale = (abs(blocks).max((1, 3)) / 448).astype("f4")
+    codes = nearest(e4m3_values(), blocks / scale[:, None, :, None]).reshape(ROWS, COLUMNS)
+    return {"weight": ("F8_E4M3", codes), "weight_scale_inv": scale, "input_scale": np.ones(1, "f4")}
+
+
+def float8_rows(weight):
+    scale = (abs(weight).max(1, keepdims=True) / 448).astype("f4")
+    return {"weight": ("F8_E4M3", nearest(e4m3_values(), weight / scale)), "weight_scale": scale}
+
+
+def int8_rows(weight):
+    import numpy as np
+
+    scale = (abs(weight).max(1, keepdims=True) / 127).astype("f4")
+    return {"weight": np.rint(weight / scale).astype("i1"), "weight_scale": scale}
+
+
+def bitsandbytes_int8(weight):
+    import numpy as np
+
+    largest = abs(weight).max(1).astype("f4")
+    return {"weight": np.rint(weight * (127 / largest[:, None])).astype("i1"), "SCB": largest,
+            "weight_format": np.zeros((), "u1")}
+
+
+def packed_int4(weight):
+    import numpy as np
+
+    parts = weight.reshape(ROWS, -1, 32)
+    scale = (abs(parts).max(-1) / 7.5).astype("f4")
+    codes = np.clip(np.rint(parts / scale[..., None]), -8, 7).reshape(ROWS, COLUMNS) + 8
+    return {"weight_packed": along_words(codes, 4), "weight_scale": scale,
+            "weight_shape": np.array([ROWS, COLUMNS], "i8")}
+
+
+def packed_int4_with_zeros(weight):
+    import numpy as np
+
+    scale, low, parts = grouped(weight, 64, 16)
+    scale = scale.astype("f4")
+    zero = np.rint(-low / scale)
+    codes = np.clip(np.rint(parts / scale[..., None]) + zero[..., None], 0, 15).reshape(ROWS, COLUMNS)
+    return {"weight_packed": along_words(codes, 4), "weight_scale": scale,
+            "weight_zero_point": along_words(zero.T.copy(), 4).T.copy(),
+            "weight_shape": np.array([ROWS, COLUMNS], "i8")}
+
+
+def gptq(weight, order=None, bits=4, less=1):
+    import numpy as np
+
+    columns = np.arange(COLUMNS) if order is None else np.argsort(order, kind="stable")
+    scale, low, parts = grouped(weight[:, columns], 64, 2**bits)
+    scale = scale.astype("f2").astype("f4")
+    zero = np.clip(np.rint(-low / scale), 1, 2**bits - 1)
+    sorted_codes = np.clip(np.rint(parts / scale[..., None]) + zero[..., None], 0, 2**bits - 1)
+    codes = np.empty((ROWS, COLUMNS))
+    codes[:, columns] = sorted_codes.reshape(ROWS, COLUMNS)
+    groups = np.arange(COLUMNS) // 64 if order is None else order
+    return {"qweight": along_words(codes, bits).T.copy(), "scales": scale.T.astype("f2").copy(),
+            "qzeros": along_words(zero.T - less, bits), "g_idx": groups.astype("i4")}
+
+
+def gptq_in_order_of_activations(weight):
+    import numpy as np
+
+    return gptq(weight, np.random.default_rng(5).permutation(COLUMNS) // 64)
+
+
+def gptq_8_bits(weight):
+    return gptq(weight, bits=8)
+
+
+def second_gptq(weight):
+    return gptq(weight, less=0)
+
+
+def awq(weight):
+    import numpy as np
+
+    scale, low, parts = grouped(weight, 64, 16)
+    scale = scale.astype("f2").astype("f4")
+    zero = np.clip(np.rint(-low / scale), 0, 15)
+    codes = np.clip(np.rint(parts / scale[..., None]) + zero[..., None], 0, 15).reshape(ROWS, COLUMNS)
+    order = [0, 2, 4, 6, 1, 3, 5, 7]
+    return {"qweight": along_words(codes.T.copy(), 4, order), "scales": scale.T.astype("f2").copy(),
+            "qzeros": along_words(zero.T.copy(), 4, order)}
+
+
+# The 16 numbers of NF4 (Dettmers et al. 2023), as bitsandbytes stores them.
+NF4 = [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+       -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+       0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0]
+
+
+def nf4(weight, nested=False):
+    import numpy as np
+
+    parts = weight.reshape(-1, 64)
+    largest = abs(parts).max(-1).astype("f4")
+    codes = nearest(NF4, parts / largest[:, None]).reshape(-1, 2)
+    state = {"quant_type": "nf4", "blocksize": 64, "dtype": "float32", "shape": [ROWS, COLUMNS]}
+    tensors = {"weight": (codes[:, 0] << 4 | codes[:, 1]).reshape(-1, 1), "weight.absmax": largest,
+               "weight.quant_map": np.array(NF4, "f4")}
+    if nested:
+        offset = largest.mean()
+        table = np.linspace(-1, 1, 256).astype("f4")
+        outer = abs(largest - offset).max(keepdims=True).astype("f4")
+        tensors["weight.absmax"] = nearest(table, (largest - offset) / outer)
+        tensors["weight.nested_absmax"], tensors["weight.nested_quant_map"] = outer, table
+        state.update(nested_blocksize=256, nested_dtype="float32", nested_offset=float(offset))
+    tensors["weight.quant_state.bitsandbytes__nf4"] = np.frombuffer(json.dumps(state).encode(), "u1")
+    return tensors
+
+
+def nested_nf4(weight):
+    return nf4(weight, nested=True)
+
+
+E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]
+
+
+def pairs_of_float4(values):
+    codes = nearest(E2M1, values).reshape(*values.shape[:-1], -1, 2)
+    return codes[..., 0] | codes[..., 1] << 4
+
+
+def nvfp4(weight):
+    parts = weight.reshape(ROWS, -1, 16)
+    whole = abs(weight).max(keepdims=True).reshape(1) / (6 * 448)
+    scale = nearest(e4m3_values(), abs(parts).max(-1) / 6 / whole)
+    import numpy as np
+
+    exact = np.asarray(e4m3_values())[scale] * whole
+    codes = pairs_of_float4((parts / exact[..., None]).reshape(ROWS, COLUMNS))
+    return {"weight": codes, "weight_scale": ("F8_E4M3", scale), "weight_scale_2": whole.astype("f4")}
+
+
+FORMATS = [float8_blocks, float8_rows, int8_rows, bitsandbytes_int8, packed_int4, packed_int4_with_zeros, gptq,
+           gptq_in_order_of_activations, gptq_8_bits, second_gptq, awq, nf4, nested_nf4, nvfp4]
+
+
+def original():
+    import numpy as np
+
+    return np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype("f4")
+
+
+def compare(msprobe, scratch, first, second, *options):
+    words = ["ckpt_compare", first, second, "-o", "result.json", "--details", "details.csv", "--overwrite"]
+    result = harness.run(msprobe, [*words, "--fail-on", "different", *options], scratch)
+    with open(scratch / "details.csv", newline="", encoding="utf-8") as file:
+        return result, {row["Name"]: row for row in csv.DictReader(file)}
+
+
+def each_format_is_within_half_a_step(msprobe, scratch):
+    weight = original()
+    name = "model.layers.0.mlp.up_proj."
+    save(scratch / "original", {name + "weight": weight, "model.norm.weight": weight[0]})
+    for row, column in ((0, 0), (37, 201), (63, 255)):
+        changed = weight.copy()
+        changed[row, column] = 0 if abs(weight[row, column]) > 1 else 3
+        save(scratch / f"changed{row}", {name + "weight": changed, "model.norm.weight": weight[0]})
+    for make in FORMATS:
+        folder = make.__name__
+        config = {"quantization_config": {"quant_method": "gptq", "checkpoint_format": "gptq_v2"}}
+        tensors = {name + part: value for part, value in make(weight).items()}
+        save(scratch / folder, {**tensors, "model.norm.weight": weight[0]}, config if make is second_gptq else None)
+        for pair in ((folder, "original"), ("original", folder)):
+            result, rows = compare(msprobe, scratch, *pair)
+            told = f"{pair}\n{result.stderr}"
+            harness.check(result.returncode == 0, told)
+            harness.check(rows[name + "weight"]["Status"] == "equal within half a step", told)
+            harness.check(len(rows) == 2 and "1 equal within half a step of the quantised format" in result.stderr, told)
+            harness.check("1 weight is dequantised" in result.stderr, told)
+        for row, column in ((0, 0), (37, 201), (63, 255)):
+            result, rows = compare(msprobe, scratch, folder, f"changed{row}")
+            told = f"{folder} changed at {row}\n{result.stderr}"
+            harness.check(result.returncode == 1, told)
+            harness.check(rows[name + "weight"]["Status"] == "different", told)
+            note = rows[name + "weight"]["Note"]
+            harness.check(note.startswith("1 of ") and f"the first at [{row}, {column}]" in note, told + note)
+        # The same tensors on both sides are compared as they are stored.
+        result, rows = compare(msprobe, scratch, folder, folder)
+        harness.check(result.returncode == 0 and "dequantised" not in result.stderr, result.stderr)
+        harness.check(all(row["Status"] == "equal" for row in rows.values()), result.stderr)
+
+
+def experts_in_microscaling_format(msprobe, scratch):
+    """gpt-oss: (experts, outputs, blocks, 16) against (experts, inputs, outputs)."""
+    import numpy as np
+
+    weight = np.random.default_rng(2).standard_normal((3, 48, 4, 32)).astype("f4")
+    exponent = np.floor(np.log2(abs(weight).max(-1))).astype("i4") - 2
+    codes = pairs_of_float4(weight / np.exp2(exponent)[..., None])
+    name = "model.layers.0.mlp.experts.gate_up_proj"
+    save(scratch / "packed", {name + "_blocks": codes, name + "_scales": (exponent + 127).astype("u1")})
+    plain = weight.reshape(3, 48, 128).transpose(0, 2, 1).copy()
+    save(scratch / "plain", {name: plain})
+    result, rows = compare(msprobe, scratch, "packed", "plain")
+    harness.check(result.returncode == 0 and rows[name]["Status"] == "equal within half a step", result.stderr)
+    plain[2, 77, 31] += 20
+    save(scratch / "plain", {name: plain})
+    result, rows = compare(msprobe, scratch, "packed", "plain")
+    harness.check("1 of 18,432 elements" in rows[name]["Note"] and "first at [2, 77, 31]" in rows[name]["Note"],
+                  result.stderr)
+
+
+def two_formats_of_one_model(msprobe, scratch):
+    weight = original()
+    save(scratch / "one", {f"proj.{part}": value for part, value in float8_blocks(weight).items()})
+    save(scratch / "other", {f"proj.{part}": value for part, value in gptq(weight).items()})
+    result, rows = compare(msprobe, scratch, "one", "other")
+    harness.check(result.returncode == 0 and rows["proj.weight"]["Status"] == "equal within half a step", result.stderr)
+    harness.check(result.stderr.count("is dequantised") == 2, result.stderr)
+
+
+def parts_are_joined(msprobe, scratch):
+    """Quantised queries, keys and values against one fused projection."""
+    import numpy as np
+
+    weight = original()
+    parts = np.split(weight, 4)
+    head = "model.layers.0.self_attn."
+    tensors = {}
+    for name, rows in (("q", np.concatenate(parts[:2])), ("k", parts[2]), ("v", parts[3])):
+        tensors.update({f"{head}{name}_proj.{part}": value for part, value in float8_rows(rows).items()})
+    save(scratch / "apart", tensors)
+    save(scratch / "fused", {head + "qkv_proj.weight": weight})
+    result, rows = compare(msprobe, scratch, "apart", "fused")
+    harness.check(result.returncode == 0, result.stderr)
+    harness.check([row["Status"] for row in rows.values()] == ["equal within half a step"], result.stderr)
+
+
+def what_does_not_fit_stays_as_it_is(msprobe, scratch):
+    """Scales, orders and states that contradict the codes: one line and status 2, or the stored tensors."""
+    import numpy as np
+
+    weight = original()
+    save(scratch / "original", {"w.weight": weight})
+    hostile = {
+        "groups": {**gptq(weight), "g_idx": np.full(COLUMNS, 99, "i4")},
+        "negative": {**gptq(weight), "g_idx": np.full(COLUMNS, -7, "i4")},
+        "scales": {**float8_rows(weight), "weight_scale": np.ones((5, 7), "f4")},
+        "state": {**nf4(weight), "weight.quant_state.bitsandbytes__nf4": np.frombuffer(b'{"shape": [1e999', "u1")},
+        "shape": {**packed_int4(weight), "weight_shape": np.array([-1, 2**62], "i8")},
+        "map": {**nested_nf4(weight), "weight.nested_absmax": np.ones(0, "f4")},
+        "empty": {**awq(weight), "scales": np.ones((0, 64), "f2")},
+    }
+    for kind, tensors in hostile.items():
+        save(scratch / kind, {f"w.{part}": value for part, value in tensors.items()})
+        result, _ = compare(msprobe, scratch, kind, "original")
+        harness.check(result.returncode in (1, 2), f"{kind}: {result.returncode}\n{result.stderr}")
+
+
+def tests(msprobe):
+    try:
+        import numpy  # noqa: F401
+    except ImportError:
+        print("1..0 # SKIP no NumPy")
+        sys.exit(0)
+    return [
+        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, pathlib.Path(scratch)))
+        for test in (
+            each_format_is_within_half_a_step,
+            experts_in_microscaling_format,
+            two_formats_of_one_model,
+            parts_are_joined,
+            what_does_not_fit_stays_as_it_is,
+        )
+    ]
+
+
+harness.main(tests)
