@@ -11,6 +11,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "checkpoint/adapter.hpp"
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
 #include "checkpoint/other_names.hpp"
@@ -216,8 +217,8 @@ class Comparison {
         result.compared = true;
         const bool exact = is_exact(pair.first.parameter) || is_exact(pair.second.parameter);
         result.status = judge(result.metrics, exact, options_.tolerance);
-        note_places(pair.first.parameter, result);
         judge_steps(pair, result);
+        note_places(pair.first.parameter, result);
       } catch (const Error& error) {
         result.status = Status::unreadable;
         result.note += std::string(error.what()) + "; ";
@@ -243,7 +244,7 @@ class Comparison {
     // Where most are, it is another weight, and the difference itself tells more.
     if (check.holds() || check.beyond > numel / 2) return;
     result.note += fmt::format(
-        "{} of {} elements are further apart than half a step of the quantised format, "
+        "{} of {} elements are further apart than half a step of the format, "
         "up to {} half steps, the first at {}; ",
         human_count(check.beyond), human_count(numel), short_number(check.farthest, 3),
         shape_text(shown_place(check.first, pair.first.parameter)));
@@ -327,6 +328,7 @@ class Comparison {
     const PairMetrics& metrics = result.metrics;
     if (metrics.first_unequal < 0) return;
     result.first_place = shown_place(metrics.first_unequal, parameter);
+    if (result.status == Status::within_step) return;
     const Unrounded& unrounded = metrics.unrounded;
     // Of a copy in a narrower type nearly all elements differ: those tell that more do than that.
     if (!unrounded.tried || unrounded.count == 0 || unrounded.count > metrics.unequal / 2) return;
@@ -493,9 +495,9 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   report.tolerance = options.tolerance;
   report.warnings = std::move(first.warnings);
   std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));
-  std::vector<std::string> dequantised = dequantise(first, second);
+  report.remarks = dequantise(first, second);
+  if (!options.adapter.empty()) report.remarks.push_back(add_adapter(first, options.adapter));
   Pairing pairing = pair_up(std::move(first), std::move(second), map);
-  report.remarks = std::move(dequantised);
   report.remarks.insert(report.remarks.end(), pairing.remarks.begin(), pairing.remarks.end());
   if (!options.name_map.empty() && !pairing.map_applies)
     report.not_judged.push_back(display(options.name_map) + ": no rule takes a name of either checkpoint");

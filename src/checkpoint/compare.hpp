@@ -25,6 +25,7 @@ struct CompareOptions {
   std::string second;
   std::string output = "./ckpt_similarity.json";  // the Python tool's JSON; "-": standard output
   std::string details;      // a table of everything, csv, xlsx, json or jsonl by its suffix; empty: none
+  std::string adapter;      // folder of a LoRA adapter that is added to the first; empty: none
   std::string name_map;     // file; empty: the built-in one
   double tolerance = 1e-3;  // relative l2 up to which parameters count as close
   Existing existing = Existing::refuse;
@@ -35,7 +36,7 @@ enum class Status : std::uint8_t {
   equal,        // bit for bit
   same_values,  // but another type, or zeros of other sign
   rounded,      // one side is the other one, rounded to its narrower type
-  within_step,  // one side is the other one, quantised: within half a step of the format
+  within_step,  // one side is the other one, quantised or merged: within half a step of the format
   close,
   different,
   shapes_differ,

@@ -5,8 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -173,6 +175,60 @@ struct Side {
   std::vector<std::string> pieces;  // names of parts without a partner, of a whole that has some
 };
 
+/// What the same parameter is called by other versions of a library.
+std::string other_ending(const std::string& name) {
+  struct Ending {
+    std::string_view from;
+    std::string_view to;
+  };
+  constexpr std::array kEndings = {
+      // TensorFlow's layers against PyTorch's.
+      Ending{".gamma", ".weight"},
+      Ending{".beta", ".bias"},
+      // torch.nn.utils.parametrizations against what they took the place of.
+      Ending{".parametrizations.weight.original0", ".weight_g"},
+      Ending{".parametrizations.weight.original1", ".weight_v"},
+      Ending{".parametrizations.weight.original", ".weight_orig"},
+  };
+  for (const Ending& ending : kEndings) {
+    if (name.ends_with(ending.from))
+      return name.substr(0, name.size() - ending.from.size()) + std::string(ending.to);
+  }
+  return name;
+}
+
+/// Names that differ by such an ending alone.
+void pair_other_endings(Side& first, Side& second, const Architecture& architecture, Pairing& pairing) {
+  std::unordered_map<std::string, std::size_t> left;
+  for (std::size_t i = 0; i < second.variant.made.size(); ++i) {
+    if (second.paired[i]) continue;
+    const auto [at, is_new] = left.emplace(other_ending(second.variant.made[i].name), i);
+    if (!is_new) at->second = second.variant.made.size();  // two of one name: neither is meant
+  }
+  std::size_t count = 0;
+  std::string example;
+  for (std::size_t i = 0; i < first.variant.made.size() && !left.empty(); ++i) {
+    if (first.paired[i]) continue;
+    const std::string& name = first.variant.made[i].name;
+    const auto found = left.find(other_ending(name));
+    if (found == left.end() || found->second == second.variant.made.size()) continue;
+    const std::size_t k = found->second;
+    first.paired[i] = true;
+    second.paired[k] = true;
+    left.erase(found);
+    if (count++ == 0)
+      example = fmt::format("{} with {}", display(name), display(second.variant.made[k].name));
+    pairing.pairs.push_back({name, made_entry(first.checkpoint, first.variant, i, architecture),
+                             made_entry(second.checkpoint, second.variant, k, architecture)});
+  }
+  if (count == 0) return;
+  pairing.remarks.push_back(fmt::format(
+      "{} renamed: {} compared with the name that another version has for it, as {}; a loader that does not "
+      "know both names leaves such a parameter as initialised",
+      count == 1 ? "one parameter is" : human_count(count) + " parameters are",
+      count == 1 ? "it is" : "each is", example));
+}
+
 std::vector<Loose> loose_of(const Side& side, const Architecture& architecture) {
   std::vector<Loose> all;
   for (std::size_t i = 0; i < side.variant.made.size(); ++i) {
@@ -282,6 +338,7 @@ Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
     pairing.pairs.push_back({a.made[index].name, made_entry(first, a, index, architecture),
                              made_entry(second, b, found->second, architecture)});
   }
+  pair_other_endings(one, other, architecture, pairing);
   pair_other_forms(one, other, map, architecture, pairing);
   sort_out(pairing, one, false);
   sort_out(pairing, other, true);

@@ -136,8 +136,12 @@ class RelationFinder {
     Relation relation;
     if (numel_ == 0 || is_complex(first_.dtype) || is_complex(second_.dtype)) return relation;
     with_work_type(first_, second_, [&]<typename T>(T) { read<T>(); });
-    relation.first_content = a_.all.value();
-    relation.second_content = b_.all.value();
+    // Norms and biases that nobody has trained are all alike.
+    const auto content_of = [](const Features& side) {
+      return side.least == side.most ? 0 : side.all.value();
+    };
+    relation.first_content = content_of(a_);
+    relation.second_content = content_of(b_);
     relation.text = same_shape() ? proved() : find_transposed();
     relation.is_proved = !relation.text.empty();
     if (relation.is_proved || !same_shape()) return relation;
@@ -315,7 +319,8 @@ class RelationFinder {
         return factor_text(factor) == "-1" ? "negated" : fmt::format("scaled by {}", factor_text(factor));
     }
     const double shift = difference_ / static_cast<double>(numel_);
-    if (std::fabs(shift) > 0 && a_.least != a_.most &&
+    // What rounding may be is no shift.
+    if (std::fabs(shift) > 8 * unit() * magnitude() && a_.least != a_.most &&
         std::fabs((b_.most - a_.most) - shift) <= 4 * unit() * magnitude() &&
         std::fabs((b_.least - a_.least) - shift) <= 4 * unit() * magnitude() && is_shifted(shift))
       return fmt::format("shifted by {}", factor_text(shift));
@@ -354,7 +359,16 @@ class RelationFinder {
 
   /// Of one side that has nothing to do with the other: as the initialisers of PyTorch leave it?
   std::string initialised() const {
+    constexpr std::int64_t kLeastVector = 16;
     constexpr std::int64_t kEnough = 1024;
+    const auto begins_so = [](const Features& side) {
+      return side.nan == 0 && side.least == side.most && (side.least == 0 || side.least == 1);
+    };
+    if (numel_ >= kLeastVector && begins_so(a_) != begins_so(b_)) {
+      const bool is_first = begins_so(a_);
+      return fmt::format("the {} looks as initialised ({} throughout): never loaded?",
+                         is_first ? "first" : "second", (is_first ? a_ : b_).least);
+    }
     if (numel_ < kEnough || a_.nan + b_.nan > 0 || !metrics_.cosine) return {};
     // Of numbers that are independent it is below this, but for one case in ten million.
     if (std::fabs(*metrics_.cosine) > 5.3 / std::sqrt(static_cast<double>(numel_))) return {};

@@ -54,7 +54,7 @@ std::string counts(const CompareReport& report, bool color) {
   };
   part(Status::same_values, "with equal values");
   part(Status::rounded, "equal after rounding to the narrower type");
-  part(Status::within_step, "equal within half a step of the quantised format");
+  part(Status::within_step, "equal within half a step of the format");
   part(Status::close, "close");
   part(Status::different, "different");
   part(Status::shapes_differ, "with different shapes");

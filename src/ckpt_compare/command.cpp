@@ -31,6 +31,12 @@ class CkptCompareCommand final : public Command {
             "It is relative to the norm of the second one. Integers, packed words of quantized tensors and "
             "their scales in powers of two are equal or different.")
         .not_negative();
+    options.add("--adapter=FOLDER", options_.adapter, "Add this LoRA adapter to the first checkpoint before")
+        .details(
+            "A folder as PEFT saves it, with <adapter_config.json>: the base model and its adapter are "
+            "compared with "
+            "the merged model. Other kinds of adapters, and modules that the checkpoint does not have, are "
+            "an error.");
     options.add_fail_on(fail_on_, {"different", "missing", "unequal", "never"})
         .details(
             "`different`: a parameter is not close, has another shape, has copies inside a checkpoint that "

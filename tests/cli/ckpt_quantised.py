@@ -251,7 +251,7 @@ def each_format_is_within_half_a_step(msprobe, scratch):
             told = f"{pair}\n{result.stderr}"
             harness.check(result.returncode == 0, told)
             harness.check(rows[name + "weight"]["Status"] == "equal within half a step", told)
-            harness.check(len(rows) == 2 and "1 equal within half a step of the quantised format" in result.stderr, told)
+            harness.check(len(rows) == 2 and "1 equal within half a step of the format" in result.stderr, told)
             harness.check("1 weight is dequantised" in result.stderr, told)
         for row, column in ((0, 0), (37, 201), (63, 255)):
             result, rows = compare(msprobe, scratch, folder, f"changed{row}")
