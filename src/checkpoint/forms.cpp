@@ -68,6 +68,26 @@ bool lies_across(const std::string& stem, const std::vector<Loose>& all, const B
   return !along && (*in)[1] == (*out)[2] && (*in)[2] == 2 * (*out)[1];
 }
 
+const std::string& own_name(const Loose& loose) {
+  return loose.own_name.empty() ? loose.entry.parameter.name : loose.own_name;
+}
+
+/// "mlp.gate_proj.weight + up_proj.weight": what is before the last dots that they have in common is said
+/// once.
+std::string joined_name(const std::vector<std::string>& names) {
+  const std::string& first = names.front();
+  std::size_t common = first.size();
+  for (const std::string& name : names) {
+    const auto differ = std::ranges::mismatch(first, name).in1;
+    common = std::min(common, static_cast<std::size_t>(differ - first.begin()));
+  }
+  const std::size_t dot = common == 0 ? std::string::npos : first.rfind('.', common - 1);
+  const std::size_t head = dot == std::string::npos ? 0 : dot + 1;
+  std::string text = first;
+  for (std::size_t i = 1; i < names.size(); ++i) text += " + " + names[i].substr(head);
+  return text;
+}
+
 /// One step of the first axis of all copies, too.
 Parameter one_of(const Parameter& all, std::int64_t expert, bool across) {
   Parameter one = drop_axis(narrow(all, 0, expert, 1), 0);
@@ -99,6 +119,7 @@ std::vector<Loose> take_apart(const std::vector<Loose>& all, StackBudget& budget
       one.sources = loose.sources;
       one.entry.parameter = one_of(entry.parameter, expert, across);
       one.entry.parameter.name = fmt::format("{}{}{}{}", stem, stack->head, expert, stack->leaf);
+      one.own_name = fmt::format("{}[{}]", own_name(loose), expert);
       for (const Replica& replica : entry.replicas) {
         one.entry.replicas.push_back({one_of(replica.parameter, expert, across), replica.where, {}});
       }
@@ -133,15 +154,18 @@ std::vector<Loose> fused_like(std::vector<Loose> all, const std::vector<Loose>& 
       if (wanted.find(to) == wanted.end()) continue;
       std::vector<const Entry*> parts;
       Loose fused;
+      std::vector<std::string> names;
       for (const std::string_view part : fusion.from) {
         const auto found = index.find(called(part));
         if (found == index.end() || used[found->second]) break;
         parts.push_back(&all[found->second].entry);
+        names.push_back(own_name(all[found->second]));
         const auto& sources = all[found->second].sources;
         fused.sources.insert(fused.sources.end(), sources.begin(), sources.end());
       }
       if (parts.size() != fusion.from.size()) continue;
       fused.entry = join_entries(to, parts, Join::rows, {});
+      fused.own_name = joined_name(names);
       for (const std::string_view part : fusion.from) used[index.at(called(part))] = true;
       result.push_back(std::move(fused));
     }
@@ -167,12 +191,15 @@ std::vector<Loose> mapped(std::vector<Loose> all, const NameMap& map, const Arch
   for (const NameMap::Made& made : map.apply(names)) {
     Loose& loose = result.emplace_back();
     std::vector<const Entry*> parts;
+    std::vector<std::string> own;
     for (const std::size_t i : made.from) {
       parts.push_back(&all[i].entry);
+      own.push_back(own_name(all[i]));
       loose.sources.insert(loose.sources.end(), all[i].sources.begin(), all[i].sources.end());
     }
     // A name that no rule took stays what it was.
     const bool stays = made.from.size() == 1 && made.name == names[made.from[0]];
+    loose.own_name = joined_name(own);
     loose.entry = join_entries(stays ? parts[0]->parameter.name : made.name, parts, made.join, architecture);
   }
   return result;
@@ -191,7 +218,11 @@ void pair_by_key(std::vector<Loose>& first, std::vector<Loose>& second, FormPair
       continue;
     }
     used[partner->second] = true;
-    std::string name = loose.entry.parameter.name;
+    // A name that neither of them has would be looked for in vain.
+    const Loose& other = second[partner->second];
+    const bool is_known =
+        own_name(loose) == loose.entry.parameter.name || own_name(other) == other.entry.parameter.name;
+    std::string name = is_known ? loose.entry.parameter.name : own_name(loose);
     found.pairs.push_back({std::move(name), std::move(loose), std::move(second[partner->second])});
   }
   std::vector<Loose> left;

@@ -15,6 +15,8 @@ namespace msprobe::checkpoint {
 struct Loose {
   Entry entry;
   std::vector<std::size_t> sources;  // numbers of the ones it is made of
+  /// What its checkpoint calls it, or the parts of it, if not by its name here: "experts.gate_up_proj[2]".
+  std::string own_name = {};
 };
 
 /// Pairs of what is the same in another form.

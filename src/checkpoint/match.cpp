@@ -212,6 +212,7 @@ void pair_other_endings(Side& first, Side& second, const Architecture& architect
     const std::string& name = first.variant.made[i].name;
     const auto found = left.find(other_ending(name));
     if (found == left.end() || found->second == second.variant.made.size()) continue;
+    if (second.variant.made[found->second].name == name) continue;  // the forms differ, not the names
     const std::size_t k = found->second;
     first.paired[i] = true;
     second.paired[k] = true;
