@@ -130,8 +130,8 @@ class DecodedBytes final : public ByteSource {
     fetch(row, first_byte, (column + count - 1) / per_byte - first_byte + 1);
     values_.resize(static_cast<std::size_t>(count));
     const auto line = static_cast<std::size_t>(row / packed_->scale_rows * scales_.groups);
-    const std::vector<float>& levels = packed_->levels.values;
-    const std::vector<float>& gaps = packed_->levels.half_gaps;
+    const std::vector<float>& levels = packed_->levels->values;
+    const std::vector<float>& gaps = packed_->levels->half_gaps;
     const unsigned mask = (1U << packed_->bits) - 1;
     const bool in_order = scales_.group_of_column.empty();
     std::int64_t i = 0;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,11 +42,11 @@ struct PackedWeight {
   Shape shape;
   std::int64_t rows = 1;  // of the codes; shape has rows * columns elements
   std::int64_t columns = 0;
-  int bits = 8;                // 2, 4 or 8
-  bool high_first = false;     // of the codes in a byte
-  std::int64_t row_bytes = 0;  // of the codes; may be more than columns need
-  Parameter codes;             // rows of row_bytes, of any type without padding
-  Levels levels;
+  int bits = 8;                          // 2, 4 or 8
+  bool high_first = false;               // of the codes in a byte
+  std::int64_t row_bytes = 0;            // of the codes; may be more than columns need
+  Parameter codes;                       // rows of row_bytes, of any type without padding
+  std::shared_ptr<const Levels> levels;  // shared: a mixture has ten thousands of weights
   std::int64_t scale_rows = 1;
   std::int64_t scale_columns = 1;
   std::function<Scales()> load_scales;  // called whenever the weight is opened

@@ -190,6 +190,13 @@ class Finder {
     return at == index_.end() ? nullptr : &checkpoint_.entries[at->second].parameter;
   }
 
+  template <typename Make>
+  std::shared_ptr<const Levels> levels(std::string_view key, const Make& make) {
+    auto& known = levels_[std::string(key)];
+    if (known == nullptr) known = std::make_shared<const Levels>(make());
+    return known;
+  }
+
   void add(std::string kind, Parameter parameter, std::initializer_list<std::string> parts) {
     Found found{parameter.name, std::move(kind), {}, std::move(parameter)};
     for (const std::string& part : parts) {
@@ -240,7 +247,8 @@ class Finder {
     packed.rows = codes.numel() / packed.columns;
     packed.row_bytes = packed.columns;
     packed.codes = codes;
-    packed.levels = is_float8 ? float8_levels(dtype) : integer_levels(8, 0, true);
+    packed.levels = levels(tensor::info(dtype).name,
+                           [&] { return is_float8 ? float8_levels(dtype) : integer_levels(8, 0, true); });
     const std::string grid = set_grid(packed, codes.shape, *scale);
     if (grid.empty()) return;
     const Parameter* zero = get(name + "_zero_point");
@@ -318,14 +326,17 @@ class Finder {
     packed.row_bytes = codes.shape[1] * 4;
     packed.codes = codes;
     const int offset = 1 << (packed.bits - 1);
-    packed.levels = integer_levels(packed.bits, static_cast<float>(-offset), false);
     std::int64_t groups = scale->shape[1];
     if (scale->numel() == 1) packed.scale_rows = packed.rows;
     if (scale->numel() != 1 && scale->shape[0] != packed.rows) return;
     packed.scale_columns = block_side(packed.columns, groups);
     if (packed.scale_columns == 0) return;
     const Parameter* zero = get(name + "_zero_point");
-    if (zero != nullptr) widen_ends(packed.levels);
+    packed.levels = levels(fmt::format("offset {} {}", packed.bits, zero != nullptr), [&] {
+      Levels made = integer_levels(packed.bits, static_cast<float>(-offset), false);
+      if (zero != nullptr) widen_ends(made);
+      return made;
+    });
     const Parameter* order = get(name + "_g_idx");
     packed.load_scales = [scale = *scale, zero = zero == nullptr ? std::nullopt : std::optional(*zero),
                           order = order == nullptr ? std::nullopt : std::optional(*order), groups,
@@ -369,7 +380,7 @@ class Finder {
     packed.bits = 4;
     packed.row_bytes = codes.shape[1];
     packed.codes = codes;
-    packed.levels = table_levels(float4_levels().values);
+    packed.levels = levels("float4", [] { return table_levels(float4_levels().values); });
     packed.scale_columns = block_side(packed.columns, scale.shape[1]);
     if (scale.shape[0] != packed.rows || packed.scale_columns == 0) return;
     packed.load_scales = [scale, global = *global, multiplies] {
@@ -417,8 +428,11 @@ class Finder {
     }
     packed.shape = {outputs, packed.columns};
     packed.row_bytes = packed.columns * packed.bits / 8;
-    packed.levels = integer_levels(packed.bits, 0, false);
-    widen_ends(packed.levels);
+    packed.levels = levels(fmt::format("words {}", packed.bits), [&] {
+      Levels made = integer_levels(packed.bits, 0, false);
+      widen_ends(made);
+      return made;
+    });
     packed.scale_columns = block_side(packed.columns, groups);
     if (packed.columns % groups == 0) packed.scale_columns = packed.columns / groups;
     const bool fits = zeros->shape == Shape{groups, outputs * packed.bits / 32} && packed.scale_columns > 0 &&
@@ -464,7 +478,7 @@ class Finder {
       packed.bits = 4;
       packed.row_bytes = inputs / 2;
       packed.codes = narrow(blocks, 0, e, 1);
-      packed.levels = float4_levels();
+      packed.levels = levels("MXFP4", float4_levels);
       packed.scale_columns = 32;
       packed.load_scales = [part = narrow(*scale, 0, e, 1), groups = shape[2]] {
         Scales scales;
@@ -525,7 +539,7 @@ class Finder {
     packed.high_first = true;
     packed.row_bytes = codes->numel();
     packed.codes = *codes;
-    packed.levels = table_levels(floats_of(*table));
+    packed.levels = std::make_shared<const Levels>(table_levels(floats_of(*table)));
     packed.scale_columns = static_cast<std::int64_t>(block);
     const std::int64_t groups = scale->numel();
     const Parameter* nested = get(name + ".nested_absmax");
@@ -578,6 +592,7 @@ class Finder {
 
   const Checkpoint& checkpoint_;
   std::map<std::string, std::size_t> index_;
+  std::map<std::string, std::shared_ptr<const Levels>> levels_;
   std::vector<Found> found_;
 };
 

@@ -52,7 +52,7 @@ PackedWeight two_rows() {
   packed.bits = 4;
   packed.row_bytes = 4;
   packed.codes = stored("codes", {0x10, 0x32, 0x0f, 0, 0x98, 0xba, 0x07, 0}, {2, 1}, tensor::DType::int32);
-  packed.levels = integer_levels(4, -8, false);
+  packed.levels = std::make_shared<const Levels>(integer_levels(4, -8, false));
   packed.scale_columns = 4;
   packed.load_scales = [] { return Scales{{1, 2, 10, 0.5F}, {}, {0, 1, 0, 0}, 2, {}}; };
   return packed;
