@@ -103,9 +103,32 @@ void Gpu::launch(void* stream, Launch& launch) {
         "start the kernel");
 }
 
-void Gpu::measure(void* stream, std::span<const Request> requests, const Take& take) {
+/// After a failure rows may hold what was there before: nobody may read them.
+template <typename Work>
+void Gpu::unless_broken(Work work) {
   const std::lock_guard lock(mutex_);
-  const Current current(*this);
+  if (broken_) throw GpuError("the GPU failed before");
+  try {
+    const Current current(*this);
+    work();
+  } catch (...) {
+    broken_ = true;
+    pending_.clear();
+    throw;
+  }
+}
+
+void Gpu::measure(void* stream, std::span<const Request> requests, const Take& take) {
+  unless_broken([&] { measure_locked(stream, requests, take); });
+}
+
+void Gpu::fetch(const Take& take) {
+  unless_broken([&] {
+    if (!pending_.empty()) fetch_locked(take);
+  });
+}
+
+void Gpu::measure_locked(void* stream, std::span<const Request> requests, const Take& take) {
   Launch some = launch_on(stream);
   for (const Request& request : requests) {
     const std::optional<Plan> plan = make_plan(request.view, kStatistics);
@@ -120,13 +143,6 @@ void Gpu::measure(void* stream, std::span<const Request> requests, const Take& t
         {request.name, {request.view.dtype, request.view.count, plan->repetitions, request.view.negative}});
   }
   launch(stream, some);
-}
-
-void Gpu::fetch(const Take& take) {
-  const std::lock_guard lock(mutex_);
-  if (pending_.empty()) return;
-  const Current current(*this);
-  fetch_locked(take);
 }
 
 void Gpu::fetch_locked(const Take& take) {

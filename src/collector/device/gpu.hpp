@@ -54,7 +54,10 @@ class Gpu {
   Driver::Address allocate(std::size_t bytes);
   Launch launch_on(void* stream);
   void launch(void* stream, Launch& launch);
+  void measure_locked(void* stream, std::span<const Request> requests, const Take& take);
   void fetch_locked(const Take& take);
+  template <typename Work>
+  void unless_broken(Work work);
   void test();
   void test_some(std::span<const collector::TensorView> views, const std::byte* host, Driver::Address device);
 
@@ -68,6 +71,7 @@ class Gpu {
   Driver::Address rows_ = 0;
   std::unordered_map<void*, Scratch> scratch_;  // by stream: its launches do not overlap
   std::vector<Pending> pending_;                // by row
+  bool broken_ = false;
 };
 
 }  // namespace msprobe::gpu
