@@ -27,8 +27,11 @@ class Kernel:
 
     def prepare(self, tensor):
         """What measure() takes; None if the kernel does not measure such a tensor."""
-        described = (tensor.data_ptr(), framework.dtype_number(tensor.dtype), tuple(tensor.shape),
-                     tensor.stride(), tensor.is_neg())
+        try:
+            described = (tensor.data_ptr(), framework.dtype_number(tensor.dtype), tuple(tensor.shape),
+                         tensor.stride(), tensor.is_neg())
+        except RuntimeError:  # another tensor inside, without memory of its own
+            return None
         return described if _native.gpu_takes(*described) else None
 
     def add(self, slot, described, tensor):
@@ -55,7 +58,9 @@ def kernel_for(tensor):
     """The kernel that measures on the tensor's device; None: there is none."""
     device = tensor.device
     if device not in _kernels:
-        _kernels[device] = _open(device) if is_gpu(device) else None
+        _kernels[device] = None  # for whoever asks meanwhile
+        if is_gpu(device):
+            _kernels[device] = _open(device)
     kernel = _kernels[device]
     return kernel if kernel is not None and kernel.usable else None
 

@@ -36,7 +36,10 @@ class Gpu::Current {
   const Gpu& gpu_;
 };
 
-Gpu::Gpu(const std::string& driver, const std::string& compiler, int ordinal) : driver_(driver) {
+Gpu::Gpu(const std::string& driver) : driver_(driver) {}
+
+// What the delegate made is destroyed if the rest fails.
+Gpu::Gpu(const std::string& driver, const std::string& compiler, int ordinal) : Gpu(driver) {
   int device = 0;
   int major = 0;
   int minor = 0;
@@ -57,9 +60,10 @@ Gpu::Gpu(const std::string& driver, const std::string& compiler, int ordinal) : 
 }
 
 Gpu::~Gpu() {
-  if (driver_.push_context(context_) != 0) return;
+  if (context_ == nullptr || driver_.push_context(context_) != 0) return;
   driver_.synchronise();
-  driver_.release(rows_);
+  if (rows_ != 0) driver_.release(rows_);
+  if (tested_ != 0) driver_.release(tested_);
   for (const auto& [stream, scratch] : scratch_) driver_.release(scratch.partials);
   void* popped = nullptr;
   driver_.pop_context(&popped);
@@ -74,9 +78,10 @@ void Gpu::check(int status, const char* what) const {
 Driver::Address Gpu::allocate(std::size_t bytes) {
   Driver::Address address = 0;
   check(driver_.allocate(&address, bytes), "give memory");
-  check(driver_.fill(address, 0, bytes), "clear memory");
-  check(driver_.synchronise(), "clear memory");
-  return address;
+  const bool cleared = driver_.fill(address, 0, bytes) == 0 && driver_.synchronise() == 0;
+  if (cleared) return address;
+  driver_.release(address);
+  throw GpuError("the GPU's driver does not clear memory");
 }
 
 Launch Gpu::launch_on(void* stream) {

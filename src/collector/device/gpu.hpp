@@ -50,6 +50,7 @@ class Gpu {
   };
   class Current;
 
+  explicit Gpu(const std::string& driver);
   void check(int status, const char* what) const;
   Driver::Address allocate(std::size_t bytes);
   Launch launch_on(void* stream);
@@ -70,6 +71,7 @@ class Gpu {
   void* function_ = nullptr;
   Driver::Address rows_ = 0;
   std::unordered_map<void*, Scratch> scratch_;  // by stream: its launches do not overlap
+  Driver::Address tested_ = 0;                  // elements of the test
   std::vector<Pending> pending_;                // by row
   bool broken_ = false;
 };

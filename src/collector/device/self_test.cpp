@@ -81,13 +81,14 @@ std::vector<TensorView> test_views(std::vector<std::byte>& memory) {
 void Gpu::test() {
   std::vector<std::byte> memory;
   const std::vector<TensorView> views = test_views(memory);
-  const Driver::Address device = allocate(memory.size());
-  check(driver_.copy_to_device(device, memory.data(), memory.size()), "copy to it");
+  tested_ = allocate(memory.size());
+  check(driver_.copy_to_device(tested_, memory.data(), memory.size()), "copy to it");
   constexpr std::size_t kAtOnce = kMostJobs / 2;
   for (std::size_t at = 0; at < views.size(); at += kAtOnce) {
-    test_some(std::span(views).subspan(at, std::min(kAtOnce, views.size() - at)), memory.data(), device);
+    test_some(std::span(views).subspan(at, std::min(kAtOnce, views.size() - at)), memory.data(), tested_);
   }
-  driver_.release(device);
+  driver_.release(tested_);
+  tested_ = 0;
 }
 
 void Gpu::test_some(std::span<const TensorView> views, const std::byte* host, Driver::Address device) {
