@@ -7,6 +7,8 @@ import glob
 import os
 import shutil
 import tempfile
+import time
+import warnings
 
 import torch
 from recording import Skipped, close, record, record_values
@@ -301,6 +303,56 @@ def check_graphs(place):
     return "captured and replayed"
 
 
+def check_own_kernel(place):
+    """That the collector's own kernel is used, and where the time of recording with it goes."""
+    place.need_gpu("the collector's own kernel")
+    from msprobe.pytorch import gpu
+
+    x = place.put(torch.ones(256, 256))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        begin = time.perf_counter()
+        kernel = gpu.kernel_for(x)
+        opened = time.perf_counter() - begin
+    assert kernel is not None, told[-1].message if told else "it is turned off"
+    spent = {"launch": 0.0, "fetch": 0.0, "calls": 0.0}
+    events = []
+    measure, drain = gpu.Kernel.measure, gpu.Kernel.drain
+
+    def timed_measure(kernel, stream, jobs):
+        events.append((torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)))
+        events[-1][0].record()
+        begin = time.perf_counter()
+        measure(kernel, stream, jobs)
+        spent["launch"] += time.perf_counter() - begin
+        events[-1][1].record()
+
+    def timed_drain(kernel):
+        begin = time.perf_counter()
+        drain(kernel)
+        spent["fetch"] += time.perf_counter() - begin
+
+    def work():
+        begin = time.perf_counter()
+        for _ in range(200):
+            torch.relu(x)
+        spent["calls"] = time.perf_counter() - begin
+
+    work()
+    plain = spent["calls"]
+    gpu.Kernel.measure, gpu.Kernel.drain = timed_measure, timed_drain
+    try:
+        record(work)
+    finally:
+        gpu.Kernel.measure, gpu.Kernel.drain = measure, drain
+    torch.cuda.synchronize()
+    on_gpu = sum(start.elapsed_time(end) for start, end in events) * 1e-3
+    each = 1e6 / 200
+    return "ready in %.1f s; a call: %.0f us in hooks, %.0f us in launches, %.0f us on the GPU; %.1f ms to fetch" % (
+        opened, (spent["calls"] - plain - spent["launch"]) * each, spent["launch"] * each, on_gpu * each,
+        spent["fetch"] * 1e3)
+
+
 PARTS = {
     "statistics": check_statistics,
     "synchronisation": check_synchronisation,
@@ -313,4 +365,5 @@ PARTS = {
     "ddp": check_ddp,
     "float8": check_float8,
     "graphs": check_graphs,
+    "own kernel": check_own_kernel,
 }
