@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import threading
 import types
 import warnings
 
@@ -162,7 +163,7 @@ class OwnKernel(Device):
     def counts(self):
         numbers = (ctypes.c_int * 4)()
         ctypes.CDLL(FAKE_GPU).fake_gpu_counts(numbers)
-        return numbers[:2]  # launches and fetches
+        return list(numbers[:2])  # launches and fetches
 
     def check_equal(self, expected, got):
         self.assertEqual(len(expected), len(got))
@@ -244,6 +245,18 @@ class OwnKernel(Device):
         finally:
             del os.environ["MSPROBE_FAKE_GPU_FAULT"]
         self.assertEqual(len([one for one in told if str(one.message).startswith("msprobe: ")]), 1)
+
+    def test_each_thread_starts_what_it_recorded(self):
+        kernel = gpu.kernel_for(on_device(torch.ones(1)))
+        tensor = torch.ones(3)
+        kernel.add(0, kernel.prepare(tensor), tensor)
+        before = self.counts()
+        other = threading.Thread(target=gpu.flush)
+        other.start()
+        other.join()
+        self.assertEqual(self.counts(), before)
+        self.assertEqual(len(gpu._waiting.batches), 1)
+        gpu._waiting.batches.clear()
 
     def test_it_can_be_turned_off(self):
         self.assertFalse(self.originals["is_gpu"](torch.device("cpu")))

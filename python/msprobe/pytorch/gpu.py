@@ -4,6 +4,7 @@ fetch for all results of a step. Where it cannot be used, device.py measures by 
 
 import glob
 import os
+import threading
 import warnings
 
 import torch
@@ -14,7 +15,17 @@ from . import framework
 
 DRIVER = None  # the driver's own name
 _kernels = {}  # torch.device -> Kernel, or None: it cannot be used there
-_batches = {}  # (Kernel, stream) -> what is to be measured there before the training goes on
+
+
+class _Waiting(threading.local):
+    """What is to be measured before this thread goes on with the training: no other thread may start it, it could be
+    late."""
+
+    def __init__(self):
+        self.batches = {}  # by (Kernel, stream)
+
+
+_waiting = _Waiting()
 
 
 class Kernel:
@@ -36,7 +47,7 @@ class Kernel:
 
     def add(self, slot, described, tensor):
         """To be measured on the current stream, after what is there now: once flush() is called."""
-        _batches.setdefault((self, current_stream(self._ordinal)), []).append((slot, described, tensor))
+        _waiting.batches.setdefault((self, current_stream(self._ordinal)), []).append((slot, described, tensor))
 
     def measure(self, stream, jobs):
         self._guarded(_native.gpu_measure, self._handle, stream, jobs)
@@ -67,8 +78,8 @@ def kernel_for(tensor):
 
 def flush():
     """Starts what is to be measured. The extension calls it when the values of a call are recorded."""
-    while _batches:
-        (kernel, stream), jobs = _batches.popitem()
+    while _waiting.batches:
+        (kernel, stream), jobs = _waiting.batches.popitem()
         if kernel.usable:
             kernel.measure(stream, jobs)
 
