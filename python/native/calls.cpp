@@ -561,6 +561,7 @@ PyObject* parameter_gradient(PyObject*, PyObject* arguments) {
     log_exception("recording a gradient");
     msprobe_builder_abort(builder);
   }
+  start_deferred();
   guarded("recording a gradient", collect_released);
   Py_RETURN_NONE;
 }

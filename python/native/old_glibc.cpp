@@ -51,6 +51,7 @@ OLD_VERSION(double, hypot, double, double)
 OLD_VERSION(double, exp, double)
 OLD_VERSION(double, pow, double, double)
 OLD_VERSION(void*, dlsym, void*, const char*)
+OLD_VERSION(void*, dlopen, const char*, int)
 
 int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*begin)(void*),
                           void* argument) {
@@ -97,6 +98,9 @@ double __wrap_pow(double base, double exponent) {
 }
 double __wrap_hypot(double x, double y) {
   return old_hypot(x, y);
+}
+void* __wrap_dlopen(const char* path, int flags) {
+  return old_dlopen(path, flags);
 }
 void* __wrap_dlsym(void* handle, const char* name) {
   return old_dlsym(handle, name);

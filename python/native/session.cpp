@@ -80,6 +80,8 @@ PyObject* bind(PyObject*, PyObject* binding) {
   Py_CLEAR(state.plain_functions);
   Py_CLEAR(state.call_again);
   if (!take(binding, "call_again", &state.call_again)) PyErr_Clear();
+  Py_CLEAR(state.start_deferred);
+  if (!take(binding, "start_deferred", &state.start_deferred)) PyErr_Clear();
   Py_CLEAR(state.node_of_change);
   if (!take(binding, "node_of_change", &state.node_of_change)) PyErr_Clear();
   if (!take(binding, "call_unwrapped", &state.call_unwrapped) ||
@@ -317,12 +319,15 @@ PyObject* save(PyObject*, PyObject* arguments) {
   if (status < 0) return raise_status(status);
   if (status != MSPROBE_OK || builder == nullptr) Py_RETURN_NONE;
   this_thread.wants_elements = state.adding_may_wait;
-  if (!add_value(builder, nullptr, value)) {
+  const bool added = add_value(builder, nullptr, value);
+  if (!added) {
     msprobe_builder_abort(builder);
     log_exception("saving a value");
+    start_deferred();
     Py_RETURN_NONE;
   }
   msprobe_builder_commit(builder);
+  start_deferred();
   return PyLong_FromUnsignedLongLong(entry);
 }
 

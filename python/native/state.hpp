@@ -75,6 +75,7 @@ struct State {
       nullptr;  // (API, number of the call, function, args, kwargs) -> its result; may be missing
   PyObject* asynchronous =
       nullptr;  // (call, result, args, kwargs) -> whether it will complete the call later
+  PyObject* start_deferred = nullptr;  // () starts to measure what was put off; may be missing
   PyObject* node_of_change = nullptr;  // (tensor changed in place) -> the node of that; may be missing
 };
 extern State state;
@@ -84,6 +85,7 @@ extern State state;
 struct ThreadState {
   int busy = 0;
   int depth = 0;
+  bool has_deferred = false;    // numbers come later, of which work has to be started
   bool wants_elements = false;  // of the entry being filled: for checksums or files
 };
 extern thread_local ThreadState this_thread;

@@ -80,6 +80,8 @@ Owner* owner_for(PyObject* tensor) {
   return owner;
 }
 
+}  // namespace
+
 bool read_numbers(PyObject* tuple, int64_t* to, size_t* size) {
   if (tuple == nullptr || !PyTuple_Check(tuple)) return false;
   const Py_ssize_t length = PyTuple_Size(tuple);
@@ -91,6 +93,8 @@ bool read_numbers(PyObject* tuple, int64_t* to, size_t* size) {
   *size = static_cast<size_t>(length);
   return true;
 }
+
+namespace {
 
 const Dtype* find_dtype(PyObject* object) {
   for (Dtype& candidate : state.dtypes) {
@@ -436,7 +440,17 @@ bool add_record(msprobe_builder* builder, const char* key, PyObject* tuple) {
   if (!comes_later) return true;
   const Ref number(PyLong_FromUnsignedLongLong(slot));
   const Ref done(number ? PyObject_CallFunctionObjArgs(record.deferred, number.get(), nullptr) : nullptr);
+  this_thread.has_deferred = true;
   return static_cast<bool>(done);
+}
+
+void start_deferred() {
+  if (!this_thread.has_deferred) return;
+  this_thread.has_deferred = false;
+  if (state.start_deferred == nullptr) return;
+  const ExceptionGuard guard;
+  const Ref done(PyObject_CallFunctionObjArgs(state.start_deferred, nullptr));
+  if (!done) log_exception("measuring tensors on a device");
 }
 
 }  // namespace msprobe::python

@@ -16,6 +16,9 @@ struct Geometry {
   int64_t count = 1;
 };
 
+/// The numbers of a tuple. False, perhaps with an exception pending, if it is none of at most kMaxDims.
+bool read_numbers(PyObject* tuple, int64_t* to, size_t* size);
+
 /// A tensor that lies in host memory. `tensor` points into `geometry`: it is not copied.
 struct HostTensor {
   HostTensor() = default;
@@ -43,6 +46,10 @@ Added add_plain_tensor(msprobe_builder* builder, const char* key, PyObject* tens
 bool fill_gradient(uint64_t entry, const char* path, PyObject* tensor);
 /// Adds a Record of our Python part. False with an exception pending.
 bool add_record(msprobe_builder* builder, const char* key, PyObject* record);
+
+/// Starts what was put off until all values of a call are there: measuring tensors on devices, before the
+/// training goes on.
+void start_deferred();
 
 /// `_version` of a tensor; -1 (and no exception) if it has none.
 int64_t version_of(PyObject* tensor);

@@ -170,6 +170,7 @@ Section::~Section() {
   } else {
     msprobe_builder_commit(builder_);
   }
+  start_deferred();
 }
 
 void Section::add(const char* key, PyObject* value) {

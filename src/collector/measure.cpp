@@ -309,6 +309,12 @@ void negate(Measured& result) {
 
 }  // namespace
 
+Measured measured_of(const tensor::Statistics& statistics, std::uint64_t repetitions, bool negative) {
+  Measured result = finish(statistics, repetitions);
+  if (negative) negate(result);
+  return result;
+}
+
 Measured measure(const TensorView& view, std::optional<std::uint32_t>* crc) {
   std::uint32_t sum = 0;
   const bool together = crc != nullptr && view.plain();

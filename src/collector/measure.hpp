@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "collector/tensor_view.hpp"
+#include "tensor/statistics.hpp"
 
 namespace msprobe::collector {
 
@@ -29,6 +30,10 @@ struct Measured {
 /// Of a view with at least one element. `crc` (or null) receives the checksum of the element bytes if it
 /// comes at the cost of one pass: if they lie in row-major order.
 Measured measure(const TensorView& view, std::optional<std::uint32_t>* crc = nullptr);
+
+/// The same of statistics that somebody else computed, over elements of which each counts `repetitions` times
+/// and, if `negative`, with the other sign.
+Measured measured_of(const tensor::Statistics& statistics, std::uint64_t repetitions, bool negative);
 
 /// The same numbers as the training monitor has them: complex ones by their real parts, and a norm and a mean
 /// that do not overflow on the way. `eps` is rounded to float for all types that are no wider; without it

@@ -7,6 +7,8 @@ import glob
 import os
 import shutil
 import tempfile
+import time
+import warnings
 
 import torch
 from recording import Skipped, close, record, record_values
@@ -59,17 +61,24 @@ def check_statistics(place):
 
 def check_synchronisation(place):
     """No tensor is waited for while it is recorded: only when results are fetched."""
-    from msprobe.pytorch import device
+    from msprobe.pytorch import device, gpu
 
     drained = []
     original = device._Ring.drain
+    original_of_kernel = gpu.Kernel.drain
 
     def drain(ring):
         drained.append(len(ring._slots))
         with synchronising(place, True):
             original(ring)
 
+    def drain_kernel(kernel):
+        drained.append("our own kernel")
+        with synchronising(place, True):
+            original_of_kernel(kernel)
+
     x = place.put(torch.ones(64, 64))
+    kernel = gpu.kernel_for(x)  # its self-test waits
     torch.relu(x + 1)  # what libraries wait for when they are first used
 
     def work():
@@ -79,15 +88,19 @@ def check_synchronisation(place):
                 y = torch.relu(y + 1)
 
     device._Ring.drain = drain
+    gpu.Kernel.drain = drain_kernel
     try:
         trees, _ = record(work)
     finally:
         device._Ring.drain = original
+        gpu.Kernel.drain = original_of_kernel
     assert len(trees[0]) == 100, "%d entries" % len(trees[0])
     waits = [count for count in drained if count]
     assert len(waits) == 1, "results were fetched %d times" % len(waits)
     assert trees[0]["Torch.relu.49.forward"]["output"][0]["Max"] == 51.0
-    return "%d tensors, fetched at once" % waits[0]
+    if kernel is not None:
+        return "fetched at once, by our own kernel"
+    return "%d tensors, fetched at once, by PyTorch's kernels" % waits[0]
 
 
 @contextlib.contextmanager
@@ -290,6 +303,56 @@ def check_graphs(place):
     return "captured and replayed"
 
 
+def check_own_kernel(place):
+    """That the collector's own kernel is used, and where the time of recording with it goes."""
+    place.need_gpu("the collector's own kernel")
+    from msprobe.pytorch import gpu
+
+    x = place.put(torch.ones(256, 256))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        begin = time.perf_counter()
+        kernel = gpu.kernel_for(x)
+        opened = time.perf_counter() - begin
+    assert kernel is not None, told[-1].message if told else "it is turned off"
+    spent = {"launch": 0.0, "fetch": 0.0, "calls": 0.0}
+    events = []
+    measure, drain = gpu.Kernel.measure, gpu.Kernel.drain
+
+    def timed_measure(kernel, stream, jobs):
+        events.append((torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)))
+        events[-1][0].record()
+        begin = time.perf_counter()
+        measure(kernel, stream, jobs)
+        spent["launch"] += time.perf_counter() - begin
+        events[-1][1].record()
+
+    def timed_drain(kernel):
+        begin = time.perf_counter()
+        drain(kernel)
+        spent["fetch"] += time.perf_counter() - begin
+
+    def work():
+        begin = time.perf_counter()
+        for _ in range(200):
+            torch.relu(x)
+        spent["calls"] = time.perf_counter() - begin
+
+    work()
+    plain = spent["calls"]
+    gpu.Kernel.measure, gpu.Kernel.drain = timed_measure, timed_drain
+    try:
+        record(work)
+    finally:
+        gpu.Kernel.measure, gpu.Kernel.drain = measure, drain
+    torch.cuda.synchronize()
+    on_gpu = sum(start.elapsed_time(end) for start, end in events) * 1e-3
+    each = 1e6 / 200
+    return "ready in %.1f s; a call: %.0f us in hooks, %.0f us in launches, %.0f us on the GPU; %.1f ms to fetch" % (
+        opened, (spent["calls"] - plain - spent["launch"]) * each, spent["launch"] * each, on_gpu * each,
+        spent["fetch"] * 1e3)
+
+
 PARTS = {
     "statistics": check_statistics,
     "synchronisation": check_synchronisation,
@@ -302,4 +365,5 @@ PARTS = {
     "ddp": check_ddp,
     "float8": check_float8,
     "graphs": check_graphs,
+    "own kernel": check_own_kernel,
 }

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors on a device, with a class that says it is on one: same values as on the host, fetched together."""
 
+import ctypes
+import os
+import threading
 import types
+import warnings
 
 from helpers import *
-from msprobe.pytorch import device
+from msprobe.pytorch import device, gpu
 
 
 class OnDevice(torch.Tensor):
@@ -131,6 +135,141 @@ class Device(Case):
         finally:
             device._native = original
         self.assertEqual([(values[0], values[1]) for values in told], [(n, float(n)) for n in range(9)])
+
+
+FAKE_GPU = os.environ.get("MSPROBE_FAKE_GPU")  # a driver and a compiler that are test doubles
+
+
+@unittest.skipUnless(FAKE_GPU, "MSPROBE_FAKE_GPU is not set")
+class OwnKernel(Device):
+    """The same with the collector's own kernel, which runs by emulation."""
+
+    STUBS = {"is_gpu": lambda device: True, "ordinal_of": lambda device: 0, "current_stream": lambda ordinal: 7,
+             "find_compiler": lambda: FAKE_GPU, "DRIVER": FAKE_GPU}
+
+    def setUp(self):
+        super().setUp()
+        self.originals = {name: getattr(gpu, name) for name in self.STUBS}
+        for name, stub in self.STUBS.items():
+            setattr(gpu, name, stub)
+        gpu._kernels.clear()
+
+    def tearDown(self):
+        for name, original in self.originals.items():
+            setattr(gpu, name, original)
+        gpu._kernels.clear()
+        super().tearDown()
+
+    def counts(self):
+        numbers = (ctypes.c_int * 4)()
+        ctypes.CDLL(FAKE_GPU).fake_gpu_counts(numbers)
+        return list(numbers[:2])  # launches and fetches
+
+    def check_equal(self, expected, got):
+        self.assertEqual(len(expected), len(got))
+        for one, other in zip(expected, got):
+            self.assertEqual(list(one), list(other))
+            for key in one:
+                if one[key] != one[key]:
+                    self.assertNotEqual(other[key], other[key])
+                elif key in ("Mean", "Norm") and isinstance(one[key], float):
+                    self.assertAlmostEqual(one[key], other[key], delta=abs(one[key]) * 1e-6, msg=str((one, other)))
+                else:
+                    self.assertEqual(one[key], other[key], msg=str((one, other)))
+
+    def test_one_launch_for_a_call_and_one_fetch(self):
+        float8 = [torch.ones(5).to(getattr(torch, name)) for name in ("float8_e4m3fn", "float8_e5m2")
+                  if hasattr(torch, name)]
+        tensors = self.TENSORS + [torch.arange(60.0).reshape(3, 4, 5).permute(2, 0, 1)[::2], torch.ones(3).double(),
+                                  torch.arange(-3, 900, dtype=torch.int16)] + float8
+        expected, _ = self.record(tensors)
+        gpu.kernel_for(on_device(tensors[0]))  # its test is over
+        before = self.counts()
+        got, fetched = self.record([on_device(tensor) for tensor in tensors])
+        self.assertEqual(sum(fetched), 0)  # by the framework's kernels
+        self.assertEqual([after - one for after, one in zip(self.counts(), before)], [1, 1])
+        self.check_equal(expected, got)
+
+    def test_values_are_those_before_the_call(self):
+        library = types.ModuleType("library")
+        library.function = lambda tensor: tensor.mul_(3)
+        debugger = self.open("L1")
+        debugger.register_custom_api(library, "function")
+        debugger.start()
+        library.function(on_device(torch.ones(4)))
+        debugger.stop()
+        entry = self.tree().data["library.function.0.forward"]
+        self.assertEqual((entry["input_args"][0]["Max"], entry["output"][0]["Max"]), (1.0, 3.0))
+
+    def test_same_values_as_on_the_host(self):
+        expected, _ = self.record(self.TENSORS)
+        got, _ = self.record([on_device(tensor) for tensor in self.TENSORS])
+        self.check_equal(expected, got)
+
+    def test_what_the_kernel_does_not_measure(self):
+        wide = torch.tensor([3 + 4j, 1j], dtype=torch.complex128)
+        expected, _ = self.record([wide, torch.ones(3)])
+        got, fetched = self.record([on_device(wide), on_device(torch.ones(3))])
+        self.assertEqual(fetched, [1])
+        self.check_equal(expected, got)
+
+    def test_without_the_kernel(self):
+        """Whatever is missing or wrong: the framework's kernels, and one line."""
+        expected, _ = self.record(self.TENSORS)
+        for fault in ("init", "compile", "load", "memory", "launch", "sum", "crc"):
+            os.environ["MSPROBE_FAKE_GPU_FAULT"] = fault
+            gpu._kernels.clear()
+            try:
+                with warnings.catch_warnings(record=True) as told:
+                    warnings.simplefilter("always")
+                    got, fetched = self.record([on_device(tensor) for tensor in self.TENSORS])
+            finally:
+                del os.environ["MSPROBE_FAKE_GPU_FAULT"]
+            self.assertEqual(fetched, [len(self.TENSORS) - 1], fault)
+            lines = [str(one.message) for one in told if str(one.message).startswith("msprobe: ")]
+            self.assertEqual(len(lines), 1, lines)
+            self.assertIn("are measured by PyTorch's kernels, which costs more: the GPU", lines[0])
+            self.assertEqual([one["Max"] for one in expected[:3]], [one["Max"] for one in got[:3]])
+
+    def test_a_launch_that_fails_later(self):
+        """No numbers rather than wrong ones, then the framework's kernels."""
+        gpu.kernel_for(on_device(torch.ones(1)))
+        os.environ["MSPROBE_FAKE_GPU_FAULT"] = "launch"
+        try:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                got, _ = self.record([on_device(torch.ones(3))])
+                self.assertIsNone(got[0]["Max"])
+                got, _ = self.record([on_device(torch.ones(3))])
+                self.assertEqual(got[0]["Max"], 1.0)
+        finally:
+            del os.environ["MSPROBE_FAKE_GPU_FAULT"]
+        self.assertEqual(len([one for one in told if str(one.message).startswith("msprobe: ")]), 1)
+
+    def test_each_thread_starts_what_it_recorded(self):
+        kernel = gpu.kernel_for(on_device(torch.ones(1)))
+        tensor = torch.ones(3)
+        kernel.add(0, kernel.prepare(tensor), tensor)
+        before = self.counts()
+        other = threading.Thread(target=gpu.flush)
+        other.start()
+        other.join()
+        self.assertEqual(self.counts(), before)
+        self.assertEqual(len(gpu._waiting.batches), 1)
+        gpu._waiting.batches.clear()
+
+    def test_it_can_be_turned_off(self):
+        self.assertFalse(self.originals["is_gpu"](torch.device("cpu")))
+        device_type = types.SimpleNamespace(type="cuda")
+        version = torch.version.cuda
+        torch.version.cuda = "12.8"
+        try:
+            self.assertTrue(self.originals["is_gpu"](device_type))
+            os.environ["MSPROBE_GPU_KERNEL"] = "0"
+            self.assertFalse(self.originals["is_gpu"](device_type))
+        finally:
+            torch.version.cuda = version
+            os.environ.pop("MSPROBE_GPU_KERNEL", None)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ def binding():
         asynchronous=_follow_asynchronous,
         call_again=free_benchmark.task.call,
         node_of_change=gradients.node_of_change,
+        start_deferred=device.start_deferred,
     )
 
 

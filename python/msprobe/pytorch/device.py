@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on a device (CUDA, NPU, ...): measured there, by kernels of the framework, without synchronizing.
+"""Tensors on a device (CUDA, NPU, ...): measured there without synchronizing, by the collector's kernel where there is
+one (gpu.py), else by kernels of the framework.
 
 The results of many tensors share one buffer on the device. It is fetched when it is full, and when a step is stopped
 or ends; the extension keeps the records open until then. Elements are copied to the host only for a checksum or a
@@ -12,7 +13,7 @@ import torch
 
 from msprobe import _native
 
-from . import framework
+from . import framework, gpu
 from .record import record
 
 _ROWS = 4096
@@ -29,6 +30,11 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
     if _native.wants_elements():
         return record(_to_host(plain), kind, tensor.dtype, tensor.shape, requires_grad, extra, source=tensor)
+    kernel = gpu.kernel_for(tensor)
+    described = kernel.prepare(plain) if kernel is not None else None
+    if described is not None:
+        return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra,
+                      deferred=lambda slot: kernel.add(slot, described, plain))
     measured = measure(plain)
     if measured is None:
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
@@ -84,8 +90,12 @@ def measure(tensor):
         return numbers, exact
 
 
+start_deferred = gpu.flush
+
+
 def drain():
     """Fetches all results. Waits for the devices."""
+    gpu.drain()
     for ring in list(_rings.values()):
         ring.drain()
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// One GPU: the kernel on it, and a ring of results there that is fetched as a whole.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "collector/device/libraries.hpp"
+#include "collector/device/plan.hpp"
+
+namespace msprobe::gpu {
+
+/// A tensor to measure, and what its results are called.
+struct Request {
+  collector::TensorView view;
+  std::uint64_t name = 0;
+};
+
+class Gpu {
+ public:
+  using Take = std::function<void(std::uint64_t name, const collector::Measured&)>;
+
+  /// Loads, compiles and tests the kernel; GpuError if anything of it fails, or the GPU computes other
+  /// numbers than the host. Takes seconds.
+  Gpu(const std::string& driver, const std::string& compiler, int ordinal);
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+  ~Gpu();
+
+  /// Measures tensors on the stream, without waiting for it. All of them are such that make_plan() takes
+  /// them. `take` receives earlier results if the ring is full, which is waited for. GpuError: nothing more
+  /// comes of the GPU, and what is in the ring is lost.
+  void measure(void* stream, std::span<const Request> requests, const Take& take);
+  /// Waits for the GPU and hands out all results.
+  void fetch(const Take& take);
+
+ private:
+  struct Pending {
+    std::uint64_t name;
+    Measuring what;
+  };
+  struct Scratch {
+    Driver::Address partials = 0;
+    Driver::Address done = 0;
+  };
+  class Current;
+
+  explicit Gpu(const std::string& driver);
+  void check(int status, const char* what) const;
+  Driver::Address allocate(std::size_t bytes);
+  Launch launch_on(void* stream);
+  void launch(void* stream, Launch& launch);
+  void measure_locked(void* stream, std::span<const Request> requests, const Take& take);
+  void fetch_locked(const Take& take);
+  template <typename Work>
+  void unless_broken(Work work);
+  void test();
+  void test_some(std::span<const collector::TensorView> views, const std::byte* host, Driver::Address device);
+
+  static constexpr std::size_t kRows = 4096;
+  static constexpr std::size_t kMostStreams = 32;
+
+  Driver driver_;
+  std::mutex mutex_;
+  void* context_ = nullptr;
+  void* function_ = nullptr;
+  Driver::Address rows_ = 0;
+  std::unordered_map<void*, Scratch> scratch_;  // by stream: its launches do not overlap
+  Driver::Address tested_ = 0;                  // elements of the test
+  std::vector<Pending> pending_;                // by row
+  bool broken_ = false;
+};
+
+}  // namespace msprobe::gpu

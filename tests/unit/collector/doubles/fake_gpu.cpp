@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands for libcuda and NVRTC: its device memory is the host's, its kernel the emulation.
+// MSPROBE_FAKE_GPU_FAULT says what fails: init, device, compile, load, memory, launch, sum, crc.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "collector/device/emulation.hpp"
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+int launches = 0;
+int fetches = 0;
+int waits = 0;
+int contexts = 0;  // that are current
+std::string compiled_for;
+
+bool faulty(const char* what) {
+  const char* fault = std::getenv("MSPROBE_FAKE_GPU_FAULT");
+  return fault != nullptr && std::strcmp(fault, what) == 0;
+}
+
+void* memory(std::uint64_t address) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
+}
+
+}  // namespace
+
+FAKE void fake_gpu_counts(int* counts) {
+  counts[0] = launches;
+  counts[1] = fetches;
+  counts[2] = waits;
+  counts[3] = contexts;
+}
+
+FAKE int cuInit(unsigned) {
+  return faulty("init") ? 100 : 0;
+}
+FAKE int cuDeviceGet(int* device, int ordinal) {
+  *device = ordinal;
+  return faulty("device") || ordinal > 1 ? 101 : 0;
+}
+FAKE int cuDeviceGetAttribute(int* value, int attribute, int) {
+  *value = attribute == 75 ? 9 : 0;
+  return 0;
+}
+FAKE int cuDevicePrimaryCtxRetain(void** context, int) {
+  *context = &contexts;
+  return 0;
+}
+FAKE int cuCtxPushCurrent_v2(void* context) {
+  ++contexts;
+  return context == &contexts ? 0 : 201;
+}
+FAKE int cuCtxPopCurrent_v2(void** context) {
+  --contexts;
+  *context = &contexts;
+  return 0;
+}
+FAKE int cuModuleLoadData(void** module, const void* image) {
+  if (faulty("load") || std::strcmp(static_cast<const char*>(image), "code") != 0) return 200;
+  *module = &launches;
+  return 0;
+}
+FAKE int cuModuleGetFunction(void** function, void*, const char* name) {
+  *function = &launches;
+  return std::strcmp(name, "msprobe_measure") == 0 ? 0 : 500;
+}
+FAKE int cuMemAlloc_v2(std::uint64_t* address, std::size_t size) {
+  if (faulty("memory")) return 2;
+  *address = reinterpret_cast<std::uintptr_t>(std::aligned_alloc(256, (size + 255) / 256 * 256));
+  return 0;
+}
+FAKE int cuMemFree_v2(std::uint64_t address) {
+  std::free(memory(address));
+  return 0;
+}
+FAKE int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t size) {
+  ++fetches;
+  std::memcpy(to, memory(from), size);
+  return 0;
+}
+FAKE int cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t size) {
+  std::memcpy(memory(to), from, size);
+  return 0;
+}
+FAKE int cuMemsetD8_v2(std::uint64_t to, unsigned char value, std::size_t size) {
+  std::memset(memory(to), value, size);
+  return 0;
+}
+FAKE int cuCtxSynchronize() {
+  ++waits;
+  return 0;
+}
+FAKE int cuLaunchKernel(void* function, unsigned grid, unsigned, unsigned, unsigned block, unsigned, unsigned,
+                        unsigned, void*, void** parameters, void**) {
+  if (faulty("launch") || function != &launches || grid == 0 || block != msprobe::gpu::kLanes) return 1;
+  ++launches;
+  const auto& launch = *static_cast<const msprobe::gpu::Launch*>(parameters[0]);
+  msprobe::gpu::emulate(launch);
+  if (faulty("sum")) launch.rows[0].sum *= 1 + 1e-15;
+  if (faulty("crc")) launch.rows[0].crc ^= 1;
+  return 0;
+}
+
+FAKE int nvrtcCreateProgram(void** program, const char* source, const char*, int, const char* const*,
+                            const char* const*) {
+  *program = &compiled_for;
+  return std::strstr(source, "extern \"C\" __global__") != nullptr ? 0 : 1;
+}
+FAKE int nvrtcDestroyProgram(void**) {
+  return 0;
+}
+FAKE int nvrtcCompileProgram(void*, int count, const char* const* options) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += options[i];
+  return !faulty("compile") && all == "--gpu-architecture=sm_90--std=c++17--fmad=false" ? 0 : 6;
+}
+FAKE int nvrtcGetCUBINSize(void*, std::size_t* size) {
+  *size = 5;
+  return 0;
+}
+FAKE int nvrtcGetCUBIN(void*, char* code) {
+  std::memcpy(code, "code", 5);
+  return 0;
+}
+FAKE int nvrtcGetProgramLogSize(void*, std::size_t* size) {
+  *size = 18;
+  return 0;
+}
+FAKE int nvrtcGetProgramLog(void*, char* text) {
+  std::memcpy(text, "invalid arch\nmore", 18);
+  return 0;
+}
