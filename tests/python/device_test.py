@@ -258,15 +258,15 @@ class OwnKernel(Device):
         self.assertEqual(len(gpu._waiting.batches), 1)
         gpu._waiting.batches.clear()
 
-    def test_it_can_be_turned_off(self):
+    def test_it_is_asked_for(self):
         self.assertFalse(self.originals["is_gpu"](torch.device("cpu")))
         device_type = types.SimpleNamespace(type="cuda")
         version = torch.version.cuda
         torch.version.cuda = "12.8"
         try:
-            self.assertTrue(self.originals["is_gpu"](device_type))
-            os.environ["MSPROBE_GPU_KERNEL"] = "0"
             self.assertFalse(self.originals["is_gpu"](device_type))
+            os.environ["MSPROBE_GPU_KERNEL"] = "1"
+            self.assertTrue(self.originals["is_gpu"](device_type))
         finally:
             torch.version.cuda = version
             os.environ.pop("MSPROBE_GPU_KERNEL", None)

@@ -92,7 +92,8 @@ def drain():
 
 
 def is_gpu(device):
-    return device.type == "cuda" and torch.version.cuda is not None and os.environ.get("MSPROBE_GPU_KERNEL") != "0"
+    # Asked for until it has been run on real devices: a fault in it would end the training that is recorded.
+    return device.type == "cuda" and torch.version.cuda is not None and os.environ.get("MSPROBE_GPU_KERNEL") == "1"
 
 
 def ordinal_of(device):
