@@ -98,6 +98,13 @@ constexpr Ineffective kSectionIneffective[] = {
     {"error_data_path", "it is for task acc_check"},
 };
 
+// By which releases 8.x send operations of a running training to another host.
+constexpr std::string_view kOnline[] = {"online_run_ut", "online_run_ut_recompute",
+                                        "is_online",     "is_benchmark_device",
+                                        "nfs_path",      "tls_path",
+                                        "host",          "port",
+                                        "rank_list"};
+
 constexpr std::size_t kMostLines = 20;
 constexpr std::size_t kLongest = 64;  // of a key that is worth a comparison
 
@@ -161,8 +168,11 @@ void note_unknown(const nlohmann::ordered_json& section, std::string_view name, 
 void note_section(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
   if (task == "free_benchmark") return note_unknown(section, task, KeyGroup::free_benchmark, notes);
   if (task == "grad_probe") return note_unknown(section, task, KeyGroup::grad_probe, notes);
+  std::string online;
   for (const auto& [key, value] : section.items()) {
-    if (const Ineffective* known = find_ineffective(kSectionIneffective, key)) {
+    if (std::ranges::find(kOnline, key) != std::end(kOnline)) {
+      online += (online.empty() ? "" : ", ") + key;
+    } else if (const Ineffective* known = find_ineffective(kSectionIneffective, key)) {
       notes.add(task, key, "has no effect: " + std::string(known->why));
     } else if (holds(KeyGroup::common, key)) {
       notes.add(task, key, "has no effect here: it belongs beside the section, not in it");
@@ -176,6 +186,16 @@ void note_section(const nlohmann::ordered_json& section, std::string_view task, 
       notes.add(task, key, unknown(names_of(KeyGroup::task), key));
     }
   }
+  // One line for all: they go together, and a default file has them, switched off.
+  const auto is_on = [&](const char* key) {
+    const auto found = section.find(key);
+    return found != section.end() && *found == true;
+  };
+  if (is_on("online_run_ut") || is_on("is_online"))
+    notes.add(
+        task, online,
+        "has no effect: operations of a running training are not sent to another host; record them with "
+        "task tensor and run `msprobe acc_check --recorded`");
 }
 
 /// Of a section of another task: a default file has all of them, empty.

@@ -321,6 +321,23 @@ def refused_command_lines(msprobe):
     return body
 
 
+def online_keys(msprobe):
+    """Those of releases 8.x: one line, and none in a default file, where they are switched off."""
+    def body(scratch):
+        write_dump(scratch, ["exp"])
+        write_runner(scratch)
+        for on in (False, True):
+            keys = {"is_online": on, "is_benchmark_device": True, "nfs_path": "", "host": "", "port": -1, "rank_list": [0]}
+            (scratch / "config.json").write_text(json.dumps({"run_ut": keys}), encoding="utf-8")
+            result = harness.run(msprobe, words_of(scratch, "-config", "config.json"), scratch)
+            harness.check_equal("exit status", result.returncode, 0)
+            told = [line for line in result.stderr.splitlines() if "no effect of" in line]
+            harness.check_equal("lines", [line.split("no effect of ")[1] for line in told],
+                                [", ".join(keys)] if on else [])
+
+    return body
+
+
 def old_spellings(msprobe):
     def body(scratch):
         write_dump(scratch, ["exp", "sin"])
@@ -354,6 +371,7 @@ def make_tests(msprobe, _golden):
         ("a full disk, and going on", full_disk(msprobe)),
         ("hostile dumps", hostile_dumps(msprobe)),
         ("refused command lines", refused_command_lines(msprobe)),
+        ("keys of the online mode", online_keys(msprobe)),
         ("spellings of the Python tool", old_spellings(msprobe)),
     ]
 

@@ -103,6 +103,18 @@ class Messages(Case):
             'warning: in the configuration "levl", "statistics.sumary_mode", "statistics.file_format" had no effect: '
             'did you mean "level", "summary_mode"?'])
 
+    def test_keys_of_the_online_mode_of_8_x_get_one_line(self):
+        section = {"online_run_ut": False, "nfs_path": "", "host": "", "port": -1, "tls_path": "./"}
+        quiet = self.lines({"statistics": section}, 1)
+        self.assertEqual(len(quiet), 1, quiet)
+        self.check_result(quiet[0], "recorded 2 entries of 1 step to dump")
+        lines = self.lines({"statistics": dict(section, online_run_ut=True)}, 1)
+        self.assertEqual(lines[0], (
+            'warning: c.json: statistics: "online_run_ut, nfs_path, host, port, tls_path" has no effect: operations of a '
+            "running training are not sent to another host; record them with task tensor and run `msprobe acc_check "
+            "--recorded`"))
+        self.assertEqual(sum("no effect" in line and line != lines[-1] for line in lines), 1, lines)
+
     def test_the_last_line_says_what_was_asked_for_in_vain(self):
         model = {"model": make_net()}
         backward = {"statistics": {"data_mode": ["backward"]}}

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
@@ -25,8 +26,10 @@ using Node = Entry::Index;
 constexpr std::uint64_t kMaxConfig = std::uint64_t{1} << 20;
 constexpr std::array<std::string_view, 2> kSections{"acc_check", "run_ut"};
 // They say nothing of how operations are called.
-constexpr std::array<std::string_view, 8> kSilent{"task", "precision", "is_online", "nfs_path",
-                                                  "host", "port",      "rank_list", "tls_path"};
+constexpr std::array<std::string_view, 2> kSilent{"task", "precision"};
+// Of the online mode of releases 8.x; a default file has them, too, with is_online false.
+constexpr std::array<std::string_view, 7> kOnline{"is_online", "is_benchmark_device", "nfs_path", "host",
+                                                  "port",      "rank_list",           "tls_path"};
 
 class ConfigReader {
  public:
@@ -34,6 +37,7 @@ class ConfigReader {
 
   CheckConfig read(Node section) {
     CheckConfig config;
+    std::vector<std::string_view> online;
     entry_.children(section, [&](Node child) {
       const std::string_view key = entry_.key(child);
       if (key == "white_list") {
@@ -42,13 +46,16 @@ class ConfigReader {
         names(child, key, config.lists.black);
       } else if (key == "error_data_path") {
         folder(child, config);
-      } else if (key == "is_online" && entry_.is(child, NodeKind::boolean) && entry_.boolean(child)) {
-        config.warnings.push_back(
-            path_ + ": operations cannot be received from a running training: is_online is ignored");
+      } else if (std::find(kOnline.begin(), kOnline.end(), key) != kOnline.end()) {
+        online.push_back(key);
       } else if (std::find(kSilent.begin(), kSilent.end(), key) == kSilent.end()) {
         config.warnings.push_back(fmt::format("{}: '{}' is not a key of this section", path_, display(key)));
       }
     });
+    if (entry_.flag(section, "is_online"))
+      config.warnings.push_back(
+          fmt::format("{}: operations cannot be received from a running training: no effect of {}", path_,
+                      fmt::join(online, ", ")));
     return config;
   }
 
