@@ -24,6 +24,8 @@ struct Entry {
   std::vector<Replica> replicas;
   /// The slices of all tensor-parallel ranks, where the name does not tell whether they are copies.
   std::vector<Parameter> slices;
+  /// How far each element may be from what it was rounded to, where it was packed in blocks (GGUF).
+  std::optional<Parameter> half_step;
   std::string problem;  // why it cannot be compared; empty: it can
   /// The same number, not 0: several names for one tensor.
   std::size_t tied = 0;

@@ -98,6 +98,7 @@ std::vector<Loose> take_apart(const std::vector<Loose>& all, StackBudget& budget
       Loose& one = apart.emplace_back();
       one.sources = loose.sources;
       one.entry.parameter = one_of(entry.parameter, expert, across);
+      if (entry.half_step) one.entry.half_step = one_of(*entry.half_step, expert, across);
       one.entry.parameter.name = fmt::format("{}{}{}{}", stem, stack->head, expert, stack->leaf);
       for (const Replica& replica : entry.replicas) {
         one.entry.replicas.push_back({one_of(replica.parameter, expert, across), replica.where, {}});

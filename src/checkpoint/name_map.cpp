@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "checkpoint/default_name_map.hpp"
+#include "checkpoint/gguf_name_map.hpp"
 #include "checkpoint/names.hpp"
 #include "support/error.hpp"
 #include "support/rule_file.hpp"
@@ -152,6 +153,10 @@ NameMap NameMap::built_in() {
   return parse(RuleFile("built-in name map", kDefaultNameMap));
 }
 
+NameMap NameMap::of_gguf() {
+  return parse(RuleFile("built-in map of GGUF names", kGgufNameMap));
+}
+
 NameMap NameMap::from_file(const std::string& path) {
   return parse(RuleFile::open(path));
 }
@@ -198,6 +203,8 @@ Entry join_entries(const std::string& name, const std::vector<const Entry*>& fro
       if (fused) {
         const std::vector<Replica> copies = std::exchange(entry.replicas, {});
         entry.parameter = join_groups(split_queries(entry.parameter, architecture), architecture);
+        if (entry.half_step)
+          entry.half_step = join_groups(split_queries(*entry.half_step, architecture), architecture);
         for (const Replica& copy : copies) {
           entry.replicas.push_back(
               {copy.parameter, copy.where, copy.original ? *copy.original : from[0]->parameter});
@@ -218,7 +225,16 @@ Entry join_entries(const std::string& name, const std::vector<const Entry*>& fro
   }
   if (!entry.problem.empty()) return entry;
   try {
-    entry.parameter = join == Join::query_groups ? join_groups(parts, architecture) : concatenate(parts, 0);
+    const auto joined = [&](const std::vector<Parameter>& all) {
+      return join == Join::query_groups ? join_groups(all, architecture) : concatenate(all, 0);
+    };
+    entry.parameter = joined(parts);
+    std::vector<Parameter> half_steps;
+    for (const Entry* part : from) {
+      if (part->half_step) half_steps.push_back(*part->half_step);
+    }
+    // Of a part without one nothing can be told, so nothing is told of the whole.
+    if (half_steps.size() == from.size()) entry.half_step = joined(half_steps);
   } catch (const FormatError& error) {
     entry.problem = error.what();
   }
