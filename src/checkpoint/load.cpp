@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "checkpoint/file_series.hpp"
+#include "checkpoint/gguf_entries.hpp"
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/names.hpp"
 #include "checkpoint/sharding_info.hpp"
@@ -91,6 +92,11 @@ void read_config(const std::string& folder, Architecture& architecture) {
 
 void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set,
              const LoadOptions& options) {
+  if (const auto gguf = std::dynamic_pointer_cast<const formats::GgufFile>(set)) {
+    std::ranges::move(gguf_entries(gguf), std::back_inserter(checkpoint.entries));
+    if (!checkpoint.architecture.heads) checkpoint.architecture = gguf_architecture(*gguf);
+    return;
+  }
   TiedNames tied(checkpoint.entries);
   bool has_container = false;
   for (std::size_t i = 0; i < set->size(); ++i) {
@@ -226,6 +232,7 @@ Checkpoint load_form(const std::string& folder, const WeightForm& form, const Lo
     case WeightForm::Kind::index:
       return load_indexed(folder, form.files.front(), options);
     case WeightForm::Kind::files:
+    case WeightForm::Kind::gguf:
       return load_weight_files(folder, form.files, options);
     case WeightForm::Kind::deepspeed:
       break;
@@ -240,6 +247,11 @@ void note_other_forms(const std::string& folder, const std::vector<WeightForm>& 
     std::string text = fmt::format("{}: {} {} here, too, and not compared", display(folder),
                                    form_name(forms[i]), forms[i].files.size() == 1 ? "is" : "are");
     try {
+      // Elements that were rounded and rows in another order contradict nothing.
+      if (forms[i].kind == WeightForm::Kind::gguf) {
+        checkpoint.warnings.push_back(std::move(text));
+        continue;
+      }
       LoadOptions options;
       options.allow_partial = true;
       const std::string reason = contradiction(checkpoint, load_form(folder, forms[i], options));
@@ -423,7 +435,7 @@ bool looks_like_checkpoint(const std::string& path) noexcept {
       }
       if (has_rank_folders(path) || deepspeed_folder(path)) return true;
       for (const std::string& name : names_in(path, Named::regular_files)) {
-        for (const char* suffix : {".index.json", ".safetensors", ".pt", ".pth", ".bin", ".ckpt"}) {
+        for (const char* suffix : {".index.json", ".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".gguf"}) {
           if (name.ends_with(suffix)) return true;
         }
       }
@@ -433,7 +445,7 @@ bool looks_like_checkpoint(const std::string& path) noexcept {
     const Container container = formats::container_of(file);
     return container == Container::torch_zip || container == Container::torch_legacy ||
            container == Container::safetensors || container == Container::npz ||
-           container == Container::mindspore;
+           container == Container::mindspore || container == Container::gguf;
   } catch (const Error&) {
     return false;
   }

@@ -27,6 +27,17 @@ class SetSource final : public TensorSource {
   std::size_t index_;
 };
 
+class HalfStepSource final : public TensorSource {
+ public:
+  HalfStepSource(std::shared_ptr<const TensorSet> set, std::size_t index)
+      : set_(std::move(set)), index_(index) {}
+  formats::StoredTensor open() const override { return set_->half_step(index_).value(); }
+
+ private:
+  std::shared_ptr<const TensorSet> set_;
+  std::size_t index_;
+};
+
 /// The members of a record: a dict, or an object whose state is one (Namespace).
 std::optional<PickleRef> members_of(const Pickle& pickle, PickleRef ref) {
   if (pickle.kind(ref) == PickleKind::dict) return ref;
@@ -59,6 +70,10 @@ Entry entry_of(const std::shared_ptr<const TensorSet>& set, std::size_t index, s
     const formats::StoredTensor tensor = set->tensor(index);
     entry.parameter = whole(name, tensor.dtype, tensor.shape, source_of(set, index),
                             formats::ElementReader::memory_need(tensor));
+    if (const auto half_step = set->half_step(index)) {
+      entry.parameter.half_step = std::make_shared<const Parameter>(whole(
+          name, half_step->dtype, half_step->shape, std::make_shared<const HalfStepSource>(set, index)));
+    }
   } catch (const Error& error) {
     entry.parameter.name = std::move(name);
     entry.problem = error.what();

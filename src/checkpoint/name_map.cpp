@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "checkpoint/default_name_map.hpp"
+#include "checkpoint/gguf_name_map.hpp"
 #include "checkpoint/names.hpp"
 #include "support/error.hpp"
 #include "support/rule_file.hpp"
@@ -150,6 +151,10 @@ std::string NamePattern::fill(const Words& words) const {
 
 NameMap NameMap::built_in() {
   return parse(RuleFile("built-in name map", kDefaultNameMap));
+}
+
+NameMap NameMap::of_gguf() {
+  return parse(RuleFile("built-in map of GGUF names", kGgufNameMap));
 }
 
 NameMap NameMap::from_file(const std::string& path) {

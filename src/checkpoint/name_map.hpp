@@ -52,6 +52,8 @@ class NameMap {
  public:
   /// The built-in one.
   static NameMap built_in();
+  /// From the names in GGUF files to those of Hugging Face; each rule takes one name.
+  static NameMap of_gguf();
   /// FormatError naming the file, the line and the reason.
   static NameMap from_file(const std::string& path);
 

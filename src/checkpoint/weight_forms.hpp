@@ -15,6 +15,7 @@ struct WeightForm {
     safetensors,  // one file, or all pieces without an index
     index,
     files,      // of PyTorch and other programs
+    gguf,       // of llama.cpp: names, types and the order of some rows are its own
     deepspeed,  // the folder itself, or the one that its `latest` names
   };
   Kind kind = Kind::safetensors;

@@ -24,7 +24,6 @@ constexpr std::string_view kLfs = "Git LFS";
 
 constexpr std::array kFormats = {
     Format{0, "version https://git-lfs.github.com/spec/", kLfs},
-    Format{0, "GGUF", "GGUF"},
     Format{0, "\x89HDF\r\n\x1a\n", "HDF5"},
     Format{0, "\x1f\x8b\x08", "gzip"},
     Format{0, "BZh", "bzip2"},

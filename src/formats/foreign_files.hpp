@@ -9,14 +9,14 @@
 
 namespace msprobe::formats {
 
-/// "GGUF", "HDF5", "gzip", "tar"; "Git LFS" for the pointer that Git leaves in the place of a large file.
+/// "HDF5", "gzip", "tar"; "Git LFS" for the pointer that Git leaves in the place of a large file.
 /// Empty for everything else.
 std::string foreign_format(const ByteSource& file);
 
 /// Is it a packed form, which some loaders unpack by themselves?
 bool is_packed_format(const std::string& format);
 
-/// Why such a file is refused, and what helps: "a GGUF file, which is not read".
+/// Why such a file is refused, and what helps: "an HDF5 file, which is not read".
 std::string foreign_reason(const ByteSource& file, const std::string& format);
 
 }  // namespace msprobe::formats

@@ -13,6 +13,7 @@
 #include "formats/adump.hpp"
 #include "formats/atb_bin.hpp"
 #include "formats/foreign_files.hpp"
+#include "formats/gguf.hpp"
 #include "formats/limits.hpp"
 #include "formats/mindspore_ckpt.hpp"
 #include "formats/npy.hpp"
@@ -103,10 +104,18 @@ std::unique_ptr<TensorSet> open_safetensors(const std::shared_ptr<const ByteSour
 }  // namespace
 
 std::string_view container_name(Container container) {
-  constexpr std::string_view kNames[] = {
-      "NumPy npy", "NumPy npz",           "safetensors",          "PyTorch zip",         "PyTorch legacy",
-      "ATB bin",   "kernel dump (adump)", "MindSpore checkpoint", "TorchScript archive", "zip archive",
-      "unknown"};
+  constexpr std::string_view kNames[] = {"NumPy npy",
+                                         "NumPy npz",
+                                         "safetensors",
+                                         "PyTorch zip",
+                                         "PyTorch legacy",
+                                         "ATB bin",
+                                         "kernel dump (adump)",
+                                         "MindSpore checkpoint",
+                                         "GGUF",
+                                         "TorchScript archive",
+                                         "zip archive",
+                                         "unknown"};
   return kNames[static_cast<std::size_t>(container)];
 }
 
@@ -114,6 +123,7 @@ Container container_of(const std::shared_ptr<const ByteSource>& file) {
   const std::string start = first_bytes(*file, 6);
   if (start == "\x93NUMPY") return Container::npy;
   if (start.starts_with("PK\x03\x04") || start.starts_with("PK\x05\x06")) return zip_kind(file);
+  if (looks_like_gguf(*file)) return Container::gguf;
   if (!foreign_format(*file).empty()) return Container::unknown;
   // The length of a header may begin like a pickle, so these two come first. No field of an adump header
   // begins with the brace of the other one.
@@ -149,6 +159,8 @@ std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) 
       return std::make_unique<AdumpTensors>(std::move(file));
     case Container::mindspore:
       return std::make_unique<MindSporeCkpt>(std::move(file));
+    case Container::gguf:
+      return std::make_unique<GgufFile>(std::move(file));
     case Container::torchscript:
     case Container::other_zip:
       throw FormatError(display(file->name()), fmt::format("a {}, which has no tensors that msprobe reads",

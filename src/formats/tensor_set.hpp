@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,9 @@ class TensorSet {
   virtual StoredTensor tensor(std::size_t index) const = 0;
   /// Tensors of one place are one tensor under several names. Empty: not known.
   virtual std::string place(std::size_t) const { return {}; }
+  /// How far an element may be from what it was rounded from, where the tensor is packed more coarsely than
+  /// its type tells: a tensor of the same shape. Nothing for all others.
+  virtual std::optional<StoredTensor> half_step(std::size_t) const { return {}; }
 };
 
 enum class Container {
@@ -35,6 +39,7 @@ enum class Container {
   atb_bin,
   adump,
   mindspore,
+  gguf,
   torchscript,
   other_zip,
   unknown,

@@ -176,6 +176,10 @@ void ContentScanner::look_at_metadata(const std::vector<std::pair<std::string, s
   }
 }
 
+void ContentScanner::look_at_text(const ByteSource& text, const std::string& key) {
+  for (ContentFacts& found : rate_text(text, "", key)) note(std::move(found));
+}
+
 void ContentScanner::note(ContentFacts content) {
   const std::size_t limit = content.rating == Rating::dangerous ? 2 * kMostContents : kMostContents;
   if (file_.contents.size() < limit) file_.contents.push_back(std::move(content));

@@ -36,6 +36,8 @@ class ContentScanner {
   void look_at_other(const ByteSource& bytes, std::string_view name, const std::string& where);
   /// Of a safetensors file: loaders make configurations of it.
   void look_at_metadata(const std::vector<std::pair<std::string, std::string>>& metadata);
+  /// A text of the metadata of a file, which loaders may take for a template.
+  void look_at_text(const ByteSource& text, const std::string& key);
 
  private:
   void problem(const std::string& where, const std::string& message);

@@ -5,6 +5,7 @@
 
 #include "formats/element_values.hpp"
 #include "formats/foreign_files.hpp"
+#include "formats/gguf.hpp"
 #include "formats/npz.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/tensor_set.hpp"
@@ -98,8 +99,9 @@ class FileInspector {
         }
         [[fallthrough]];
       case Container::safetensors:
+      case Container::gguf:
       case Container::adump:
-        tensors(container != Container::safetensors);
+        tensors(container != Container::safetensors && container != Container::gguf);
         pickles_.look_for_second_face();
         break;
       case Container::torch_legacy:
@@ -172,6 +174,10 @@ class FileInspector {
       file_.metadata = safe->metadata();
       contents_.look_at_metadata(file_.metadata);
     }
+    if (const auto* gguf = dynamic_cast<const formats::GgufFile*>(set.get())) {
+      file_.metadata = gguf->metadata();
+      for (const auto& [key, text] : gguf->texts()) contents_.look_at_text(*text, key);
+    }
     list(*set);
   }
 
@@ -190,6 +196,10 @@ class FileInspector {
         if (const formats::TorchShard* shard = torch == nullptr ? nullptr : torch->shard(i)) {
           tensor.whole = shard->whole;
           tensor.begin = shard->offset;
+        }
+        if (const auto* gguf = dynamic_cast<const formats::GgufFile*>(&set)) {
+          if (set.half_step(i)) tensor.dtype = gguf->type_name(i);
+          tensor.bytes = gguf->bytes(i);
         }
       } catch (const FormatError& error) {
         if (options_ == nullptr && !may_hold_objects(set, i)) continue;
@@ -220,6 +230,10 @@ class FileInspector {
     if (const auto* safe = dynamic_cast<const formats::SafetensorsFile*>(&set)) {
       tensor.dtype = safe->dtype_name(index);
       tensor.shape = safe->shape(index);
+    }
+    if (const auto* gguf = dynamic_cast<const formats::GgufFile*>(&set)) {
+      tensor.dtype = gguf->type_name(index);
+      tensor.shape = gguf->shape(index);
     }
     if (const auto* npz = dynamic_cast<const formats::NpzFile*>(&set)) {
       contents_.scan_object_member(npz->zip(), npz->entry(index), set.name(index));

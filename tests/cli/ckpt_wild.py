@@ -192,7 +192,7 @@ def what_a_loader_reads_is_read(msprobe, scratch):
         "deepspeed": (save_deepspeed, "files of DeepSpeed are here, too", True),
         "variant": (lambda folder: tensor_files.save_torch_tensors(folder / "model.fp16.safetensors", old), "model.fp16.safetensors is here, too", True),
         "original": (lambda folder: tensor_files.save_torch_tensors(folder / "consolidated.safetensors", old), "consolidated.safetensors is here, too", True),
-        "gguf": (lambda folder: (folder / "model-q4.gguf").write_bytes(b"GGUF"), "model-q4.gguf is here, too, and not read", False),
+        "gguf": (lambda folder: (folder / "model-q4.gguf").write_bytes(b"GGUF"), "model-q4.gguf is here, too, and not compared", False),
     }  # fmt: skip
     for name, (add, warning, contradicts) in beside.items():
         tensor_files.save_torch_tensors(scratch / name / "model.safetensors", new)

@@ -197,7 +197,6 @@ TEXTS = [
 
 # Neither tensors nor pickles nor text.
 OTHERS = {
-    "model.gguf": b"GGUF" + bytes(60),
     "pytorch_model.bin": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4900000000\n",
     "model.h5": b"\x89HDF\r\n\x1a\n" + bytes(60),
     "model.onnx": b"\x08\x08\x12\x07pytorch" + bytes(range(200, 256)),

@@ -482,6 +482,47 @@ def packet_kinds():
         put("packets", f"cut_{kind}", bytes([kind, 60, 0, 7, 20, 0, 13, 5, 0, 255]) + contents)
 
 
+def gguf_files():
+    def text(value):
+        return struct.pack("<Q", len(value)) + value
+
+    def tensor(name, lengths, kind, offset):
+        return text(name) + struct.pack(f"<I{len(lengths)}QIQ", len(lengths), *lengths, kind, offset)
+
+    def file(values, tensors, data, version=3, count=None):
+        head = b"GGUF" + struct.pack("<IQQ", version, count or len(tensors), len(values)) + b"".join(values + tensors)
+        return head + bytes(-len(head) % 32) + data
+
+    values = [
+        text(b"general.architecture") + struct.pack("<I", 8) + text(b"llama"),
+        text(b"llama.attention.head_count") + struct.pack("<II", 4, 4),
+        text(b"tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text(b"a") + text(b"b"),
+        text(b"tokenizer.chat_template") + struct.pack("<I", 8) + text(b"{{ messages }}"),
+        text(b"general.scale") + struct.pack("<If", 6, 0.5),
+    ]
+    plain = tensor(b"token_embd.weight", [4, 2], 0, 0)
+    put("gguf", "plain.gguf", file(values, [plain], bytes(32)))
+    sizes = {2: 18, 3: 20, 6: 22, 7: 24, 8: 34, 10: 84, 11: 110, 12: 144, 13: 176, 14: 210, 20: 18, 23: 136, 39: 17}
+    packed, data = [], b""
+    for kind, size in sizes.items():
+        packed.append(tensor(b"t%d" % kind, [32 if size < 40 else 256], kind, len(data)))
+        data += bytes((i * 37 + kind) % 256 for i in range(size)) + bytes(-size % 32)
+    put("gguf", "packed.gguf", file([], packed, data))
+    put("gguf", "other_types.gguf", file([], [tensor(b"a", [256], 16, 0), tensor(b"b", [3], 99, 96)], bytes(128)))
+    put("gguf", "alignment.gguf", file([text(b"general.alignment") + struct.pack("<II", 4, 8)], [plain], bytes(32), 2))
+    put("gguf", "no_alignment.gguf", file([text(b"general.alignment") + struct.pack("<II", 4, 0)], [plain], bytes(32)))
+    put("gguf", "experts.gguf", file([], [tensor(b"blk.0.ffn_up_exps.weight", [2, 2, 2], 0, 0)], bytes(32)))
+    put("gguf", "twice.gguf", file([], [plain, plain], bytes(32)))
+    put("gguf", "overflow.gguf", file([], [tensor(b"a", [1 << 62, 1 << 62], 0, 0)], b""))
+    put("gguf", "beyond.gguf", file([], [tensor(b"a", [8], 0, 1 << 63)], bytes(32)))
+    put("gguf", "rows.gguf", file([], [tensor(b"a", [33], 8, 0)], bytes(64)))
+    put("gguf", "many.gguf", file([], [plain], bytes(32), count=1 << 60))
+    lists = text(b"deep") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 20
+    put("gguf", "lists.gguf", file([lists], [], b""))
+    put("gguf", "long_list.gguf", file([text(b"l") + struct.pack("<IIQ", 9, 10, 1 << 61)], [], b""))
+    put("gguf", "big_endian.gguf", b"GGUF" + struct.pack(">IQQ", 3, 0, 0) + bytes(32))
+
+
 def runner_answers():
     # Type, kind of output, outputs, backward, bytes of the elements.
     put("runner_answer", "one", facts([0, 0, 0, 1, 0]))
@@ -513,6 +554,7 @@ def main():
         ("dcp", dcps),
         ("dcp_folder", dcp_folders),
         ("deepspeed", deepspeeds),
+        ("gguf", gguf_files),
         ("graph", graphs),
         ("graph_merge", graph_merges),
         ("mindspore_ckpt", mindspore_ckpts),

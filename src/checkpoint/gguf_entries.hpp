@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors of a GGUF file under the names of Hugging Face, from whose files most of them are made.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+#include "formats/gguf.hpp"
+
+namespace msprobe::checkpoint {
+
+/// Experts that lie in one tensor are taken apart. Names that data/gguf_names.yaml does not have stay.
+std::vector<Entry> gguf_entries(const std::shared_ptr<const formats::GgufFile>& file);
+
+Architecture gguf_architecture(const formats::GgufFile& file);
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types whose elements are packed in blocks that share a scale, as GGUF has them: each block becomes float32
+// as it is read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "support/byte_source.hpp"
+
+namespace msprobe::formats {
+
+enum class BlockType : std::uint8_t {
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q8_0,
+  q2_k,
+  q3_k,
+  q4_k,
+  q5_k,
+  q6_k,
+  iq4_nl,
+  iq4_xs,
+  mxfp4,
+};
+
+inline constexpr std::size_t kMostBlockElements = 256;
+
+struct BlockLayout {
+  std::size_t elements = 0;
+  std::size_t bytes = 0;
+};
+BlockLayout layout_of(BlockType type);
+
+/// What to make of a block.
+enum class BlockContent : std::uint8_t {
+  values,
+  /// For each element how far from it the number may have been that was rounded to it: half the distance to
+  /// its neighbour in the block, the further one where they differ, also at the ends of the range. A
+  /// quantizer may have computed with a scale that was rounded to float16 only when it was stored; then an
+  /// element of q steps is q times that rounding further away, at most 2^-11 of a step each (2^-25 below the
+  /// normal numbers of float16). That is part of it, and the same of the offset, where there is one.
+  half_steps,
+};
+
+/// `block` and `out` as layout_of() has them.
+void unpack_block(BlockType type, BlockContent content, std::span<const std::byte> block,
+                  std::span<float> out);
+
+/// The elements of whole blocks as float32 in the machine's byte order, unpacked piece by piece wherever they
+/// are read. FormatError if `packed` is not whole blocks, or has more elements than can be counted.
+std::shared_ptr<const ByteSource> unpacked_source(std::shared_ptr<const ByteSource> packed, BlockType type,
+                                                  BlockContent content);
+
+}  // namespace msprobe::formats

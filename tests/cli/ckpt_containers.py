@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints in the containers of other programs: GGUF. Files are put together byte by byte here; where the format's own
+package is installed, it writes some as well.
+
+usage: ckpt_containers.py MSPROBE
+"""
+
+import csv
+import json
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+
+import harness
+import tensor_files
+
+F32, F16, Q4_0, Q8_0, IQ2_XXS = 0, 1, 2, 8, 16
+
+
+def text(value):
+    return struct.pack("<Q", len(value)) + value
+
+
+def entry(key, value):
+    """One entry of the metadata."""
+    if isinstance(value, bytes):
+        return text(key) + struct.pack("<I", 8) + text(value)
+    return text(key) + struct.pack("<II", 4, value)
+
+
+def gguf(path, tensors, values=(), alignment=32, version=3):
+    """`tensors`: by name the type, the shape with the outermost axis first, and the bytes."""
+    infos, data = [], b""
+    for name, (kind, shape, raw) in tensors.items():
+        data += bytes(-len(data) % alignment)
+        infos.append(text(name.encode()) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *reversed(shape), kind, len(data)))
+        data += raw
+    head = b"GGUF" + struct.pack("<IQQ", version, len(infos), len(values)) + b"".join(values) + b"".join(infos)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(head + bytes(-len(head) % alignment) + data)
+
+
+def floats(values):
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+def elements(count, seed):
+    chosen = random.Random(seed)
+    return [struct.unpack("<f", struct.pack("<f", chosen.gauss(0, 0.1)))[0] for _ in range(count)]
+
+
+def compare(msprobe, scratch, first, second, *options):
+    words = ["ckpt_compare", first, second, "-o", "result.json", "--details", "details.csv", "--overwrite", *options]
+    result = harness.run(msprobe, words, scratch)
+    rows = {}
+    if (scratch / "details.csv").exists():
+        with open(scratch / "details.csv", newline="", encoding="utf-8") as file:
+            rows = {row["Name"]: row for row in csv.DictReader(file)}
+        (scratch / "details.csv").unlink()
+    return result, rows
+
+
+def llama(shapes_of_experts=False):
+    """The same parameters under the names of both, float32."""
+    shapes = {
+        "token_embd.weight": ("model.embed_tokens.weight", (10, 8)),
+        "output_norm.weight": ("model.norm.weight", (8,)),
+        "output.weight": ("lm_head.weight", (10, 8)),
+        "blk.0.attn_norm.weight": ("model.layers.0.input_layernorm.weight", (8,)),
+        "blk.0.attn_q.weight": ("model.layers.0.self_attn.q_proj.weight", (8, 8)),
+        "blk.0.attn_k.bias": ("model.layers.0.self_attn.k_proj.bias", (4,)),
+        "blk.0.attn_output.weight": ("model.layers.0.self_attn.o_proj.weight", (8, 8)),
+        "blk.0.ffn_norm.weight": ("model.layers.0.post_attention_layernorm.weight", (8,)),
+        "blk.0.ffn_down.weight": ("model.layers.0.mlp.down_proj.weight", (8, 12)),
+    }
+    mine, theirs = {}, {}
+    for number, (name, (other, shape)) in enumerate(shapes.items()):
+        count = 1
+        for length in shape:
+            count *= length
+        mine[name] = (shape, elements(count, number))
+        theirs[other] = (shape, floats(mine[name][1]))
+    if shapes_of_experts:
+        for part in ("gate", "up"):
+            values = elements(3 * 6 * 8, len(part))
+            mine[f"blk.0.ffn_{part}_exps.weight"] = ((3, 6, 8), values)
+            for expert in range(3):
+                one = floats(values[48 * expert : 48 * (expert + 1)])
+                theirs[f"model.layers.0.mlp.experts.{expert}.{part}_proj.weight"] = ((6, 8), one)
+    return mine, theirs
+
+
+def plain(tensors):
+    return {name: (F32, shape, floats(values)) for name, (shape, values) in tensors.items()}
+
+
+def gguf_names_become_those_of_hugging_face(msprobe, scratch):
+    for experts in (False, True):
+        mine, theirs = llama(experts)
+        for version, alignment, values in ((3, 32, []), (2, 8, [entry(b"general.alignment", 8)])):
+            gguf(scratch / "a.gguf", plain(mine), values, alignment, version)
+            tensor_files.save_safetensors(scratch / "b.safetensors", theirs)
+            result, rows = compare(msprobe, scratch, "a.gguf", "b.safetensors", "--fail-on", "unequal")
+            found = {name: row["Status"] for name, row in rows.items()}
+            harness.check_equal("rows", found, dict.fromkeys(theirs, "equal"))
+            harness.check_equal(f"status: {result.stderr}", result.returncode, 0)
+
+
+def one_changed_element_is_named_at_its_place(msprobe, scratch):
+    mine, theirs = llama(True)
+    mine["blk.0.ffn_up_exps.weight"][1][48 + 8 * 2 + 5] += 1
+    gguf(scratch / "a.gguf", plain(mine))
+    tensor_files.save_safetensors(scratch / "b.safetensors", theirs)
+    result, rows = compare(msprobe, scratch, "a.gguf", "b.safetensors", "--fail-on", "different")
+    harness.check_equal("status", result.returncode, 1)
+    changed = {name: row["First Unequal At"] for name, row in rows.items() if row["Status"] != "equal"}
+    harness.check_equal("changed", changed, {"model.layers.0.mlp.experts.1.up_proj.weight": "[2, 5]"})
+
+
+def packed_types_are_unpacked(msprobe, scratch):
+    codes = [(7 * i) % 256 - 128 for i in range(96)]
+    eight = b"".join(struct.pack("<e32b", 0.125 * (block + 1), *codes[32 * block : 32 * block + 32]) for block in range(3))
+    low = [(5 * i) % 16 for i in range(32)]
+    four = struct.pack("<e16B", -0.5, *(low[i] | low[i + 16] << 4 for i in range(16)))
+    gguf(scratch / "a.gguf", {"eight": (Q8_0, (3, 32), eight), "four": (Q4_0, (32,), four)})
+    expected = {
+        "eight": ((3, 32), floats([code * 0.125 * (i // 32 + 1) for i, code in enumerate(codes)])),
+        "four": ((32,), floats([-0.5 * (code - 8) for code in low])),
+    }
+    tensor_files.save_safetensors(scratch / "b.safetensors", expected)
+    result, rows = compare(msprobe, scratch, "a.gguf", "b.safetensors")
+    # A negative scale times 0 is -0, which the list above does not have.
+    harness.check(all(row["Status"] in ("equal", "same values") for row in rows.values()), rows)
+    harness.check_equal(f"rows: {result.stderr}", sorted(rows), ["eight", "four"])
+
+
+def a_type_without_a_reader_ends_only_its_tensor(msprobe, scratch):
+    gguf(scratch / "a.gguf", {"a": (IQ2_XXS, (256,), bytes(66)), "b": (99, (3,), b""), "c": (F32, (2,), floats([1, 2]))})
+    tensor_files.save_safetensors(scratch / "b.safetensors", {"a": ((256,), bytes(1024)), "b": ((3,), bytes(12)), "c": ((2,), floats([1, 2]))})
+    result, rows = compare(msprobe, scratch, "a.gguf", "b.safetensors")
+    harness.check_equal("status", result.returncode, 2)
+    harness.check_equal("c", rows["c"]["Status"], "equal")
+    harness.check("a: type IQ2_XXS is not read" in rows["a"]["Note"], rows["a"]["Note"])
+    harness.check("b: type 99 of ggml is not known" in rows["b"]["Note"], rows["b"]["Note"])
+
+
+def broken_files_end_with_one_line(msprobe, scratch):
+    mine, _ = llama()
+    gguf(scratch / "good.gguf", plain(mine))
+    good = (scratch / "good.gguf").read_bytes()
+    one = text(b"a")
+    cases = {
+        "cut": (good[:-50], "the download is not complete"),
+        "cut_header": (good[:300], "its header is longer than the file"),
+        "big_endian": (b"GGUF" + struct.pack(">IQQ", 3, 0, 0) + bytes(32), "a big-endian machine"),
+        "version": (b"GGUF" + struct.pack("<IQQ", 1, 0, 0) + bytes(32), "GGUF version 1 is not read"),
+        "count": (b"GGUF" + struct.pack("<IQQ", 3, 1 << 60, 0) + bytes(99), "more tensors or metadata are announced"),
+        "name": (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1 << 40) + bytes(99), "refused: a name of"),
+        "elements": (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + one + struct.pack("<IQQIQ", 2, 1 << 62, 1 << 62, 0, 0) + bytes(99), "more elements than memory can hold"),
+        "offset": (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + one + struct.pack("<IQIQ", 1, 8, 0, 7) + bytes(99), "its offset is no multiple of 32"),
+        "blocks": (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + one + struct.pack("<IQIQ", 1, 33, Q8_0, 0) + bytes(99), "no whole blocks of Q8_0"),
+        "lists": (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + one + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 30, "lists of lists"),
+        "alignment": (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + entry(b"general.alignment", 3) + bytes(99), "an alignment of 3 bytes"),
+    }  # fmt: skip
+    for name, (data, reason) in cases.items():
+        (scratch / f"{name}.gguf").write_bytes(data)
+        for words in (["ckpt_compare", f"{name}.gguf", "good.gguf", "-o", "r.json", "--overwrite"], ["inspect", f"{name}.gguf"]):
+            result = harness.run(msprobe, words, scratch)
+            harness.check_equal(f"{name}: {result.stderr}", (result.returncode, result.stderr.count("\n")), (2, 1))
+            harness.check(reason in result.stderr, f"{name}: {result.stderr}")
+
+
+def inspect_shows_the_types_and_rates_the_templates(msprobe, scratch):
+    values = [entry(b"general.architecture", b"llama"), entry(b"general.file_type", 7), entry(b"llama.attention.head_count", 8)]
+    tensors = {"w": (Q8_0, (2, 32), bytes(68)), "x": (IQ2_XXS, (256,), bytes(66))}
+    ratings = {b"{{ messages[0]['content'] }}": 0, b"{{ ''.__class__.__mro__ }}": 1}
+    for template, status in ratings.items():
+        gguf(scratch / "a.gguf", tensors, [*values, entry(b"tokenizer.chat_template", template)])
+        result = harness.run(msprobe, ["inspect", "a.gguf"], scratch)
+        for shown in ("container  GGUF", "general.file_type = 7 (Q8_0)", "llama.attention.head_count = 8", "Q8_0", "IQ2_XXS"):
+            harness.check(shown in result.stdout, f"{shown}: {result.stdout}")
+        (scratch / "folder").mkdir(exist_ok=True)
+        gguf(scratch / "folder/a.gguf", {"w": tensors["w"]}, [*values, entry(b"tokenizer.chat_template", template)])
+        result = harness.run(msprobe, ["inspect", "folder", "--fail-on", "unknown", "--json"], scratch)
+        harness.check_equal(f"rated: {result.stdout}", result.returncode, status)
+        rated = json.loads(result.stdout)["rated"]
+        harness.check_equal("dangerous", rated["dangerous"], status)
+        if status:
+            harness.check("leads to Python's internals" in rated["listed"][0]["reasons"][0], rated)
+
+
+def in_a_folder_it_is_the_last_choice(msprobe, scratch):
+    mine, theirs = llama()
+    gguf(scratch / "alone/model.gguf", plain(mine))
+    gguf(scratch / "beside/model.gguf", plain(mine))
+    tensor_files.save_safetensors(scratch / "beside/model.safetensors", theirs)
+    result, rows = compare(msprobe, scratch, "alone", "beside", "--fail-on", "unequal")
+    harness.check_equal(f"status: {result.stderr}", result.returncode, 0)
+    harness.check("beside: model.gguf is here, too, and not compared" in result.stderr, result.stderr)
+
+
+# What the package gguf makes of random bytes, in two files.
+WITH_PACKAGE = """
+import gguf, json, numpy as np, sys
+from gguf import GGMLQuantizationType as T, quants
+rng = np.random.default_rng(1)
+scales = {T.Q4_0: [0], T.Q4_1: [0, 2], T.Q5_0: [0], T.Q5_1: [0, 2], T.Q8_0: [0], T.Q2_K: [80, 82], T.Q3_K: [108], T.Q4_K: [0, 2],
+          T.Q5_K: [0, 2], T.Q6_K: [208], T.IQ4_NL: [0], T.IQ4_XS: [0], T.MXFP4: []}
+packed, plain = gguf.GGUFWriter("packed.gguf", "llama"), gguf.GGUFWriter("plain.gguf", "llama")
+for kind, places in scales.items():
+    size = gguf.GGML_QUANT_SIZES[kind][1]
+    raw = rng.integers(0, 256, (7, 3 * size), dtype=np.uint8)
+    blocks = raw.reshape(-1, size)
+    for place in places:
+        blocks[:, place : place + 2] = rng.standard_normal(len(blocks)).astype(np.float16).view(np.uint8).reshape(-1, 2)
+    if kind == T.MXFP4:
+        blocks[:, 0] = rng.integers(0, 250, len(blocks))
+    packed.add_tensor(kind.name, raw, raw_dtype=kind)
+    plain.add_tensor(kind.name, np.ascontiguousarray(quants.dequantize(raw, kind)))
+for writer in (packed, plain):
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+"""
+
+
+def packed_types_are_those_of_the_package(msprobe, scratch):
+    try:
+        import gguf  # noqa: F401
+    except ImportError:
+        print("# no package gguf: not compared with it")
+        return
+    subprocess.run([sys.executable, "-c", WITH_PACKAGE], cwd=scratch, check=True)
+    result, rows = compare(msprobe, scratch, "packed.gguf", "plain.gguf", "--fail-on", "unequal")
+    harness.check_equal(f"status: {result.stderr}", (result.returncode, len(rows)), (0, 13))
+
+
+def tests(msprobe):
+    return [
+        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, pathlib.Path(scratch)))
+        for test in (
+            gguf_names_become_those_of_hugging_face,
+            one_changed_element_is_named_at_its_place,
+            packed_types_are_unpacked,
+            a_type_without_a_reader_ends_only_its_tensor,
+            broken_files_end_with_one_line,
+            inspect_shows_the_types_and_rates_the_templates,
+            in_a_folder_it_is_the_last_choice,
+            packed_types_are_those_of_the_package,
+        )
+    ]
+
+
+harness.main(tests)

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+
+#include "formats/gguf.hpp"
+#include "fuzz_elements.hpp"
+#include "fuzz_input.hpp"
+#include "support/error.hpp"
+
+namespace msprobe {
+namespace {
+
+void read_tensors(const formats::GgufFile& file) {
+  constexpr std::size_t kMost = 50;
+  for (std::size_t i = 0; i < file.size() && i < kMost; ++i) {
+    if (file.type_name(i).empty()) __builtin_trap();
+    try {
+      const formats::StoredTensor tensor = file.tensor(i);
+      read_elements(tensor);
+      const auto half_step = file.half_step(i);
+      if (!half_step) continue;
+      if (half_step->shape != tensor.shape) __builtin_trap();
+      read_elements(*half_step);
+    } catch (const FormatError&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace msprobe
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    msprobe::read_tensors(msprobe::formats::GgufFile(msprobe::fuzz_input(data, size)));
+  } catch (const msprobe::FormatError&) {
+  }
+  return 0;
+}
