@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -25,7 +26,7 @@ std::vector<float> half_gaps_of(const std::vector<float>& values) {
   std::vector<float> sorted;
   std::ranges::copy_if(values, std::back_inserter(sorted), [](float value) { return std::isfinite(value); });
   std::ranges::sort(sorted);
-  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   std::vector<float> gaps;
   for (const float value : values) {
     const auto at = std::ranges::lower_bound(sorted, value);
