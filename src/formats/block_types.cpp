@@ -81,10 +81,11 @@ class Fields {
   const std::uint8_t* at_;
 };
 
+/// A scale of 0 may have been one that is too small for float16.
 float error_of_half(float value) {
   constexpr float kRelative = 0x1p-11F;
   constexpr float kLeast = 0x1p-25F;
-  return value == 0 ? 0 : std::max(std::abs(value) * kRelative, kLeast);
+  return std::max(std::abs(value) * kRelative, kLeast);
 }
 
 /// A group whose scale and offset are multiples of those of its block.
@@ -103,7 +104,7 @@ std::int8_t code(int value) {
 void unpack_small(Fields fields, bool has_offset, bool has_fifth, int zero, Unpacked& out) {
   const float scale = fields.half();
   // Without one it is 0 and not -0, which would take the sign off a negative zero.
-  out.groups[0] = group_of(scale, 1, has_offset ? -fields.half() : 0, 1);
+  out.groups[0] = group_of(scale, 1, has_offset ? -fields.half() : 0, has_offset ? 1 : 0);
   std::uint32_t fifth = 0;
   if (has_fifth) fifth = load_le<std::uint32_t>(std::as_bytes(std::span(fields.take(4), 4)).data());
   const std::uint8_t* packed = fields.take(16);
@@ -327,7 +328,8 @@ void unpack_block(BlockType type, BlockContent content, std::span<const std::byt
         continue;
       }
       const float gap = unpacked.table == nullptr ? 1.0F : static_cast<float>(unpacked.table->gaps[place]);
-      out[i] = std::abs(group.scale) * gap / 2 + group.scale_error * std::abs(steps) + group.offset_error;
+      const float step = std::abs(group.scale) + (group.scale == 0 ? group.scale_error : 0);
+      out[i] = step * gap / 2 + group.scale_error * std::abs(steps) + group.offset_error;
     }
   }
 }
