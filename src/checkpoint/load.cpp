@@ -435,7 +435,8 @@ bool looks_like_checkpoint(const std::string& path) noexcept {
       }
       if (has_rank_folders(path) || deepspeed_folder(path)) return true;
       for (const std::string& name : names_in(path, Named::regular_files)) {
-        for (const char* suffix : {".index.json", ".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".gguf"}) {
+        for (const char* suffix :
+             {".index.json", ".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".gguf", ".onnx"}) {
           if (name.ends_with(suffix)) return true;
         }
       }
@@ -445,7 +446,7 @@ bool looks_like_checkpoint(const std::string& path) noexcept {
     const Container container = formats::container_of(file);
     return container == Container::torch_zip || container == Container::torch_legacy ||
            container == Container::safetensors || container == Container::npz ||
-           container == Container::mindspore || container == Container::gguf;
+           container == Container::mindspore || container == Container::gguf || container == Container::onnx;
   } catch (const Error&) {
     return false;
   }

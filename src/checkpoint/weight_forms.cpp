@@ -65,6 +65,7 @@ class FormFinder {
     take(WeightForm::Kind::safetensors, is_safetensors);
     // Most are made from one of the others, and rounded.
     take(WeightForm::Kind::gguf, [](const std::string& name) { return name.ends_with(".gguf"); });
+    take(WeightForm::Kind::files, [](const std::string& name) { return name.ends_with(".onnx"); });
     return std::move(forms_);
   }
 
@@ -145,7 +146,7 @@ std::vector<WeightForm> weight_forms(const std::string& folder, const std::vecto
 std::vector<std::string> unread_weights(const std::vector<std::string>& names) {
   Names unread;
   std::ranges::copy_if(names, std::back_inserter(unread), [](const std::string& name) {
-    return ends_with_any(name, {".h5", ".msgpack", ".onnx"});
+    return ends_with_any(name, {".h5", ".msgpack"});
   });
   return unread;
 }

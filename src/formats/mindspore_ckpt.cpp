@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "formats/limits.hpp"
+#include "formats/message_fields.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -15,88 +15,11 @@ namespace {
 
 constexpr std::uint64_t kMaxName = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMaxType = 64;
+constexpr std::string_view kWhat = "MindSpore checkpoint";
 
 // A checksum that may follow the message: these letters and ten bytes.
 constexpr std::string_view kChecksumMark = "crc_num";
 constexpr std::uint64_t kChecksumSize = 17;
-
-/// The fields of a protobuf message, read through a small window, so that the message may have any size.
-class MessageFields {
- public:
-  struct Field {
-    std::uint64_t number = 0;
-    std::uint64_t wire = 0;
-    std::uint64_t value = 0;   // of a number
-    std::uint64_t offset = 0;  // of bytes, in the file
-    std::uint64_t length = 0;
-  };
-
-  MessageFields(const ByteSource& file, std::uint64_t begin, std::uint64_t end)
-      : file_(file), at_(begin), end_(end) {}
-
-  bool next(Field& field) {
-    if (at_ == end_) return false;
-    const std::uint64_t key = varint();
-    field = {};
-    field.number = key >> 3;
-    field.wire = key & 7;
-    if (field.number == 0 || field.number > 0x1fffffff) fail("a field without a number");
-    switch (field.wire) {
-      case 0:
-        field.value = varint();
-        return true;
-      case 1:
-        skip(8);
-        return true;
-      case 2:
-        field.length = varint();
-        field.offset = at_;
-        skip(field.length);
-        return true;
-      case 5:
-        skip(4);
-        return true;
-      default:
-        fail("a field of an unknown kind");
-    }
-  }
-
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      if (at_ == end_) fail("truncated: a number is cut off");
-      const auto byte = std::to_integer<std::uint8_t>(byte_at(at_++));
-      value |= std::uint64_t{byte & 0x7fU} << shift;
-      if ((byte & 0x80) == 0) return value;
-    }
-    fail("a number does not end");
-  }
-  bool at_end() const { return at_ == end_; }
-
- private:
-  [[noreturn]] void fail(const std::string& reason) const {
-    throw FormatError(display(file_.name()), "not a complete MindSpore checkpoint: " + reason);
-  }
-  void skip(std::uint64_t count) {
-    if (count > end_ - at_) fail("truncated: a field is longer than the rest of the file");
-    at_ += count;
-  }
-  std::byte byte_at(std::uint64_t offset) {
-    if (offset < window_begin_ || offset >= window_begin_ + window_size_) {
-      window_begin_ = offset;
-      window_size_ = static_cast<std::size_t>(std::min<std::uint64_t>(window_.size(), end_ - offset));
-      file_.read_at(offset, std::span(window_).first(window_size_));
-    }
-    return window_[static_cast<std::size_t>(offset - window_begin_)];
-  }
-
-  const ByteSource& file_;
-  std::uint64_t at_;
-  std::uint64_t end_;
-  std::array<std::byte, 64> window_{};
-  std::uint64_t window_begin_ = 0;
-  std::size_t window_size_ = 0;
-};
 
 /// Several stretches of a file, end to end.
 class JoinedSource final : public ByteSource {
@@ -148,7 +71,7 @@ class MindSporeCkpt::Parser {
   explicit Parser(const ByteSource& file) : file_(file), allowance_(file.size()) {}
 
   std::vector<Entry> run() {
-    MessageFields top(file_, 0, message_end(file_));
+    MessageFields top(file_, 0, message_end(file_), kWhat);
     MessageFields::Field field;
     while (top.next(field)) {
       if (field.number == 1 && field.wire == 2) value(field.offset, field.offset + field.length);
@@ -171,7 +94,7 @@ class MindSporeCkpt::Parser {
   }
 
   void value(std::uint64_t begin, std::uint64_t end) {
-    MessageFields fields(file_, begin, end);
+    MessageFields fields(file_, begin, end, kWhat);
     MessageFields::Field field;
     Entry entry;
     while (fields.next(field)) {
@@ -196,7 +119,7 @@ class MindSporeCkpt::Parser {
   }
 
   void tensor(Entry& entry, std::uint64_t begin, std::uint64_t end) {
-    MessageFields fields(file_, begin, end);
+    MessageFields fields(file_, begin, end, kWhat);
     MessageFields::Field field;
     const auto dimension = [&](std::uint64_t value) {
       if (entry.shape.size() == kMaxRank) fail("refused: a tensor with more than 64 dimensions");
@@ -206,7 +129,7 @@ class MindSporeCkpt::Parser {
       if (field.number == 1 && field.wire == 0) {
         dimension(field.value);
       } else if (field.number == 1 && field.wire == 2) {
-        MessageFields packed(file_, field.offset, field.offset + field.length);
+        MessageFields packed(file_, field.offset, field.offset + field.length, kWhat);
         while (!packed.at_end()) dimension(packed.varint());
       } else if (field.number == 2 && field.wire == 2) {
         entry.type = text(field, kMaxType);
@@ -269,10 +192,10 @@ StoredTensor MindSporeCkpt::tensor(std::size_t index) const {
 
 bool looks_like_mindspore_ckpt(const ByteSource& file) {
   try {
-    MessageFields top(file, 0, message_end(file));
+    MessageFields top(file, 0, message_end(file), kWhat);
     MessageFields::Field value;
     if (!top.next(value) || value.number != 1 || value.wire != 2) return false;
-    MessageFields inner(file, value.offset, value.offset + value.length);
+    MessageFields inner(file, value.offset, value.offset + value.length, kWhat);
     MessageFields::Field name;
     return inner.next(name) && name.number == 1 && name.wire == 2 && name.length > 0 &&
            name.length <= kMaxName;

@@ -18,6 +18,7 @@
 #include "formats/mindspore_ckpt.hpp"
 #include "formats/npy.hpp"
 #include "formats/npz.hpp"
+#include "formats/onnx.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/torch_tensors.hpp"
 #include "support/error.hpp"
@@ -104,18 +105,11 @@ std::unique_ptr<TensorSet> open_safetensors(const std::shared_ptr<const ByteSour
 }  // namespace
 
 std::string_view container_name(Container container) {
-  constexpr std::string_view kNames[] = {"NumPy npy",
-                                         "NumPy npz",
-                                         "safetensors",
-                                         "PyTorch zip",
-                                         "PyTorch legacy",
-                                         "ATB bin",
-                                         "kernel dump (adump)",
-                                         "MindSpore checkpoint",
-                                         "GGUF",
-                                         "TorchScript archive",
-                                         "zip archive",
-                                         "unknown"};
+  constexpr std::string_view kNames[] = {
+      "NumPy npy",      "NumPy npz", "safetensors",         "PyTorch zip",
+      "PyTorch legacy", "ATB bin",   "kernel dump (adump)", "MindSpore checkpoint",
+      "GGUF",           "ONNX",      "TorchScript archive", "zip archive",
+      "unknown"};
   return kNames[static_cast<std::size_t>(container)];
 }
 
@@ -135,6 +129,7 @@ Container container_of(const std::shared_ptr<const ByteSource>& file) {
     return Container::atb_bin;
   if (start.starts_with('\x80')) return Container::torch_legacy;
   if (looks_like_mindspore_ckpt(*file)) return Container::mindspore;
+  if (looks_like_onnx(*file)) return Container::onnx;
   return Container::unknown;
 }
 
@@ -161,6 +156,11 @@ std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) 
       return std::make_unique<MindSporeCkpt>(std::move(file));
     case Container::gguf:
       return std::make_unique<GgufFile>(std::move(file));
+    case Container::onnx: {
+      const std::string name = file->name();
+      return std::make_unique<OnnxModel>(
+          std::move(file), [name](const std::string& other) { return open_beside(name, other); });
+    }
     case Container::torchscript:
     case Container::other_zip:
       throw FormatError(display(file->name()), fmt::format("a {}, which has no tensors that msprobe reads",

@@ -40,6 +40,7 @@ enum class Container {
   adump,
   mindspore,
   gguf,
+  onnx,
   torchscript,
   other_zip,
   unknown,

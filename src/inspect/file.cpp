@@ -92,6 +92,12 @@ class FileInspector {
       case Container::atb_bin:
         tensors(true);
         break;
+      case Container::onnx:
+        // Nothing runs when it is read, but what the graph computes, or calls, nobody has looked at.
+        file_.contents.push_back({"an ONNX graph, which is not inspected", "", Rating::unknown});
+        tensors();
+        pickles_.look_for_second_face();
+        break;
       case Container::mindspore:
         if (is_sentencepiece(*source_)) {
           file_.container = "SentencePiece model";

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints in the containers of other programs: GGUF. Files are put together byte by byte here; where the format's own
+"""Checkpoints in the containers of other programs: GGUF, ONNX. Files are put together byte by byte here; where the format's own
 package is installed, it writes some as well.
 
 usage: ckpt_containers.py MSPROBE
@@ -202,6 +202,101 @@ def in_a_folder_it_is_the_last_choice(msprobe, scratch):
     harness.check("beside: model.gguf is here, too, and not compared" in result.stderr, result.stderr)
 
 
+def varint(number):
+    data = b""
+    while number > 127:
+        data += bytes([number & 127 | 128])
+        number >>= 7
+    return data + bytes([number])
+
+
+def field(number, value):
+    """Of a message of protobuf: bytes or a number."""
+    if isinstance(value, bytes):
+        return varint(number << 3 | 2) + varint(len(value)) + value
+    return varint(number << 3) + varint(value & (1 << 64) - 1)
+
+
+def initializer(name, kind, shape, *elements):
+    return field(5, b"".join(field(1, length) for length in shape) + field(2, kind) + field(8, name.encode()) + b"".join(elements))
+
+
+def external(location, **places):
+    pairs = {"location": location, **places}
+    return b"".join(field(13, field(1, key.encode()) + field(2, str(value).encode())) for key, value in pairs.items()) + field(14, 1)
+
+
+def onnx(path, *initializers):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(field(1, 8) + field(2, b"pytorch") + field(7, field(2, b"graph") + b"".join(initializers)) + field(8, field(2, 17)))
+
+
+def onnx_elements_in_every_place(msprobe, scratch):
+    values = [1, -2, 3, 0, 127, -128]
+    raw = floats(values)
+    listed = b"".join(varint(value & (1 << 64) - 1) for value in values)
+    halves = b"".join(varint(struct.unpack("<H", struct.pack("<e", value))[0]) for value in values)
+    places = {
+        "raw": initializer("raw", 1, (2, 3), field(9, raw)),
+        "floats": initializer("floats", 1, (2, 3), field(4, raw)),
+        "doubles": initializer("doubles", 11, (2, 3), field(10, struct.pack("<6d", *values))),
+        "int32": initializer("int32", 6, (2, 3), field(5, listed)),
+        "int8": initializer("int8", 3, (2, 3), field(5, listed)),
+        "int64": initializer("int64", 7, (2, 3), field(7, listed)),
+        "half": initializer("half", 10, (2, 3), field(5, halves)),
+        "bfloat": initializer("bfloat", 16, (2, 3), field(9, b"".join(raw[4 * i + 2 : 4 * i + 4] for i in range(6)))),
+        "beside": initializer("beside", 1, (2, 3), external("weights.data", offset=16, length=24)),
+        "below": initializer("below", 1, (2, 3), external("deep/weights.data")),
+    }
+    for name in ("model/weights.data", "model/deep/weights.data"):
+        (scratch / name).parent.mkdir(parents=True, exist_ok=True)
+    (scratch / "model/weights.data").write_bytes(bytes(16) + raw + bytes(5))
+    (scratch / "model/deep/weights.data").write_bytes(raw)
+    onnx(scratch / "model/model.onnx", *places.values())
+    tensor_files.save_safetensors(scratch / "b.safetensors", {name: ((2, 3), raw) for name in places})
+    for path in ("model", "model/model.onnx"):
+        result, rows = compare(msprobe, scratch, path, "b.safetensors", "--fail-on", "different")
+        found = {name: row["Status"] for name, row in rows.items()}
+        harness.check(set(found) == set(places) and set(found.values()) <= {"equal", "same values"}, f"{found} {result.stderr}")
+        harness.check_equal(f"status: {result.stderr}", result.returncode, 0)
+    (scratch / "model/deep/weights.data").write_bytes(raw[:20] + struct.pack("<f", 7))
+    result, rows = compare(msprobe, scratch, "model", "b.safetensors", "--fail-on", "different")
+    harness.check_equal("changed", (result.returncode, rows["below"]["First Unequal At"]), (1, "[1, 2]"))
+    result = harness.run(msprobe, ["inspect", "model", "--fail-on", "unknown"], scratch)
+    harness.check("an ONNX graph, which is not inspected" in result.stdout and result.returncode == 1, result.stdout)
+
+
+def onnx_elements_out_of_reach_are_refused(msprobe, scratch):
+    raw = floats([1, 2])
+    (scratch / "outside.data").write_bytes(raw)
+    (scratch / "model").mkdir()
+    (scratch / "model/link.data").symlink_to("../outside.data")
+    (scratch / "model/short.data").write_bytes(raw[:7])
+    refused = {
+        "up": (initializer("up", 1, (2,), external("../outside.data")), "outside.data"),
+        "absolute": (initializer("absolute", 1, (2,), external(str(scratch / "outside.data"))), "outside.data"),
+        "link": (initializer("link", 1, (2,), external("link.data")), "link.data"),
+        "none": (initializer("none", 1, (2,), external("none.data")), "none.data"),
+        "short": (initializer("short", 1, (2,), external("short.data")), "truncated: short.data has 7 bytes"),
+        "far": (initializer("far", 1, (2,), external("short.data", offset=(1 << 64) - 1)), "truncated: short.data"),
+        "length": (initializer("length", 1, (2,), external("short.data", length=4)), "4 bytes for elements that need 8"),
+        "offset": (initializer("offset", 1, (2,), external("short.data", offset="x")), "its offset 'x' is no number"),
+        "huge": (initializer("huge", 1, (1 << 40, 1 << 40), field(9, raw)), "a shape larger than memory can hold"),
+        "negative": (initializer("negative", 1, (-1,), field(9, raw)), "a shape larger than memory can hold"),
+        "bytes": (initializer("bytes", 1, (3,), field(9, raw)), "8 bytes for elements that need 12"),
+        "many": (initializer("many", 7, (1 << 40,), field(7, b"1")), "1099511627776 elements in a list of 1 bytes"),
+        "more": (initializer("more", 7, (1,), field(7, b"11")), "more elements than its shape has"),
+        "four": (initializer("four", 22, (2,), field(9, b"1")), "elements of type 22 are not read"),
+        "nothing": (initializer("nothing", 1, (2,)), "it has no elements of its type"),
+    }
+    onnx(scratch / "model/model.onnx", initializer("good", 1, (2,), field(9, raw)), *(one for one, _ in refused.values()))
+    tensor_files.save_safetensors(scratch / "b.safetensors", {name: ((2,), raw) for name in ("good", *refused)})
+    result, rows = compare(msprobe, scratch, "model/model.onnx", "b.safetensors")
+    harness.check_equal("status", (result.returncode, rows["good"]["Status"]), (2, "equal"))
+    for name, (_, reason) in refused.items():
+        harness.check(rows[name]["Status"] == "not comparable" and reason in rows[name]["Note"], rows[name])
+
+
 # What the package gguf makes of random bytes, in two files.
 WITH_PACKAGE = """
 import gguf, json, numpy as np, sys
@@ -239,6 +334,26 @@ def packed_types_are_those_of_the_package(msprobe, scratch):
     harness.check_equal(f"status: {result.stderr}", (result.returncode, len(rows)), (0, 13))
 
 
+def onnx_files_of_the_package(msprobe, scratch):
+    try:
+        import numpy as np
+        import onnx as package
+    except ImportError:
+        print("# no package onnx: not compared with it")
+        return
+    rng = np.random.default_rng(1)
+    arrays = {kind: (rng.standard_normal((40, 30)) * 50).astype(kind) for kind in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u4", "u8")}
+    listed = [package.helper.make_tensor(f"list_{name}", package.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape, a.flatten().tolist()) for name, a in arrays.items()]
+    graph = package.helper.make_graph([], "g", [], [], listed + [package.numpy_helper.from_array(a, name) for name, a in arrays.items()])
+    package.save(package.helper.make_model(graph), scratch / "model.onnx")
+    (scratch / "out").mkdir()
+    package.save(package.helper.make_model(graph), scratch / "out/model.onnx", save_as_external_data=True, location="model.onnx.data", size_threshold=0)
+    np.savez(scratch / "b.npz", **arrays, **{f"list_{name}": a for name, a in arrays.items()})
+    for path in ("model.onnx", "out"):
+        result, rows = compare(msprobe, scratch, path, "b.npz", "--fail-on", "unequal")
+        harness.check_equal(f"{path}: {result.stderr}", (result.returncode, len(rows)), (0, 20))
+
+
 def tests(msprobe):
     return [
         (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, pathlib.Path(scratch)))
@@ -251,6 +366,9 @@ def tests(msprobe):
             inspect_shows_the_types_and_rates_the_templates,
             in_a_folder_it_is_the_last_choice,
             packed_types_are_those_of_the_package,
+            onnx_elements_in_every_place,
+            onnx_elements_out_of_reach_are_refused,
+            onnx_files_of_the_package,
         )
     ]
 

@@ -523,6 +523,36 @@ def gguf_files():
     put("gguf", "big_endian.gguf", b"GGUF" + struct.pack(">IQQ", 3, 0, 0) + bytes(32))
 
 
+def onnx_files():
+    def number(value):
+        out = b""
+        while value > 127:
+            out += bytes([value & 127 | 128])
+            value >>= 7
+        return out + bytes([value])
+
+    def field(key, value):
+        if isinstance(value, int):
+            return number(key << 3) + number(value)
+        return number(key << 3 | 2) + number(len(value)) + value
+
+    def file(*tensors):
+        return field(1, 8) + field(7, field(2, b"g") + b"".join(field(5, t) for t in tensors)) + field(8, field(2, 17))
+
+    def tensor(name, kind, shape, *rest):
+        return b"".join(field(1, length) for length in shape) + field(2, kind) + field(8, name) + b"".join(rest)
+
+    put("onnx", "raw.onnx", file(tensor(b"a", 1, [2], field(9, bytes(8))), tensor(b"b", 16, [], field(9, b"\x80\x3f"))))
+    put("onnx", "listed.onnx", file(tensor(b"a", 7, [3], field(7, b"\x01\xff\x01\x02")), tensor(b"b", 10, [2], field(5, b"\x80\x78\x00"))))
+    put("onnx", "floats.onnx", file(tensor(b"a", 1, [1, 2], field(4, bytes(8))), tensor(b"b", 11, [1], field(10, bytes(8)))))
+    put("onnx", "packed_shape.onnx", file(field(1, b"\x02\x03") + field(2, 2) + field(8, b"a") + field(9, bytes(6))))
+    place = field(13, field(1, b"location") + field(2, b"w")) + field(13, field(1, b"offset") + field(2, b"4")) + field(14, 1)
+    put("onnx", "external.onnx", file(tensor(b"a", 1, [2], place)))
+    put("onnx", "several.onnx", file(tensor(b"a", 1, [2], field(4, bytes(4)), field(4, bytes(4)))))
+    put("onnx", "huge.onnx", file(tensor(b"a", 7, [1 << 40], field(7, b"1")), tensor(b"b", 1, [1 << 40, 1 << 40], field(9, b"1"))))
+    put("onnx", "cut.onnx", file(tensor(b"a", 1, [2], field(9, bytes(8))))[:-9])
+
+
 def runner_answers():
     # Type, kind of output, outputs, backward, bytes of the elements.
     put("runner_answer", "one", facts([0, 0, 0, 1, 0]))
@@ -561,6 +591,7 @@ def main():
         ("monitor_tree", monitor_trees),
         ("npy", npys),
         ("npz", npzs),
+        ("onnx", onnx_files),
         ("pack", packs),
         ("pack_contents", pack_contents),
         ("packets", packet_kinds),

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The initializers of an ONNX model, in the file or in others beneath its folder. The form is onnx.proto of
+// https://github.com/onnx/onnx. Constants within nodes, sparse initializers and functions are left out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/tensor_set.hpp"
+
+namespace msprobe::formats {
+
+class OnnxModel final : public TensorSet {
+ public:
+  /// Opens a file beneath the folder of the model, by its relative name.
+  using OpenBeside = std::function<std::shared_ptr<const ByteSource>(const std::string&)>;
+
+  /// FormatError naming the file and the reason if it is broken. Only headers are read: memory is a small
+  /// multiple of the names.
+  OnnxModel(std::shared_ptr<const ByteSource> file, OpenBeside open_beside);
+
+  std::size_t size() const override { return entries_.size(); }
+  const std::string& name(std::size_t index) const override { return entries_.at(index).name; }
+  /// FormatError also where its elements lie outside the folder or in a file that is too short.
+  StoredTensor tensor(std::size_t index) const override;
+
+ private:
+  struct Stretch {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct Entry {
+    std::string name;
+    std::uint64_t type = 0;
+    std::vector<std::int64_t> shape;
+    std::uint64_t field = 0;  // that the elements are in; 0: none has any
+    Stretch data;
+    bool several = false;  // pieces of them
+    bool external = false;
+    std::vector<std::pair<std::string, std::string>> location;  // of those in another file
+  };
+  class Parser;
+
+  std::shared_ptr<const ByteSource> external(const Entry& entry, std::uint64_t wanted) const;
+  std::shared_ptr<const ByteSource> numbers(const Entry& entry, std::uint64_t count, std::size_t size) const;
+  [[noreturn]] void fail(const Entry& entry, const std::string& reason) const;
+
+  std::shared_ptr<const ByteSource> file_;
+  OpenBeside open_beside_;
+  std::vector<Entry> entries_;
+};
+
+/// Is it a whole message with a version and a graph, as models have them?
+bool looks_like_onnx(const ByteSource& file);
+
+}  // namespace msprobe::formats
