@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -46,14 +45,12 @@ std::vector<double> doubles_of(const Parameter& parameter) {
   return {values.begin(), values.end()};
 }
 
-enum class Of : std::uint8_t { value, half_step };
-
 /// weight + scale * up * down, row by row; or how far what a program merged may be from that.
 class UpdatedBytes final : public ByteSource {
  public:
-  UpdatedBytes(std::shared_ptr<const Update> update, Of of)
+  UpdatedBytes(std::shared_ptr<const Update> update, bool half_steps)
       : update_(std::move(update)),
-        of_(of),
+        half_steps_(half_steps),
         columns_(update_->weight.shape[1]),
         rank_(static_cast<std::size_t>(update_->down.shape[0])),
         down_(doubles_of(update_->down)),
@@ -65,8 +62,7 @@ class UpdatedBytes final : public ByteSource {
   const std::string& name() const override { return update_->weight.name; }
 
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > size() || out.size() > size() - offset)
-      throw FormatError(display(name()), "more was asked for than it has");
+    check_range(offset, out.size(), size(), name());
     const std::lock_guard lock(mutex_);
     const std::uint64_t row_bytes = static_cast<std::uint64_t>(columns_) * sizeof(float);
     while (!out.empty()) {
@@ -106,16 +102,15 @@ class UpdatedBytes final : public ByteSource {
     const double of_terms = tensor::unit_roundoff(DType::float32);
     for (std::size_t i = 0; i < width; ++i) {
       const double value = weight[i] + sum_[i];
-      row_[i] = static_cast<float>(
-          of_ == Of::value ? value
-                           : rounding * std::fabs(value) + of_product * std::fabs(sum_[i]) +
-                                 of_terms * (2 * terms_[i] + std::fabs(weight[i]) + std::fabs(value)));
+      const double half_step = rounding * std::fabs(value) + of_product * std::fabs(sum_[i]) +
+                               of_terms * (2 * terms_[i] + std::fabs(weight[i]) + std::fabs(value));
+      row_[i] = static_cast<float>(half_steps_ ? half_step : value);
     }
     at_ = row;
   }
 
   std::shared_ptr<const Update> update_;
-  Of of_;
+  bool half_steps_;
   std::int64_t columns_;
   std::size_t rank_;
   std::vector<double> down_;
@@ -126,24 +121,6 @@ class UpdatedBytes final : public ByteSource {
   mutable std::vector<double> sum_;
   mutable std::vector<double> terms_;
   mutable std::vector<float> row_;
-};
-
-class UpdatedSource final : public TensorSource {
- public:
-  UpdatedSource(std::shared_ptr<const Update> update, Of of) : update_(std::move(update)), of_(of) {}
-  formats::StoredTensor open() const override {
-    formats::StoredTensor tensor;
-    tensor.dtype = DType::float32;
-    tensor.shape = update_->weight.shape;
-    tensor.strides = formats::row_major_strides(tensor.shape);
-    tensor.storage = std::make_shared<UpdatedBytes>(update_, of_);
-    tensor.big_endian = std::endian::native == std::endian::big;
-    return tensor;
-  }
-
- private:
-  std::shared_ptr<const Update> update_;
-  Of of_;
 };
 
 /// What `adapter_config.json` says of the scale of each module.
@@ -295,14 +272,15 @@ class Adding {
         std::make_shared<const Update>(Update{std::move(weight), down, up, settings_.scale(module)});
     const std::uint64_t memory =
         change->weight.memory() + static_cast<std::uint64_t>(down.numel() + up.numel()) * sizeof(double);
-    const auto made = [&](Of of) {
-      return whole(name, DType::float32, change->weight.shape, std::make_shared<UpdatedSource>(change, of),
-                   memory);
+    const auto made = [&](bool half_steps) {
+      return computed(
+          name, change->weight.shape,
+          [change, half_steps] { return std::make_shared<const UpdatedBytes>(change, half_steps); }, memory);
     };
-    Parameter result = made(Of::value);
+    Parameter result = made(false);
     // The steps of a quantised weight are wider than those of the sum.
-    result.half_step = change->weight.half_step ? change->weight.half_step
-                                                : std::make_shared<const Parameter>(made(Of::half_step));
+    result.half_step =
+        change->weight.half_step ? change->weight.half_step : std::make_shared<const Parameter>(made(true));
     entry = Entry();
     entry.parameter = is_transposed ? transposed(result) : std::move(result);
   }

@@ -210,6 +210,7 @@ class Comparison {
     MeasureOptions options;
     options.ulp = !options_.details.empty();
     if (progress_ != nullptr) options.on_bytes = [&](std::uint64_t bytes) { progress_->advance(bytes); };
+    bool is_near = false;
     if (result.status == Status::equal) {
       try {
         const MemoryGate::Pass pass(gate_, pair.first.parameter.memory() + pair.second.parameter.memory());
@@ -217,14 +218,14 @@ class Comparison {
         result.compared = true;
         const bool exact = is_exact(pair.first.parameter) || is_exact(pair.second.parameter);
         result.status = judge(result.metrics, exact, options_.tolerance);
-        judge_steps(pair, result);
+        is_near = judge_steps(pair, result);
         note_places(pair.first.parameter, result);
       } catch (const Error& error) {
         result.status = Status::unreadable;
         result.note += std::string(error.what()) + "; ";
       }
     }
-    relate(pair, result);
+    if (!is_near) relate(pair, result);
     check_copies(pair.first, options_.first, options, result);
     check_copies(pair.second, options_.second, options, result);
     const bool would_do = severity_of(result.status) == report::Severity::none;
@@ -235,19 +236,21 @@ class Comparison {
   }
 
   /// A quantised weight is as near to its original as its format allows, or it differs.
-  static void judge_steps(const Pairing::Pair& pair, ParameterResult& result) {
-    if (result.status != Status::close && result.status != Status::different) return;
+  /// Gives whether most elements are that near: no relation has to explain them then.
+  static bool judge_steps(const Pairing::Pair& pair, ParameterResult& result) {
+    if (result.status != Status::close && result.status != Status::different) return false;
     const StepCheck check = check_steps(pair.first.parameter, pair.second.parameter);
-    if (!check.tried) return;
+    if (!check.tried) return false;
     result.status = check.holds() ? Status::within_step : Status::different;
     const auto numel = static_cast<std::uint64_t>(pair.first.parameter.numel());
     // Where most are, it is another weight, and the difference itself tells more.
-    if (check.holds() || check.beyond > numel / 2) return;
+    if (check.holds() || check.beyond > numel / 2) return check.holds();
     result.note += fmt::format(
         "{} of {} elements are further apart than half a step of the format, "
         "up to {} half steps, the first at {}; ",
         human_count(check.beyond), human_count(numel), short_number(check.farthest, 3),
         shape_text(shown_place(check.first, pair.first.parameter)));
+    return true;
   }
 
   /// How they differ costs another pass, over those that do.

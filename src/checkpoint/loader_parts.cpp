@@ -19,23 +19,16 @@ using formats::TensorSet;
 
 class SetSource final : public TensorSource {
  public:
-  SetSource(std::shared_ptr<const TensorSet> set, std::size_t index) : set_(std::move(set)), index_(index) {}
-  formats::StoredTensor open() const override { return set_->tensor(index_); }
+  SetSource(std::shared_ptr<const TensorSet> set, std::size_t index, bool half_step)
+      : set_(std::move(set)), index_(index), half_step_(half_step) {}
+  formats::StoredTensor open() const override {
+    return half_step_ ? set_->half_step(index_).value() : set_->tensor(index_);
+  }
 
  private:
   std::shared_ptr<const TensorSet> set_;
   std::size_t index_;
-};
-
-class HalfStepSource final : public TensorSource {
- public:
-  HalfStepSource(std::shared_ptr<const TensorSet> set, std::size_t index)
-      : set_(std::move(set)), index_(index) {}
-  formats::StoredTensor open() const override { return set_->half_step(index_).value(); }
-
- private:
-  std::shared_ptr<const TensorSet> set_;
-  std::size_t index_;
+  bool half_step_;
 };
 
 /// The members of a record: a dict, or an object whose state is one (Namespace).
@@ -61,7 +54,7 @@ bool is_dangerous(const formats::PickleGlobal& global) {
 }  // namespace
 
 std::shared_ptr<const TensorSource> source_of(std::shared_ptr<const TensorSet> set, std::size_t index) {
-  return std::make_shared<SetSource>(std::move(set), index);
+  return std::make_shared<SetSource>(std::move(set), index, false);
 }
 
 Entry entry_of(const std::shared_ptr<const TensorSet>& set, std::size_t index, std::string name) {
@@ -72,7 +65,7 @@ Entry entry_of(const std::shared_ptr<const TensorSet>& set, std::size_t index, s
                             formats::ElementReader::memory_need(tensor));
     if (const auto half_step = set->half_step(index)) {
       entry.parameter.half_step = std::make_shared<const Parameter>(whole(
-          name, half_step->dtype, half_step->shape, std::make_shared<const HalfStepSource>(set, index)));
+          name, half_step->dtype, half_step->shape, std::make_shared<const SetSource>(set, index, true)));
     }
   } catch (const Error& error) {
     entry.parameter.name = std::move(name);

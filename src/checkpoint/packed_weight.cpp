@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -18,8 +17,6 @@
 
 namespace msprobe::checkpoint {
 namespace {
-
-enum class Of : std::uint8_t { value, half_step };
 
 /// Half of the wider gap beside each of the values, which come in any order; not a number where they are not.
 std::vector<float> half_gaps_of(const std::vector<float>& values) {
@@ -41,8 +38,11 @@ std::vector<float> half_gaps_of(const std::vector<float>& values) {
 /// Decoded bytes at any offset. The codes are read once from front to back if the offsets are so.
 class DecodedBytes final : public ByteSource {
  public:
-  DecodedBytes(std::shared_ptr<const PackedWeight> packed, Of of)
-      : packed_(std::move(packed)), of_(of), scales_(packed_->load_scales()), name_(packed_->codes.name) {
+  DecodedBytes(std::shared_ptr<const PackedWeight> packed, bool half_steps)
+      : packed_(std::move(packed)),
+        half_steps_(half_steps),
+        scales_(packed_->load_scales()),
+        name_(packed_->codes.name) {
     const auto lines =
         static_cast<std::uint64_t>((packed_->rows + packed_->scale_rows - 1) / packed_->scale_rows);
     const std::uint64_t wanted = lines * static_cast<std::uint64_t>(scales_.groups);
@@ -64,8 +64,7 @@ class DecodedBytes final : public ByteSource {
   const std::string& name() const override { return name_; }
 
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > size() || out.size() > size() - offset)
-      throw FormatError(display(name_), "more was asked for than it has");
+    check_range(offset, out.size(), size(), name_);
     const std::lock_guard lock(mutex_);
     while (!out.empty()) {
       const auto element = static_cast<std::int64_t>(offset / sizeof(float));
@@ -159,7 +158,7 @@ class DecodedBytes final : public ByteSource {
       };
       const auto fill = [&](const auto& code_of) {
         float* out = values_.data();
-        if (of_ == Of::value) {
+        if (!half_steps_) {
           for (; i < end; ++i) out[i] = (levels[code_of(i)] - zero) * scale;
           return;
         }
@@ -174,7 +173,7 @@ class DecodedBytes final : public ByteSource {
   }
 
   std::shared_ptr<const PackedWeight> packed_;
-  Of of_;
+  bool half_steps_;
   Scales scales_;
   std::string name_;
   mutable std::mutex mutex_;
@@ -185,35 +184,6 @@ class DecodedBytes final : public ByteSource {
   mutable std::vector<std::byte> codes_;
   mutable std::vector<float> values_;
 };
-
-class DecodedSource final : public TensorSource {
- public:
-  DecodedSource(std::shared_ptr<const PackedWeight> packed, Of of) : packed_(std::move(packed)), of_(of) {}
-  formats::StoredTensor open() const override {
-    formats::StoredTensor tensor;
-    tensor.dtype = tensor::DType::float32;
-    tensor.shape = packed_->shape;
-    tensor.strides = formats::row_major_strides(tensor.shape);
-    tensor.storage = std::make_shared<DecodedBytes>(packed_, of_);
-    tensor.big_endian = std::endian::native == std::endian::big;
-    return tensor;
-  }
-
- private:
-  std::shared_ptr<const PackedWeight> packed_;
-  Of of_;
-};
-
-Parameter made_of(const std::string& name, const PackedWeight& packed, std::uint64_t memory, Of of) {
-  const auto bytes = static_cast<std::int64_t>(tensor::info(packed.codes.dtype).size) * packed.codes.numel();
-  const std::int64_t needed = (packed.columns * packed.bits + 7) / 8;
-  if (packed.codes.shape.empty() || packed.columns <= 0 || packed.rows <= 0 || packed.row_bytes < needed ||
-      bytes / packed.rows != packed.row_bytes ||
-      checked_numel(packed.shape, name) != packed.rows * packed.columns)
-    throw FormatError(display(name), "its codes do not fit its shape");
-  return whole(name, tensor::DType::float32, packed.shape,
-               std::make_shared<DecodedSource>(std::make_shared<PackedWeight>(packed), of), memory);
-}
 
 }  // namespace
 
@@ -253,12 +223,22 @@ Levels table_levels(std::vector<float> values) {
   return levels;
 }
 
-Parameter decoded(const std::string& name, const PackedWeight& packed, std::uint64_t memory) {
-  return made_of(name, packed, memory, Of::value);
-}
-
-Parameter half_steps(const std::string& name, const PackedWeight& packed, std::uint64_t memory) {
-  return made_of(name, packed, memory, Of::half_step);
+Parameter decoded(const std::string& name, PackedWeight packed, std::uint64_t memory) {
+  const auto bytes = static_cast<std::int64_t>(tensor::info(packed.codes.dtype).size) * packed.codes.numel();
+  const std::int64_t needed = (packed.columns * packed.bits + 7) / 8;
+  if (packed.codes.shape.empty() || packed.columns <= 0 || packed.rows <= 0 || packed.row_bytes < needed ||
+      bytes / packed.rows != packed.row_bytes ||
+      checked_numel(packed.shape, name) != packed.rows * packed.columns)
+    throw FormatError(display(name), "its codes do not fit its shape");
+  const auto shared = std::make_shared<const PackedWeight>(std::move(packed));
+  const auto made = [&](bool half_steps) {
+    return computed(
+        name, shared->shape,
+        [shared, half_steps] { return std::make_shared<const DecodedBytes>(shared, half_steps); }, memory);
+  };
+  Parameter parameter = made(false);
+  parameter.half_step = std::make_shared<const Parameter>(made(true));
+  return parameter;
 }
 
 }  // namespace msprobe::checkpoint

@@ -52,9 +52,9 @@ struct PackedWeight {
   std::function<Scales()> load_scales;  // called whenever the weight is opened
 };
 
-/// The weight as float32, decoded while it is read. Its shape is that of `packed`; `memory` as in Block.
-Parameter decoded(const std::string& name, const PackedWeight& packed, std::uint64_t memory);
-/// How far each element may be from the number that it was rounded from, as float32.
-Parameter half_steps(const std::string& name, const PackedWeight& packed, std::uint64_t memory);
+/// The weight as float32, decoded while it is read, with its half step. Its shape is that of `packed`;
+/// `memory` as in Block. FormatError if codes and shape do not fit, and where it is read if the scales do
+/// not.
+Parameter decoded(const std::string& name, PackedWeight packed, std::uint64_t memory = 0);
 
 }  // namespace msprobe::checkpoint

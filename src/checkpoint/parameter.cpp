@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -38,6 +39,24 @@ class ZeroSource final : public TensorSource {
 
  private:
   Shape shape_;
+};
+
+class ComputedSource final : public TensorSource {
+ public:
+  ComputedSource(Shape shape, std::function<std::shared_ptr<const ByteSource>()> open)
+      : shape_(std::move(shape)), open_(std::move(open)) {}
+  formats::StoredTensor open() const override {
+    formats::StoredTensor tensor;
+    tensor.shape = shape_;
+    tensor.strides = formats::row_major_strides(shape_);
+    tensor.storage = open_();
+    tensor.big_endian = std::endian::native == std::endian::big;
+    return tensor;
+  }
+
+ private:
+  Shape shape_;
+  std::function<std::shared_ptr<const ByteSource>()> open_;
 };
 
 /// What is done to a parameter is done to its steps.
@@ -98,6 +117,12 @@ Parameter whole(std::string name, tensor::DType dtype, Shape shape,
   parameter.shape = std::move(shape);
   parameter.blocks.push_back(std::move(block));
   return parameter;
+}
+
+Parameter computed(std::string name, Shape shape, std::function<std::shared_ptr<const ByteSource>()> open,
+                   std::uint64_t memory) {
+  auto source = std::make_shared<const ComputedSource>(shape, std::move(open));
+  return whole(std::move(name), tensor::DType::float32, std::move(shape), std::move(source), memory);
 }
 
 Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begin, std::int64_t length) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,6 +64,11 @@ struct Parameter {
 /// A parameter that is one stored tensor, looked at as `shape`. `memory` as in Block.
 Parameter whole(std::string name, tensor::DType dtype, Shape shape,
                 std::shared_ptr<const TensorSource> source, std::uint64_t memory = 0);
+
+/// A parameter of float32 that is computed where it is read: `open` gives its elements in row-major order, in
+/// the machine's byte order. `memory` as in Block.
+Parameter computed(std::string name, Shape shape, std::function<std::shared_ptr<const ByteSource>()> open,
+                   std::uint64_t memory = 0);
 
 /// `length` steps of one axis from `begin` on. The range must lie inside the parameter.
 Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begin, std::int64_t length);

@@ -56,6 +56,10 @@ std::vector<std::int32_t> groups_of(const Parameter& parameter) {
 }
 
 std::vector<std::uint32_t> words_of(const Parameter& parameter) {
+  if (parameter.dtype != DType::int32) {
+    throw FormatError(display(parameter.name), fmt::format("{} where words of 32 bits are expected",
+                                                           tensor::info(parameter.dtype).name));
+  }
   std::vector<std::uint32_t> words(static_cast<std::size_t>(parameter.numel()));
   ParameterReader(parameter).read(std::as_writable_bytes(std::span(words)));
   return words;
@@ -147,12 +151,6 @@ struct Found {
   Parameter parameter;  // with its half step
 };
 
-Parameter with_half_step(const std::string& name, const PackedWeight& packed, std::uint64_t memory = 0) {
-  Parameter parameter = decoded(name, packed, memory);
-  parameter.half_step = std::make_shared<const Parameter>(half_steps(name, packed, memory));
-  return parameter;
-}
-
 /// The text before `suffix`, if the name ends so.
 std::optional<std::string> stem_of(const std::string& name, std::string_view suffix) {
   if (!name.ends_with(suffix) || name.size() == suffix.size()) return {};
@@ -164,7 +162,9 @@ class Finder {
   explicit Finder(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {
     for (std::size_t i = 0; i < checkpoint.entries.size(); ++i) {
       const Entry& entry = checkpoint.entries[i];
-      const bool usable = entry.problem.empty() && entry.slices.empty() && entry.parameter.numel() > 0;
+      // Copies would have to be compared as well.
+      const bool usable = entry.problem.empty() && entry.slices.empty() && entry.replicas.empty() &&
+                          entry.parameter.numel() > 0;
       if (usable) index_.emplace(entry.parameter.name, i);
     }
   }
@@ -266,7 +266,8 @@ class Finder {
       }
       return scales;
     };
-    add(fmt::format("{}, {}", tensor::info(dtype).name, grid), with_half_step(name, packed),
+    std::string kind = fmt::format("{}, {}", tensor::info(dtype).name, grid);
+    add(std::move(kind), decoded(name, std::move(packed)),
         {name, scale_name, name + "_zero_point", name + "_shape", beside(name, "input_scale"),
          beside(name, "output_scale"), beside(name, "weight_format"), beside(name, "input_zero_point")});
   }
@@ -362,7 +363,8 @@ class Finder {
       }
       return scales;
     };
-    add(fmt::format("int{}, groups of {}", packed.bits, packed.scale_columns), with_half_step(name, packed),
+    std::string kind = fmt::format("int{}, groups of {}", packed.bits, packed.scale_columns);
+    add(std::move(kind), decoded(name, std::move(packed)),
         {packed_name, name + "_scale", name + "_shape", name + "_zero_point", name + "_g_idx"});
   }
 
@@ -393,7 +395,8 @@ class Finder {
       for (float& error : scales.errors) error *= 2;
       return scales;
     };
-    add(fmt::format("NVFP4, groups of {}", packed.scale_columns), with_half_step(name, packed),
+    std::string kind = fmt::format("NVFP4, groups of {}", packed.scale_columns);
+    add(std::move(kind), decoded(name, std::move(packed)),
         {codes_name, name + "_scale", global_name, beside(name, "input_scale"),
          beside(name, "input_global_scale")});
   }
@@ -452,8 +455,9 @@ class Finder {
       if (order) scales.group_of_column = groups_of(*order);
       return scales;
     };
-    add(fmt::format("{} of {} bits, groups of {}", awq ? "AWQ" : "GPTQ", packed.bits, packed.scale_columns),
-        with_half_step(stem + ".weight", packed, words.bytes()),
+    std::string kind =
+        fmt::format("{} of {} bits, groups of {}", awq ? "AWQ" : "GPTQ", packed.bits, packed.scale_columns);
+    add(std::move(kind), decoded(stem + ".weight", std::move(packed), words.bytes()),
         {stem + ".qweight", stem + ".qzeros", stem + ".scales", stem + ".g_idx"});
   }
 
@@ -469,7 +473,6 @@ class Finder {
     const std::int64_t outputs = shape[1];
     const std::int64_t inputs = 32 * shape[2];
     std::vector<Parameter> experts;
-    std::vector<Parameter> steps;
     for (std::int64_t e = 0; e < shape[0]; ++e) {
       PackedWeight packed;
       packed.shape = {1, outputs, inputs};
@@ -490,18 +493,17 @@ class Finder {
         }
         return scales;
       };
-      experts.push_back(last_axes_exchanged(decoded(stem, packed, 0)));
-      steps.push_back(last_axes_exchanged(half_steps(stem, packed, 0)));
+      experts.push_back(last_axes_exchanged(decoded(stem, std::move(packed))));
     }
-    Parameter parameter = concatenate(experts, 0);
-    parameter.half_step = std::make_shared<const Parameter>(concatenate(steps, 0));
-    add("MXFP4, groups of 32", std::move(parameter), {stem + "_blocks", stem + "_scales"});
+    add("MXFP4, groups of 32", concatenate(experts, 0), {stem + "_blocks", stem + "_scales"});
   }
 
   static Parameter last_axes_exchanged(Parameter parameter) {
     std::swap(parameter.shape[1], parameter.shape[2]);
     std::swap(parameter.blocks[0].axes[1], parameter.blocks[0].axes[2]);
     parameter.blocks[0].memory = parameter.bytes();
+    if (parameter.half_step)
+      parameter.half_step = std::make_shared<const Parameter>(last_axes_exchanged(*parameter.half_step));
     return parameter;
   }
 
@@ -562,9 +564,9 @@ class Finder {
       }
       return scales;
     };
-    add(fmt::format("bitsandbytes {}, groups of {}", state.name.substr(state.name.size() - 3),
-                    packed.scale_columns),
-        with_half_step(name, packed),
+    std::string kind = fmt::format("bitsandbytes {}, groups of {}", state.name.substr(state.name.size() - 3),
+                                   packed.scale_columns);
+    add(std::move(kind), decoded(name, std::move(packed)),
         {name, state.name, name + ".absmax", name + ".quant_map", name + ".nested_absmax",
          name + ".nested_quant_map"});
   }

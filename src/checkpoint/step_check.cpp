@@ -35,10 +35,12 @@ class Steps {
 
 template <typename T>
 bool is_near(T x, T y, T step) {
+  if (x == y || (std::isnan(x) && std::isnan(y))) return true;
+  // What is infinite is near itself alone, however wide its step.
   const T distance = std::fabs(x - y);
-  return distance <= static_cast<T>(kSlack) * step +
-                         static_cast<T>(kRounding) * std::max(std::fabs(x), std::fabs(y)) ||
-         x == y || (std::isnan(x) && std::isnan(y));
+  return std::isfinite(distance) &&
+         distance <=
+             static_cast<T>(kSlack) * step + static_cast<T>(kRounding) * std::max(std::fabs(x), std::fabs(y));
 }
 
 template <typename T>

@@ -273,8 +273,7 @@ class UnpackedSource final : public ByteSource {
   const std::string& name() const override { return packed_->name(); }
 
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > size_ || out.size() > size_ - offset)
-      throw FormatError(display(name()), "truncated: data expected beyond the end of a tensor");
+    check_range(offset, out.size(), size_, name());
     const std::size_t block_size = layout_.elements * sizeof(float);
     std::vector<std::byte> packed;
     std::array<float, kMostBlockElements> values{};

@@ -24,10 +24,6 @@ namespace {
   throw FormatError(display(name), "truncated: data expected beyond the end of the file");
 }
 
-void check_range(std::uint64_t offset, std::size_t length, std::uint64_t size, const std::string& name) {
-  if (offset > size || length > size - offset) out_of_range(name);
-}
-
 class FileSource final : public ByteSource {
  public:
   FileSource(int fd, std::string name) : fd_(fd), name_(std::move(name)) {
@@ -118,6 +114,10 @@ bool leaves_directory(const std::string& relative) {
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 }  // namespace
+
+void check_range(std::uint64_t offset, std::size_t length, std::uint64_t size, const std::string& name) {
+  if (offset > size || length > size - offset) out_of_range(name);
+}
 
 std::shared_ptr<const ByteSource> open_file(const std::string& path) {
   const int fd = ::open(path.c_str(), kOpenFlags);

@@ -26,6 +26,9 @@ class ByteSource {
   virtual const std::string& name() const = 0;
 };
 
+/// What each read_at() begins with: FormatError unless the range lies inside a source of that size.
+void check_range(std::uint64_t offset, std::size_t length, std::uint64_t size, const std::string& name);
+
 /// Opens a regular file for reading. Directories, pipes, sockets and devices are refused (IoError), so that
 /// no reader can be made to wait for ever.
 std::shared_ptr<const ByteSource> open_file(const std::string& path);

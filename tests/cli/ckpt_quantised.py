@@ -312,25 +312,43 @@ def parts_are_joined(msprobe, scratch):
     harness.check([row["Status"] for row in rows.values()] == ["equal within half a step"], result.stderr)
 
 
-def what_does_not_fit_stays_as_it_is(msprobe, scratch):
-    """Scales, orders and states that contradict the codes: one line and status 2, or the stored tensors."""
+def what_does_not_fit_is_refused(msprobe, scratch):
+    """Scales and orders that contradict the codes: the weight cannot be compared, for a reason, and the status is 2."""
     import numpy as np
 
     weight = original()
     save(scratch / "original", {"w.weight": weight})
     hostile = {
-        "groups": {**gptq(weight), "g_idx": np.full(COLUMNS, 99, "i4")},
-        "negative": {**gptq(weight), "g_idx": np.full(COLUMNS, -7, "i4")},
-        "scales": {**float8_rows(weight), "weight_scale": np.ones((5, 7), "f4")},
+        "a group too far": ({**gptq(weight), "g_idx": np.full(COLUMNS, 99, "i4")}, "its scales do not fit its codes"),
+        "a negative group": ({**gptq(weight), "g_idx": np.full(COLUMNS, -7, "i4")}, "its scales do not fit its codes"),
+        "zero points of another type": ({**gptq(weight), "qzeros": np.zeros((4, 8), "i8")},
+                                        "int64 where words of 32 bits are expected"),
+    }
+    for kind, (tensors, reason) in hostile.items():
+        save(scratch / kind, {f"w.{part}": value for part, value in tensors.items()})
+        result, rows = compare(msprobe, scratch, kind, "original")
+        harness.check_equal(f"{kind}: {result.stderr}", result.returncode, 2)
+        harness.check(reason in rows["w.weight"]["Note"], f"{kind}: {result.stderr}")
+
+
+def what_is_no_quantised_weight_stays_as_it_is(msprobe, scratch):
+    """States, shapes and grids that make no sense: the stored tensors are compared."""
+    import numpy as np
+
+    weight = original()
+    save(scratch / "original", {"w.weight": weight})
+    hostile = {
+        "grid": {**float8_rows(weight), "weight_scale": np.ones((5, 7), "f4")},
         "state": {**nf4(weight), "weight.quant_state.bitsandbytes__nf4": np.frombuffer(b'{"shape": [1e999', "u1")},
         "shape": {**packed_int4(weight), "weight_shape": np.array([-1, 2**62], "i8")},
-        "map": {**nested_nf4(weight), "weight.nested_absmax": np.ones(0, "f4")},
-        "empty": {**awq(weight), "scales": np.ones((0, 64), "f2")},
+        "scales without elements": {**awq(weight), "scales": np.ones((0, 64), "f2")},
     }
     for kind, tensors in hostile.items():
         save(scratch / kind, {f"w.{part}": value for part, value in tensors.items()})
         result, _ = compare(msprobe, scratch, kind, "original")
-        harness.check(result.returncode in (1, 2), f"{kind}: {result.returncode}\n{result.stderr}")
+        harness.check("dequantised" not in result.stderr, f"{kind}: {result.stderr}")
+        expected = 1 if "w.weight" in {f"w.{part}" for part in tensors} else 2  # 2: nothing in common
+        harness.check_equal(f"{kind}: {result.stderr}", result.returncode, expected)
 
 
 def tests(msprobe):
@@ -346,7 +364,8 @@ def tests(msprobe):
             experts_in_microscaling_format,
             two_formats_of_one_model,
             parts_are_joined,
-            what_does_not_fit_stays_as_it_is,
+            what_does_not_fit_is_refused,
+            what_is_no_quantised_weight_stays_as_it_is,
         )
     ]
 

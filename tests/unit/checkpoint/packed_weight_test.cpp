@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <vector>
 
 #include "checkpoint/step_check.hpp"
@@ -61,12 +62,12 @@ PackedWeight two_rows() {
 }  // namespace
 
 TEST_CASE("codes become the numbers that they stand for") {
-  const Parameter weight = decoded("w", two_rows(), 0);
+  const Parameter weight = decoded("w", two_rows());
   CHECK(weight.shape == Shape{2, 5});
   CHECK(elements(weight) == std::vector<float>{-8, -7, -6, -5, 12, 0, 10, 20, 30, -0.5F});
   CHECK(elements(narrow(weight, 0, 1, 1)) == std::vector<float>{0, 10, 20, 30, -0.5F});
   CHECK(elements(narrow(weight, 1, 3, 2)) == std::vector<float>{-5, 12, 30, -0.5F});
-  CHECK(elements(half_steps("w", two_rows(), 0)) ==
+  CHECK(elements(*decoded("w", two_rows()).half_step) ==
         std::vector<float>{0.5F, 0.5F, 0.5F, 0.5F, 1, 5, 5, 5, 5, 0.25F});
 }
 
@@ -74,23 +75,23 @@ TEST_CASE("a scale that was rounded widens the steps") {
   PackedWeight packed = two_rows();
   packed.load_scales = [] { return Scales{{1, 1, 1, 1}, {0.25F, 0, 0, 0}, {}, 2, {}}; };
   // Half of 1.25, and 8 times 0.25.
-  CHECK(elements(half_steps("w", packed, 0))[0] == doctest::Approx(2.625));
+  CHECK(elements(*decoded("w", packed).half_step)[0] == doctest::Approx(2.625));
 }
 
 TEST_CASE("columns may be in another order than their groups") {
   PackedWeight packed = two_rows();
   packed.load_scales = [] { return Scales{{1, 2, 10, 0.5F}, {}, {}, 2, {1, 0, 1, 0, 0}}; };
-  CHECK(elements(decoded("w", packed, 0)) == std::vector<float>{-16, -7, -12, -5, 7, 0, 10, 1, 30, -10});
+  CHECK(elements(decoded("w", packed)) == std::vector<float>{-16, -7, -12, -5, 7, 0, 10, 1, 30, -10});
 }
 
 TEST_CASE("scales and codes that do not fit are refused") {
   PackedWeight packed = two_rows();
   packed.load_scales = [] { return Scales{{1, 2, 10}, {}, {}, 2, {}}; };
-  CHECK_THROWS_AS(elements(decoded("w", packed, 0)), FormatError);
+  CHECK_THROWS_AS(elements(decoded("w", packed)), FormatError);
   packed.load_scales = [] { return Scales{{1, 2, 10, 1}, {}, {}, 2, {0, 1, 2, 0, 0}}; };
-  CHECK_THROWS_AS(elements(decoded("w", packed, 0)), FormatError);
+  CHECK_THROWS_AS(elements(decoded("w", packed)), FormatError);
   packed.row_bytes = 2;
-  CHECK_THROWS_AS(decoded("w", packed, 0), FormatError);
+  CHECK_THROWS_AS(decoded("w", packed), FormatError);
 }
 
 TEST_CASE("levels of small floating-point numbers") {
@@ -107,10 +108,10 @@ TEST_CASE("levels of small floating-point numbers") {
 }
 
 TEST_CASE("what is further away than half a step has its place") {
-  const Parameter weight = decoded("w", two_rows(), 0);
+  const Parameter stepped = decoded("w", two_rows());
+  Parameter weight = stepped;
+  weight.half_step = nullptr;
   CHECK_FALSE(check_steps(weight, weight).tried);
-  Parameter stepped = weight;
-  stepped.half_step = std::make_shared<const Parameter>(half_steps("w", two_rows(), 0));
   CHECK(check_steps(stepped, weight).holds());
   std::vector<float> other = elements(weight);
   other[4] += 1;     // half a step
@@ -121,6 +122,17 @@ TEST_CASE("what is further away than half a step has its place") {
   CHECK(check.beyond == 1);
   CHECK(check.first == 6);
   CHECK(check.farthest == doctest::Approx(1.5));
+}
+
+TEST_CASE("what is infinite is near itself alone") {
+  PackedWeight packed = two_rows();
+  packed.load_scales = [] {
+    return Scales{{std::numeric_limits<float>::infinity(), 1, 1, 1}, {}, {}, 2, {}};
+  };
+  const Parameter infinite = decoded("w", packed);
+  CHECK(check_steps(infinite, infinite).holds());
+  // Four of them have the infinite scale.
+  CHECK(check_steps(infinite, decoded("w", two_rows())).beyond >= 4);
 }
 
 }  // namespace msprobe::checkpoint
