@@ -16,7 +16,7 @@
 #include "checkpoint/names.hpp"
 #include "checkpoint/other_names.hpp"
 #include "checkpoint/packets.hpp"
-#include "checkpoint/quantised.hpp"
+#include "checkpoint/quantized.hpp"
 #include "checkpoint/result_writers.hpp"
 #include "checkpoint/step_check.hpp"
 #include "report/writers.hpp"
@@ -235,7 +235,7 @@ class Comparison {
     if (pairs_.size() > kMostKept) pair = {};
   }
 
-  /// A quantised weight is as near to its original as its format allows, or it differs.
+  /// A quantized weight is as near to its original as its format allows, or it differs.
   /// Gives whether most elements are that near: no relation has to explain them then.
   static bool judge_steps(const Pairing::Pair& pair, ParameterResult& result) {
     if (result.status != Status::close && result.status != Status::different) return false;
@@ -498,7 +498,7 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   report.tolerance = options.tolerance;
   report.warnings = std::move(first.warnings);
   std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));
-  report.remarks = dequantise(first, second);
+  report.remarks = dequantize(first, second);
   if (!options.adapter.empty()) report.remarks.push_back(add_adapter(first, options.adapter));
   Pairing pairing = pair_up(std::move(first), std::move(second), map);
   report.remarks.insert(report.remarks.end(), pairing.remarks.begin(), pairing.remarks.end());

@@ -36,7 +36,7 @@ enum class Status : std::uint8_t {
   equal,        // bit for bit
   same_values,  // but another type, or zeros of other sign
   rounded,      // one side is the other one, rounded to its narrower type
-  within_step,  // one side is the other one, quantised or merged: within half a step of the format
+  within_step,  // one side is the other one, quantized or merged: within half a step of the format
   close,
   different,
   shapes_differ,

@@ -189,7 +189,7 @@ Parameter transposed(const Parameter& parameter) {
 
 namespace {
 
-/// The steps of parts, those of what was never quantised 0.
+/// The steps of parts, those of what was never quantized 0.
 std::shared_ptr<const Parameter> joined_half_steps(const std::vector<Parameter>& parts, std::size_t axis) {
   if (std::ranges::none_of(parts, [](const Parameter& part) { return part.half_step != nullptr; })) return {};
   std::vector<Parameter> steps;

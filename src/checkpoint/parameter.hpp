@@ -51,7 +51,7 @@ struct Parameter {
   Shape shape;
   Shape reported_shape;  // where reports give the elements another shape; else empty
   std::vector<Block> blocks;
-  /// Where the elements are dequantised: how far each may be from what it was rounded from, in the same
+  /// Where the elements are dequantized: how far each may be from what it was rounded from, in the same
   /// shape.
   std::shared_ptr<const Parameter> half_step;
 

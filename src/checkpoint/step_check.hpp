@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is one side of a pair the other one, rounded to the steps of a quantised format?
+// Is one side of a pair the other one, rounded to the steps of a quantized format?
 #pragma once
 
 #include <cstdint>

@@ -319,7 +319,7 @@ void unpack_block(BlockType type, BlockContent content, std::span<const std::byt
     const Group& group = unpacked.groups[begin / unpacked.group_size];
     const std::size_t end = std::min(begin + unpacked.group_size, out.size());
     for (std::size_t i = begin; i < end; ++i) {
-      const auto place = static_cast<std::size_t>(unpacked.codes[i]);
+      const auto place = static_cast<std::size_t>(static_cast<std::uint8_t>(unpacked.codes[i]));
       const auto steps =
           static_cast<float>(unpacked.table == nullptr ? unpacked.codes[i] : unpacked.table->values[place]);
       if (content == BlockContent::values) {

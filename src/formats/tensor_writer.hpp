@@ -25,7 +25,7 @@ std::string_view extension(OutputFormat format);  // "pt", …, without a dot
 bool holds_many(OutputFormat format);
 
 /// The type that elements of `dtype` are written as: their own where the container has it, else the narrowest
-/// one that holds every value. Quantised tensors are written as the integers they store. Nothing if the
+/// one that holds every value. Quantized tensors are written as the integers they store. Nothing if the
 /// container has no such type.
 std::optional<tensor::DType> written_dtype(OutputFormat format, tensor::DType dtype);
 

@@ -27,7 +27,7 @@ constexpr int kMaxWrapping = 8;
 constexpr PickleLimits kOneTensor = {
     .max_bytes = std::uint64_t{1} << 20, .max_opcodes = 100'000, .max_stack = 10'000};
 
-enum class Rebuild : std::uint8_t { plain, with_dtype, npu, quantised, wrapped, from_type, subclass, meta };
+enum class Rebuild : std::uint8_t { plain, with_dtype, npu, quantized, wrapped, from_type, subclass, meta };
 
 struct RebuildName {
   std::string_view name;
@@ -39,7 +39,7 @@ constexpr std::array kRebuildNames = {
     RebuildName{"torch._utils._rebuild_tensor_v2", Rebuild::plain},
     RebuildName{"torch._utils._rebuild_tensor_v3", Rebuild::with_dtype},
     RebuildName{"torch_npu.utils.storage._rebuild_npu_tensor", Rebuild::npu},
-    RebuildName{"torch._utils._rebuild_qtensor", Rebuild::quantised},
+    RebuildName{"torch._utils._rebuild_qtensor", Rebuild::quantized},
     RebuildName{"torch._utils._rebuild_parameter", Rebuild::wrapped},
     RebuildName{"torch._utils._rebuild_parameter_with_state", Rebuild::wrapped},
     // Of devices whose tensors have no storage of their own in a file.
@@ -156,7 +156,7 @@ StoredTensor TorchFile::tensor(PickleRef callable, PickleRef args_ref, int depth
       need(6, 7);
       result = geometry(args, {});
       break;
-    case Rebuild::quantised:
+    case Rebuild::quantized:
       need(7, 7);
       result = geometry(args, {});
       break;

@@ -67,7 +67,7 @@ class Measure {
 /// The elements as `to`: widened, or as they are.
 std::span<std::byte> convert(DType from, DType to, std::span<std::byte> raw, std::vector<float>& buffer) {
   const bool same_bytes =
-      from == to || tensor::info(from).kind == Kind::integer;  // quantised: their integers
+      from == to || tensor::info(from).kind == Kind::integer;  // quantized: their integers
   if (same_bytes) return raw;
   const bool complex = from == DType::complex32;
   buffer.resize(raw.size() / (complex ? sizeof(std::uint16_t) : tensor::info(from).size));

@@ -32,7 +32,7 @@ enum class DType : std::uint8_t {
   complex32,
   complex64,
   complex128,
-  // Affine-quantised: compared as the integers they store.
+  // Affine-quantized: compared as the integers they store.
   qint8,
   quint8,
   qint32,
@@ -44,7 +44,7 @@ enum class Kind : std::uint8_t { floating, integer, boolean, complex };
 struct DTypeInfo {
   std::string_view name;       // "float32": the PyTorch name without "torch."
   std::size_t size;            // bytes of one element
-  Kind kind;                   // quantised types count as integer
+  Kind kind;                   // quantized types count as integer
   std::string_view numpy;      // "<f4"; empty where NumPy has no such type
   std::string_view mindspore;  // "Float32"; empty where MindSpore has no such type
 };

@@ -6,8 +6,6 @@ usage: ckpt_adapters.py MSPROBE    (run by a Python that has NumPy)
 """
 
 import json
-import pathlib
-import sys
 
 import harness
 import tensor_files
@@ -139,21 +137,12 @@ def what_cannot_be_added_is_refused(msprobe, scratch):
     harness.check_equal("no settings", compare(msprobe, scratch, "--adapter", "adapter").returncode, 2)
 
 
-def tests(msprobe):
-    try:
-        import numpy  # noqa: F401
-    except ImportError:
-        print("1..0 # SKIP no NumPy")
-        sys.exit(0)
-    return [
-        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, pathlib.Path(scratch)))
-        for test in (
-            a_merged_model_is_base_and_adapter,
-            a_wrong_merge_is_found,
-            patterns_and_whole_modules,
-            what_cannot_be_added_is_refused,
-        )
-    ]
-
-
-harness.main(tests)
+harness.main_of(
+    [
+        a_merged_model_is_base_and_adapter,
+        a_wrong_merge_is_found,
+        patterns_and_whole_modules,
+        what_cannot_be_added_is_refused,
+    ],
+    "numpy",
+)

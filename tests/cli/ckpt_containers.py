@@ -6,9 +6,7 @@ package is installed, it writes some as well.
 usage: ckpt_containers.py MSPROBE
 """
 
-import csv
 import json
-import pathlib
 import random
 import struct
 import subprocess
@@ -16,6 +14,8 @@ import sys
 
 import harness
 import tensor_files
+from ckpt_runs import compare
+from tensor_files import field, varint
 
 F32, F16, Q4_0, Q8_0, IQ2_XXS = 0, 1, 2, 8, 16
 
@@ -50,17 +50,6 @@ def floats(values):
 def elements(count, seed):
     chosen = random.Random(seed)
     return [struct.unpack("<f", struct.pack("<f", chosen.gauss(0, 0.1)))[0] for _ in range(count)]
-
-
-def compare(msprobe, scratch, first, second, *options):
-    words = ["ckpt_compare", first, second, "-o", "result.json", "--details", "details.csv", "--overwrite", *options]
-    result = harness.run(msprobe, words, scratch)
-    rows = {}
-    if (scratch / "details.csv").exists():
-        with open(scratch / "details.csv", newline="", encoding="utf-8") as file:
-            rows = {row["Name"]: row for row in csv.DictReader(file)}
-        (scratch / "details.csv").unlink()
-    return result, rows
 
 
 def llama(shapes_of_experts=False):
@@ -202,21 +191,6 @@ def in_a_folder_it_is_the_last_choice(msprobe, scratch):
     harness.check("beside: model.gguf is here, too, and not compared" in result.stderr, result.stderr)
 
 
-def varint(number):
-    data = b""
-    while number > 127:
-        data += bytes([number & 127 | 128])
-        number >>= 7
-    return data + bytes([number])
-
-
-def field(number, value):
-    """Of a message of protobuf: bytes or a number."""
-    if isinstance(value, bytes):
-        return varint(number << 3 | 2) + varint(len(value)) + value
-    return varint(number << 3) + varint(value & (1 << 64) - 1)
-
-
 def initializer(name, kind, shape, *elements):
     return field(5, b"".join(field(1, length) for length in shape) + field(2, kind) + field(8, name.encode()) + b"".join(elements))
 
@@ -354,23 +328,18 @@ def onnx_files_of_the_package(msprobe, scratch):
         harness.check_equal(f"{path}: {result.stderr}", (result.returncode, len(rows)), (0, 20))
 
 
-def tests(msprobe):
-    return [
-        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, pathlib.Path(scratch)))
-        for test in (
-            gguf_names_become_those_of_hugging_face,
-            one_changed_element_is_named_at_its_place,
-            packed_types_are_unpacked,
-            a_type_without_a_reader_ends_only_its_tensor,
-            broken_files_end_with_one_line,
-            inspect_shows_the_types_and_rates_the_templates,
-            in_a_folder_it_is_the_last_choice,
-            packed_types_are_those_of_the_package,
-            onnx_elements_in_every_place,
-            onnx_elements_out_of_reach_are_refused,
-            onnx_files_of_the_package,
-        )
+harness.main_of(
+    [
+        gguf_names_become_those_of_hugging_face,
+        one_changed_element_is_named_at_its_place,
+        packed_types_are_unpacked,
+        a_type_without_a_reader_ends_only_its_tensor,
+        broken_files_end_with_one_line,
+        inspect_shows_the_types_and_rates_the_templates,
+        in_a_folder_it_is_the_last_choice,
+        packed_types_are_those_of_the_package,
+        onnx_elements_in_every_place,
+        onnx_elements_out_of_reach_are_refused,
+        onnx_files_of_the_package,
     ]
-
-
-harness.main(tests)
+)

@@ -5,8 +5,6 @@
 usage: ckpt_conversions.py MSPROBE    (run by a Python that has NumPy)
 """
 
-import pathlib
-import sys
 
 import harness
 import tensor_files
@@ -145,23 +143,14 @@ def weight_norm_has_new_names(msprobe, scratch):
     says(told(msprobe, scratch, first, second, 1), "2 parameters are renamed", "1 different", "conv.", "1 throughout")
 
 
-def tests(msprobe):
-    try:
-        import numpy  # noqa: F401
-    except ImportError:
-        print("1..0 # SKIP no NumPy")
-        sys.exit(0)
-    return [
-        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, pathlib.Path(scratch)))
-        for test in (
-            gamma_and_beta_are_renamed,
-            heads_of_keys_are_those_of_queries,
-            fused_projections_are_in_another_order,
-            a_head_is_tied_that_is_not,
-            a_prefix_that_strict_false_passed_over,
-            weight_norm_has_new_names,
-        )
-    ]
-
-
-harness.main(tests)
+harness.main_of(
+    [
+        gamma_and_beta_are_renamed,
+        heads_of_keys_are_those_of_queries,
+        fused_projections_are_in_another_order,
+        a_head_is_tied_that_is_not,
+        a_prefix_that_strict_false_passed_over,
+        weight_norm_has_new_names,
+    ],
+    "numpy",
+)

@@ -7,13 +7,13 @@ usage: ckpt_forms.py MSPROBE DATA_FOLDER    (run by the Python that has PyTorch)
 """
 
 import argparse
-import csv
 import itertools
 import json
 import pathlib
 import sys
 
 import harness
+from ckpt_runs import compare
 
 HIDDEN, FFN, HEADS, GROUPS, SIZE, EXPERTS, LAYERS = 8, 6, 4, 2, 2, 4, 2
 NORMS = {"input_layernorm.weight": "input_layernorm.weight", "post_attention_layernorm.weight": "pre_mlp_layernorm.weight"}
@@ -129,13 +129,6 @@ def write(scratch, name, model):
 
 FORMS = ("hf-apart", "hf-mixtral", "hf-stacked", "hf-across", "hf-fused", "megatron-local-1-1", "megatron-te-1-2",
          "megatron-grouped-1-1", "megatron-grouped-2-2", "megatron-local-2-1")
-
-
-def compare(msprobe, scratch, first, second, *options):
-    words = ["ckpt_compare", str(first), str(second), "-o", "r.json", "--details", "d.csv", "--overwrite", *options]
-    result = harness.run(msprobe, words, scratch)
-    with open(scratch / "d.csv", newline="", encoding="utf-8") as file:
-        return result, {row["Name"]: row for row in csv.DictReader(file)}
 
 
 def every_pair_is_equal(msprobe, scratch):

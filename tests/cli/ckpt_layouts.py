@@ -6,7 +6,6 @@ with a changed element, with a file that is missing; MindSpore's in inspect and 
 usage: ckpt_layouts.py MSPROBE DATA_FOLDER
 """
 
-import csv
 import itertools
 import json
 import pathlib
@@ -15,20 +14,10 @@ import struct
 
 import harness
 import tensor_files
+from ckpt_runs import compare
 
 ALL = {"columns", "plain", "rows", "same", "strided"}
 LAYOUTS = ("whole.pt", "dtensor", "hf_writer", "dcp_safetensors")
-
-
-def compare(msprobe, scratch, first, second, *options):
-    words = ["ckpt_compare", str(first), str(second), "-o", "r.json", "--details", "d.csv", "--overwrite", *options]
-    result = harness.run(msprobe, words, scratch)
-    rows = {}
-    if (scratch / "d.csv").exists():
-        with open(scratch / "d.csv", newline="", encoding="utf-8") as file:
-            rows = {row["Name"]: row for row in csv.DictReader(file)}
-        (scratch / "d.csv").unlink()
-    return result, rows
 
 
 def equal(msprobe, wild, first, second, scratch):

@@ -7,8 +7,6 @@ usage: ckpt_relations.py MSPROBE    (run by the Python that has PyTorch)
 """
 
 import json
-import pathlib
-import sys
 
 import harness
 import tensor_files
@@ -246,22 +244,13 @@ def training_is_no_relation(msprobe, scratch):
         harness.check_equal(f"pair {number}: {result.stderr}", claimed, {})
 
 
-def tests(msprobe):
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        print("1..0 # SKIP no PyTorch")
-        sys.exit(0)
-    return [
-        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, pathlib.Path(scratch)))
-        for test in (
-            in_pytorch_files,
-            in_safetensors,
-            in_bfloat16_against_float32,
-            one_element_ends_a_relation,
-            training_is_no_relation,
-        )
-    ]
-
-
-harness.main(tests)
+harness.main_of(
+    [
+        in_pytorch_files,
+        in_safetensors,
+        in_bfloat16_against_float32,
+        one_element_ends_a_relation,
+        training_is_no_relation,
+    ],
+    "torch",
+)

@@ -6,13 +6,12 @@ of the same values itself.
 usage: ckpt_wild.py MSPROBE    (run by the Python that has PyTorch)
 """
 
-import csv
 import json
-import pathlib
 import sys
 
 import harness
 import tensor_files
+from ckpt_runs import compare
 
 
 def save(scratch, name, value):
@@ -21,17 +20,6 @@ def save(scratch, name, value):
     path = scratch / name
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.save(value, path)
-
-
-def compare(msprobe, scratch, first, second, *options):
-    words = ["ckpt_compare", first, second, "-o", "result.json", "--details", "details.csv", "--overwrite"]
-    result = harness.run(msprobe, [*words, *options], scratch)
-    rows = {}
-    if (scratch / "details.csv").exists():
-        with open(scratch / "details.csv", newline="", encoding="utf-8") as file:
-            rows = {row["Name"]: row for row in csv.DictReader(file)}
-        (scratch / "details.csv").unlink()
-    return result, rows
 
 
 def statuses(rows):
@@ -503,16 +491,4 @@ TESTS = [
 ]
 
 
-def tests(msprobe):
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        print("1..0 # SKIP no PyTorch")
-        sys.exit(0)
-    return [
-        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, pathlib.Path(scratch)))
-        for test in TESTS
-    ]
-
-
-harness.main(tests)
+harness.main_of(TESTS, "torch")

@@ -3,6 +3,7 @@
 
 import atexit
 import functools
+import importlib
 import os
 import pathlib
 import shutil
@@ -107,6 +108,21 @@ def tap(tests):
             print(f"not ok {number} {name}")
             print("".join(f"# {line}\n" for line in text.splitlines()), end="", flush=True)
     return 1 if failed else 0
+
+
+def main_of(functions, module=None):
+    """Entry of a test script whose tests are functions of the program and a scratch folder, named for what they show.
+    Without the Python module that they need all are skipped."""
+    if module is not None:
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            print(f"1..0 # SKIP no {module}")
+            sys.exit(0)
+    main(lambda msprobe: [
+        (function.__name__.replace("_", " "), lambda scratch, function=function: function(msprobe, scratch))
+        for function in functions
+    ])
 
 
 def main(make_tests):

@@ -8,9 +8,7 @@ usage: inspect_torch.py MSPROBE    (run by the Python that has PyTorch)
 
 import collections
 import io
-import pathlib
 import pickle
-import sys
 
 import harness
 
@@ -118,16 +116,12 @@ def plain_pickles_are_clean(msprobe, scratch):
         expect(msprobe, scratch, f"{protocol}_chain.pkl", data * 20, "unknown", 0)
 
 
-def tests(msprobe):
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        print("1..0 # SKIP no PyTorch")
-        sys.exit(0)
-    return [
-        (name.__name__.replace("_", " "), lambda scratch, name=name: name(msprobe, pathlib.Path(scratch)))
-        for name in (tensors_are_clean, modules_are_read, no_class_of_pytorch_is_dangerous, plain_pickles_are_clean)
-    ]
-
-
-harness.main(tests)
+harness.main_of(
+    [
+        tensors_are_clean,
+        modules_are_read,
+        no_class_of_pytorch_is_dangerous,
+        plain_pickles_are_clean,
+    ],
+    "torch",
+)

@@ -34,3 +34,20 @@ def save_torch_tensors(path, tensors):
     """The same for PyTorch's tensors."""
     raw = {name: tensor.contiguous().numpy().astype("<f4").tobytes() for name, tensor in tensors.items()}
     save_safetensors(path, {name: (tensor.shape, raw[name]) for name, tensor in tensors.items()})
+
+
+def varint(value):
+    """A number of protobuf's; a negative one is that of 64 bits."""
+    value &= (1 << 64) - 1
+    out = b""
+    while value >= 0x80:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def field(number, value):
+    """One field of a protobuf message: a number or bytes."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value

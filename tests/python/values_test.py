@@ -91,12 +91,12 @@ class Values(Case):
         class Own(torch.Tensor):
             pass
 
-        parameter, own, quantised = self.record(
+        parameter, own, quantized = self.record(
             nn.Parameter(torch.ones(2)), torch.ones(3).as_subclass(Own),
             torch.quantize_per_tensor(torch.tensor([1.0, 2.0]), 0.5, 0, torch.quint8))
         self.assertEqual((parameter["type"], parameter["requires_grad"], parameter["Max"]), ("torch.Tensor", True, 1.0))
         self.assertEqual((own["type"], own["shape"], own["Max"]), ("torch.Tensor", [3], 1.0))
-        self.assertEqual(quantised["dtype"], "torch.quint8")
+        self.assertEqual(quantized["dtype"], "torch.quint8")
 
     def test_inference_mode(self):
         with torch.inference_mode():

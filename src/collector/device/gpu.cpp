@@ -12,11 +12,6 @@ constexpr int kMajor = 75;  // attributes of a device: its compute capability
 constexpr int kMinor = 76;
 constexpr u32 kMostBlocks = 1024;
 
-template <typename T>
-T* pointer(Driver::Address address) {
-  return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
-}
-
 }  // namespace
 
 /// The GPU's context is this thread's while it lives.

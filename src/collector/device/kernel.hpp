@@ -436,7 +436,7 @@ struct Sums {
     if (value < min) min = value;
     if (value == 0) ++zero;
     if constexpr (Element::kFloating) {
-      if (value != value) ++nan;
+      if (value != value) ++nan;  // NOLINT: it is NaN then
       if (value == Working<Work>::highest()) ++pos_inf;
       if (value == Working<Work>::lowest()) ++neg_inf;
     }

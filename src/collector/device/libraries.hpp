@@ -59,6 +59,12 @@ struct Driver {
                 void** extra);
 };
 
+/// Memory of the device, which the driver knows by numbers.
+template <typename T>
+T* pointer(Driver::Address address) {
+  return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));  // NOLINT: nothing here follows it
+}
+
 /// The code of a program for an architecture ("sm_90"), by NVRTC. GpuError has the first line of its
 /// complaint.
 std::vector<char> compile(const std::string& library, const char* source, const std::string& architecture);

@@ -18,6 +18,7 @@ import zipfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "cli"))
 import harness  # noqa: E402
+from tensor_files import field, varint  # noqa: E402
 
 DATA = harness.data(HERE.parents[1] / "data", "formats", "ckpt", "golden")
 FIXTURES = DATA / "formats"
@@ -179,21 +180,6 @@ def atb_bins():
     put("atb_bin", "twice", b"$Version=1.0\ndims=1\n$End=1\nabcd" * 2)
 
 
-def varint(value):
-    out = b""
-    while value >= 0x80:
-        out += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return out + bytes([value])
-
-
-def field(number, value):
-    """One field of a protobuf message."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
 def adumps():
     for path in sorted(GOLDEN.glob("adump/in/*")):
         if path.name != "Npy.input.48.5.npy":
@@ -247,7 +233,7 @@ def marked(paths):
     return b"\xff\xfemark".join(texts)
 
 
-def quantised():
+def quantized():
     """One weight in each form, with scales of all ones and codes in turn."""
     sizes = {"I32": 4, "F16": 2, "F32": 4, "U8": 1, "I8": 1, "F8_E4M3": 1, "I64": 8}
     state = json.dumps({"blocksize": 64, "shape": [8, 16], "nested_blocksize": 256, "nested_offset": 0.5}).encode()
@@ -279,7 +265,7 @@ def quantised():
                 raw = state
             header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
             data += raw
-        put("quantised", form, safetensors(header, data))
+        put("quantized", form, safetensors(header, data))
 
 
 def rank_shards():
@@ -524,18 +510,6 @@ def gguf_files():
 
 
 def onnx_files():
-    def number(value):
-        out = b""
-        while value > 127:
-            out += bytes([value & 127 | 128])
-            value >>= 7
-        return out + bytes([value])
-
-    def field(key, value):
-        if isinstance(value, int):
-            return number(key << 3) + number(value)
-        return number(key << 3 | 2) + number(len(value)) + value
-
     def file(*tensors):
         return field(1, 8) + field(7, field(2, b"g") + b"".join(field(5, t) for t in tensors)) + field(8, field(2, 17))
 
@@ -597,7 +571,7 @@ def main():
         ("packets", packet_kinds),
         ("pickle", pickles),
         ("rank_scan", rank_scans),
-        ("quantised", quantised),
+        ("quantized", quantized),
         ("rank_shards", rank_shards),
         ("runner_answer", runner_answers),
         ("safetensors", safetensors_files),

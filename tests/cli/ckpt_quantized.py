@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`ckpt_compare` of quantised weights against what they were made from: each format is packed here by its definition,
+"""`ckpt_compare` of quantized weights against what they were made from: each format is packed here by its definition,
 its weights are within half a step of their originals, and one that is not is named with its place.
 
-usage: ckpt_quantised.py MSPROBE    (run by a Python that has NumPy)
+usage: ckpt_quantized.py MSPROBE    (run by a Python that has NumPy)
 """
 
-import csv
 import json
-import pathlib
 import struct
-import sys
 
 import harness
+from ckpt_runs import compare
 
 ROWS, COLUMNS = 64, 256
 CODES = {"float32": "F32", "float16": "F16", "uint8": "U8", "int8": "I8", "int32": "I32", "int64": "I64"}
@@ -226,11 +224,8 @@ def original():
     return np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype("f4")
 
 
-def compare(msprobe, scratch, first, second, *options):
-    words = ["ckpt_compare", first, second, "-o", "result.json", "--details", "details.csv", "--overwrite"]
-    result = harness.run(msprobe, [*words, "--fail-on", "different", *options], scratch)
-    with open(scratch / "details.csv", newline="", encoding="utf-8") as file:
-        return result, {row["Name"]: row for row in csv.DictReader(file)}
+def gated(msprobe, scratch, first, second):
+    return compare(msprobe, scratch, first, second, "--fail-on", "different")
 
 
 def each_format_is_within_half_a_step(msprobe, scratch):
@@ -247,22 +242,22 @@ def each_format_is_within_half_a_step(msprobe, scratch):
         tensors = {name + part: value for part, value in make(weight).items()}
         save(scratch / folder, {**tensors, "model.norm.weight": weight[0]}, config if make is second_gptq else None)
         for pair in ((folder, "original"), ("original", folder)):
-            result, rows = compare(msprobe, scratch, *pair)
+            result, rows = gated(msprobe, scratch, *pair)
             told = f"{pair}\n{result.stderr}"
             harness.check(result.returncode == 0, told)
             harness.check(rows[name + "weight"]["Status"] == "equal within half a step", told)
             harness.check(len(rows) == 2 and "1 equal within half a step of the format" in result.stderr, told)
-            harness.check("1 weight is dequantised" in result.stderr, told)
+            harness.check("1 weight is dequantized" in result.stderr, told)
         for row, column in ((0, 0), (37, 201), (63, 255)):
-            result, rows = compare(msprobe, scratch, folder, f"changed{row}")
+            result, rows = gated(msprobe, scratch, folder, f"changed{row}")
             told = f"{folder} changed at {row}\n{result.stderr}"
             harness.check(result.returncode == 1, told)
             harness.check(rows[name + "weight"]["Status"] == "different", told)
             note = rows[name + "weight"]["Note"]
             harness.check(note.startswith("1 of ") and f"the first at [{row}, {column}]" in note, told + note)
         # The same tensors on both sides are compared as they are stored.
-        result, rows = compare(msprobe, scratch, folder, folder)
-        harness.check(result.returncode == 0 and "dequantised" not in result.stderr, result.stderr)
+        result, rows = gated(msprobe, scratch, folder, folder)
+        harness.check(result.returncode == 0 and "dequantized" not in result.stderr, result.stderr)
         harness.check(all(row["Status"] == "equal" for row in rows.values()), result.stderr)
 
 
@@ -277,11 +272,11 @@ def experts_in_microscaling_format(msprobe, scratch):
     save(scratch / "packed", {name + "_blocks": codes, name + "_scales": (exponent + 127).astype("u1")})
     plain = weight.reshape(3, 48, 128).transpose(0, 2, 1).copy()
     save(scratch / "plain", {name: plain})
-    result, rows = compare(msprobe, scratch, "packed", "plain")
+    result, rows = gated(msprobe, scratch, "packed", "plain")
     harness.check(result.returncode == 0 and rows[name]["Status"] == "equal within half a step", result.stderr)
     plain[2, 77, 31] += 20
     save(scratch / "plain", {name: plain})
-    result, rows = compare(msprobe, scratch, "packed", "plain")
+    result, rows = gated(msprobe, scratch, "packed", "plain")
     harness.check("1 of 18,432 elements" in rows[name]["Note"] and "first at [2, 77, 31]" in rows[name]["Note"],
                   result.stderr)
 
@@ -290,13 +285,13 @@ def two_formats_of_one_model(msprobe, scratch):
     weight = original()
     save(scratch / "one", {f"proj.{part}": value for part, value in float8_blocks(weight).items()})
     save(scratch / "other", {f"proj.{part}": value for part, value in gptq(weight).items()})
-    result, rows = compare(msprobe, scratch, "one", "other")
+    result, rows = gated(msprobe, scratch, "one", "other")
     harness.check(result.returncode == 0 and rows["proj.weight"]["Status"] == "equal within half a step", result.stderr)
-    harness.check(result.stderr.count("is dequantised") == 2, result.stderr)
+    harness.check(result.stderr.count("is dequantized") == 2, result.stderr)
 
 
 def parts_are_joined(msprobe, scratch):
-    """Quantised queries, keys and values against one fused projection."""
+    """Quantized queries, keys and values against one fused projection."""
     import numpy as np
 
     weight = original()
@@ -307,7 +302,7 @@ def parts_are_joined(msprobe, scratch):
         tensors.update({f"{head}{name}_proj.{part}": value for part, value in float8_rows(rows).items()})
     save(scratch / "apart", tensors)
     save(scratch / "fused", {head + "qkv_proj.weight": weight})
-    result, rows = compare(msprobe, scratch, "apart", "fused")
+    result, rows = gated(msprobe, scratch, "apart", "fused")
     harness.check(result.returncode == 0, result.stderr)
     harness.check([row["Status"] for row in rows.values()] == ["equal within half a step"], result.stderr)
 
@@ -326,12 +321,12 @@ def what_does_not_fit_is_refused(msprobe, scratch):
     }
     for kind, (tensors, reason) in hostile.items():
         save(scratch / kind, {f"w.{part}": value for part, value in tensors.items()})
-        result, rows = compare(msprobe, scratch, kind, "original")
+        result, rows = gated(msprobe, scratch, kind, "original")
         harness.check_equal(f"{kind}: {result.stderr}", result.returncode, 2)
         harness.check(reason in rows["w.weight"]["Note"], f"{kind}: {result.stderr}")
 
 
-def what_is_no_quantised_weight_stays_as_it_is(msprobe, scratch):
+def what_is_no_quantized_weight_stays_as_it_is(msprobe, scratch):
     """States, shapes and grids that make no sense: the stored tensors are compared."""
     import numpy as np
 
@@ -345,29 +340,20 @@ def what_is_no_quantised_weight_stays_as_it_is(msprobe, scratch):
     }
     for kind, tensors in hostile.items():
         save(scratch / kind, {f"w.{part}": value for part, value in tensors.items()})
-        result, _ = compare(msprobe, scratch, kind, "original")
-        harness.check("dequantised" not in result.stderr, f"{kind}: {result.stderr}")
+        result, _ = gated(msprobe, scratch, kind, "original")
+        harness.check("dequantized" not in result.stderr, f"{kind}: {result.stderr}")
         expected = 1 if "w.weight" in {f"w.{part}" for part in tensors} else 2  # 2: nothing in common
         harness.check_equal(f"{kind}: {result.stderr}", result.returncode, expected)
 
 
-def tests(msprobe):
-    try:
-        import numpy  # noqa: F401
-    except ImportError:
-        print("1..0 # SKIP no NumPy")
-        sys.exit(0)
-    return [
-        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, pathlib.Path(scratch)))
-        for test in (
-            each_format_is_within_half_a_step,
-            experts_in_microscaling_format,
-            two_formats_of_one_model,
-            parts_are_joined,
-            what_does_not_fit_is_refused,
-            what_is_no_quantised_weight_stays_as_it_is,
-        )
-    ]
-
-
-harness.main(tests)
+harness.main_of(
+    [
+        each_format_is_within_half_a_step,
+        experts_in_microscaling_format,
+        two_formats_of_one_model,
+        parts_are_joined,
+        what_does_not_fit_is_refused,
+        what_is_no_quantized_weight_stays_as_it_is,
+    ],
+    "numpy",
+)

@@ -1,140 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/quantised.hpp"
+#include "checkpoint/quantized_forms.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/packed_weight.hpp"
-#include "checkpoint/wrappers.hpp"
+#include "checkpoint/stored_scales.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/text.hpp"
-#include "tensor/element_feed.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
 
 using tensor::DType;
 
-// Scales of more elements are no scales.
-constexpr std::int64_t kMostScales = std::int64_t{1} << 26;
 // Each of them becomes a block of its own.
 constexpr std::int64_t kMostExperts = 4096;
-
-std::vector<float> floats_of(const Parameter& parameter) {
-  if (parameter.numel() > kMostScales)
-    throw FormatError(display(parameter.name), "refused: more elements than scales have");
-  tensor::ElementFeed<double, ParameterReader> feed(parameter);
-  const auto values = feed.next(static_cast<std::size_t>(parameter.numel()));
-  std::vector<float> floats(values.size());
-  std::ranges::transform(values, floats.begin(), [](double value) { return static_cast<float>(value); });
-  return floats;
-}
-
-/// A number of a file as an index; what is none becomes -1.
-std::int64_t index_of(float value) {
-  return value >= 0 && value <= 1e9F ? static_cast<std::int64_t>(value) : -1;
-}
-
-std::vector<std::int32_t> groups_of(const Parameter& parameter) {
-  std::vector<std::int32_t> groups;
-  for (const float group : floats_of(parameter)) groups.push_back(static_cast<std::int32_t>(index_of(group)));
-  return groups;
-}
-
-std::vector<std::uint32_t> words_of(const Parameter& parameter) {
-  if (parameter.dtype != DType::int32) {
-    throw FormatError(display(parameter.name), fmt::format("{} where words of 32 bits are expected",
-                                                           tensor::info(parameter.dtype).name));
-  }
-  std::vector<std::uint32_t> words(static_cast<std::size_t>(parameter.numel()));
-  ParameterReader(parameter).read(std::as_writable_bytes(std::span(words)));
-  return words;
-}
-
-/// Scales as they are stored: what was divided by is within their rounding.
-Scales scales_of(const Parameter& parameter, std::int64_t groups) {
-  Scales scales;
-  scales.scales = floats_of(parameter);
-  scales.groups = groups;
-  const auto unit = static_cast<float>(tensor::unit_roundoff(parameter.dtype));
-  for (const float scale : scales.scales) scales.errors.push_back(std::fabs(scale) * unit);
-  return scales;
-}
-
-/// The 4-bit numbers that AutoAWQ packs in a word: those of these places in turn.
-constexpr std::array<int, 8> kAwqOrder = {0, 2, 4, 6, 1, 3, 5, 7};
-
-/// Numbers of `bits` that are packed along the last axis of (rows, words).
-std::vector<float> unpacked(const Parameter& parameter, int bits, bool awq) {
-  if (parameter.numel() > kMostScales)
-    throw FormatError(display(parameter.name), "refused: more elements than zero points have");
-  const int per_word = 32 / bits;
-  const std::uint32_t mask = (std::uint32_t{1} << bits) - 1;
-  std::vector<float> values;
-  for (const std::uint32_t word : words_of(parameter)) {
-    const std::size_t begin = values.size();
-    values.resize(begin + static_cast<std::size_t>(per_word));
-    for (int i = 0; i < per_word; ++i) {
-      const int place = awq ? kAwqOrder[static_cast<std::size_t>(i)] : i;
-      values[begin + static_cast<std::size_t>(place)] = static_cast<float>((word >> (i * bits)) & mask);
-    }
-  }
-  return values;
-}
-
-std::vector<float> exchanged(const std::vector<float>& matrix, std::int64_t rows, std::int64_t columns) {
-  std::vector<float> result(matrix.size());
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j)
-      result[static_cast<std::size_t>(j * rows + i)] = matrix[static_cast<std::size_t>(i * columns + j)];
-  }
-  return result;
-}
-
-/// AutoAWQ's words, 4 bits along the outputs, as codes along the inputs.
-class AwqCodes final : public TensorSource {
- public:
-  explicit AwqCodes(Parameter words) : words_(std::move(words)) {}
-  formats::StoredTensor open() const override {
-    const std::int64_t inputs = words_.shape[0];
-    const std::int64_t outputs = words_.shape[1] * 8;
-    const std::vector<std::uint32_t> words = words_of(words_);
-    std::vector<std::byte> codes(static_cast<std::size_t>(outputs * inputs / 2));
-    for (std::int64_t i = 0; i < inputs; ++i) {
-      for (std::int64_t j = 0; j < words_.shape[1]; ++j) {
-        const std::uint32_t word = words[static_cast<std::size_t>(i * words_.shape[1] + j)];
-        for (std::size_t k = 0; k < kAwqOrder.size(); ++k) {
-          const std::int64_t output = 8 * j + kAwqOrder[k];
-          const auto code = static_cast<std::byte>((word >> (4 * k)) & 15U);
-          codes[static_cast<std::size_t>((output * inputs + i) / 2)] |= i % 2 == 0 ? code : code << 4;
-        }
-      }
-    }
-    formats::StoredTensor tensor;
-    tensor.dtype = DType::uint8;
-    tensor.shape = {outputs, inputs / 2};
-    tensor.strides = formats::row_major_strides(tensor.shape);
-    tensor.storage = memory_source(std::move(codes), words_.name);
-    return tensor;
-  }
-
- private:
-  Parameter words_;
-};
 
 /// A zero point is rounded, which moves the ends of the range by up to half a step: what is beyond is
 /// clipped.
@@ -142,14 +35,6 @@ void widen_ends(Levels& levels) {
   levels.half_gaps.front() = 1;
   levels.half_gaps.back() = 1;
 }
-
-/// A quantised weight and the entries that it is made of.
-struct Found {
-  std::string name;
-  std::string kind;  // for people: "float8_e4m3fn, a scale for each block of 128 x 128"
-  std::vector<std::size_t> used;
-  Parameter parameter;  // with its half step
-};
 
 /// The text before `suffix`, if the name ends so.
 std::optional<std::string> stem_of(const std::string& name, std::string_view suffix) {
@@ -169,7 +54,7 @@ class Finder {
     }
   }
 
-  std::vector<Found> run() {
+  std::vector<QuantizedWeight> run() {
     for (const auto& [name, i] : index_) {
       const DType dtype = checkpoint_.entries[i].parameter.dtype;
       if (const auto stem = stem_of(name, ".qweight"); stem && dtype == DType::int32) grouped_words(*stem);
@@ -180,7 +65,7 @@ class Finder {
       }
       if (name.ends_with("weight") || name.ends_with("_proj")) one_byte(name, dtype);
     }
-    std::ranges::sort(found_, {}, &Found::name);
+    std::ranges::sort(found_, {}, &QuantizedWeight::name);
     return std::move(found_);
   }
 
@@ -198,7 +83,7 @@ class Finder {
   }
 
   void add(std::string kind, Parameter parameter, std::initializer_list<std::string> parts) {
-    Found found{parameter.name, std::move(kind), {}, std::move(parameter)};
+    QuantizedWeight found{parameter.name, std::move(kind), {}, std::move(parameter)};
     for (const std::string& part : parts) {
       if (const auto at = index_.find(part); at != index_.end()) found.used.push_back(at->second);
     }
@@ -347,7 +232,7 @@ class Finder {
         scales.zeros = floats_of(*zero);
       } else if (zero) {
         // Packed along the rows.
-        const std::vector<float> values = unpacked(transposed(*zero), bits, false);
+        const std::vector<float> values = unpacked(transposed(*zero), bits, WordOrder::rising);
         const std::int64_t padded = zero->shape[0] * (32 / bits);
         if (padded < rows || zero->shape[1] != groups)
           throw FormatError(display(zero->name), "its shape does not fit that of the scales");
@@ -419,8 +304,7 @@ class Finder {
       packed.bits = 4;
       packed.columns = words.shape[0];
       if (packed.columns % 2 != 0) return;
-      packed.codes =
-          whole(words.name, DType::uint8, {outputs, packed.columns / 2}, std::make_shared<AwqCodes>(words));
+      packed.codes = awq_codes(words);
     } else {
       // Zero points have the same width, and tell it.
       const std::int64_t width = zeros->shape.size() == 2 ? zeros->shape[1] * 32 / outputs : 0;
@@ -448,7 +332,8 @@ class Finder {
       Scales scales = scales_of(scale, groups);
       scales.scales = exchanged(scales.scales, groups, outputs);
       scales.errors = exchanged(scales.errors, groups, outputs);
-      scales.zeros = exchanged(unpacked(zeros, bits, awq), groups, outputs);
+      scales.zeros =
+          exchanged(unpacked(zeros, bits, awq ? WordOrder::awq : WordOrder::rising), groups, outputs);
       const float mask = static_cast<float>((1 << bits) - 1);
       // The sum keeps the width that it is stored in.
       for (float& zero : scales.zeros) zero = zero + more > mask ? 0 : zero + more;
@@ -507,7 +392,7 @@ class Finder {
     return parameter;
   }
 
-  /// bitsandbytes: 4-bit numbers of a table, two in a byte, a scale for each 64 or so, which may be quantised
+  /// bitsandbytes: 4-bit numbers of a table, two in a byte, a scale for each 64 or so, which may be quantized
   /// in its turn. What is needed besides stands in JSON, in a tensor of bytes.
   void table_of_16(const std::string& name, std::size_t state_index) {
     const Parameter& state = checkpoint_.entries[state_index].parameter;
@@ -595,75 +480,13 @@ class Finder {
   const Checkpoint& checkpoint_;
   std::map<std::string, std::size_t> index_;
   std::map<std::string, std::shared_ptr<const Levels>> levels_;
-  std::vector<Found> found_;
+  std::vector<QuantizedWeight> found_;
 };
-
-/// What both checkpoints must have in common for the stored tensors to be compared: names without what
-/// programs put before them, types and shapes.
-std::vector<std::string> keys_of(const Checkpoint& checkpoint, const std::vector<Found>& found) {
-  std::vector<std::string> names;
-  for (const Entry& entry : checkpoint.entries) names.push_back(without_wrappers(entry.parameter.name));
-  const Heads heads = possible_heads(names).back();
-  std::vector<std::string> keys;
-  for (const Found& one : found) {
-    std::string key = without_heads(without_wrappers(one.name), heads);
-    std::vector<std::string> parts;
-    for (const std::size_t i : one.used) {
-      const Parameter& part = checkpoint.entries[i].parameter;
-      parts.push_back(fmt::format("\n{} {} {}", without_heads(names[i], heads), tensor::info(part.dtype).name,
-                                  shape_text(part.shape)));
-    }
-    std::ranges::sort(parts);
-    for (const std::string& part : parts) key += part;
-    keys.push_back(std::move(key));
-  }
-  return keys;
-}
-
-void replace(Checkpoint& checkpoint, std::vector<Found>& found, const std::vector<bool>& wanted,
-             std::vector<std::string>& lines) {
-  std::vector<bool> gone(checkpoint.entries.size());
-  std::map<std::string, std::size_t> kinds;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!wanted[i] || std::ranges::any_of(found[i].used, [&](std::size_t k) { return gone[k]; })) continue;
-    ++kinds[found[i].kind];
-    for (const std::size_t k : found[i].used) gone[k] = true;
-    const std::size_t place = found[i].used.front();
-    gone[place] = false;
-    Entry entry;
-    entry.parameter = std::move(found[i].parameter);
-    checkpoint.entries[place] = std::move(entry);
-  }
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < checkpoint.entries.size(); ++i) {
-    if (gone[i]) continue;
-    if (kept != i) checkpoint.entries[kept] = std::move(checkpoint.entries[i]);
-    ++kept;
-  }
-  checkpoint.entries.resize(kept);
-  for (const auto& [kind, count] : kinds) {
-    lines.push_back(fmt::format("{}: {} weight{} dequantised ({})", display(checkpoint.path),
-                                human_count(count), count == 1 ? " is" : "s are", kind));
-  }
-}
 
 }  // namespace
 
-std::vector<std::string> dequantise(Checkpoint& first, Checkpoint& second) {
-  std::vector<Found> ours = Finder(first).run();
-  std::vector<Found> theirs = Finder(second).run();
-  const std::vector<std::string> our_keys = keys_of(first, ours);
-  const std::vector<std::string> their_keys = keys_of(second, theirs);
-  const auto missing_in = [](const std::vector<std::string>& keys, const std::vector<std::string>& other) {
-    const std::unordered_set<std::string> known(other.begin(), other.end());
-    std::vector<bool> missing;
-    for (const std::string& key : keys) missing.push_back(!known.contains(key));
-    return missing;
-  };
-  std::vector<std::string> lines;
-  replace(first, ours, missing_in(our_keys, their_keys), lines);
-  replace(second, theirs, missing_in(their_keys, our_keys), lines);
-  return lines;
+std::vector<QuantizedWeight> quantized_weights(const Checkpoint& checkpoint) {
+  return Finder(checkpoint).run();
 }
 
 }  // namespace msprobe::checkpoint

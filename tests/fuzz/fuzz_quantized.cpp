@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised weights in a safetensors file: what belongs together, and what it stands for.
+// Quantized weights in a safetensors file: what belongs together, and what it stands for.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "checkpoint/loaders.hpp"
-#include "checkpoint/quantised.hpp"
+#include "checkpoint/quantized.hpp"
 #include "checkpoint/step_check.hpp"
 #include "formats/tensor_set.hpp"
 #include "support/byte_source.hpp"
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t i = 0; i < set->size(); ++i)
       first.entries.push_back(checkpoint::entry_of(set, i, set->name(i)));
     checkpoint::Checkpoint second;
-    checkpoint::dequantise(first, second);
+    checkpoint::dequantize(first, second);
     for (const checkpoint::Entry& entry : first.entries) {
       const checkpoint::Parameter& parameter = entry.parameter;
       if (!entry.problem.empty() || parameter.half_step == nullptr) continue;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/quantized.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+#include <utility>
+
+#include "checkpoint/quantized_forms.hpp"
+#include "checkpoint/wrappers.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+/// What both checkpoints must have in common for the stored tensors to be compared: names without what
+/// programs put before them, types and shapes.
+std::vector<std::string> keys_of(const Checkpoint& checkpoint, const std::vector<QuantizedWeight>& found) {
+  if (found.empty()) return {};
+  std::vector<std::string> names;
+  for (const Entry& entry : checkpoint.entries) names.push_back(without_wrappers(entry.parameter.name));
+  const Heads heads = possible_heads(names).back();
+  std::vector<std::string> keys;
+  for (const QuantizedWeight& one : found) {
+    std::string key = without_heads(without_wrappers(one.name), heads);
+    std::vector<std::string> parts;
+    for (const std::size_t i : one.used) {
+      const Parameter& part = checkpoint.entries[i].parameter;
+      parts.push_back(fmt::format("\n{} {} {}", without_heads(names[i], heads), tensor::info(part.dtype).name,
+                                  shape_text(part.shape)));
+    }
+    std::ranges::sort(parts);
+    for (const std::string& part : parts) key += part;
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+void replace(Checkpoint& checkpoint, std::vector<QuantizedWeight>& found, const std::vector<bool>& wanted,
+             std::vector<std::string>& lines) {
+  std::vector<bool> gone(checkpoint.entries.size());
+  std::map<std::string, std::size_t> kinds;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!wanted[i] || std::ranges::any_of(found[i].used, [&](std::size_t k) { return gone[k]; })) continue;
+    ++kinds[found[i].kind];
+    for (const std::size_t k : found[i].used) gone[k] = true;
+    const std::size_t place = found[i].used.front();
+    gone[place] = false;
+    Entry entry;
+    entry.parameter = std::move(found[i].parameter);
+    checkpoint.entries[place] = std::move(entry);
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < checkpoint.entries.size(); ++i) {
+    if (gone[i]) continue;
+    if (kept != i) checkpoint.entries[kept] = std::move(checkpoint.entries[i]);
+    ++kept;
+  }
+  checkpoint.entries.resize(kept);
+  for (const auto& [kind, count] : kinds) {
+    lines.push_back(fmt::format("{}: {} weight{} dequantized ({})", display(checkpoint.path),
+                                human_count(count), count == 1 ? " is" : "s are", kind));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> dequantize(Checkpoint& first, Checkpoint& second) {
+  std::vector<QuantizedWeight> ours = quantized_weights(first);
+  std::vector<QuantizedWeight> theirs = quantized_weights(second);
+  const std::vector<std::string> our_keys = keys_of(first, ours);
+  const std::vector<std::string> their_keys = keys_of(second, theirs);
+  const auto missing_in = [](const std::vector<std::string>& keys, const std::vector<std::string>& other) {
+    const std::unordered_set<std::string> known(other.begin(), other.end());
+    std::vector<bool> missing;
+    for (const std::string& key : keys) missing.push_back(!known.contains(key));
+    return missing;
+  };
+  std::vector<std::string> lines;
+  replace(first, ours, missing_in(our_keys, their_keys), lines);
+  replace(second, theirs, missing_in(their_keys, our_keys), lines);
+  return lines;
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tensors of a checkpoint are together one quantized weight: codes, scales, zero points, by the names
+// and shapes that the programs give them which quantize.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+
+namespace msprobe::checkpoint {
+
+/// A quantized weight and the entries that it is made of.
+struct QuantizedWeight {
+  std::string name;
+  std::string kind;               // for people: "float8_e4m3fn, blocks of 128 x 128"
+  std::vector<std::size_t> used;  // indices of its entries
+  Parameter parameter;            // what it stands for, with its half step
+};
+
+/// In the order of their names. FormatError or IoError if what tells the layout (shapes, states in JSON)
+/// cannot be read.
+std::vector<QuantizedWeight> quantized_weights(const Checkpoint& checkpoint);
+
+}  // namespace msprobe::checkpoint
