@@ -66,9 +66,9 @@ struct Unpacked {
 };
 
 /// The bytes of a block, one field after the other.
-class Fields {
+class BlockFields {
  public:
-  explicit Fields(std::span<const std::byte> block)
+  explicit BlockFields(std::span<const std::byte> block)
       : at_(reinterpret_cast<const std::uint8_t*>(block.data())) {}
   const std::uint8_t* take(std::size_t count) { return std::exchange(at_, at_ + count); }
   float half() {
@@ -101,7 +101,7 @@ std::int8_t code(int value) {
 }
 
 // The low halves of all bytes, then the high ones; the fifth bits by themselves.
-void unpack_small(Fields fields, bool has_offset, bool has_fifth, int zero, Unpacked& out) {
+void unpack_small(BlockFields fields, bool has_offset, bool has_fifth, int zero, Unpacked& out) {
   const float scale = fields.half();
   // Without one it is 0 and not -0, which would take the sign off a negative zero.
   out.groups[0] = group_of(scale, 1, has_offset ? -fields.half() : 0, has_offset ? 1 : 0);
@@ -116,7 +116,7 @@ void unpack_small(Fields fields, bool has_offset, bool has_fifth, int zero, Unpa
   }
 }
 
-void unpack_q8_0(Fields fields, Unpacked& out) {
+void unpack_q8_0(BlockFields fields, Unpacked& out) {
   out.groups[0] = group_of(fields.half(), 1);
   std::memcpy(out.codes.data(), fields.take(32), 32);
 }
@@ -126,7 +126,7 @@ int two_bits(const std::uint8_t* packed, unsigned element) {
   return packed[element / 128 * 32 + element % 32] >> (element % 128 / 32 * 2) & 3;
 }
 
-void unpack_q2_k(Fields fields, Unpacked& out) {
+void unpack_q2_k(BlockFields fields, Unpacked& out) {
   const std::uint8_t* scales = fields.take(16);
   const std::uint8_t* packed = fields.take(64);
   const float scale = fields.half();
@@ -136,7 +136,7 @@ void unpack_q2_k(Fields fields, Unpacked& out) {
   for (unsigned i = 0; i < 256; ++i) out.codes[i] = code(two_bits(packed, i));
 }
 
-void unpack_q3_k(Fields fields, Unpacked& out) {
+void unpack_q3_k(BlockFields fields, Unpacked& out) {
   const std::uint8_t* third = fields.take(32);
   const std::uint8_t* packed = fields.take(64);
   const std::uint8_t* scales = fields.take(12);
@@ -163,7 +163,7 @@ void unpack_scales_k(const std::uint8_t* packed, float scale, float offset, Unpa
   }
 }
 
-void unpack_q45_k(Fields fields, bool has_fifth, Unpacked& out) {
+void unpack_q45_k(BlockFields fields, bool has_fifth, Unpacked& out) {
   const float scale = fields.half();
   const float offset = fields.half();
   unpack_scales_k(fields.take(12), scale, offset, out);
@@ -178,7 +178,7 @@ void unpack_q45_k(Fields fields, bool has_fifth, Unpacked& out) {
   }
 }
 
-void unpack_q6_k(Fields fields, Unpacked& out) {
+void unpack_q6_k(BlockFields fields, Unpacked& out) {
   const std::uint8_t* low = fields.take(128);
   const std::uint8_t* high = fields.take(64);
   const std::uint8_t* scales = fields.take(16);
@@ -191,12 +191,12 @@ void unpack_q6_k(Fields fields, Unpacked& out) {
   }
 }
 
-void unpack_iq4_nl(Fields fields, Unpacked& out) {
+void unpack_iq4_nl(BlockFields fields, Unpacked& out) {
   unpack_small(fields, false, false, 0, out);
   out.table = &kNonLinear;
 }
 
-void unpack_iq4_xs(Fields fields, Unpacked& out) {
+void unpack_iq4_xs(BlockFields fields, Unpacked& out) {
   const float scale = fields.half();
   const auto high = load_le<std::uint16_t>(std::as_bytes(std::span(fields.take(2), 2)).data());
   const std::uint8_t* low = fields.take(4);
@@ -213,7 +213,7 @@ void unpack_iq4_xs(Fields fields, Unpacked& out) {
   }
 }
 
-void unpack_mxfp4(Fields fields, Unpacked& out) {
+void unpack_mxfp4(BlockFields fields, Unpacked& out) {
   // A power of two, so nothing was rounded.
   constexpr int kBias = 127;
   out.groups[0].scale = std::ldexp(0.5F, *fields.take(1) - kBias);
@@ -226,7 +226,7 @@ void unpack_mxfp4(Fields fields, Unpacked& out) {
 }
 
 void unpack(BlockType type, std::span<const std::byte> block, Unpacked& out) {
-  const Fields fields(block);
+  const BlockFields fields(block);
   switch (type) {
     case BlockType::q4_0:
       return unpack_small(fields, false, false, 8, out);

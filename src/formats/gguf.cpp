@@ -19,13 +19,12 @@ namespace msprobe::formats {
 namespace {
 
 constexpr std::string_view kMark = "GGUF";
-constexpr std::uint64_t kMaxName = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMaxShown = 1024;  // of a text that is kept
 constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint64_t kMaxAlignment = std::uint64_t{1} << 24;
 constexpr int kMaxListDepth = 8;
 
-struct TensorType {
+struct GgufType {
   std::uint32_t id;
   std::string_view name;
   std::optional<tensor::DType> dtype;  // of one that is stored as it is
@@ -35,32 +34,32 @@ struct TensorType {
 };
 
 using tensor::DType;
-constexpr std::array kTypes = {
-    TensorType{0, "F32", DType::float32, {}},        TensorType{1, "F16", DType::float16, {}},
-    TensorType{2, "Q4_0", {}, BlockType::q4_0},      TensorType{3, "Q4_1", {}, BlockType::q4_1},
-    TensorType{6, "Q5_0", {}, BlockType::q5_0},      TensorType{7, "Q5_1", {}, BlockType::q5_1},
-    TensorType{8, "Q8_0", {}, BlockType::q8_0},      TensorType{9, "Q8_1", {}, {}, {32, 36}},
-    TensorType{10, "Q2_K", {}, BlockType::q2_k},     TensorType{11, "Q3_K", {}, BlockType::q3_k},
-    TensorType{12, "Q4_K", {}, BlockType::q4_k},     TensorType{13, "Q5_K", {}, BlockType::q5_k},
-    TensorType{14, "Q6_K", {}, BlockType::q6_k},     TensorType{15, "Q8_K", {}, {}, {256, 292}},
-    TensorType{16, "IQ2_XXS", {}, {}, {256, 66}},    TensorType{17, "IQ2_XS", {}, {}, {256, 74}},
-    TensorType{18, "IQ3_XXS", {}, {}, {256, 98}},    TensorType{19, "IQ1_S", {}, {}, {256, 50}},
-    TensorType{20, "IQ4_NL", {}, BlockType::iq4_nl}, TensorType{21, "IQ3_S", {}, {}, {256, 110}},
-    TensorType{22, "IQ2_S", {}, {}, {256, 82}},      TensorType{23, "IQ4_XS", {}, BlockType::iq4_xs},
-    TensorType{24, "I8", DType::int8, {}},           TensorType{25, "I16", DType::int16, {}},
-    TensorType{26, "I32", DType::int32, {}},         TensorType{27, "I64", DType::int64, {}},
-    TensorType{28, "F64", DType::float64, {}},       TensorType{29, "IQ1_M", {}, {}, {256, 56}},
-    TensorType{30, "BF16", DType::bfloat16, {}},     TensorType{34, "TQ1_0", {}, {}, {256, 54}},
-    TensorType{35, "TQ2_0", {}, {}, {256, 66}},      TensorType{39, "MXFP4", {}, BlockType::mxfp4},
-    TensorType{40, "NVFP4", {}, {}, {64, 36}},
+constexpr std::array kGgufTypes = {
+    GgufType{0, "F32", DType::float32, {}},        GgufType{1, "F16", DType::float16, {}},
+    GgufType{2, "Q4_0", {}, BlockType::q4_0},      GgufType{3, "Q4_1", {}, BlockType::q4_1},
+    GgufType{6, "Q5_0", {}, BlockType::q5_0},      GgufType{7, "Q5_1", {}, BlockType::q5_1},
+    GgufType{8, "Q8_0", {}, BlockType::q8_0},      GgufType{9, "Q8_1", {}, {}, {32, 36}},
+    GgufType{10, "Q2_K", {}, BlockType::q2_k},     GgufType{11, "Q3_K", {}, BlockType::q3_k},
+    GgufType{12, "Q4_K", {}, BlockType::q4_k},     GgufType{13, "Q5_K", {}, BlockType::q5_k},
+    GgufType{14, "Q6_K", {}, BlockType::q6_k},     GgufType{15, "Q8_K", {}, {}, {256, 292}},
+    GgufType{16, "IQ2_XXS", {}, {}, {256, 66}},    GgufType{17, "IQ2_XS", {}, {}, {256, 74}},
+    GgufType{18, "IQ3_XXS", {}, {}, {256, 98}},    GgufType{19, "IQ1_S", {}, {}, {256, 50}},
+    GgufType{20, "IQ4_NL", {}, BlockType::iq4_nl}, GgufType{21, "IQ3_S", {}, {}, {256, 110}},
+    GgufType{22, "IQ2_S", {}, {}, {256, 82}},      GgufType{23, "IQ4_XS", {}, BlockType::iq4_xs},
+    GgufType{24, "I8", DType::int8, {}},           GgufType{25, "I16", DType::int16, {}},
+    GgufType{26, "I32", DType::int32, {}},         GgufType{27, "I64", DType::int64, {}},
+    GgufType{28, "F64", DType::float64, {}},       GgufType{29, "IQ1_M", {}, {}, {256, 56}},
+    GgufType{30, "BF16", DType::bfloat16, {}},     GgufType{34, "TQ1_0", {}, {}, {256, 54}},
+    GgufType{35, "TQ2_0", {}, {}, {256, 66}},      GgufType{39, "MXFP4", {}, BlockType::mxfp4},
+    GgufType{40, "NVFP4", {}, {}, {64, 36}},
 };
 
-const TensorType* type_of(std::uint32_t id) {
-  const auto* found = std::ranges::find_if(kTypes, [&](const TensorType& type) { return type.id == id; });
-  return found == kTypes.end() ? nullptr : &*found;
+const GgufType* type_of(std::uint32_t id) {
+  const auto* found = std::ranges::find_if(kGgufTypes, [&](const GgufType& type) { return type.id == id; });
+  return found == kGgufTypes.end() ? nullptr : &*found;
 }
 
-BlockLayout layout_of_type(const TensorType& type) {
+BlockLayout layout_of_type(const GgufType& type) {
   if (type.dtype) return {1, tensor::info(*type.dtype).size};
   return type.block ? layout_of(*type.block) : type.layout;
 }
@@ -258,7 +257,7 @@ class GgufFile::Parser {
 
   /// How many bytes its shape needs. The axes are still as the file has them.
   void measure(Entry& entry) const {
-    const TensorType* type = type_of(entry.type);
+    const GgufType* type = type_of(entry.type);
     if (type == nullptr) {
       entry.problem = fmt::format("type {} of ggml is not known", entry.type);
       return;
@@ -337,7 +336,7 @@ StoredTensor GgufFile::unpacked(std::size_t index, bool half_steps) const {
   const Entry& entry = entries_.at(index);
   if (!entry.problem.empty())
     throw FormatError(display(file_->name()), fmt::format("{}: {}", display(entry.name), entry.problem));
-  const TensorType* type = type_of(entry.type);
+  const GgufType* type = type_of(entry.type);
   StoredTensor tensor;
   tensor.dtype = type->dtype.value_or(tensor::DType::float32);
   tensor.shape = entry.shape;
@@ -356,13 +355,13 @@ StoredTensor GgufFile::tensor(std::size_t index) const {
 }
 
 std::optional<StoredTensor> GgufFile::half_step(std::size_t index) const {
-  const TensorType* type = type_of(entries_.at(index).type);
+  const GgufType* type = type_of(entries_.at(index).type);
   if (type == nullptr || !type->block) return {};
   return unpacked(index, true);
 }
 
 std::string GgufFile::type_name(std::size_t index) const {
-  const TensorType* type = type_of(entries_.at(index).type);
+  const GgufType* type = type_of(entries_.at(index).type);
   return type == nullptr ? fmt::format("type {}", entries_[index].type) : std::string(type->name);
 }
 

@@ -9,6 +9,7 @@
 namespace msprobe::formats {
 
 inline constexpr std::size_t kMaxRank = 64;  // dimensions of a tensor, NumPy's own limit
+inline constexpr std::uint64_t kMaxName = std::uint64_t{64} << 10;  // bytes of a tensor's
 
 // Memory of a global of a pickle that was not named before, with its place in the index and beside its text.
 inline constexpr std::uint64_t kPickleGlobalBytes = 200;

@@ -13,7 +13,6 @@
 namespace msprobe::formats {
 namespace {
 
-constexpr std::uint64_t kMaxName = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMaxType = 64;
 constexpr std::string_view kWhat = "MindSpore checkpoint";
 

@@ -21,8 +21,7 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::string_view kWhat = "ONNX model";
-constexpr std::uint64_t kMaxName = std::uint64_t{64} << 10;
+constexpr std::string_view kOnnxModel = "ONNX model";
 // Of the pairs that say where elements lie.
 constexpr std::size_t kMostPairs = 16;
 
@@ -46,32 +45,32 @@ enum TensorField : std::uint64_t {
 };
 
 /// TensorProto.DataType, and the field for elements of the type that are not raw.
-struct ElementType {
+struct OnnxType {
   std::uint64_t id;
   DType dtype;
   std::uint64_t field;
 };
-constexpr std::array kTypes = {
-    ElementType{1, DType::float32, kFloats},
-    ElementType{2, DType::uint8, kInt32s},
-    ElementType{3, DType::int8, kInt32s},
-    ElementType{4, DType::uint16, kInt32s},
-    ElementType{5, DType::int16, kInt32s},
-    ElementType{6, DType::int32, kInt32s},
-    ElementType{7, DType::int64, kInt64s},
-    ElementType{9, DType::boolean, kInt32s},
-    ElementType{10, DType::float16, kInt32s},
-    ElementType{11, DType::float64, kDoubles},
-    ElementType{12, DType::uint32, kUint64s},
-    ElementType{13, DType::uint64, kUint64s},
-    ElementType{14, DType::complex64, kFloats},
-    ElementType{15, DType::complex128, kDoubles},
-    ElementType{16, DType::bfloat16, kInt32s},
-    ElementType{17, DType::float8_e4m3fn, kInt32s},
-    ElementType{18, DType::float8_e4m3fnuz, kInt32s},
-    ElementType{19, DType::float8_e5m2, kInt32s},
-    ElementType{20, DType::float8_e5m2fnuz, kInt32s},
-    ElementType{24, DType::float8_e8m0fnu, kInt32s},
+constexpr std::array kOnnxTypes = {
+    OnnxType{1, DType::float32, kFloats},
+    OnnxType{2, DType::uint8, kInt32s},
+    OnnxType{3, DType::int8, kInt32s},
+    OnnxType{4, DType::uint16, kInt32s},
+    OnnxType{5, DType::int16, kInt32s},
+    OnnxType{6, DType::int32, kInt32s},
+    OnnxType{7, DType::int64, kInt64s},
+    OnnxType{9, DType::boolean, kInt32s},
+    OnnxType{10, DType::float16, kInt32s},
+    OnnxType{11, DType::float64, kDoubles},
+    OnnxType{12, DType::uint32, kUint64s},
+    OnnxType{13, DType::uint64, kUint64s},
+    OnnxType{14, DType::complex64, kFloats},
+    OnnxType{15, DType::complex128, kDoubles},
+    OnnxType{16, DType::bfloat16, kInt32s},
+    OnnxType{17, DType::float8_e4m3fn, kInt32s},
+    OnnxType{18, DType::float8_e4m3fnuz, kInt32s},
+    OnnxType{19, DType::float8_e5m2, kInt32s},
+    OnnxType{20, DType::float8_e5m2fnuz, kInt32s},
+    OnnxType{24, DType::float8_e8m0fnu, kInt32s},
 };
 
 bool holds_elements(std::uint64_t field) {
@@ -100,7 +99,7 @@ class OnnxModel::Parser {
 
   template <typename Take>
   void each_field(std::uint64_t begin, std::uint64_t length, const Take& take) const {
-    MessageFields fields(file_, begin, begin + length, kWhat);
+    MessageFields fields(file_, begin, begin + length, kOnnxModel);
     Field field;
     while (fields.next(field)) take(field);
   }
@@ -125,7 +124,7 @@ class OnnxModel::Parser {
       if (field.number == kDims && field.wire == 0) {
         dimension(field.value);
       } else if (field.is_bytes(kDims)) {
-        MessageFields packed(file_, field.offset, field.offset + field.length, kWhat);
+        MessageFields packed(file_, field.offset, field.offset + field.length, kOnnxModel);
         while (!packed.at_end()) dimension(packed.varint());
       } else if (field.number == kDataType && field.wire == 0) {
         entry.type = field.value;
@@ -198,7 +197,7 @@ std::shared_ptr<const ByteSource> OnnxModel::numbers(const Entry& entry, std::ui
   if (count > entry.data.bytes || count > ElementReader::kMaxGather / size)
     fail(entry, fmt::format("{} elements in a list of {} bytes", count, entry.data.bytes));
   std::vector<std::byte> bytes(static_cast<std::size_t>(count) * size);
-  MessageFields list(*file_, entry.data.offset, entry.data.offset + entry.data.bytes, kWhat);
+  MessageFields list(*file_, entry.data.offset, entry.data.offset + entry.data.bytes, kOnnxModel);
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t value = list.varint();
     for (std::size_t k = 0; k < size; ++k)
@@ -211,8 +210,8 @@ std::shared_ptr<const ByteSource> OnnxModel::numbers(const Entry& entry, std::ui
 StoredTensor OnnxModel::tensor(std::size_t index) const {
   const Entry& entry = entries_.at(index);
   const auto* type =
-      std::ranges::find_if(kTypes, [&](const ElementType& each) { return each.id == entry.type; });
-  if (type == kTypes.end()) fail(entry, fmt::format("elements of type {} are not read", entry.type));
+      std::ranges::find_if(kOnnxTypes, [&](const OnnxType& each) { return each.id == entry.type; });
+  if (type == kOnnxTypes.end()) fail(entry, fmt::format("elements of type {} are not read", entry.type));
   StoredTensor tensor;
   tensor.dtype = type->dtype;
   tensor.shape = entry.shape;
@@ -254,7 +253,7 @@ bool looks_like_onnx(const ByteSource& file) {
   constexpr std::uint64_t kMostFields = 100'000;
   constexpr std::uint64_t kLastField = 25;
   try {
-    MessageFields fields(file, 0, file.size(), kWhat);
+    MessageFields fields(file, 0, file.size(), kOnnxModel);
     MessageFields::Field field;
     bool has_version = false;
     bool has_graph = false;
