@@ -30,7 +30,7 @@ struct AnalyzedStep {
 struct DifferenceReport {
   std::vector<AnalyzedStep> steps;
   std::vector<std::string> one_sided;
-  std::string mapping_file;  // that was asked for; empty: none
+  std::string mapping_file = {};  // that was asked for; empty: none
 };
 
 /// The contents of diff_analyze_*.json.
