@@ -209,6 +209,7 @@ class Comparison {
   void compare_pair(Pairing::Pair& pair, ParameterResult& result) {
     MeasureOptions options;
     options.ulp = !options_.details.empty();
+    options.counts = !options_.details.empty();
     if (progress_ != nullptr) options.on_bytes = [&](std::uint64_t bytes) { progress_->advance(bytes); };
     bool is_near = false;
     if (result.status == Status::equal) {

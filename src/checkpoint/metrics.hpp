@@ -17,6 +17,8 @@ struct SideCounts {
   std::uint64_t infinite = 0;
   std::uint64_t zero = 0;
   std::uint64_t denormal = 0;  // below the normal numbers of the stored type
+  double least = 0;            // of what is not NaN
+  double most = 0;
 };
 
 struct PairMetrics {
@@ -35,6 +37,7 @@ struct PairMetrics {
 
 struct MeasureOptions {
   bool ulp = false;
+  bool counts = true;  // of NaN, zeros and so on, also of sides that are equal bit for bit
   std::function<void(std::uint64_t)> on_bytes;  // told how many bytes were read, of both sides
 };
 

@@ -12,7 +12,7 @@ void carry(auto& packet, Carried<Unrounded> auto& unrounded) {
 }
 
 void carry(auto& packet, Carried<SideCounts> auto& side) {
-  packet(side.nan, side.infinite, side.zero, side.denormal);
+  packet(side.nan, side.infinite, side.zero, side.denormal, side.least, side.most);
 }
 
 void carry(auto& packet, Carried<PairMetrics> auto& metrics) {

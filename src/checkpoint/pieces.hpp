@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "checkpoint/metrics.hpp"
 #include "checkpoint/parameter.hpp"
@@ -40,6 +41,34 @@ void each_piece(const Parameter& first, const Parameter& second, const MeasureOp
     const std::span<const T> y = b.next(count);
     take(x, y, a.stored(), b.stored());
     if (options.on_bytes) options.on_bytes(a.bytes(count) + b.bytes(count));
+  }
+}
+
+/// Bytes a step where elements need not be understood.
+inline constexpr std::size_t kRawPiece = std::size_t{64} << 10;
+
+/// The same of bytes as they are stored, of parameters of one type; goes on while `take` returns true. Where
+/// `is_one` says that both lie in one place, they are read once.
+template <typename Take>
+void each_raw_piece(const Parameter& first, const Parameter& second, bool is_one,
+                    const MeasureOptions& options, Take take) {
+  const std::size_t size = tensor::info(first.dtype).size;
+  ParameterReader a(first);
+  ParameterReader b(second);
+  if (a.remaining() != b.remaining()) throw std::logic_error("parameters of different sizes");
+  std::vector<std::byte> x(
+      std::min<std::uint64_t>(kRawPiece, static_cast<std::uint64_t>(a.remaining()) * size));
+  std::vector<std::byte> y(is_one ? 0 : x.size());
+  bool goes_on = true;
+  while (goes_on && a.remaining() > 0) {
+    check_interrupt();
+    const std::size_t count = std::min(x.size(), static_cast<std::size_t>(a.remaining()) * size);
+    const std::span<std::byte> ours = std::span(x).first(count);
+    const std::span<std::byte> theirs = is_one ? ours : std::span(y).first(count);
+    a.read(ours);
+    if (!is_one) b.read(theirs);
+    goes_on = take(ours, theirs);
+    if (options.on_bytes) options.on_bytes(2 * count);
   }
 }
 

@@ -35,6 +35,7 @@ class FileSource final : public ByteSource {
       throw IoError(display(name_), "not a regular file");
     }
     size_ = static_cast<std::uint64_t>(info.st_size);
+    place_ = {static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino), 0};
     if (log_level() == LogLevel::debug) log_verbose("opened " + display(name_) + ", " + human_bytes(size_));
   }
   FileSource(const FileSource&) = delete;
@@ -43,6 +44,7 @@ class FileSource final : public ByteSource {
 
   std::uint64_t size() const override { return size_; }
   const std::string& name() const override { return name_; }
+  std::optional<BytePlace> place() const override { return place_; }
 
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size(), size_, name_);
@@ -67,6 +69,7 @@ class FileSource final : public ByteSource {
   int fd_;
   std::string name_;
   std::uint64_t size_ = 0;
+  BytePlace place_;
 };
 
 class MemorySource final : public ByteSource {
@@ -93,6 +96,11 @@ class SliceSource final : public ByteSource {
   }
   std::uint64_t size() const override { return size_; }
   const std::string& name() const override { return parent_->name(); }
+  std::optional<BytePlace> place() const override {
+    auto place = parent_->place();
+    if (place) place->offset += begin_;
+    return place;
+  }
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size(), size_, name());
     parent_->read_at(begin_ + offset, out);

@@ -6,12 +6,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace msprobe {
+
+/// Where bytes lie on disk: those of one place are the same ones, whatever names lead there.
+struct BytePlace {
+  std::uint64_t device = 0;
+  std::uint64_t file = 0;
+  std::uint64_t offset = 0;
+  bool operator==(const BytePlace&) const = default;
+};
 
 /// Thread-safe random access to immutable bytes.
 class ByteSource {
@@ -24,6 +33,8 @@ class ByteSource {
   virtual void read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
   /// The name used in messages.
   virtual const std::string& name() const = 0;
+  /// Of the first byte, if the bytes lie in a file as they are read.
+  virtual std::optional<BytePlace> place() const { return {}; }
 };
 
 /// What each read_at() begins with: FormatError unless the range lies inside a source of that size.

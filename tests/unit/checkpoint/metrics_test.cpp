@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <tuple>
 
 #include "unit/checkpoint/memory_tensor.hpp"
 
@@ -100,6 +101,28 @@ TEST_CASE("zeros, NaN and infinities as the Python tool has them") {
   CHECK(std::isnan(floats({inf, inf}, {inf, -inf}).l2));
   CHECK(std::isnan(*floats({inf, 1}, {2, 1}).cosine));
   CHECK(floats({inf, nan, 0}, {2, 1, 0}).first.infinite == 1);
+}
+
+TEST_CASE("without counts NaN and infinities of equal parameters are seen") {
+  const auto l2 = []<typename T>(DType dtype, std::vector<T> values, std::size_t place, T special) {
+    values[place] = special;
+    const auto size = static_cast<std::int64_t>(values.size());
+    const Parameter parameter = in_memory(dtype, {size}, values);
+    return measure(parameter, parameter, {.ulp = false, .counts = false, .on_bytes = {}}).l2;
+  };
+  for (const std::size_t place : {std::size_t{0}, std::size_t{511}, std::size_t{40'002}}) {
+    CHECK(std::isnan(l2(DType::float32, std::vector<float>(40'003, -3.4e38F), place, std::nanf(""))));
+    CHECK(l2(DType::float32, std::vector<float>(40'003, -3.4e38F), place, 1.0F) == 0);
+    CHECK(std::isnan(l2(DType::float64, std::vector<double>(40'003, 1.7e308), place, -kInfinity)));
+    CHECK(l2(DType::float64, std::vector<double>(40'003, 1.7e308), place, 0.0) == 0);
+    for (const auto& [dtype, largest, infinite] :
+         {std::tuple(DType::float16, 0xfbff, 0x7c00), std::tuple(DType::bfloat16, 0xff7f, 0xff80)}) {
+      const std::vector<std::uint16_t> values(40'003, static_cast<std::uint16_t>(largest));
+      CHECK(std::isnan(l2(dtype, values, place, static_cast<std::uint16_t>(infinite))));
+      CHECK(l2(dtype, values, place, static_cast<std::uint16_t>(largest)) == 0);
+    }
+    CHECK(l2(DType::int32, std::vector<std::int32_t>(40'003, -1), place, 0x7f800000) == 0);
+  }
 }
 
 TEST_CASE("zeros of other sign are equal values, not equal bits") {
