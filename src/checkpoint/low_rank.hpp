@@ -18,6 +18,7 @@ class MatrixSample {
   MatrixSample(std::int64_t rows, std::int64_t columns);
 
   bool wants_row(std::int64_t row) const { return row % row_step_ == 0 && row / row_step_ < kLines; }
+  std::int64_t column_step() const { return column_step_; }
   void add(std::int64_t row, std::int64_t column, double value) {
     if (column % column_step_ == 0 && column / column_step_ < kLines)
       values_[static_cast<std::size_t>(row / row_step_ * kLines + column / column_step_)] = value;

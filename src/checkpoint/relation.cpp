@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "checkpoint/line_hash.hpp"
 #include "checkpoint/low_rank.hpp"
 #include "checkpoint/permutation.hpp"
 #include "checkpoint/pieces.hpp"
@@ -30,35 +30,6 @@ constexpr std::int64_t kMostLines = std::int64_t{1} << 20;
 // Of smaller matrices any difference has a low rank.
 constexpr std::int64_t kLeastMatrix = 256;
 
-/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014).
-std::uint64_t mixed(std::uint64_t bits) {
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebULL;
-  return bits ^ (bits >> 31);
-}
-
-/// A hash of values in their order; that of a row and of a column of the same values are the same.
-class OrderedHash {
- public:
-  void add(std::uint64_t value) { value_ = value_ * 0x9e3779b97f4a7c15ULL + mixed(value + 1); }
-  std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0;
-};
-
-template <typename T>
-std::uint64_t bits_of(T value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    // Zeros of both signs are one value, and so are all NaN.
-    const double wide =
-        std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(value) + 0.0;
-    return std::bit_cast<std::uint64_t>(wide);
-  } else {
-    return static_cast<std::uint64_t>(value);
-  }
-}
-
 /// Sums over pairs of elements.
 struct Sums {
   double xx = 0;
@@ -76,13 +47,12 @@ struct Sums {
     constexpr double kRounding = 1e-4;  // of the narrowest type, squared
     return yy - xy * xy / xx <= kRounding * yy;
   }
+  /// Of some of the pairs: of multiples, these are multiples too.
+  bool may_be_multiple() const { return (xx == 0 && yy == 0) || is_multiple(); }
 };
 
-/// What one side is like by itself.
+/// The moments of one side by itself.
 struct Features {
-  std::vector<OrderedHash> rows;
-  std::vector<OrderedHash> columns;
-  OrderedHash all;
   double sum = 0;
   double squares = 0;
   double fourth = 0;
@@ -91,11 +61,7 @@ struct Features {
   std::int64_t nan = 0;
 
   template <typename T>
-  void add(T value, std::int64_t row, std::int64_t column) {
-    const std::uint64_t bits = bits_of(value);
-    all.add(bits);
-    if (!rows.empty()) rows[static_cast<std::size_t>(row)].add(bits);
-    if (!columns.empty()) columns[static_cast<std::size_t>(column)].add(bits);
+  void add(T value) {
     const auto x = static_cast<double>(value);
     if (std::isnan(x)) {
       ++nan;
@@ -108,13 +74,6 @@ struct Features {
     most = std::max(most, x);
   }
 };
-
-std::vector<std::uint64_t> values_of(const std::vector<OrderedHash>& hashes) {
-  std::vector<std::uint64_t> values;
-  values.reserve(hashes.size());
-  for (const OrderedHash& hash : hashes) values.push_back(hash.value());
-  return values;
-}
 
 class RelationFinder {
  public:
@@ -137,11 +96,11 @@ class RelationFinder {
     if (numel_ == 0 || is_complex(first_.dtype) || is_complex(second_.dtype)) return relation;
     with_work_type(first_, second_, [&]<typename T>(T) { read<T>(); });
     // Norms and biases that nobody has trained are all alike.
-    const auto content_of = [](const Features& side) {
-      return side.least == side.most ? 0 : side.all.value();
+    const auto content_of = [](const Features& side, const LineHashes& hashes) {
+      return side.least == side.most ? 0 : hashes.all();
     };
-    relation.first_content = content_of(a_);
-    relation.second_content = content_of(b_);
+    relation.first_content = content_of(a_, *hashes_);
+    relation.second_content = content_of(b_, *other_hashes_);
     relation.text = same_shape() ? proved() : find_transposed();
     relation.is_proved = !relation.text.empty();
     if (relation.is_proved || !same_shape()) return relation;
@@ -162,17 +121,19 @@ class RelationFinder {
     const std::int64_t other_rows = second_.shape.empty() ? 1 : second_.shape[0];
     const std::int64_t other_columns = numel_ / other_rows;
     const bool lines = std::max({rows_, columns_, other_rows, other_columns}) <= kMostLines && numel_ > 1;
-    if (lines) {
-      a_.rows.resize(static_cast<std::size_t>(rows_));
-      a_.columns.resize(static_cast<std::size_t>(columns_));
-      b_.rows.resize(static_cast<std::size_t>(other_rows));
-      b_.columns.resize(static_cast<std::size_t>(other_columns));
-      if (same_shape()) {
-        row_sums_.resize(a_.rows.size());
-        column_sums_.resize(a_.columns.size());
-        if (std::min(rows_, columns_) >= kLeastMatrix && is_floating()) sample_.emplace(rows_, columns_);
+    take_metrics();
+    hashes_.emplace(rows_, columns_, lines, needs_columns_);
+    other_hashes_.emplace(other_rows, other_columns, lines, needs_columns_);
+    if (lines && same_shape()) {
+      if (rows_ > 1 && columns_ > 1) {
+        row_sums_.resize(static_cast<std::size_t>(rows_));
+        column_sums_.resize(static_cast<std::size_t>(columns_));
       }
+      if (std::min(rows_, columns_) >= kLeastMatrix && is_floating()) sample_.emplace(rows_, columns_);
     }
+    RowWalk walk(columns_);
+    std::vector<T> narrow_x;
+    std::vector<T> narrow_y;
     std::optional<RoundingCheck> to_bfloat16;
     std::optional<RoundingCheck> to_half;
     std::optional<RoundingCheck> from_bfloat16;
@@ -184,21 +145,29 @@ class RelationFinder {
       from_bfloat16.emplace(DType::float32, DType::bfloat16);
       from_half.emplace(DType::float32, DType::float16);
     }
-    std::int64_t at = 0;
     each_piece<T>(first_, second_, options_, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
-      for (std::size_t i = 0; i < x.size(); ++i, ++at) {
-        const std::int64_t row = at / columns_;
-        const std::int64_t column = at % columns_;
-        a_.add(narrowed(x[i]), row, column);
-        b_.add(narrowed(y[i]), at / other_columns, at % other_columns);
-        add_sums(static_cast<double>(x[i]), static_cast<double>(y[i]), row, column);
+      const std::span<const T> first = narrowed(x, narrow_x);
+      const std::span<const T> second = narrowed(y, narrow_y);
+      hashes_->add(first);
+      other_hashes_->add(second);
+      if (needs_features_) {
+        for (const T value : first) a_.add(value);
+        for (const T value : second) b_.add(value);
       }
+      walk.advance(x.size(),
+                   [&](std::int64_t row, std::int64_t column, std::size_t begin, std::size_t count) {
+                     add_sums(x.subspan(begin, count), y.subspan(begin, count), row, column);
+                   });
+      is_multiple_ = is_multiple_ && sums_.may_be_multiple();
       if constexpr (std::is_floating_point_v<T>) {
         if (!may_round) return;
-        to_bfloat16->add(x, y);
-        to_half->add(x, y);
-        from_bfloat16->add(y, x);
-        from_half->add(y, x);
+        const auto add = [](RoundingCheck& check, std::span<const T> wide, std::span<const T> narrow) {
+          if (check.result().holds()) check.add(wide, narrow);
+        };
+        add(*to_bfloat16, x, y);
+        add(*to_half, x, y);
+        add(*from_bfloat16, y, x);
+        add(*from_half, y, x);
       }
     });
     if (!may_round) return;
@@ -208,29 +177,85 @@ class RelationFinder {
     if (from_half->result().holds()) rounded_ = "the first is rounded to float16";
   }
 
-  /// As both sides can hold it.
+  /// As both sides can hold them.
   template <typename T>
-  T narrowed(T value) const {
+  std::span<const T> narrowed(std::span<const T> values, std::vector<T>& kept) const {
     if constexpr (std::is_floating_point_v<T>) {
-      if (narrow_) return static_cast<T>(rounded_to(static_cast<double>(value), *narrow_));
+      if (narrow_) {
+        kept.resize(values.size());
+        std::ranges::transform(values, kept.begin(), [&](T value) {
+          return static_cast<T>(rounded_to(static_cast<double>(value), *narrow_));
+        });
+        return kept;
+      }
     }
-    return value;
+    return values;
   }
 
-  void add_sums(double x, double y, std::int64_t row, std::int64_t column) {
-    sums_.add(x, y);
-    difference_ += y - x;
-    if (sample_ && sample_->wants_row(row)) sample_->add(row, column, y - x);
-    if (row_sums_.empty()) return;
-    row_sums_[static_cast<std::size_t>(row)].add(x, y);
-    column_sums_[static_cast<std::size_t>(column)].add(x, y);
+  /// What the metrics tell need not be found out again, and it rules most relations out.
+  void take_metrics() {
+    needs_features_ = !same_shape() || narrow_.has_value();
+    if (needs_features_) return;
+    const auto take = [](const SideCounts& counts, Features& features) {
+      features.nan = static_cast<std::int64_t>(counts.nan);
+      if (std::isnan(counts.least)) return;
+      features.least = counts.least;
+      features.most = counts.most;
+    };
+    take(metrics_.first, a_);
+    take(metrics_.second, b_);
+    const bool same_range = a_.nan == b_.nan && a_.least == b_.least && a_.most == b_.most;
+    // Few elements may differ in few columns, which where() names.
+    needs_columns_ = same_range || metrics_.unequal <= static_cast<std::uint64_t>(numel_) / 4;
+    needs_features_ = may_be_initialised();
+    if (needs_features_) a_ = b_ = {};
+    is_multiple_ = a_.nan + b_.nan == 0;
+    const double shift = (b_.most - a_.most) - (b_.least - a_.least);
+    may_be_shifted_ = needs_features_ || std::fabs(shift) <= 8 * unit() * magnitude();
+  }
+
+  template <typename T>
+  void add_sums(std::span<const T> first, std::span<const T> second, std::int64_t row, std::int64_t column) {
+    constexpr std::int64_t kTried = 4;
+    if (row == kTried && column == 0) drop_sums(kTried);
+    if (!is_multiple_ && !may_be_shifted_ && row_sums_.empty() && column_sums_.empty()) {
+      if (!sample_ || !sample_->wants_row(row)) return;
+      const std::int64_t step = sample_->column_step();
+      for (auto i = static_cast<std::size_t>((step - column % step) % step); i < first.size();
+           i += static_cast<std::size_t>(step)) {
+        const auto x = static_cast<double>(first[i]);
+        sample_->add(row, column + static_cast<std::int64_t>(i), static_cast<double>(second[i]) - x);
+      }
+      return;
+    }
+    const bool sampled = sample_ && sample_->wants_row(row);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      const auto x = static_cast<double>(first[i]);
+      const auto y = static_cast<double>(second[i]);
+      const auto place = static_cast<std::size_t>(column) + i;
+      sums_.add(x, y);
+      difference_ += y - x;
+      if (sampled) sample_->add(row, static_cast<std::int64_t>(place), y - x);
+      if (!row_sums_.empty()) row_sums_[static_cast<std::size_t>(row)].add(x, y);
+      if (!column_sums_.empty()) column_sums_[place].add(x, y);
+    }
+  }
+
+  /// The first rows tell whether factors of rows or columns are worth looking for.
+  void drop_sums(std::int64_t rows) {
+    const auto possible = [](std::span<const Sums> lines) {
+      return std::ranges::all_of(lines, [](const Sums& line) { return line.may_be_multiple(); });
+    };
+    if (!row_sums_.empty() && !possible(std::span(row_sums_).first(static_cast<std::size_t>(rows))))
+      row_sums_.clear();
+    if (!possible(column_sums_)) column_sums_.clear();
   }
 
   std::string proved() {
     if (std::string text = constant(b_, "the second"); !text.empty()) return text;
     if (std::string text = constant(a_, "the first"); !text.empty()) return text;
     if (std::string text = order(); !text.empty()) return text;
-    if (rows_ == columns_ && columns_ > 1 && values_of(a_.rows) == values_of(b_.columns)) return "transposed";
+    if (rows_ == columns_ && columns_ > 1 && are_transposed()) return "transposed";
     if (!is_floating() || !where().empty()) return {};
     if (!rounded_.empty()) return rounded_;
     if (std::string text = scaled(); !text.empty()) return text;
@@ -249,10 +274,14 @@ class RelationFinder {
     return fmt::format("the difference has rank {}, as of a merged adapter", skeleton->rows.size());
   }
 
+  bool are_transposed() const {
+    return !hashes_->rows().empty() && hashes_->rows() == other_hashes_->columns();
+  }
+
   std::string find_transposed() const {
     const bool is = first_.shape.size() == 2 && second_.shape.size() == 2 &&
                     first_.shape[0] == second_.shape[1] && first_.shape[1] == second_.shape[0] &&
-                    !a_.rows.empty() && values_of(a_.rows) == values_of(b_.columns);
+                    are_transposed();
     return is ? "transposed" : "";
   }
 
@@ -266,12 +295,12 @@ class RelationFinder {
   }
 
   std::string order() const {
-    if (a_.rows.size() > 1) {
-      if (const auto p = permutation_between(values_of(a_.rows), values_of(b_.rows)))
+    if (hashes_->rows().size() > 1) {
+      if (const auto p = permutation_between(hashes_->rows(), other_hashes_->rows()))
         return line_text(columns_ == 1 ? "elements" : "rows", *p);
     }
-    if (columns_ > 1 && rows_ > 1 && !a_.columns.empty()) {
-      if (const auto p = permutation_between(values_of(a_.columns), values_of(b_.columns)))
+    if (columns_ > 1 && rows_ > 1 && !hashes_->columns().empty()) {
+      if (const auto p = permutation_between(hashes_->columns(), other_hashes_->columns()))
         return line_text("columns", *p);
     }
     return {};
@@ -313,28 +342,28 @@ class RelationFinder {
 
   std::string scaled() const {
     if (a_.nan + b_.nan > 0) return {};
-    if (sums_.is_multiple()) {
+    if (is_multiple_ && sums_.is_multiple()) {
       const double factor = sums_.factor();
       if (holds([&](double x, std::int64_t) { return x * factor; }))
         return factor_text(factor) == "-1" ? "negated" : fmt::format("scaled by {}", factor_text(factor));
     }
     const double shift = difference_ / static_cast<double>(numel_);
     // What rounding may be is no shift.
-    if (std::fabs(shift) > 8 * unit() * magnitude() && a_.least != a_.most &&
+    if (may_be_shifted_ && std::fabs(shift) > 8 * unit() * magnitude() && a_.least != a_.most &&
         std::fabs((b_.most - a_.most) - shift) <= 4 * unit() * magnitude() &&
         std::fabs((b_.least - a_.least) - shift) <= 4 * unit() * magnitude() && is_shifted(shift))
       return fmt::format("shifted by {}", factor_text(shift));
-    if (columns_ > 1 && rows_ > 1 && !row_sums_.empty()) {
+    if (columns_ > 1 && rows_ > 1) {
       const auto multiples = [](const std::vector<Sums>& lines) {
         return std::ranges::all_of(
             lines, [](const Sums& line) { return line.is_multiple() || (line.xx == 0 && line.yy == 0); });
       };
       const auto factor = [](const Sums& line) { return line.xx > 0 ? line.factor() : 0.0; };
-      if (multiples(row_sums_) && holds([&](double x, std::int64_t at) {
+      if (!row_sums_.empty() && multiples(row_sums_) && holds([&](double x, std::int64_t at) {
             return x * factor(row_sums_[static_cast<std::size_t>(at / columns_)]);
           }))
         return "each row scaled by a factor of its own";
-      if (multiples(column_sums_) && holds([&](double x, std::int64_t at) {
+      if (!column_sums_.empty() && multiples(column_sums_) && holds([&](double x, std::int64_t at) {
             return x * factor(column_sums_[static_cast<std::size_t>(at % columns_)]);
           }))
         return "each column scaled by a factor of its own";
@@ -357,10 +386,16 @@ class RelationFinder {
     return all;
   }
 
+  bool may_be_initialised() const {
+    constexpr std::int64_t kEnough = 1024;
+    if (numel_ < kEnough || !is_floating() || !metrics_.cosine) return false;
+    // Of numbers that are independent it is below this, but for one case in ten million.
+    return !(std::fabs(*metrics_.cosine) > 5.3 / std::sqrt(static_cast<double>(numel_)));
+  }
+
   /// Of one side that has nothing to do with the other: as the initialisers of PyTorch leave it?
   std::string initialised() const {
     constexpr std::int64_t kLeastVector = 16;
-    constexpr std::int64_t kEnough = 1024;
     const auto begins_so = [](const Features& side) {
       return side.nan == 0 && side.least == side.most && (side.least == 0 || side.least == 1);
     };
@@ -369,9 +404,7 @@ class RelationFinder {
       return fmt::format("the {} looks as initialised ({} throughout): never loaded?",
                          is_first ? "first" : "second", (is_first ? a_ : b_).least);
     }
-    if (numel_ < kEnough || a_.nan + b_.nan > 0 || !metrics_.cosine) return {};
-    // Of numbers that are independent it is below this, but for one case in ten million.
-    if (std::fabs(*metrics_.cosine) > 5.3 / std::sqrt(static_cast<double>(numel_))) return {};
+    if (!may_be_initialised() || a_.nan + b_.nan > 0) return {};
     const std::string first = initialiser(a_);
     const std::string second = initialiser(b_);
     // Two models that nobody has trained are of two seeds.
@@ -410,18 +443,19 @@ class RelationFinder {
 
   /// No relation, but where the difference is.
   std::string where() const {
-    if (a_.rows.size() < 2 || columns_ < 2) return {};
-    if (std::string text = lines_text("row", a_.rows, b_.rows); !text.empty()) return text;
-    return lines_text("column", a_.columns, b_.columns);
+    if (hashes_->rows().size() < 2 || columns_ < 2) return {};
+    if (std::string text = lines_text("row", hashes_->rows(), other_hashes_->rows()); !text.empty())
+      return text;
+    return lines_text("column", hashes_->columns(), other_hashes_->columns());
   }
 
-  static std::string lines_text(const char* what, const std::vector<OrderedHash>& first,
-                                const std::vector<OrderedHash>& second) {
+  static std::string lines_text(const char* what, const std::vector<std::uint64_t>& first,
+                                const std::vector<std::uint64_t>& second) {
     std::size_t count = 0;
     std::size_t begin = first.size();
     std::size_t end = 0;
     for (std::size_t i = 0; i < first.size(); ++i) {
-      if (first[i].value() == second[i].value()) continue;
+      if (first[i] == second[i]) continue;
       ++count;
       begin = std::min(begin, i);
       end = i + 1;
@@ -443,6 +477,12 @@ class RelationFinder {
   std::int64_t rows_;
   std::int64_t columns_;
   std::optional<DType> narrow_;  // of two types
+  bool needs_features_ = true;
+  bool needs_columns_ = true;
+  bool is_multiple_ = true;     // as far as sums tell
+  bool may_be_shifted_ = true;  // as the ranges tell
+  std::optional<LineHashes> hashes_;
+  std::optional<LineHashes> other_hashes_;
   Features a_;
   Features b_;
   Sums sums_;
@@ -462,7 +502,8 @@ std::uint64_t content_hash(const Parameter& parameter) {
         parameter, is_complex(parameter.dtype) ? tensor::Parts::complex : tensor::Parts::as_stored);
     while (feed.remaining() > 0) {
       const auto count = static_cast<std::size_t>(std::min<std::int64_t>(feed.remaining(), kPiece));
-      for (const T value : feed.next(count)) hash.add(bits_of(value));
+      each_mixed(std::span<const T>(feed.next(count)),
+                 [&](std::span<const std::uint64_t> some) { hash.add_mixed(some); });
     }
   });
   return hash.value();
