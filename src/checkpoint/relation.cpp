@@ -303,7 +303,47 @@ class RelationFinder {
       if (const auto p = permutation_between(hashes_->columns(), other_hashes_->columns()))
         return line_text("columns", *p);
     }
-    return {};
+    return order_of_both();
+  }
+
+  /// Rows and columns at once: lines that hold the same values in whatever order say where each belongs.
+  std::string order_of_both() const {
+    if (columns_ < 2 || rows_ < 2 || hashes_->columns().empty()) return {};
+    const auto rows = permutation_between(hashes_->row_sets(), other_hashes_->row_sets());
+    if (!rows) return {};
+    const auto columns = permutation_between(hashes_->column_sets(), other_hashes_->column_sets());
+    if (!columns || !are_permuted(*rows, *columns)) return {};
+    const std::string text = line_text("rows", *rows);
+    const std::string other = line_text("columns", *columns);
+    return text == "rows permuted" && other == "columns permuted" ? "rows and columns permuted"
+                                                                  : text + ", " + other;
+  }
+
+  /// Reads the first side again, each row in the other order.
+  bool are_permuted(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& columns) const {
+    std::vector<std::size_t> place(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) place[static_cast<std::size_t>(rows[i])] = i;
+    return with_work_type(first_, second_, [&]<typename T>(T) {
+      tensor::ElementFeed<T, ParameterReader> feed(first_);
+      std::vector<T> kept;
+      std::vector<T> row(columns.size());
+      std::vector<T> ordered(columns.size());
+      for (const std::size_t i : place) {
+        for (std::size_t filled = 0; filled < row.size();) {
+          check_interrupt();
+          const std::span<const T> some =
+              narrowed(std::span<const T>(feed.next(std::min(row.size() - filled, kPiece))), kept);
+          std::ranges::copy(some, row.begin() + static_cast<std::ptrdiff_t>(filled));
+          filled += some.size();
+        }
+        for (std::size_t k = 0; k < row.size(); ++k) ordered[k] = row[static_cast<std::size_t>(columns[k])];
+        OrderedHash hash;
+        each_mixed(std::span<const T>(ordered),
+                   [&](std::span<const std::uint64_t> values) { hash.add_mixed(values); });
+        if (hash.value() != other_hashes_->rows()[i]) return false;
+      }
+      return true;
+    });
   }
 
   static std::string line_text(const char* lines, const std::vector<std::int64_t>& permutation) {
