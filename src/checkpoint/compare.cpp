@@ -240,17 +240,21 @@ class Comparison {
   /// Gives whether most elements are that near: no relation has to explain them then.
   static bool judge_steps(const Pairing::Pair& pair, ParameterResult& result) {
     if (result.status != Status::close && result.status != Status::different) return false;
-    const StepCheck check = check_steps(pair.first.parameter, pair.second.parameter);
+    const StepCheck& check = result.steps = check_steps(pair.first.parameter, pair.second.parameter);
     if (!check.tried) return false;
-    result.status = check.holds() ? Status::within_step : Status::different;
+    result.status = check.holds()       ? Status::within_step
+                    : check.as_searched ? Status::close
+                                        : Status::different;
     const auto numel = static_cast<std::uint64_t>(pair.first.parameter.numel());
     // Where most are, it is another weight, and the difference itself tells more.
     if (check.holds() || check.beyond > numel / 2) return check.holds();
-    result.note += fmt::format(
-        "{} of {} elements are further apart than half a step of the format, "
-        "up to {} half steps, the first at {}; ",
-        human_count(check.beyond), human_count(numel), short_number(check.farthest, 3),
-        shape_text(shown_place(check.first, pair.first.parameter)));
+    const auto place = [&](std::int64_t at) { return shape_text(shown_place(at, pair.first.parameter)); };
+    result.step_note = fmt::format(
+        "{} of {} elements are further apart than half a step of the format, the first at {}, {}",
+        human_count(check.beyond), human_count(numel), place(check.first),
+        check.as_searched ? "as a search for scales leaves them"
+                          : fmt::format("the furthest {} half steps, at {}", short_number(check.farthest, 3),
+                                        place(check.farthest_at)));
     return true;
   }
 
@@ -401,6 +405,10 @@ std::string_view status_name(Status status) {
       "close",          "different",         "shapes differ",        "copies differ",
       "not comparable", "only in the first", "only in the second"};
   return kNames[static_cast<std::size_t>(status)];
+}
+
+std::string all_notes(const ParameterResult& result) {
+  return result.step_note + (result.step_note.empty() || result.note.empty() ? "" : "; ") + result.note;
 }
 
 report::Severity severity_of(Status status) {

@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/metrics.hpp"
 #include "checkpoint/relation.hpp"
+#include "checkpoint/step_check.hpp"
 #include "report/severity.hpp"
 #include "support/output_file.hpp"
 
@@ -60,10 +61,14 @@ struct ParameterResult {
   std::string second_dtype;
   /// Coordinates of the first unequal element, in the shape that is shown.
   Shape first_place;
+  StepCheck steps;
   Relation relation;           // of those that differ
   bool copies_differ = false;  // inside one of the checkpoints
+  std::string step_note;       // what of a quantized weight is further away than half a step
   std::string note;            // padding, copies that differ, why it cannot be read
 };
+
+std::string all_notes(const ParameterResult& result);
 
 struct CompareReport {
   struct Side {

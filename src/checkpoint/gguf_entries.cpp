@@ -35,21 +35,42 @@ bool add_experts(const Entry& all, std::int64_t& left, std::vector<Entry>& entri
   return true;
 }
 
+/// llama.cpp exchanges halves of heads for pairs in the rows of queries and keys of this architecture, as
+/// its kernel for rotary embeddings wants them (permute() in its convert_hf_to_gguf.py).
+constexpr std::string_view kPairedArchitecture = "llama";
+constexpr std::int64_t kMostHeads = 1024;
+
+bool unpair(const formats::GgufFile& file, Entry& entry) {
+  if (file.architecture() != kPairedArchitecture || !entry.problem.empty()) return false;
+  const std::string& name = entry.parameter.name;
+  const bool is_query = name.ends_with(".attn_q.weight") || name.ends_with(".attn_q.bias");
+  if (!is_query && !name.ends_with(".attn_k.weight") && !name.ends_with(".attn_k.bias")) return false;
+  const Architecture architecture = gguf_architecture(file);
+  const std::int64_t heads = (is_query ? architecture.heads : architecture.query_groups).value_or(0);
+  const Shape& shape = entry.parameter.shape;
+  if (heads < 1 || heads > kMostHeads || shape.empty() || shape[0] % (2 * heads) != 0) return false;
+  entry.parameter = even_rows_first(entry.parameter, heads);
+  return true;
+}
+
 }  // namespace
 
-std::vector<Entry> gguf_entries(const std::shared_ptr<const formats::GgufFile>& file) {
+GgufEntries gguf_entries(const std::shared_ptr<const formats::GgufFile>& file) {
   static const NameMap map = NameMap::of_gguf();
-  std::vector<Entry> entries;
+  GgufEntries result;
+  std::vector<Entry>& entries = result.entries;
   std::int64_t left = kMostExperts;
   for (std::size_t i = 0; i < file->size(); ++i) {
     Entry entry = entry_of(file, i, file->name(i));
+    entry.parameter.has_searched_scales = file->has_searched_scales(i);
+    if (unpair(*file, entry)) ++result.unpaired;
     if (!add_experts(entry, left, entries)) entries.push_back(std::move(entry));
   }
   std::vector<std::string> names;
   names.reserve(entries.size());
   for (const Entry& entry : entries) names.push_back(entry.parameter.name);
   for (const NameMap::Made& made : map.apply(names)) entries[made.from[0]].parameter.name = made.name;
-  return entries;
+  return result;
 }
 
 Architecture gguf_architecture(const formats::GgufFile& file) {

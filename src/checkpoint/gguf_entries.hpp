@@ -10,8 +10,13 @@
 
 namespace msprobe::checkpoint {
 
+struct GgufEntries {
+  std::vector<Entry> entries;
+  std::size_t unpaired = 0;  // whose rows are put back from pairs into halves of heads
+};
+
 /// Experts that lie in one tensor are taken apart. Names that data/gguf_names.yaml does not have stay.
-std::vector<Entry> gguf_entries(const std::shared_ptr<const formats::GgufFile>& file);
+GgufEntries gguf_entries(const std::shared_ptr<const formats::GgufFile>& file);
 
 Architecture gguf_architecture(const formats::GgufFile& file);
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "checkpoint/file_series.hpp"
+#include "checkpoint/flax_entries.hpp"
 #include "checkpoint/gguf_entries.hpp"
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/names.hpp"
@@ -90,11 +91,27 @@ void read_config(const std::string& folder, Architecture& architecture) {
   }
 }
 
-void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set,
+void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set, const std::string& path,
              const LoadOptions& options) {
   if (const auto gguf = std::dynamic_pointer_cast<const formats::GgufFile>(set)) {
-    std::ranges::move(gguf_entries(gguf), std::back_inserter(checkpoint.entries));
+    GgufEntries found = gguf_entries(gguf);
+    std::ranges::move(found.entries, std::back_inserter(checkpoint.entries));
+    if (found.unpaired > 0) {
+      checkpoint.warnings.push_back(fmt::format(
+          "{}: rows of {} tensors of queries and keys are put back from pairs into halves of heads",
+          display(path), found.unpaired));
+    }
     if (!checkpoint.architecture.heads) checkpoint.architecture = gguf_architecture(*gguf);
+    return;
+  }
+  if (const auto flax = std::dynamic_pointer_cast<const formats::FlaxFile>(set)) {
+    FlaxEntries found = flax_entries(flax);
+    std::ranges::move(found.entries, std::back_inserter(checkpoint.entries));
+    if (found.transposed > 0) {
+      checkpoint.warnings.push_back(fmt::format("{}: {} kernel{} of Flax compared transposed, as weights",
+                                                display(path), found.transposed,
+                                                found.transposed == 1 ? "" : "s"));
+    }
     return;
   }
   TiedNames tied(checkpoint.entries);
@@ -170,7 +187,7 @@ Checkpoint load_file(const std::string& path, const LoadOptions& options) {
     checkpoint.format = "PyTorch file";
     note_dangers(checkpoint.warnings, path, tensors->pickle());
     checkpoint.architecture = Arguments(tensors->pickle(), tensors->pickle().root()).architecture();
-    add_set(checkpoint, tensors, options);
+    add_set(checkpoint, tensors, path, options);
     return checkpoint;
   }
   return load_files({path}, options);
@@ -319,7 +336,7 @@ Checkpoint load_files(const std::vector<std::string>& files, const LoadOptions& 
     if (any_parts) {
       add_parts(joiner, sets[i], offsets[i], files[i], options);
     } else {
-      add_set(checkpoint, sets[i], options);
+      add_set(checkpoint, sets[i], files[i], options);
     }
   }
   if (any_parts) {
@@ -436,7 +453,7 @@ bool looks_like_checkpoint(const std::string& path) noexcept {
       if (has_rank_folders(path) || deepspeed_folder(path)) return true;
       for (const std::string& name : names_in(path, Named::regular_files)) {
         for (const char* suffix :
-             {".index.json", ".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".gguf", ".onnx"}) {
+             {".index.json", ".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".gguf", ".onnx", ".msgpack"}) {
           if (name.ends_with(suffix)) return true;
         }
       }
@@ -446,7 +463,8 @@ bool looks_like_checkpoint(const std::string& path) noexcept {
     const Container container = formats::container_of(file);
     return container == Container::torch_zip || container == Container::torch_legacy ||
            container == Container::safetensors || container == Container::npz ||
-           container == Container::mindspore || container == Container::gguf || container == Container::onnx;
+           container == Container::mindspore || container == Container::gguf ||
+           container == Container::onnx || container == Container::flax;
   } catch (const Error&) {
     return false;
   }

@@ -145,6 +145,7 @@ Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begi
     inside.offset[axis] = first - begin;
     part.blocks.push_back(std::move(inside));
   }
+  part.has_searched_scales = parameter.has_searched_scales;
   part.half_step =
       half_step_of(parameter, [&](const Parameter& step) { return narrow(step, axis, begin, length); });
   return part;
@@ -163,6 +164,35 @@ Parameter drop_axis(const Parameter& parameter, std::size_t axis) {
     block.offset.erase(block.offset.begin() + at);
   }
   result.half_step = half_step_of(parameter, [&](const Parameter& step) { return drop_axis(step, axis); });
+  return result;
+}
+
+Parameter even_rows_first(const Parameter& parameter, std::int64_t heads) {
+  const std::int64_t half = parameter.shape.at(0) / heads / 2;
+  if (half * heads * 2 != parameter.shape[0] || parameter.blocks.size() != 1)
+    throw std::logic_error("rows that are no pairs of heads");
+  Parameter result = parameter;
+  result.blocks.clear();
+  Block block = parameter.blocks[0];
+  block.view = parameter.shape;
+  block.view[0] = half * heads;
+  block.view.insert(block.view.begin() + 1, 2);
+  block.size = block.view;
+  block.size[0] = half;
+  block.size[1] = 1;
+  block.begin.assign(block.view.size(), 0);
+  block.offset.assign(parameter.shape.size(), 0);
+  block.axes.resize(parameter.shape.size());
+  for (std::size_t i = 1; i < block.axes.size(); ++i) block.axes[i] = static_cast<int>(i + 1);
+  block.axes[0] = 0;
+  for (std::int64_t part = 0; part < 2 * heads; ++part) {
+    block.begin[0] = part / 2 * half;
+    block.begin[1] = part % 2;
+    block.offset[0] = part * half;
+    result.blocks.push_back(block);
+  }
+  result.half_step =
+      half_step_of(parameter, [&](const Parameter& step) { return even_rows_first(step, heads); });
   return result;
 }
 
@@ -226,6 +256,7 @@ Parameter concatenate(const std::vector<Parameter>& parts, std::size_t axis) {
       block.offset[axis] += result.shape[axis];
       result.blocks.push_back(std::move(block));
     }
+    result.has_searched_scales = result.has_searched_scales || part.has_searched_scales;
     result.shape[axis] += part.shape[axis];
     checked_numel(result.shape, result.name);
   }
@@ -241,6 +272,7 @@ Parameter reshaped(const Parameter& parameter, Shape shape) {
   }
   Parameter result =
       whole(parameter.name, parameter.dtype, shape, parameter.blocks[0].source, parameter.blocks[0].memory);
+  result.has_searched_scales = parameter.has_searched_scales;
   result.half_step =
       half_step_of(parameter, [&](const Parameter& step) { return reshaped(step, std::move(shape)); });
   return result;

@@ -54,6 +54,8 @@ struct Parameter {
   /// Where the elements are dequantized: how far each may be from what it was rounded from, in the same
   /// shape.
   std::shared_ptr<const Parameter> half_step;
+  /// The format's programs search for scales that suit most elements, so that some may be further away.
+  bool has_searched_scales = false;
 
   const Shape& shown_shape() const { return reported_shape.empty() ? shape : reported_shape; }
   std::int64_t numel() const;
@@ -75,6 +77,10 @@ Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begi
 
 /// The parameter without an axis of length 1.
 Parameter drop_axis(const Parameter& parameter, std::size_t axis);
+
+/// The rows of `heads` heads, each first its even, then its odd ones. The parameter is one whole stored
+/// tensor, and `heads` divides half its rows.
+Parameter even_rows_first(const Parameter& parameter, std::int64_t heads);
 
 /// A matrix with its axes exchanged. Reading it keeps each of its blocks in memory.
 Parameter transposed(const Parameter& parameter);

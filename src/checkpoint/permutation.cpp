@@ -34,23 +34,48 @@ std::vector<std::int64_t> divisors_of(std::int64_t n) {
   return divisors;
 }
 
-/// Rotary embeddings keep the two parts of a pair side by side, or in the two halves of a head.
-std::string rotary_form(Places p) {
-  const auto n = static_cast<std::int64_t>(p.size());
+/// The sizes that heads of n rows may have, the smallest first.
+std::vector<std::int64_t> head_sizes(std::int64_t n) {
   std::vector<std::int64_t> sizes = divisors_of(n);
   sizes.insert(sizes.begin(), n);
   std::ranges::reverse(sizes);
-  for (const std::int64_t d : sizes) {
-    if (d < 4 || d % 2 != 0) continue;
+  std::erase_if(sizes, [](std::int64_t d) { return d < 4 || d % 2 != 0; });
+  return sizes;
+}
+
+/// Where row i of interleaved heads of size d lies in halves, and the other way round.
+std::int64_t in_halves(std::int64_t i, std::int64_t d) {
+  return i - i % d + i % 2 * (d / 2) + i % d / 2;
+}
+std::int64_t in_pairs(std::int64_t i, std::int64_t d) {
+  return i - i % d + i % (d / 2) * 2 + i % d / (d / 2);
+}
+
+/// Rotary embeddings keep the two parts of a pair side by side, or in the two halves of a head.
+std::string rotary_form(Places p) {
+  const auto n = static_cast<std::int64_t>(p.size());
+  for (const std::int64_t d : head_sizes(n)) {
     const std::int64_t half = d / 2;
-    const auto paired = [&](std::int64_t i) { return i - i % d + i % 2 * half + i % d / 2; };
-    const auto halved = [&](std::int64_t i) { return i - i % d + i % half * 2 + i % d / half; };
+    const auto paired = [&](std::int64_t i) { return in_halves(i, d); };
+    const auto halved = [&](std::int64_t i) { return in_pairs(i, d); };
     const auto exchanged = [&](std::int64_t i) { return i - i % d + (i % d + half) % d; };
     const auto reversed = [&](std::int64_t i) { return i - i % d + d - 1 - i % d; };
     if (is_form(p, paired)) return fmt::format("halves -> interleaved, {} per head", d);
     if (is_form(p, halved)) return fmt::format("interleaved -> halves, {} per head", d);
     if (d < n && is_form(p, exchanged)) return fmt::format("the halves of each {} exchanged", d);
     if (d < n && is_form(p, reversed)) return fmt::format("each {} reversed", d);
+  }
+  return {};
+}
+
+/// Interleaved with one size of heads, and put back with another.
+std::string wrong_heads_form(Places p) {
+  const std::vector<std::int64_t> sizes = head_sizes(static_cast<std::int64_t>(p.size()));
+  for (const std::int64_t d : sizes) {
+    for (const std::int64_t other : sizes) {
+      if (is_form(p, [&](std::int64_t i) { return in_halves(in_pairs(i, other), d); }))
+        return fmt::format("interleaved with {} per head against {}", d, other);
+    }
   }
   return {};
 }
@@ -114,6 +139,7 @@ std::string permutation_form(Places p) {
   if (rotated && 2 * shift == n) return "the two halves exchanged";
   if (std::string form = rotary_form(p); !form.empty()) return form;
   if (rotated) return fmt::format("the first {} moved to the end", shift);
+  if (std::string form = wrong_heads_form(p); !form.empty()) return form;
   if (std::string form = block_form(p); !form.empty()) return form;
   return "permuted";
 }

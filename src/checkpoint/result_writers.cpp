@@ -116,7 +116,7 @@ class DetailsTable final : public report::Table {
       count(metrics.second.*member);
     }
     text(valid_utf8(result.relation.text));
-    text(valid_utf8(result.note));
+    text(valid_utf8(all_notes(result)));
   }
 
  private:

@@ -18,6 +18,48 @@ constexpr double kRounding = 0x1p-22;
 // Programs write the middle between two levels with few digits.
 constexpr double kSlack = 1.001;
 
+// Of right tensors, which ggml's quantizers made of numbers of six distributions, with and without an
+// importance matrix, at most 4.7 % of the elements are beyond half a step, at most 3.4 of the widest half
+// steps away, and the root mean square of the distances is at most 0.64 of that of the half steps. Uniform
+// distances would be 0.58.
+constexpr double kMostBeyond = 0.05;
+constexpr double kFarthest = 4;
+constexpr double kMostRms = 0.65;
+
+/// Do distances look like those that searched scales leave?
+class SearchedScales {
+ public:
+  template <typename T>
+  void add(std::span<const T> x, std::span<const T> y, std::span<const T> half_steps) {
+    double distances = 0;
+    double steps = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double distance = std::fabs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
+      const auto step = static_cast<double>(half_steps[i]);
+      distances += distance * distance;
+      steps += step * step;
+      farthest_ = std::max(farthest_, distance);
+      widest_ = std::max(widest_, step);
+    }
+    distances_ += distances;
+    steps_ += steps;
+    count_ += x.size();
+  }
+  /// NaN and infinities are none.
+  bool hold(std::uint64_t beyond) const {
+    return std::isfinite(distances_) &&
+           static_cast<double>(beyond) <= kMostBeyond * static_cast<double>(count_) &&
+           farthest_ <= kFarthest * widest_ && distances_ <= kMostRms * kMostRms * steps_;
+  }
+
+ private:
+  double distances_ = 0;  // squared
+  double steps_ = 0;
+  double farthest_ = 0;
+  double widest_ = 0;
+  std::size_t count_ = 0;
+};
+
 template <typename T>
 class Steps {
  public:
@@ -50,6 +92,8 @@ void check_pieces(const Parameter& first, const Parameter& second, const Measure
   Steps<T> theirs(second);
   std::vector<T> steps;
   std::int64_t at = 0;
+  const bool is_searched = first.has_searched_scales || second.has_searched_scales;
+  SearchedScales searched;
   each_piece<T>(first, second, options, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
     std::span<const T> step = ours.next(x.size());
     const std::span<const T> other = theirs.next(x.size());
@@ -65,12 +109,16 @@ void check_pieces(const Parameter& first, const Parameter& second, const Measure
     for (std::size_t i = 0; beyond > 0 && i < x.size(); ++i) {
       if (is_near(x[i], y[i], step[i])) continue;
       if (check.beyond++ == 0) check.first = at + static_cast<std::int64_t>(i);
-      const double far = std::fabs(static_cast<double>(x[i]) - static_cast<double>(y[i])) / step[i];
-      check.farthest =
-          std::isnan(far) ? std::numeric_limits<double>::infinity() : std::max(check.farthest, far);
+      double far = std::fabs(static_cast<double>(x[i]) - static_cast<double>(y[i])) / step[i];
+      if (std::isnan(far)) far = std::numeric_limits<double>::infinity();
+      if (far <= check.farthest) continue;
+      check.farthest = far;
+      check.farthest_at = at + static_cast<std::int64_t>(i);
     }
+    if (is_searched) searched.add(x, y, step);
     at += static_cast<std::int64_t>(x.size());
   });
+  check.as_searched = is_searched && searched.hold(check.beyond);
 }
 
 }  // namespace

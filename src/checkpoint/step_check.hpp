@@ -14,6 +14,8 @@ struct StepCheck {
   std::uint64_t beyond = 0;  // elements further apart than half a step of either side and rounding of scales
   std::int64_t first = -1;
   double farthest = 0;  // in half steps; infinite where a step is 0
+  std::int64_t farthest_at = -1;
+  bool as_searched = false;  // what is beyond is what a search for scales leaves
   bool holds() const { return tried && beyond == 0; }
 };
 

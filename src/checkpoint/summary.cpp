@@ -76,6 +76,27 @@ std::string names_of(const CompareReport& report, Status status) {
   return line;
 }
 
+/// Those that searched scales leave, in one line for all.
+std::string searched_text(const CompareReport& report) {
+  std::size_t count = 0;
+  double share = 0;
+  double farthest = 0;
+  for (const ParameterResult& result : report.results) {
+    if (!result.steps.as_searched || result.status != Status::close) continue;
+    ++count;
+    std::int64_t numel = 1;
+    for (const std::int64_t length : *result.first_shape) numel *= length;
+    share = std::max(share, static_cast<double>(result.steps.beyond) / static_cast<double>(numel));
+    farthest = std::max(farthest, result.steps.farthest);
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "  {} close as scales leave them that were searched for: at most {} % of their elements are further "
+      "apart "
+      "than half a step of the format, up to {} half steps\n",
+      human_count(count), short_number(share * 100, 2), short_number(farthest, 3));
+}
+
 /// Order of the worst; those that weigh the same in the order of the model.
 bool is_worse(const ParameterResult* a, const ParameterResult* b) {
   if (severity_of(a->status) != severity_of(b->status))
@@ -88,7 +109,7 @@ std::string worst(const CompareReport& report, bool color) {
   for (const ParameterResult& result : report.results) {
     if (!is_one_sided(result.status) && result.status != Status::equal &&
         result.status != Status::same_values && result.status != Status::rounded &&
-        result.status != Status::within_step)
+        result.status != Status::within_step && !result.steps.as_searched)
       bad.add(&result);
   }
   std::vector<report::WorstLine> lines;
@@ -107,7 +128,7 @@ std::string render_summary(const CompareReport& report, bool color) {
   std::string out = fmt::format("{} ({}) against {} ({})\n", display(report.first.path), report.first.format,
                                 display(report.second.path), report.second.format);
   for (const std::string& remark : report.remarks) out += "  " + remark + "\n";
-  out += "  " + counts(report, color) + "\n";
+  out += "  " + counts(report, color) + "\n" + searched_text(report);
   const std::vector<std::string> relations = relation_lines(report.results);
   if (!relations.empty()) out += "  how they differ:\n";
   for (std::size_t i = 0; i < std::min(relations.size(), kWorst); ++i) out += "    " + relations[i] + "\n";
@@ -116,10 +137,10 @@ std::string render_summary(const CompareReport& report, bool color) {
   out += worst(report, color);
   std::size_t notes = 0;
   for (const ParameterResult& result : report.results) {
-    if (result.note.empty()) continue;
-    if (++notes > kWorst) continue;
-    out += "  " + report::paint("note: ", report::Color::yellow, color) + display(result.name) + ": " +
-           result.note + "\n";
+    const std::string note = result.steps.as_searched ? result.note : all_notes(result);
+    if (note.empty() || ++notes > kWorst) continue;
+    out += "  " + report::paint("note: ", report::Color::yellow, color) + display(result.name) + ": " + note +
+           "\n";
   }
   if (notes > kWorst) out += fmt::format("  and {} more notes; --details has them all\n", notes - kWorst);
   for (const Status status : {Status::only_first, Status::only_second}) {

@@ -66,6 +66,7 @@ class FormFinder {
     // Most are made from one of the others, and rounded.
     take(WeightForm::Kind::gguf, [](const std::string& name) { return name.ends_with(".gguf"); });
     take(WeightForm::Kind::files, [](const std::string& name) { return name.ends_with(".onnx"); });
+    take(WeightForm::Kind::files, [](const std::string& name) { return name.ends_with(".msgpack"); });
     return std::move(forms_);
   }
 
@@ -146,7 +147,7 @@ std::vector<WeightForm> weight_forms(const std::string& folder, const std::vecto
 std::vector<std::string> unread_weights(const std::vector<std::string>& names) {
   Names unread;
   std::ranges::copy_if(names, std::back_inserter(unread), [](const std::string& name) {
-    return ends_with_any(name, {".h5", ".msgpack"});
+    return ends_with_any(name, {".h5", ".keras"});
   });
   return unread;
 }

@@ -60,6 +60,8 @@ bool is_packed_format(const std::string& format) {
 
 std::string foreign_reason(const ByteSource& file, const std::string& format) {
   if (format != kLfs) {
+    if (format == "HDF5")
+      return "an HDF5 file (Keras), which is not read: save its weights as safetensors or npz";
     return fmt::format("a {} file, which is not read{}", format,
                        is_packed_format(format) ? ": unpack it first" : "");
   }

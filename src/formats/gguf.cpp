@@ -360,6 +360,11 @@ std::optional<StoredTensor> GgufFile::half_step(std::size_t index) const {
   return unpacked(index, true);
 }
 
+bool GgufFile::has_searched_scales(std::size_t index) const {
+  const GgufType* type = type_of(entries_.at(index).type);
+  return type != nullptr && type->block && *type->block != BlockType::q8_0;
+}
+
 std::string GgufFile::type_name(std::size_t index) const {
   const GgufType* type = type_of(entries_.at(index).type);
   return type == nullptr ? fmt::format("type {}", entries_[index].type) : std::string(type->name);

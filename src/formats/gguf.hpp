@@ -30,6 +30,8 @@ class GgufFile final : public TensorSet {
   /// The type as ggml calls it, e.g. "Q4_K", and the bytes in the file; these are 0 where the type is not
   /// known. The shape has the outermost axis first.
   std::string type_name(std::size_t index) const;
+  /// llama.cpp searches for the scales of all its packed types but Q8_0, whose largest element gives it.
+  bool has_searched_scales(std::size_t index) const;
   std::uint64_t bytes(std::size_t index) const { return entries_.at(index).bytes; }
   const std::vector<std::int64_t>& shape(std::size_t index) const { return entries_.at(index).shape; }
 

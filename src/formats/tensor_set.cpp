@@ -12,6 +12,7 @@
 #include "archive/zip_reader.hpp"
 #include "formats/adump.hpp"
 #include "formats/atb_bin.hpp"
+#include "formats/flax.hpp"
 #include "formats/foreign_files.hpp"
 #include "formats/gguf.hpp"
 #include "formats/limits.hpp"
@@ -106,10 +107,9 @@ std::unique_ptr<TensorSet> open_safetensors(const std::shared_ptr<const ByteSour
 
 std::string_view container_name(Container container) {
   constexpr std::string_view kNames[] = {
-      "NumPy npy",      "NumPy npz", "safetensors",         "PyTorch zip",
-      "PyTorch legacy", "ATB bin",   "kernel dump (adump)", "MindSpore checkpoint",
-      "GGUF",           "ONNX",      "TorchScript archive", "zip archive",
-      "unknown"};
+      "NumPy npy", "NumPy npz",           "safetensors",          "PyTorch zip", "PyTorch legacy",
+      "ATB bin",   "kernel dump (adump)", "MindSpore checkpoint", "GGUF",        "ONNX",
+      "Flax",      "TorchScript archive", "zip archive",          "unknown"};
   return kNames[static_cast<std::size_t>(container)];
 }
 
@@ -129,6 +129,7 @@ Container container_of(const std::shared_ptr<const ByteSource>& file) {
     return Container::atb_bin;
   if (start.starts_with('\x80')) return Container::torch_legacy;
   if (looks_like_mindspore_ckpt(*file)) return Container::mindspore;
+  if (looks_like_flax(*file)) return Container::flax;
   if (looks_like_onnx(*file)) return Container::onnx;
   return Container::unknown;
 }
@@ -156,6 +157,8 @@ std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) 
       return std::make_unique<MindSporeCkpt>(std::move(file));
     case Container::gguf:
       return std::make_unique<GgufFile>(std::move(file));
+    case Container::flax:
+      return std::make_unique<FlaxFile>(std::move(file));
     case Container::onnx: {
       const std::string name = file->name();
       return std::make_unique<OnnxModel>(

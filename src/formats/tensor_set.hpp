@@ -41,6 +41,7 @@ enum class Container {
   mindspore,
   gguf,
   onnx,
+  flax,
   torchscript,
   other_zip,
   unknown,

@@ -106,8 +106,9 @@ class FileInspector {
         [[fallthrough]];
       case Container::safetensors:
       case Container::gguf:
+      case Container::flax:
       case Container::adump:
-        tensors(container != Container::safetensors && container != Container::gguf);
+        tensors(container == Container::adump || container == Container::mindspore);
         pickles_.look_for_second_face();
         break;
       case Container::torch_legacy:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints in the containers of other programs: GGUF, ONNX. Files are put together byte by byte here; where the format's own
+"""Checkpoints in the containers of other programs: GGUF, ONNX, Flax. Files are put together byte by byte here; where the format's own
 package is installed, it writes some as well.
 
 usage: ckpt_containers.py MSPROBE
@@ -96,6 +96,69 @@ def gguf_names_become_those_of_hugging_face(msprobe, scratch):
             found = {name: row["Status"] for name, row in rows.items()}
             harness.check_equal("rows", found, dict.fromkeys(theirs, "equal"))
             harness.check_equal(f"status: {result.stderr}", result.returncode, 0)
+
+
+def rotary_llama(path, heads, groups, packed=False):
+    """Queries and keys of 4 heads and 2 groups of 8 rows each, as llama.cpp writes them: by `heads` and `groups` from halves into pairs."""
+    theirs = {}
+    mine = {}
+    for name, other, rows, parts in (("q.weight", "q_proj.weight", 32, heads), ("k.weight", "k_proj.weight", 16, groups), ("q.bias", "q_proj.bias", 32, heads)):
+        width = 1 if name.endswith("bias") else 32
+        values = elements(rows * width, rows + width)
+        half = rows // parts // 2
+        order = [head * 2 * half + part * half + row for head in range(parts) for row in range(half) for part in range(2)]
+        shape = (rows,) if width == 1 else (rows, width)
+        theirs[f"model.layers.0.self_attn.{other}"] = (shape, floats(values))
+        moved = [values[row * width + column] for row in order for column in range(width)]
+        mine[f"blk.0.attn_{name}"] = (Q4_0, shape, q4_0(moved)) if packed and width > 1 else (F32, shape, floats(moved))
+    gguf(path, mine, [entry(b"general.architecture", b"llama"), entry(b"llama.attention.head_count", 4), entry(b"llama.attention.head_count_kv", 2)])
+    return theirs
+
+
+def q4_0(values, keep=lambda scale: scale):
+    """Blocks of 32: a float16 scale, by which the element that is furthest from 0 becomes -8, and what is as far on the other side is clipped to 7."""
+    data = b""
+    for begin in range(0, len(values), 32):
+        block = values[begin : begin + 32]
+        scale = struct.unpack("<e", struct.pack("<e", keep(max(block, key=abs) / -8)))[0]
+        codes = [min(15, max(0, int(value / scale + 8.5))) for value in block]
+        data += struct.pack("<e16B", scale, *(codes[i] | codes[i + 16] << 4 for i in range(16)))
+    return data
+
+
+def rows_of_queries_and_keys_are_put_back(msprobe, scratch):
+    for packed in (False, True):
+        tensor_files.save_safetensors(scratch / "b.safetensors", rotary_llama(scratch / "a.gguf", 4, 2, packed))
+        result, rows = compare(msprobe, scratch, "a.gguf", "b.safetensors", "--fail-on", "different")
+        harness.check_equal(f"{packed}: {result.stderr}", (result.returncode, len(rows)), (0, 3))
+        harness.check("rows of 3 tensors of queries and keys are put back from pairs into halves of heads" in result.stderr, result.stderr)
+
+
+def the_wrong_number_of_heads_is_named(msprobe, scratch):
+    tensor_files.save_safetensors(scratch / "b.safetensors", rotary_llama(scratch / "a.gguf", 4, 4))
+    for pair in (("b.safetensors", "a.gguf"), ("a.gguf", "b.safetensors")):
+        result, rows = compare(msprobe, scratch, *pair, "--fail-on", "different")
+        found = {name: row["Relation"] for name, row in rows.items() if row["Status"] != "equal"}
+        harness.check_equal("relations", found, {"model.layers.0.self_attn.k_proj.weight": "rows permuted: interleaved with 4 per head against 8"})
+        harness.check_equal("status", result.returncode, 1)
+
+
+def what_a_search_for_scales_leaves_is_close(msprobe, scratch):
+    values = elements(64 * 64, 5)
+    tensor_files.save_safetensors(scratch / "b.safetensors", {"w": ((64, 64), floats(values))})
+    changed = list(values)
+    changed[5 * 64 + 9] += 0.5
+    for name, packed, status, text in (
+        ("right", q4_0(values), "close", "as a search for scales leaves them"),
+        ("changed", q4_0(changed), "different", "at [5, 9]"),
+        ("coarse", q4_0(values, lambda scale: 0.8 * scale), "different", "the furthest"),
+        ("other", q4_0(elements(64 * 64, 6)), "different", ""),
+    ):
+        gguf(scratch / f"{name}.gguf", {"w": (Q4_0, (64, 64), packed)})
+        result, rows = compare(msprobe, scratch, f"{name}.gguf", "b.safetensors", "--fail-on", "different")
+        harness.check_equal(f"{name}: {result.stderr}", (rows["w"]["Status"], result.returncode), (status, int(status != "close")))
+        harness.check(text in rows["w"]["Note"], f"{name}: {rows['w']['Note']}")
+        harness.check(("1 close as scales leave them that were searched for" in result.stderr) == (name == "right"), result.stderr)
 
 
 def one_changed_element_is_named_at_its_place(msprobe, scratch):
@@ -271,6 +334,106 @@ def onnx_elements_out_of_reach_are_refused(msprobe, scratch):
         harness.check(rows[name]["Status"] == "not comparable" and reason in rows[name]["Note"], rows[name])
 
 
+def a_mindspore_checkpoint_is_no_onnx(msprobe, scratch):
+    (scratch / "folder").mkdir()
+    value = field(1, b"w") + field(2, field(1, 2) + field(2, b"Float32") + field(3, floats([1, 2])))
+    (scratch / "folder/a.ckpt").write_bytes(field(1, value))
+    result = harness.run(msprobe, ["inspect", "folder", "--fail-on", "unknown"], scratch)
+    harness.check_equal(result.stdout + result.stderr, result.returncode, 0)
+
+
+def packed_text(value, kind=0xD9):
+    return bytes([kind, len(value)]) + value
+
+
+def packed_map(pairs):
+    return b"\xde" + struct.pack(">H", len(pairs)) + b"".join(packed_text(key.encode()) + value for key, value in pairs.items())
+
+
+def ndarray(shape, raw, dtype=b"float32"):
+    body = b"\x93" + bytes([0x90 | len(shape)]) + b"".join(b"\xce" + struct.pack(">I", length) for length in shape)
+    body += packed_text(dtype) + b"\xc6" + struct.pack(">I", len(raw)) + raw
+    return b"\xc9" + struct.pack(">IB", len(body), 1) + body
+
+
+def flax_kernels_are_compared_transposed(msprobe, scratch):
+    values = elements(6, 1)
+    across = [values[3 * column + row] for row in range(3) for column in range(2)]
+    dense = {"kernel": ndarray((2, 3), floats(values)), "bias": ndarray((3,), floats(values[:3]))}
+    pieces = {
+        "__msgpack_chunked_array__": b"\xc3",
+        "shape": packed_map({"0": b"\x02", "1": b"\x03"}),
+        "chunks": packed_map({"0": ndarray((4,), floats(values[:4])), "1": ndarray((2,), floats(values[4:]))}),
+    }
+    tree = {"dense": packed_map(dense), "norm": packed_map({"scale": ndarray((2,), floats([1, 2]))}), "words": packed_map({"embedding": packed_map(pieces)})}
+    tree["conv"] = packed_map({"kernel": ndarray((1, 1, 6), floats(values)), "half": ndarray((1,), b"\x80\x3f", b"bfloat16")})
+    (scratch / "model").mkdir()
+    (scratch / "model/flax_model.msgpack").write_bytes(packed_map({"params": packed_map(tree)}))
+    expected = {
+        "dense.weight": ((3, 2), floats(across)),
+        "dense.bias": ((3,), floats(values[:3])),
+        "norm.weight": ((2,), floats([1, 2])),
+        "words.weight": ((2, 3), floats(values)),
+        "conv.weight": ((1, 1, 6), floats(values)),
+        "conv.half": ((1,), floats([1])),
+    }
+    tensor_files.save_safetensors(scratch / "b.safetensors", expected)
+    for path in ("model", "model/flax_model.msgpack"):
+        result, rows = compare(msprobe, scratch, path, "b.safetensors", "--fail-on", "different")
+        harness.check_equal(f"names: {result.stderr}", sorted(rows), sorted(expected))
+        harness.check(all(row["Status"] in ("equal", "equal after rounding", "same values") for row in rows.values()), rows)
+        harness.check_equal("status", result.returncode, 0)
+        harness.check("flax_model.msgpack: 1 kernel of Flax compared transposed, as weights" in result.stderr, result.stderr)
+    across[3] += 1
+    tensor_files.save_safetensors(scratch / "b.safetensors", {**expected, "dense.weight": ((3, 2), floats(across))})
+    result, rows = compare(msprobe, scratch, "model", "b.safetensors", "--fail-on", "different")
+    harness.check_equal("changed", (result.returncode, rows["dense.weight"]["First Unequal At"]), (1, "[1, 1]"))
+    result = harness.run(msprobe, ["inspect", "model", "--fail-on", "unknown"], scratch)
+    harness.check_equal(result.stdout + result.stderr, result.returncode, 0)
+
+
+def broken_flax_files_end_with_one_line(msprobe, scratch):
+    good = packed_map({"w": ndarray((2,), floats([1, 2]))})
+    tensor_files.save_safetensors(scratch / "good.safetensors", {"w": ((2,), floats([1, 2]))})
+    deep = ndarray((2,), floats([1, 2]))
+    for _ in range(100):
+        deep = packed_map({"a": deep})
+    flag = {"__msgpack_chunked_array__": b"\xc3"}
+    cases = {
+        "cut": (good + good[:-3].replace(b"\xde\x00\x01", b"", 1), "bytes follow its end"),
+        "second": (b"\xde\x00\x02" + good[3:] + packed_text(b"v") + b"\xc9\xff\xff\xff\xff\x01", "longer than the rest of the file"),
+        "no_name": (b"\xde\x00\x02" + good[3:] + b"\x05\x05", "a name that is no text"),
+        "deep": (b"\xde\x00\x02" + good[3:] + packed_text(b"v") + deep, "nested too deeply"),
+        "array": (b"\xde\x00\x02" + good[3:] + packed_text(b"v") + b"\xc7\x01\x01\x93", "truncated"),
+        "pieces": (b"\xde\x00\x02" + good[3:] + packed_text(b"v") + packed_map({**flag, "chunks": packed_map({"1": deep})}), "out of order"),
+    }
+    for name, (data, reason) in cases.items():
+        (scratch / f"{name}.msgpack").write_bytes(data)
+        result = harness.run(msprobe, ["ckpt_compare", f"{name}.msgpack", "good.safetensors", "-o", "r.json", "--overwrite"], scratch)
+        harness.check_equal(f"{name}: {result.stderr}", (result.returncode, result.stderr.count("\n")), (2, 1))
+        harness.check(reason in result.stderr, f"{name}: {result.stderr}")
+    refused = {
+        "huge": (ndarray((1 << 31, 1 << 31, 4), b""), "a shape larger than memory can hold"),
+        "short": (ndarray((3,), floats([1])), "4 bytes for elements that need 12"),
+        "object": (ndarray((1,), b"x", b"object"), "element type object is not supported"),
+        "shape": (packed_map({**flag, "shape": packed_map({"0": b"\x03"}), "chunks": packed_map({"0": ndarray((2,), floats([1, 2]))})}), "its pieces do not make its shape"),
+        "no_pieces": (packed_map({**flag, "shape": packed_map({"0": b"\x03"})}), "no axis to join tensors along"),
+    }  # fmt: skip
+    (scratch / "a.msgpack").write_bytes(packed_map({"w": ndarray((2,), floats([1, 2])), **{name: data for name, (data, _) in refused.items()}}))
+    tensor_files.save_safetensors(scratch / "b.safetensors", {name: ((2,), floats([1, 2])) for name in ("w", *refused)})
+    result, rows = compare(msprobe, scratch, "a.msgpack", "b.safetensors")
+    harness.check_equal("status", (result.returncode, rows["w"]["Status"]), (2, "equal"))
+    for name, (_, reason) in refused.items():
+        harness.check(rows[name]["Status"] == "not comparable" and reason in rows[name]["Note"], rows[name])
+
+
+def keras_files_say_what_helps(msprobe, scratch):
+    (scratch / "model.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    result = harness.run(msprobe, ["ckpt_compare", "model.h5", "model.h5", "-o", "r.json"], scratch)
+    harness.check_equal("status", (result.returncode, result.stderr.count("\n")), (2, 1))
+    harness.check("an HDF5 file (Keras), which is not read: save its weights as safetensors or npz" in result.stderr, result.stderr)
+
+
 # What the package gguf makes of random bytes, in two files.
 WITH_PACKAGE = """
 import gguf, json, numpy as np, sys
@@ -328,11 +491,31 @@ def onnx_files_of_the_package(msprobe, scratch):
         harness.check_equal(f"{path}: {result.stderr}", (result.returncode, len(rows)), (0, 20))
 
 
+def flax_files_of_the_package(msprobe, scratch):
+    try:
+        import numpy as np
+        from flax import serialization
+    except ImportError:
+        print("# no package flax: not compared with it")
+        return
+    rng = np.random.default_rng(1)
+    arrays = {kind: rng.standard_normal((40, 30)).astype(kind) for kind in ("float16", "float32", "float64", "int8", "uint32")}
+    # Cut into pieces, as arrays of more than a gigabyte are.
+    serialization.MAX_CHUNK_SIZE = 1000
+    (scratch / "a.msgpack").write_bytes(serialization.msgpack_serialize({"layer": arrays, "kernel": arrays["float32"]}))
+    np.savez(scratch / "b.npz", kernel=arrays["float32"], **{f"layer.{kind}": array for kind, array in arrays.items()})
+    result, rows = compare(msprobe, scratch, "a.msgpack", "b.npz", "--fail-on", "unequal")
+    harness.check_equal(result.stderr, (result.returncode, len(rows)), (0, 6))
+
+
 harness.main_of(
     [
         gguf_names_become_those_of_hugging_face,
+        rows_of_queries_and_keys_are_put_back,
+        the_wrong_number_of_heads_is_named,
         one_changed_element_is_named_at_its_place,
         packed_types_are_unpacked,
+        what_a_search_for_scales_leaves_is_close,
         a_type_without_a_reader_ends_only_its_tensor,
         broken_files_end_with_one_line,
         inspect_shows_the_types_and_rates_the_templates,
@@ -341,5 +524,10 @@ harness.main_of(
         onnx_elements_in_every_place,
         onnx_elements_out_of_reach_are_refused,
         onnx_files_of_the_package,
+        flax_files_of_the_package,
+        a_mindspore_checkpoint_is_no_onnx,
+        flax_kernels_are_compared_transposed,
+        broken_flax_files_end_with_one_line,
+        keras_files_say_what_helps,
     ]
 )

@@ -468,6 +468,32 @@ def packet_kinds():
         put("packets", f"cut_{kind}", bytes([kind, 60, 0, 7, 20, 0, 13, 5, 0, 255]) + contents)
 
 
+def flax_files():
+    def text(value):
+        return bytes([0xD9, len(value)]) + value
+
+    def mapped(pairs):
+        return bytes([0x80 | len(pairs)]) + b"".join(text(key) + value for key, value in pairs)
+
+    def array(shape, raw, dtype=b"float32"):
+        body = b"\x93" + bytes([0x90 | len(shape), *shape]) + text(dtype) + b"\xc4" + bytes([len(raw)]) + raw
+        return b"\xc7" + bytes([len(body), 1]) + body
+
+    one = array([2], bytes(8))
+    flag = (b"__msgpack_chunked_array__", b"\xc3")
+    pieces = [flag, (b"shape", mapped([(b"0", b"\x02"), (b"1", b"\x02")])), (b"chunks", mapped([(b"0", one), (b"1", one)]))]
+    put("flax", "tree.msgpack", mapped([(b"params", mapped([(b"a", one), (b"b", mapped([(b"kernel", array([1, 2], bytes(4), b"bfloat16"))]))]))]))
+    put("flax", "pieces.msgpack", mapped([(b"a", mapped(pieces))]))
+    put("flax", "no_pieces.msgpack", mapped([(b"a", mapped(pieces[:2]))]))
+    put("flax", "others.msgpack", mapped([(b"a", one), (b"b", b"\x93\xc0\xcb" + bytes(8) + b"\xd3" + bytes(8)), (b"c", b"\xd4\x03x"), (b"d", b"\x92" + one + one)]))
+    put("flax", "odd.msgpack", mapped([(b"a", array([3], bytes(8))), (b"b", array([2], bytes(8), b"object")), (b"c", array([0], b""))]))
+    deep = one
+    for _ in range(80):
+        deep = mapped([(b"a", deep)])
+    put("flax", "deep.msgpack", mapped([(b"b", one), (b"a", deep)]))
+    put("flax", "cut.msgpack", mapped([(b"a", one), (b"b", one)])[:-3])
+
+
 def gguf_files():
     def text(value):
         return struct.pack("<Q", len(value)) + value
@@ -558,6 +584,7 @@ def main():
         ("dcp", dcps),
         ("dcp_folder", dcp_folders),
         ("deepspeed", deepspeeds),
+        ("flax", flax_files),
         ("gguf", gguf_files),
         ("graph", graphs),
         ("graph_merge", graph_merges),

@@ -51,6 +51,9 @@ TEST_CASE("permutations: the forms that conversions leave are named") {
   // Eight heads by two groups: 0, 4, 1, 5, ...
   CHECK(form_of(256, [](std::int64_t i) { return (i / 32 % 2 * 4 + i / 64) * 32 + i % 32; }) ==
         "8 blocks of 32 regrouped by 2");
+  // In pairs by 8 heads, and out of them by 2.
+  CHECK(form_of(64, [&](std::int64_t i) { return halves(8)(pairs(32)(i)); }) ==
+        "interleaved with 8 per head against 32");
   CHECK(form_of(997, [](std::int64_t i) { return i * 5 % 997; }) == "permuted");
 }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What flax.serialization writes (`flax_model.msgpack`): maps of MessagePack with arrays of NumPy as its
+// extension 1. https://github.com/msgpack/msgpack (spec.md), flax/serialization.py of
+// https://github.com/google/flax.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/tensor_set.hpp"
+
+namespace msprobe::formats {
+
+class FlaxFile final : public TensorSet {
+ public:
+  /// FormatError naming the file and the reason if it is broken. Only headers are read: memory is a small
+  /// multiple of the names.
+  explicit FlaxFile(std::shared_ptr<const ByteSource> file);
+
+  /// The keys on the way to an array, joined by dots; in the order of the file.
+  std::size_t size() const override { return entries_.size(); }
+  const std::string& name(std::size_t index) const override { return entries_.at(index).name; }
+  StoredTensor tensor(std::size_t index) const override;
+
+ private:
+  struct Array {
+    std::string type;
+    std::vector<std::int64_t> shape;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct Entry {
+    std::string name;
+    std::vector<Array> parts;  // large arrays are cut into flat ones
+    std::vector<std::int64_t> shape;
+  };
+  class Parser;
+
+  StoredTensor read(const Entry& entry, const Array& array) const;
+
+  std::shared_ptr<const ByteSource> file_;
+  std::vector<Entry> entries_;
+};
+
+/// Does the first key of each map lead to an array?
+bool looks_like_flax(const ByteSource& file);
+
+}  // namespace msprobe::formats
