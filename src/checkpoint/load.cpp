@@ -20,6 +20,7 @@
 #include "checkpoint/names.hpp"
 #include "checkpoint/sharding_info.hpp"
 #include "checkpoint/shards.hpp"
+#include "checkpoint/unread_folders.hpp"
 #include "checkpoint/weight_forms.hpp"
 #include "formats/safetensors.hpp"
 #include "support/ascii.hpp"
@@ -305,6 +306,8 @@ Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bo
   const std::vector<std::string> names = names_in(folder, Named::regular_files);
   const std::vector<WeightForm> forms = weight_forms(folder, names);
   if (forms.empty()) {
+    if (const std::string reason = unread_folder_reason(folder); !reason.empty())
+      throw FormatError(display(folder), reason);
     throw FormatError(display(folder),
                       fmt::format("no checkpoint here: found neither {} nor mp_rank_… folders, .metadata, "
                                   "safetensors or a single tensor file{}",

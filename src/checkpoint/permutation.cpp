@@ -101,9 +101,10 @@ std::string block_form(Places p) {
       const auto regrouped = [&](std::int64_t i) { return i % groups * members + i / groups; };
       if (is_form(order, regrouped)) return fmt::format("{} blocks of {} regrouped by {}", blocks, d, groups);
     }
+    if (std::string form = wrong_heads_form(p); !form.empty()) return form;
     return fmt::format("blocks of {} in another order", d);
   }
-  return {};
+  return wrong_heads_form(p);
 }
 
 }  // namespace
@@ -139,7 +140,6 @@ std::string permutation_form(Places p) {
   if (rotated && 2 * shift == n) return "the two halves exchanged";
   if (std::string form = rotary_form(p); !form.empty()) return form;
   if (rotated) return fmt::format("the first {} moved to the end", shift);
-  if (std::string form = wrong_heads_form(p); !form.empty()) return form;
   if (std::string form = block_form(p); !form.empty()) return form;
   return "permuted";
 }

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
+#include "archive/zip_reader.hpp"
 #include "support/ascii.hpp"
 #include "support/text.hpp"
 
@@ -78,6 +80,35 @@ std::string foreign_reason(const ByteSource& file, const std::string& format) {
   }
   return fmt::format("a Git LFS pointer to a file{} that was not downloaded ('git lfs pull' fetches it)",
                      size);
+}
+
+std::string foreign_zip_reason(const std::shared_ptr<const ByteSource>& file) {
+  const archive::ZipReader zip(file);
+  const auto member_like = [&](std::initializer_list<std::string_view> endings) -> const archive::ZipEntry* {
+    const auto found = std::ranges::find_if(zip.entries(), [&](const archive::ZipEntry& entry) {
+      return std::ranges::any_of(endings, [&](std::string_view end) { return entry.name.ends_with(end); });
+    });
+    return found == zip.entries().end() ? nullptr : &*found;
+  };
+  if (member_like({"/constants.pkl"}) != nullptr) {
+    return "a TorchScript archive, which is not read: torch.save(torch.jit.load(FILE).state_dict(), ...) "
+           "gives its "
+           "weights";
+  }
+  if (member_like({"/archive_format", "/serialized_exported_program.json",
+                   "serialized_exported_program.json"}) != nullptr) {
+    return "an exported program, which is not read: torch.save(torch.export.load(FILE).state_dict, ...) "
+           "gives its "
+           "weights";
+  }
+  if (member_like({".weights.h5"}) != nullptr)
+    return "a Keras file, whose weights (HDF5) are not read: save them as safetensors or npz";
+  const auto* packed =
+      member_like({".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".gguf", ".onnx", ".msgpack", ".distcp"});
+  if (packed != nullptr)
+    return fmt::format("a zip archive of files ({}), which is not read: unpack it first",
+                       display(packed->name));
+  return "a zip archive, which has no tensors that msprobe reads";
 }
 
 }  // namespace msprobe::formats

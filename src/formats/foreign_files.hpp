@@ -3,6 +3,7 @@
 // bytes, so that a message can say what they are.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "support/byte_source.hpp"
@@ -18,5 +19,9 @@ bool is_packed_format(const std::string& format);
 
 /// Why such a file is refused, and what helps: "an HDF5 file, which is not read".
 std::string foreign_reason(const ByteSource& file, const std::string& format);
+
+/// The same of a zip archive that is none of PyTorch or NumPy: Keras, an exported program, a packed
+/// checkpoint. FormatError if it is broken.
+std::string foreign_zip_reason(const std::shared_ptr<const ByteSource>& file);
 
 }  // namespace msprobe::formats

@@ -276,7 +276,8 @@ void SafetensorsFile::check_places() {
   }
   const std::uint64_t data = file_->size() - data_begin_;
   if (position > data)
-    fail(fmt::format("truncated: its tensors need {} bytes, but it has {}", position, data));
+    fail(fmt::format("truncated: {} of {} bytes: it was not downloaded or written to the end", file_->size(),
+                     data_begin_ + position));
   if (position < data) fail(fmt::format("refused: {} bytes follow its last tensor", data - position));
 }
 

@@ -136,7 +136,7 @@ Container container_of(const std::shared_ptr<const ByteSource>& file) {
 
 std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) {
   if (file->size() == 0) throw FormatError(display(file->name()), "an empty file");
-  switch (const Container container = container_of(file)) {
+  switch (container_of(file)) {
     case Container::npy:
       return std::make_unique<OneTensor>(open_npy(std::move(file)));
     case Container::npz:
@@ -166,8 +166,7 @@ std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) 
     }
     case Container::torchscript:
     case Container::other_zip:
-      throw FormatError(display(file->name()), fmt::format("a {}, which has no tensors that msprobe reads",
-                                                           container_name(container)));
+      throw FormatError(display(file->name()), foreign_zip_reason(file));
     case Container::unknown:
       break;
   }
