@@ -25,10 +25,14 @@ void carry(auto& packet, Carried<Relation> auto& relation) {
   packet(relation.text, relation.is_proved, relation.place, relation.first_content, relation.second_content);
 }
 
+void carry(auto& packet, Carried<StepCheck> auto& steps) {
+  packet(steps.tried, steps.beyond, steps.first, steps.farthest, steps.farthest_at, steps.as_searched);
+}
+
 void carry(auto& packet, Carried<ParameterResult> auto& result) {
   packet(result.name, result.status, result.metrics, result.compared, result.first_shape, result.second_shape,
-         result.first_dtype, result.second_dtype, result.first_place, result.relation, result.copies_differ,
-         result.note);
+         result.first_dtype, result.second_dtype, result.first_place, result.steps, result.relation,
+         result.copies_differ, result.step_note, result.note);
 }
 
 }  // namespace msprobe::checkpoint

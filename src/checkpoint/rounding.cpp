@@ -39,20 +39,22 @@ double rounded(double value, const FloatForm& form) {
                            : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// The same for the pairs that most checkpoints are of, without a branch an element.
-float to_bfloat16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return std::bit_cast<float>((bits + 0x7fffU + ((bits >> 16) & 1U)) & 0xffff0000U);
+/// The same for the pairs that most checkpoints are of, from bits to bits: compilers make vectors of
+/// comparisons of integers, but not of those of floating-point numbers, which may trap.
+std::uint32_t to_bfloat16(std::uint32_t bits) {
+  return (bits + 0x7fffU + ((bits >> 16) & 1U)) & 0xffff0000U;
 }
 
-float to_half(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const float magnitude = std::fabs(value);
-  const float normal = std::bit_cast<float>((bits + 0xfffU + ((bits >> 13) & 1U)) & 0xffffe000U);
+std::uint32_t to_half(std::uint32_t bits) {
+  const std::uint32_t magnitude = bits & 0x7fffffffU;
+  const std::uint32_t sign = bits ^ magnitude;
+  const std::uint32_t normal = (magnitude + 0xfffU + ((bits >> 13) & 1U)) & 0xffffe000U;
   // The last place of 0.5 is that of the numbers below the normal ones.
-  const float small = std::copysign(magnitude + 0.5F - 0.5F, value);
-  const float large = std::copysign(std::numeric_limits<float>::infinity(), value);
-  return magnitude < 0x1p-14F ? small : magnitude < 65520.0F ? normal : large;
+  const auto small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F - 0.5F);
+  constexpr auto kLeastNormal = std::bit_cast<std::uint32_t>(0x1p-14F);
+  constexpr auto kFirstInfinite = std::bit_cast<std::uint32_t>(65520.0F);
+  constexpr auto kInfinite = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::infinity());
+  return sign | (magnitude < kLeastNormal ? small : magnitude < kFirstInfinite ? normal : kInfinite);
 }
 
 bool same(double a, double b) {
@@ -65,33 +67,64 @@ bool rounds_to(double wide, double narrow, const FloatForm& form, bool by_float)
   return by_float && same(rounded(rounded(wide, *form_of(DType::float32)), form), narrow);
 }
 
+/// The first of the elements that do not fit, and how many there are.
 template <typename T, typename Fits>
 void count_misfits(std::span<const T> wide, std::span<const T> narrow, std::int64_t seen, Unrounded& result,
                    const Fits& fits) {
-  std::uint32_t unequal = 0;  // of a piece, so that it is counted in vectors
-  for (std::size_t i = 0; i < wide.size(); ++i) unequal += fits(wide[i], narrow[i]) ? 0U : 1U;
-  result.count += unequal;
-  if (unequal == 0 || result.first >= 0) return;
-  std::size_t first = 0;
-  while (fits(wide[first], narrow[first])) ++first;
-  result.first = seen + static_cast<std::int64_t>(first);
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    if (fits(wide[i], narrow[i])) continue;
+    if (result.count++ == 0) result.first = seen + static_cast<std::int64_t>(i);
+  }
+}
+
+/// The same by bits, many at a time, where neither NaN nor zeros of two signs need a closer look. `round` is
+/// of bits, and may make anything of NaN.
+template <typename Round>
+void count_misfits_by_bits(std::span<const float> wide, std::span<const float> narrow, std::int64_t seen,
+                           Unrounded& result, const Round& round) {
+  constexpr std::uint32_t kExponent = 0x7f800000U;
+  constexpr std::uint32_t kSign = 0x80000000U;
+  // Reaches the sign where the number is NaN or infinite.
+  const auto special = [](std::uint32_t bits) { return (bits & kExponent) + (kSign - kExponent); };
+  std::uint32_t unequal = 0;
+  std::uint32_t negated = 0;
+  std::uint32_t signs = 0;
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    const auto a = std::bit_cast<std::uint32_t>(wide[i]);
+    const auto b = std::bit_cast<std::uint32_t>(narrow[i]);
+    const std::uint32_t change = round(a) ^ b;
+    unequal += static_cast<std::uint32_t>(change != 0);
+    negated += static_cast<std::uint32_t>(change == kSign);
+    signs |= special(a) | special(b);
+  }
+  if (unequal == 0 && (signs & kSign) == 0) return;
+  if ((signs & kSign) == 0 && negated == 0 && result.first >= 0) {
+    result.count += unequal;
+    return;
+  }
+  count_misfits(wide, narrow, seen, result, [&](float value, float other) {
+    if (std::isnan(value)) return std::isnan(other);
+    return std::bit_cast<float>(round(std::bit_cast<std::uint32_t>(value))) == other;
+  });
 }
 
 template <typename T>
 void check_piece(std::span<const T> wide, std::span<const T> narrow, DType dtype, std::int64_t seen,
                  Unrounded& result) {
-  const auto by = [&](auto round) {
-    count_misfits(wide, narrow, seen, result, [&](T value, T other) {
-      // Without branches, so that the compiler makes vectors of it. Rounding may make anything of NaN.
-      const bool equal = static_cast<bool>((round(value) == other) & !std::isnan(value));
-      return static_cast<bool>(equal | (std::isnan(value) & std::isnan(other)));
-    });
-  };
   if constexpr (std::is_same_v<T, float>) {
-    if (dtype == DType::bfloat16) return by(to_bfloat16);
-    if (dtype == DType::float16) return by(to_half);
+    // A pointer to the function would be called for each element.
+    if (dtype == DType::bfloat16) {
+      return count_misfits_by_bits(wide, narrow, seen, result,
+                                   [](std::uint32_t bits) { return to_bfloat16(bits); });
+    }
+    if (dtype == DType::float16) {
+      return count_misfits_by_bits(wide, narrow, seen, result,
+                                   [](std::uint32_t bits) { return to_half(bits); });
+    }
   } else if (dtype == DType::float32) {
-    return by([](double value) { return static_cast<double>(static_cast<float>(value)); });
+    return count_misfits(wide, narrow, seen, result, [](double value, double other) {
+      return same(static_cast<double>(static_cast<float>(value)), other);
+    });
   }
   const FloatForm form = *form_of(dtype);
   count_misfits(wide, narrow, seen, result, [&](T value, T other) {

@@ -2,10 +2,13 @@
 #include "checkpoint/step_check.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "checkpoint/pieces.hpp"
@@ -85,6 +88,25 @@ bool is_near(T x, T y, T step) {
              static_cast<T>(kSlack) * step + static_cast<T>(kRounding) * std::max(std::fabs(x), std::fabs(y));
 }
 
+/// Are all of them, told by signs and exponents, of which compilers make vectors? May be false where
+/// the other one is true for each.
+template <typename T>
+bool are_near(std::span<const T> x, std::span<const T> y, std::span<const T> step) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr Bits kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+  constexpr Bits kSign = std::bit_cast<Bits>(T{-0.0});
+  constexpr Bits kLastOfExponent = kSign - kExponent;
+  // Reaches the sign where the number is NaN or infinite.
+  const auto special = [](T value) { return (std::bit_cast<Bits>(value) & kExponent) + kLastOfExponent; };
+  Bits signs = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const T distance = std::fabs(x[i] - y[i]);
+    const T limit = static_cast<T>(kSlack) * step[i] + static_cast<T>(kRounding) * std::fabs(x[i]);
+    signs |= std::bit_cast<Bits>(limit - distance) | special(distance) | special(limit);
+  }
+  return (signs & kSign) == 0;
+}
+
 template <typename T>
 void check_pieces(const Parameter& first, const Parameter& second, const MeasureOptions& options,
                   StepCheck& check) {
@@ -104,9 +126,8 @@ void check_pieces(const Parameter& first, const Parameter& second, const Measure
       for (std::size_t i = 0; i < steps.size(); ++i) steps[i] += other[i];
       step = steps;
     }
-    std::size_t beyond = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) beyond += is_near(x[i], y[i], step[i]) ? 0 : 1;
-    for (std::size_t i = 0; beyond > 0 && i < x.size(); ++i) {
+    const bool all_near = are_near(x, y, step);
+    for (std::size_t i = 0; !all_near && i < x.size(); ++i) {
       if (is_near(x[i], y[i], step[i])) continue;
       if (check.beyond++ == 0) check.first = at + static_cast<std::int64_t>(i);
       double far = std::fabs(static_cast<double>(x[i]) - static_cast<double>(y[i])) / step[i];

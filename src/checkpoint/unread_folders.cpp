@@ -8,8 +8,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "support/folder.hpp"
 #include "checkpoint/loaders.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
@@ -38,8 +38,9 @@ std::string unfinished_download(const std::string& folder) {
     std::error_code error;
     for (const std::string& name : list_folder(place, error).files) {
       if (!name.ends_with(".incomplete")) continue;
-      return fmt::format("a download that was not finished ({}): fetch it again, which goes on where it stopped",
-                         display(in_folder(place, name)));
+      return fmt::format(
+          "a download that was not finished ({}): fetch it again, which goes on where it stopped",
+          display(in_folder(place, name)));
     }
   }
   return {};
