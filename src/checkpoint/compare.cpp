@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 
 #include "checkpoint/adapter.hpp"
+#include "checkpoint/lone_contents.hpp"
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
 #include "checkpoint/other_names.hpp"
@@ -149,6 +152,7 @@ class Comparison {
     std::ranges::sort(pairing.only_second, in_model_order);
     for (const std::string& name : pairing.only_first) add_single(report, name, Status::only_first);
     for (const std::string& name : pairing.only_second) add_single(report, name, Status::only_second);
+    relate_lone(pairing, report);
   }
 
  private:
@@ -156,6 +160,18 @@ class Comparison {
     ParameterResult& result = report.results.emplace_back();
     result.name = name;
     result.status = status;
+  }
+
+  static void relate_lone(const Pairing& pairing, CompareReport& report) {
+    if (pairing.lone_first.empty() || pairing.lone_second.empty()) return;
+    std::map<std::pair<bool, std::string>, std::string> texts;
+    for (LoneContent& content : find_lone_contents(pairing.lone_first, pairing.lone_second))
+      texts[{content.is_second, content.name}] = std::move(content.text);
+    for (ParameterResult& result : report.results) {
+      if (!is_one_sided(result.status)) continue;
+      const auto found = texts.find({result.status == Status::only_second, result.name});
+      if (found != texts.end()) result.relation.text = found->second;
+    }
   }
 
   /// Is it what the other name stands for? Else one side alone has it.
@@ -265,11 +281,15 @@ class Comparison {
     const bool transposed = result.status == Status::shapes_differ && first.shape.size() == 2 &&
                             second.shape.size() == 2 && first.shape[0] == second.shape[1] &&
                             first.shape[1] == second.shape[0];
-    if (result.status != Status::different && !transposed) return;
+    if (result.status != Status::different && result.status != Status::shapes_differ) return;
     try {
       const MemoryGate::Pass pass(gate_, first.memory() + second.memory());
+      if (result.status == Status::shapes_differ && !transposed) {
+        result.relation.text = find_slice(first, second);
+        return;
+      }
       result.relation = find_relation(first, second, result.metrics);
-      if (!result.relation.place.empty()) result.note += result.relation.place + " differ; ";
+      if (!result.relation.place.empty()) result.note += result.relation.place + "; ";
     } catch (const Error&) {
       // It was read once, or could not be: that is told.
     }

@@ -307,6 +307,9 @@ void sort_out(Pairing& pairing, const Side& side, bool is_second) {
           {made.name, vocabulary->parameter.name, is_second, entry.parameter, vocabulary->parameter});
     } else {
       only.push_back(made.name);
+      if (!single) continue;
+      Parameter& lone = (is_second ? pairing.lone_second : pairing.lone_first).emplace_back(entry.parameter);
+      lone.name = made.name;
     }
   }
 }

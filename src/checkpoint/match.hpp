@@ -36,6 +36,9 @@ struct Pairing {
   std::vector<Unreadable> unreadable;
   std::vector<std::string> only_first;
   std::vector<std::string> only_second;
+  /// Those of them that are one stored tensor.
+  std::vector<Parameter> lone_first;
+  std::vector<Parameter> lone_second;
   bool map_applies = false;          // it takes a name of one of them, used or not
   std::vector<std::string> remarks;  // which prefix was dropped, which side was mapped
 };

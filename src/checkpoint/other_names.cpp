@@ -184,9 +184,19 @@ class RelationLines {
 
   void add(const std::string& whole, const std::string& text) {
     LayerName name = layer_name(whole);
-    const auto [at, is_new] = index_.try_emplace(name.head + "*" + name.leaf + ": " + text, groups_.size());
+    const std::string every = name.layer ? for_every_layer(text, *name.layer) : text;
+    const auto [at, is_new] = index_.try_emplace(name.head + "*" + name.leaf + ": " + every, groups_.size());
     if (is_new) groups_.push_back({whole, name.leaf, text, {}});
-    if (name.layer) groups_[at->second].layers.push_back(*name.layer);
+    Group& group = groups_[at->second];
+    if (name.layer) group.layers.push_back(*name.layer);
+    if (group.layers.size() == 2) group.text = every;
+  }
+
+  /// With a star where it names something of the same layer.
+  static std::string for_every_layer(std::string text, std::int64_t layer) {
+    const std::string number = fmt::format(".{}.", layer);
+    const std::size_t at = text.find(number);
+    return at == std::string::npos ? text : text.replace(at, number.size(), ".*.");
   }
 
   static std::string line_of(const Group& group) {

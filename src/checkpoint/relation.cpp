@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -73,6 +74,43 @@ struct Features {
     least = std::min(least, x);
     most = std::max(most, x);
   }
+};
+
+/// Are the lines that differ all zeros, or all NaN, on one side?
+class DeadLines {
+ public:
+  explicit DeadLines(std::int64_t length)
+      : zeros_(hash_of_constant(0, length)),
+        nans_(hash_of_constant(std::numeric_limits<double>::quiet_NaN(), length)) {}
+
+  void add(std::uint64_t first, std::uint64_t second) {
+    first_zero_ = first_zero_ && first == zeros_;
+    second_zero_ = second_zero_ && second == zeros_;
+    first_nan_ = first_nan_ && first == nans_;
+    second_nan_ = second_nan_ && second == nans_;
+  }
+  std::string text() const {
+    if (first_zero_) return ": 0 throughout in the first";
+    if (second_zero_) return ": 0 throughout in the second";
+    if (first_nan_) return ": NaN throughout in the first";
+    if (second_nan_) return ": NaN throughout in the second";
+    return {};
+  }
+
+ private:
+  static std::uint64_t hash_of_constant(double value, std::int64_t length) {
+    OrderedHash hash;
+    const std::array one = {mixed(bits_of(value) + 1)};
+    for (std::int64_t i = 0; i < length; ++i) hash.add_mixed(one);
+    return hash.value();
+  }
+
+  std::uint64_t zeros_;
+  std::uint64_t nans_;
+  bool first_zero_ = true;
+  bool second_zero_ = true;
+  bool first_nan_ = true;
+  bool second_nan_ = true;
 };
 
 class RelationFinder {
@@ -484,27 +522,35 @@ class RelationFinder {
   /// No relation, but where the difference is.
   std::string where() const {
     if (hashes_->rows().size() < 2 || columns_ < 2) return {};
-    if (std::string text = lines_text("row", hashes_->rows(), other_hashes_->rows()); !text.empty())
-      return text;
-    return lines_text("column", hashes_->columns(), other_hashes_->columns());
+    std::string text = lines_text("row", hashes_->rows(), other_hashes_->rows(), columns_);
+    if (text.empty()) text = lines_text("column", hashes_->columns(), other_hashes_->columns(), rows_);
+    return text;
   }
 
   static std::string lines_text(const char* what, const std::vector<std::uint64_t>& first,
-                                const std::vector<std::uint64_t>& second) {
+                                const std::vector<std::uint64_t>& second, std::int64_t length) {
     std::size_t count = 0;
     std::size_t begin = first.size();
     std::size_t end = 0;
+    DeadLines dead(length);
     for (std::size_t i = 0; i < first.size(); ++i) {
       if (first[i] == second[i]) continue;
       ++count;
       begin = std::min(begin, i);
       end = i + 1;
+      dead.add(first[i], second[i]);
     }
     if (count == 0 || count * 4 > first.size()) return {};
-    if (count == 1) return fmt::format("only elements of {} {}", what, begin);
-    if (count == end - begin) return fmt::format("only {}s {} to {}", what, begin, end - 1);
-    return fmt::format("only {} of {} {}s, the first {}", human_count(count), human_count(first.size()), what,
-                       begin);
+    std::string text;
+    if (count == 1) {
+      text = fmt::format("only elements of {} {}", what, begin);
+    } else if (count == end - begin) {
+      text = fmt::format("only {}s {} to {}", what, begin, end - 1);
+    } else {
+      text = fmt::format("only {} of {} {}s, the first {},", human_count(count), human_count(first.size()),
+                         what, begin);
+    }
+    return text + " differ" + dead.text();
   }
 
   static constexpr double kLeast = 1e-300;

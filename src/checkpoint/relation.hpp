@@ -14,7 +14,8 @@ namespace msprobe::checkpoint {
 struct Relation {
   std::string text;        // "rows permuted: halves -> interleaved, 64 per head"; empty: none was found
   bool is_proved = false;  // the one side is made of the other; else it is a guess: never loaded
-  std::string place;       // without a relation: "only rows 3 to 6", if that says more than the first element
+  std::string
+      place;  // without a relation: "only rows 3 to 6 differ", if that says more than the first element
   /// Of all elements in their order, with which the same tensor is found under another name; 0: not known.
   std::uint64_t first_content = 0;
   std::uint64_t second_content = 0;

@@ -179,6 +179,69 @@ def in_bfloat16_against_float32(msprobe, scratch):
     mistakes_are_named(msprobe, scratch, save_half, ".pt")
 
 
+def pieces_of_others():
+    """Name to the change of the weights and what is said of what has no partner, or another shape, then."""
+    import torch
+
+    def fuse(tensors):
+        for layer in range(LAYERS):
+            prefix = f"model.layers.{layer}.self_attn."
+            tensors[prefix + "fused.weight"] = torch.cat([tensors.pop(f"{prefix}{part}_proj.weight") for part in "qkv"])
+
+    def rename(tensors):
+        for name in [name for name in tensors if ".mlp.up_proj" in name]:
+            tensors[name.replace("model.layers", "encoder.block").replace("mlp.up_proj", "wide")] = tensors.pop(name)
+
+    up, o_proj = "model.layers.1.mlp.up_proj.weight", "model.layers.1.self_attn.o_proj.weight"
+    every = f"of {LAYERS} layers"
+    return {
+        "renamed": (rename, [f"mlp.up_proj.weight {every}: the same as encoder.block.*.wide.weight in the second"]),
+        "fused": (fuse, [f"self_attn.{part}_proj.weight {every}: rows {i * HIDDEN} to {(i + 1) * HIDDEN - 1} of model.layers.*.self_attn.fused.weight in the second"
+                         for i, part in enumerate("qkv")]),
+        "half_of_the_columns": (of(o_proj, lambda w: w[:, HIDDEN // 2 :]), [f"{o_proj}: the second is columns {HIDDEN // 2} to {HIDDEN - 1} of the first"]),
+        "half_of_the_rows": (of(up, lambda w: w[: FF // 2]), [f"{up}: the second is rows 0 to {FF // 2 - 1} of the first"]),
+    }  # fmt: skip
+
+
+def pieces_of_others_are_named(msprobe, scratch):
+    import torch
+
+    base = model(0)
+    save_torch(scratch / "base.pt", base)
+    for save, how in ((save_torch, ""), (tensor_files.save_torch_tensors, ""), (save_half, ", rounded")):
+        for name, (change, lines) in pieces_of_others().items():
+            for hurt in (False, True):
+                tensors = {key: value.clone() for key, value in base.items()}
+                change(tensors)
+                for key, value in tensors.items():
+                    if hurt and (key not in base or value.shape != base[key].shape):
+                        tensors[key] = value = value.clone(memory_format=torch.contiguous_format)
+                        for part in value.view(3 if "fused" in key else 1, -1):
+                            part[part.numel() // 2] = 0.7251
+                save(scratch / "second.pt", tensors)
+                result, _ = compare(msprobe, scratch, "base.pt", "second.pt")
+                harness.check_equal(f"{name}: status", result.returncode, 1)
+                for line in lines:
+                    harness.check((line + how in result.stderr) != hurt, f"{name}, {hurt}: {line + how!r}\n{result.stderr}")
+
+
+def dead_rows_and_columns_are_named(msprobe, scratch):
+    base = model(0)
+    save_torch(scratch / "base.pt", base)
+    name = "model.layers.1.mlp.up_proj.weight"
+    for place, value, text in (
+        (slice(3, 4), 0.0, "only elements of row 3 differ: 0 throughout in the second"),
+        (slice(3, 9), float("nan"), "only rows 3 to 8 differ: NaN throughout in the second"),
+        ((slice(None), 5), 0.0, "only elements of column 5 differ: 0 throughout in the second"),
+        (slice(3, 4), 0.25, "only elements of row 3 differ\n"),
+    ):
+        tensors = {key: tensor.clone() for key, tensor in base.items()}
+        tensors[name][place] = value
+        save_torch(scratch / "second.pt", tensors)
+        result, _ = compare(msprobe, scratch, "base.pt", "second.pt")
+        harness.check(f"note: {name}: {text}" in result.stderr, f"{text}\n{result.stderr}")
+
+
 def one_element_ends_a_relation(msprobe, scratch):
     """What holds for all elements but one is not claimed."""
     base = model(0)
@@ -253,6 +316,8 @@ harness.main_of(
         in_pytorch_files,
         in_safetensors,
         in_bfloat16_against_float32,
+        pieces_of_others_are_named,
+        dead_rows_and_columns_are_named,
         one_element_ends_a_relation,
         training_is_no_relation,
     ],

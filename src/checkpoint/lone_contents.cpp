@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/lone_contents.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "checkpoint/line_hash.hpp"
+#include "checkpoint/metrics.hpp"
+#include "checkpoint/rounding.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+#include "tensor/element_feed.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+using tensor::DType;
+
+// Of a vector, which has no rows, this many elements are one.
+constexpr std::int64_t kVectorRow = 16;
+// Of long rows the first elements are enough.
+constexpr std::size_t kMostOfRow = 4096;
+constexpr std::size_t kMostAlike = 8;
+
+/// A hash of the row, rounded to the narrowest type in use, so that copies in other types have it, too.
+std::optional<std::uint64_t> row_key(const Parameter& parameter, std::int64_t row) {
+  const std::int64_t rows = parameter.shape.size() == 1 ? kVectorRow : 1;
+  if (row + rows > parameter.shape[0]) return {};
+  try {
+    tensor::ElementFeed<double, ParameterReader> feed(narrow(parameter, 0, row, rows));
+    const auto count = std::min<std::size_t>(kMostOfRow, static_cast<std::size_t>(feed.remaining()));
+    const std::span<const double> values = feed.next(count);
+    if (std::ranges::all_of(values, [&](double value) { return value == values[0]; })) return {};
+    std::vector<double> rounded(values.begin(), values.end());
+    for (double& value : rounded) value = rounded_to(value, DType::bfloat16);
+    OrderedHash hash;
+    each_mixed(std::span<const double>(rounded),
+               [&](std::span<const std::uint64_t> some) { hash.add_mixed(some); });
+    return hash.value();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// How the two are the same; nothing if they are not.
+std::optional<std::string> sameness(const Parameter& a, const Parameter& b) {
+  try {
+    const PairMetrics metrics = measure(a, b, {.ulp = false, .counts = false, .on_bytes = {}});
+    if (metrics.bitwise_equal || metrics.unequal == 0) return "";
+    if (metrics.unrounded.holds()) return ", rounded";
+  } catch (const Error&) {
+    // That it cannot be read is no finding about its name.
+  }
+  return {};
+}
+
+class LoneSide {
+ public:
+  LoneSide(const std::vector<Parameter>& parameters, bool is_second) : is_second_(is_second) {
+    for (const Parameter& parameter : parameters) {
+      const bool has_rows = !parameter.shape.empty() && parameter.numel() >= kVectorRow;
+      if (!has_rows || tensor::info(parameter.dtype).kind != tensor::Kind::floating) continue;
+      const auto key = row_key(parameter, 0);
+      if (!key) continue;
+      by_key_[*key].push_back(parameters_.size());
+      parameters_.push_back(&parameter);
+      keys_.push_back(*key);
+    }
+    taken_.resize(parameters_.size());
+  }
+
+  std::size_t size() const { return parameters_.size(); }
+  const Parameter& parameter(std::size_t i) const { return *parameters_[i]; }
+  std::uint64_t key(std::size_t i) const { return keys_[i]; }
+  bool is_taken(std::size_t i) const { return taken_[i]; }
+  void take(std::size_t i) { taken_[i] = true; }
+  bool is_second() const { return is_second_; }
+  std::string name(std::size_t i) const {
+    return display(parameters_[i]->name) + (is_second_ ? " in the second" : " in the first");
+  }
+
+  /// Those that begin with this row and have rows of that shape, and are not found out yet.
+  std::vector<std::size_t> beginning_with(std::uint64_t key, const Shape& shape) const {
+    std::vector<std::size_t> found;
+    const auto all = by_key_.find(key);
+    if (all == by_key_.end()) return found;
+    for (const std::size_t i : all->second) {
+      const Shape& other = parameters_[i]->shape;
+      const bool alike =
+          other.size() == shape.size() && std::equal(other.begin() + 1, other.end(), shape.begin() + 1);
+      if (alike && !taken_[i] && found.size() < kMostAlike) found.push_back(i);
+    }
+    return found;
+  }
+
+ private:
+  bool is_second_;
+  std::vector<const Parameter*> parameters_;
+  std::vector<std::uint64_t> keys_;
+  std::vector<bool> taken_;
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_key_;
+};
+
+class LoneContents {
+ public:
+  LoneContents(const std::vector<Parameter>& first, const std::vector<Parameter>& second)
+      : first_(first, false), second_(second, true) {}
+
+  std::vector<LoneContent> run() {
+    for (std::size_t i = 0; i < first_.size(); ++i) find_same(i);
+    find_parts(first_, second_);
+    find_parts(second_, first_);
+    return std::move(found_);
+  }
+
+ private:
+  void find_same(std::size_t i) {
+    const Parameter& ours = first_.parameter(i);
+    for (const std::size_t k : second_.beginning_with(first_.key(i), ours.shape)) {
+      if (second_.parameter(k).shape != ours.shape) continue;
+      const auto how = sameness(ours, second_.parameter(k));
+      if (!how) continue;
+      first_.take(i);
+      second_.take(k);
+      found_.push_back({ours.name, false, fmt::format("the same as {}{}", second_.name(k), *how)});
+      return;
+    }
+  }
+
+  /// What is made of others, one below the other.
+  void find_parts(LoneSide& wholes, LoneSide& parts) {
+    for (std::size_t i = 0; i < wholes.size(); ++i) {
+      const Parameter& whole = wholes.parameter(i);
+      std::int64_t begin = 0;
+      while (!wholes.is_taken(i) && begin < whole.shape[0]) {
+        const auto key = begin == 0 ? std::optional(wholes.key(i)) : row_key(whole, begin);
+        const std::int64_t rows = key ? add_part(wholes, i, parts, *key, begin) : 0;
+        if (rows == 0) break;
+        begin += rows;
+      }
+    }
+  }
+
+  /// Gives how many rows it has; 0 if there is none.
+  std::int64_t add_part(const LoneSide& wholes, std::size_t i, LoneSide& parts, std::uint64_t key,
+                        std::int64_t begin) {
+    const Parameter& whole = wholes.parameter(i);
+    for (const std::size_t k : parts.beginning_with(key, whole.shape)) {
+      const Parameter& part = parts.parameter(k);
+      const std::int64_t rows = part.shape[0];
+      if (rows > whole.shape[0] - begin || rows == whole.shape[0]) continue;
+      const auto how = sameness(narrow(whole, 0, begin, rows), part);
+      if (!how) continue;
+      parts.take(k);
+      found_.push_back({part.name, parts.is_second(),
+                        fmt::format("rows {} to {} of {}{}", begin, begin + rows - 1, wholes.name(i), *how)});
+      return rows;
+    }
+    return 0;
+  }
+
+  LoneSide first_;
+  LoneSide second_;
+  std::vector<LoneContent> found_;
+};
+
+}  // namespace
+
+std::string find_slice(const Parameter& first, const Parameter& second) {
+  const Shape& a = first.shape;
+  const Shape& b = second.shape;
+  if (a.size() != b.size() || a.empty()) return {};
+  const auto axis = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+  if (axis == a.size() || !std::equal(a.begin() + static_cast<std::ptrdiff_t>(axis) + 1, a.end(),
+                                      b.begin() + static_cast<std::ptrdiff_t>(axis) + 1))
+    return {};
+  const bool is_first = a[axis] < b[axis];
+  const Parameter& part = is_first ? first : second;
+  const Parameter& whole = is_first ? second : first;
+  const std::int64_t length = part.shape[axis];
+  if (part.numel() < kVectorRow) return {};
+  const bool is_column = a.size() == 2 && axis == 1;
+  const char* const lines = axis == 0 ? "rows" : is_column ? "columns" : "elements";
+  for (const std::int64_t begin : {std::int64_t{0}, whole.shape[axis] - length}) {
+    const auto how = sameness(narrow(whole, axis, begin, length), part);
+    if (!how) continue;
+    return fmt::format("the {} is {} {} to {}{} of the {}{}", is_first ? "first" : "second", lines, begin,
+                       begin + length - 1, axis == 0 || is_column ? "" : fmt::format(" of axis {}", axis),
+                       is_first ? "second" : "first", *how);
+  }
+  return {};
+}
+
+std::vector<LoneContent> find_lone_contents(const std::vector<Parameter>& first,
+                                            const std::vector<Parameter>& second) {
+  return LoneContents(first, second).run();
+}
+
+}  // namespace msprobe::checkpoint

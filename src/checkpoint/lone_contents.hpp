@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters that the other side does not have as they are, by what they hold: the same elements under
+// another name, or a part of another parameter.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/parameter.hpp"
+
+namespace msprobe::checkpoint {
+
+struct LoneContent {
+  std::string name;
+  bool is_second = false;  // whose parameter it is
+  std::string text;  // "the same as wq.weight in the second", "rows 0 to 63 of Wqkv.weight in the second"
+};
+
+/// Compares by first rows, and all elements of those whose first rows are alike; of other types, as rounded
+/// to the narrower one. Integers and what is one number throughout are left out, and so is what cannot be
+/// read.
+std::vector<LoneContent> find_lone_contents(const std::vector<Parameter>& first,
+                                            const std::vector<Parameter>& second);
+
+/// Of two parameters whose shapes differ along one axis: "the second is columns 0 to 511 of the first", at
+/// either end of that axis. Empty if it is not, or cannot be read.
+std::string find_slice(const Parameter& first, const Parameter& second);
+
+}  // namespace msprobe::checkpoint
