@@ -59,6 +59,10 @@ class Finder {
       const DType dtype = checkpoint_.entries[i].parameter.dtype;
       if (const auto stem = stem_of(name, ".qweight"); stem && dtype == DType::int32) grouped_words(*stem);
       if (const auto stem = stem_of(name, ".weight_packed")) compressed(*stem);
+      if (const auto stem = stem_of(name, "._weight_qdata")) {
+        const std::string parts = *stem + "._weight";
+        scaled_bytes(*stem + ".weight", {name, parts + "_scale", parts + "_zero_point"});
+      }
       if (const auto stem = stem_of(name, "_blocks"); stem && dtype == DType::uint8) microscaled(*stem);
       for (const char* state : {".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4"}) {
         if (const auto stem = stem_of(name, state)) table_of_16(*stem, i);
@@ -82,7 +86,7 @@ class Finder {
     return known;
   }
 
-  void add(std::string kind, Parameter parameter, std::initializer_list<std::string> parts) {
+  void add(std::string kind, Parameter parameter, const std::vector<std::string>& parts) {
     QuantizedWeight found{parameter.name, std::move(kind), {}, std::move(parameter)};
     for (const std::string& part : parts) {
       if (const auto at = index_.find(part); at != index_.end()) found.used.push_back(at->second);
@@ -111,21 +115,37 @@ class Finder {
   /// compressed-tensors and ModelOpt, `SCB` of bitsandbytes; and ModelOpt's pairs of 4-bit numbers.
   void one_byte(const std::string& name, DType dtype) {
     const Parameter& codes = *get(name);
-    const bool is_float8 = tensor::info(dtype).kind == tensor::Kind::floating &&
-                           tensor::info(dtype).size == 1 && dtype != DType::float8_e8m0fnu;
     const std::string rows_of_int8 = beside(name, "SCB");
     std::string scale_name = name + "_scale_inv";
     if (get(scale_name) == nullptr) scale_name = name + "_scale";
     const bool is_bitsandbytes = dtype == DType::int8 && get(rows_of_int8) != nullptr;
     if (is_bitsandbytes) scale_name = rows_of_int8;
     const Parameter* scale = get(scale_name);
-    if (scale == nullptr || codes.shape.size() < 2) return;
     if (dtype == DType::uint8) {
       const std::string global = name + "_scale_2";
-      if (get(global) != nullptr) small_floats(name, name, codes, *scale, global, true);
+      if (scale != nullptr && get(global) != nullptr && codes.shape.size() >= 2)
+        small_floats(name, name, codes, *scale, global, true);
       return;
     }
-    if (!is_float8 && dtype != DType::int8) return;
+    scaled_bytes(name, {name, scale_name, name + "_zero_point", is_bitsandbytes},
+                 {name + "_shape", beside(name, "input_scale"), beside(name, "output_scale"),
+                  beside(name, "weight_format"), beside(name, "input_zero_point")});
+  }
+
+  struct ByteNames {
+    std::string codes;
+    std::string scale;
+    std::string zero;
+    bool is_bitsandbytes = false;
+  };
+  void scaled_bytes(const std::string& name, const ByteNames& names,
+                    const std::vector<std::string>& others = {}) {
+    const Parameter& codes = *get(names.codes);
+    const DType dtype = codes.dtype;
+    const bool is_float8 = tensor::info(dtype).kind == tensor::Kind::floating &&
+                           tensor::info(dtype).size == 1 && dtype != DType::float8_e8m0fnu;
+    const Parameter* scale = get(names.scale);
+    if (scale == nullptr || codes.shape.size() < 2 || (!is_float8 && dtype != DType::int8)) return;
     PackedWeight packed;
     packed.shape = codes.shape;
     packed.columns = codes.shape.back();
@@ -136,11 +156,11 @@ class Finder {
                            [&] { return is_float8 ? float8_levels(dtype) : integer_levels(8, 0, true); });
     const std::string grid = set_grid(packed, codes.shape, *scale);
     if (grid.empty()) return;
-    const Parameter* zero = get(name + "_zero_point");
+    const Parameter* zero = get(names.zero);
     if (zero != nullptr && zero->numel() != scale->numel()) return;
     const std::int64_t groups = (packed.columns + packed.scale_columns - 1) / packed.scale_columns;
     packed.load_scales = [scale = *scale, zero = zero == nullptr ? std::nullopt : std::optional(*zero),
-                          groups, is_bitsandbytes] {
+                          groups, is_bitsandbytes = names.is_bitsandbytes] {
       Scales scales = scales_of(scale, groups);
       if (zero) scales.zeros = floats_of(*zero);
       if (is_bitsandbytes) {
@@ -152,9 +172,9 @@ class Finder {
       return scales;
     };
     std::string kind = fmt::format("{}, {}", tensor::info(dtype).name, grid);
-    add(std::move(kind), decoded(name, std::move(packed)),
-        {name, scale_name, name + "_zero_point", name + "_shape", beside(name, "input_scale"),
-         beside(name, "output_scale"), beside(name, "weight_format"), beside(name, "input_zero_point")});
+    std::vector<std::string> parts = {names.codes, names.scale, names.zero};
+    parts.insert(parts.end(), others.begin(), others.end());
+    add(std::move(kind), decoded(name, std::move(packed)), parts);
   }
 
   /// For people; empty if the scales do not fit.

@@ -248,4 +248,19 @@ std::vector<TorchShard> read_shards(const TorchFile& file, PickleRef ref) {
   return shards;
 }
 
+std::vector<std::pair<std::string, PickleRef>> kept_tensors(const TorchFile& file, PickleRef ref) {
+  constexpr std::size_t kMost = 256;
+  std::vector<std::pair<std::string, PickleRef>> kept;
+  const auto core = file.core_of(ref);
+  const Pickle& pickle = file.pickle();
+  if (!core || wrapper_class(file, *core).empty() || pickle.kind(core->state) != PickleKind::dict)
+    return kept;
+  const auto pairs = pickle.pairs(core->state);
+  for (std::size_t i = 0; i + 1 < std::min(pairs.size(), kMost); i += 2) {
+    if (pickle.kind(pairs[i]) == PickleKind::text && file.is_tensor(pairs[i + 1]))
+      kept.emplace_back(pickle.text(pairs[i]), pairs[i + 1]);
+  }
+  return kept;
+}
+
 }  // namespace msprobe::formats

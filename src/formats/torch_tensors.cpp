@@ -111,6 +111,14 @@ void TorchTensors::walk(std::uint64_t file_size) {
       }
       return;
     }
+    if (const auto kept = kept_tensors(file_, ref); !kept.empty()) {
+      // As torchao calls them in safetensors: "layer._weight_qdata".
+      const std::size_t last = name.rfind('.') + 1;
+      for (const auto& [attribute, tensor] : kept)
+        add(fmt::format("{}_{}_{}", name.substr(0, last), name.substr(last), attribute), tensor,
+            std::min(file_.rank(tensor), kMaxRank));
+      return;
+    }
     if (file_.is_tensor(ref)) return add(name, ref, std::min(file_.rank(ref), kMaxRank));
     if (way.size() >= static_cast<std::size_t>(kMaxDepth)) fail("refused: its values are nested too deeply");
     entered[static_cast<std::size_t>(ref)] = true;

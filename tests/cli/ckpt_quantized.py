@@ -8,6 +8,8 @@ usage: ckpt_quantized.py MSPROBE    (run by a Python that has NumPy)
 
 import json
 import struct
+import sys
+import types
 
 import harness
 from ckpt_runs import compare
@@ -92,6 +94,18 @@ def int8_rows(weight):
 
     scale = (abs(weight).max(1, keepdims=True) / 127).astype("f4")
     return {"weight": np.rint(weight / scale).astype("i1"), "weight_scale": scale}
+
+
+def torchao_float8(weight):
+    rows = float8_rows(weight)
+    return {"_weight_qdata": rows["weight"], "_weight_scale": rows["weight_scale"]}
+
+
+def torchao_int8(weight):
+    import numpy as np
+
+    rows = int8_rows(weight)
+    return {"_weight_qdata": rows["weight"], "_weight_scale": rows["weight_scale"], "_weight_zero_point": np.zeros((ROWS, 1), "i1")}
 
 
 def bitsandbytes_int8(weight):
@@ -214,7 +228,7 @@ def nvfp4(weight):
     return {"weight": codes, "weight_scale": ("F8_E4M3", scale), "weight_scale_2": whole.astype("f4")}
 
 
-FORMATS = [float8_blocks, float8_rows, int8_rows, bitsandbytes_int8, packed_int4, packed_int4_with_zeros, gptq,
+FORMATS = [float8_blocks, float8_rows, int8_rows, torchao_float8, torchao_int8, bitsandbytes_int8, packed_int4, packed_int4_with_zeros, gptq,
            gptq_in_order_of_activations, gptq_8_bits, second_gptq, awq, nf4, nested_nf4, nvfp4]
 
 
@@ -346,6 +360,41 @@ def what_is_no_quantized_weight_stays_as_it_is(msprobe, scratch):
         harness.check_equal(f"{kind}: {result.stderr}", result.returncode, expected)
 
 
+def tensors_of_other_classes_are_read_by_what_they_keep(msprobe, scratch):
+    """As torch.save() writes torchao's Int8Tensor."""
+    try:
+        import torch
+    except ImportError:
+        print("# no torch: nothing is pickled")
+        return
+    module = types.ModuleType("torchao.quantization")
+
+    class Int8Tensor:
+        def __init__(self, state):
+            self.state = state
+
+        def __reduce_ex__(self, protocol):
+            inner = (Int8Tensor, torch.float32, (ROWS, COLUMNS), (COLUMNS, 1), 0, torch.strided, torch.device("cpu"), False)
+            return torch._tensor._rebuild_from_type_v2, (torch._utils._rebuild_wrapper_subclass, Int8Tensor, inner, self.state)
+
+    Int8Tensor.__module__, Int8Tensor.__qualname__, module.Int8Tensor = module.__name__, "Int8Tensor", Int8Tensor
+    sys.modules["torchao"], sys.modules[module.__name__] = types.ModuleType("torchao"), module
+    weight = original()
+    rows = int8_rows(weight)
+    state = {"qdata": torch.from_numpy(rows["weight"]), "scale": torch.from_numpy(rows["weight_scale"]), "block_size": [1, COLUMNS]}
+    torch.save({"w.weight": Int8Tensor(state)}, scratch / "kept.pt")
+    torch.save({"w.weight": Int8Tensor({"block_size": [1, COLUMNS]})}, scratch / "nothing.pt")
+    torch.save({"w.weight": torch.from_numpy(weight)}, scratch / "plain.pt")
+    weight[3, 5] += 3
+    torch.save({"w.weight": torch.from_numpy(weight)}, scratch / "changed.pt")
+    for other, status, text in (("plain.pt", 0, "1 equal within half a step"), ("changed.pt", 1, "the first at [3, 5]")):
+        result, _ = gated(msprobe, scratch, "kept.pt", other)
+        harness.check(result.returncode == status and text in result.stderr, f"{other}: {result.stderr}")
+    result, _ = gated(msprobe, scratch, "nothing.pt", "plain.pt")
+    harness.check_equal("status", result.returncode, 2)
+    harness.check("a tensor of the class torchao.quantization.Int8Tensor, which is not supported" in result.stderr, result.stderr)
+
+
 harness.main_of(
     [
         each_format_is_within_half_a_step,
@@ -354,6 +403,7 @@ harness.main_of(
         parts_are_joined,
         what_does_not_fit_is_refused,
         what_is_no_quantized_weight_stays_as_it_is,
+        tensors_of_other_classes_are_read_by_what_they_keep,
     ],
     "numpy",
 )
