@@ -34,6 +34,7 @@ struct Architecture {
   std::optional<std::int64_t> heads;
   std::optional<std::int64_t> query_groups;
   std::optional<std::int64_t> head_size;
+  std::optional<std::int64_t> vocabulary;  // tokens
 };
 
 struct Checkpoint {

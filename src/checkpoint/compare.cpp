@@ -25,6 +25,7 @@
 #include "report/writers.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
+#include "support/interrupt.hpp"
 #include "support/memory_gate.hpp"
 #include "support/progress.hpp"
 #include "support/team.hpp"
@@ -54,14 +55,37 @@ void guess_merge(Entry& entry, const Entry& other, ParameterResult& result) {
   }
 }
 
-/// Rows that only pad the vocabulary are left out.
-void trim_vocabulary(Entry& first, Entry& second, ParameterResult& result) {
-  Shape& a = first.parameter.shape;
-  Shape& b = second.parameter.shape;
+/// Are all rows the same bytes, as zeros are?
+bool are_rows_alike(const Parameter& rows) {
+  constexpr std::size_t kMostOfRow = std::size_t{16} << 20;
+  const auto size = static_cast<std::size_t>(rows.numel() / rows.shape[0]) * tensor::info(rows.dtype).size;
+  if (size > kMostOfRow) return false;
+  ParameterReader reader(rows);
+  std::vector<std::byte> first(size);
+  std::vector<std::byte> next(size);
+  reader.read(first);
+  for (std::int64_t i = 1; i < rows.shape[0]; ++i) {
+    check_interrupt();
+    reader.read(next);
+    if (next != first) return false;
+  }
+  return true;
+}
+
+/// Rows that only pad the vocabulary are left out: those behind the tokens that a side's configuration
+/// counts, or, as compare_pair() finds out, rows that are all alike.
+void trim_vocabulary(Pairing::Pair& pair, const std::set<std::int64_t>& vocabularies,
+                     ParameterResult& result) {
+  Entry& first = pair.first;
+  Entry& second = pair.second;
+  const Shape a = first.parameter.shape;
+  const Shape b = second.parameter.shape;
   if (a == b || a.empty() || a.size() != b.size() || !is_vocabulary(result.name)) return;
   if (!std::equal(a.begin() + 1, a.end(), b.begin() + 1)) return;
   const std::int64_t rows = std::min(a[0], b[0]);
   result.note += fmt::format("{} and {} rows: the {} rows that both have are compared; ", a[0], b[0], rows);
+  const Parameter& longer = a[0] > b[0] ? first.parameter : second.parameter;
+  if (!vocabularies.contains(rows)) pair.surplus = narrow(longer, 0, rows, longer.shape[0] - rows);
   first.parameter = narrow(first.parameter, 0, 0, rows);
   second.parameter = narrow(second.parameter, 0, 0, rows);
 }
@@ -112,7 +136,8 @@ Shape shown_place(std::int64_t index, const Parameter& parameter) {
 
 class Comparison {
  public:
-  Comparison(const CompareOptions& options, Progress* progress) : options_(options), progress_(progress) {}
+  Comparison(const CompareOptions& options, std::set<std::int64_t> vocabularies, Progress* progress)
+      : options_(options), vocabularies_(std::move(vocabularies)), progress_(progress) {}
 
   void run(Pairing pairing, CompareReport& report) {
     pairs_ = std::move(pairing.pairs);
@@ -194,7 +219,7 @@ class Comparison {
     }
   }
 
-  static void prepare(Pairing::Pair& pair, ParameterResult& result) {
+  void prepare(Pairing::Pair& pair, ParameterResult& result) {
     result.name = pair.name;
     if (pair.first.problem.empty() && pair.second.problem.empty()) {
       guess_merge(pair.first, pair.second, result);
@@ -209,7 +234,7 @@ class Comparison {
       }
     }
     if (result.status == Status::unreadable) return;
-    trim_vocabulary(pair.first, pair.second, result);
+    trim_vocabulary(pair, vocabularies_, result);
     if (pair.first.parameter.shape != pair.second.parameter.shape) result.status = Status::shapes_differ;
   }
 
@@ -236,6 +261,10 @@ class Comparison {
         const bool exact = is_exact(pair.first.parameter) || is_exact(pair.second.parameter);
         result.status = judge(result.metrics, exact, options_.tolerance);
         is_near = judge_steps(pair, result);
+        if (pair.surplus && !are_rows_alike(*pair.surplus)) {
+          result.note += "the others are no padding: they are not all alike, and no config.json tells; ";
+          if (severity_of(result.status) == report::Severity::none) result.status = Status::shapes_differ;
+        }
         note_places(pair.first.parameter, result);
       } catch (const Error& error) {
         result.status = Status::unreadable;
@@ -268,9 +297,10 @@ class Comparison {
     result.step_note = fmt::format(
         "{} of {} elements are further apart than half a step of the format, the first at {}, {}",
         human_count(check.beyond), human_count(numel), place(check.first),
-        check.as_searched ? "as a search for scales leaves them"
-                          : fmt::format("the furthest {} half steps, at {}", short_number(check.farthest, 3),
-                                        place(check.farthest_at)));
+        check.as_searched       ? "as a search for scales leaves them"
+        : check.farthest_at < 0 ? "where the step is 0"
+                                : fmt::format("the furthest {} half steps, at {}",
+                                              short_number(check.farthest, 3), place(check.farthest_at)));
     return true;
   }
 
@@ -389,6 +419,7 @@ class Comparison {
   static constexpr std::size_t kMostTried = 8;  // of those with one first row
 
   const CompareOptions& options_;
+  std::set<std::int64_t> vocabularies_;  // as the configurations have them
   Progress* progress_;
   std::vector<Pairing::Pair> pairs_;
   MemoryGate gate_{2 * formats::ElementReader::kMaxGather};
@@ -529,11 +560,15 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));
   report.remarks = dequantize(first, second);
   if (!options.adapter.empty()) report.remarks.push_back(add_adapter(first, options.adapter));
+  std::set<std::int64_t> vocabularies;
+  for (const Checkpoint* side : {&first, &second}) {
+    if (side->architecture.vocabulary) vocabularies.insert(*side->architecture.vocabulary);
+  }
   Pairing pairing = pair_up(std::move(first), std::move(second), map);
   report.remarks.insert(report.remarks.end(), pairing.remarks.begin(), pairing.remarks.end());
   if (!options.name_map.empty() && !pairing.map_applies)
     report.not_judged.push_back(display(options.name_map) + ": no rule takes a name of either checkpoint");
-  Comparison(options, progress).run(std::move(pairing), report);
+  Comparison(options, std::move(vocabularies), progress).run(std::move(pairing), report);
   if (progress != nullptr) progress->end();
   if (team().is_root()) write_results(options, report);
   return report;

@@ -79,6 +79,7 @@ Architecture gguf_architecture(const formats::GgufFile& file) {
   architecture.query_groups = file.number("attention.head_count_kv");
   if (!architecture.query_groups) architecture.query_groups = architecture.heads;
   architecture.head_size = file.number("attention.key_length");
+  architecture.vocabulary = file.number("vocab_size");
   const auto hidden = file.number("embedding_length");
   if (!architecture.head_size && hidden && architecture.heads && *architecture.heads > 0)
     architecture.head_size = *hidden / *architecture.heads;

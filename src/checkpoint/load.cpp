@@ -83,6 +83,7 @@ void read_config(const std::string& folder, Architecture& architecture) {
     architecture.query_groups = number("num_key_value_heads");
     if (!architecture.query_groups) architecture.query_groups = architecture.heads;
     architecture.head_size = number("head_dim");
+    architecture.vocabulary = number("vocab_size");
     const auto hidden = number("hidden_size");
     if (!architecture.head_size && hidden && architecture.heads && *architecture.heads > 0) {
       architecture.head_size = *hidden / *architecture.heads;

@@ -219,8 +219,10 @@ void pair_other_endings(Side& first, Side& second, const Architecture& architect
     left.erase(found);
     if (count++ == 0)
       example = fmt::format("{} with {}", display(name), display(second.variant.made[k].name));
-    pairing.pairs.push_back({name, made_entry(first.checkpoint, first.variant, i, architecture),
-                             made_entry(second.checkpoint, second.variant, k, architecture)});
+    pairing.pairs.push_back({name,
+                             made_entry(first.checkpoint, first.variant, i, architecture),
+                             made_entry(second.checkpoint, second.variant, k, architecture),
+                             {}});
   }
   if (count == 0) return;
   pairing.remarks.push_back(fmt::format(
@@ -339,8 +341,10 @@ Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
     }
     one.paired[index] = true;
     other.paired[found->second] = true;
-    pairing.pairs.push_back({a.made[index].name, made_entry(first, a, index, architecture),
-                             made_entry(second, b, found->second, architecture)});
+    pairing.pairs.push_back({a.made[index].name,
+                             made_entry(first, a, index, architecture),
+                             made_entry(second, b, found->second, architecture),
+                             {}});
   }
   pair_other_endings(one, other, architecture, pairing);
   pair_other_forms(one, other, map, architecture, pairing);

@@ -278,7 +278,8 @@ bool is_computed_buffer(std::string_view name) {
 bool is_vocabulary(std::string_view name) {
   return name.ends_with("word_embeddings.weight") || name.ends_with("output_layer.weight") ||
          name.ends_with("output_layer.bias") || name.ends_with("embed_tokens.weight") ||
-         name.ends_with("lm_head.weight");
+         name.ends_with("lm_head.weight") || name.ends_with("wte.weight") ||
+         name.ends_with("predictions.decoder.weight");
 }
 
 bool is_training_state(std::string_view name) {

@@ -26,7 +26,8 @@ void carry(auto& packet, Carried<Relation> auto& relation) {
 }
 
 void carry(auto& packet, Carried<StepCheck> auto& steps) {
-  packet(steps.tried, steps.beyond, steps.first, steps.farthest, steps.farthest_at, steps.as_searched);
+  packet(steps.tried, steps.beyond, steps.first, steps.farthest, steps.farthest_at, steps.farthest_of_chunk,
+         steps.as_searched);
 }
 
 void carry(auto& packet, Carried<ParameterResult> auto& result) {

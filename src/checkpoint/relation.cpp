@@ -308,8 +308,12 @@ class RelationFinder {
     if (!skeleton || skeleton->rows.empty()) return {};
     // Errors of the rows and columns that it is put together from add up.
     const double more = 8 * static_cast<double>(skeleton->rows.size());
+    // Of a difference that is hardly more than that, the rank cannot be told.
+    constexpr double kMostNoise = 0.1;
+    if (more * noise > kMostNoise * metrics_.l2 / std::sqrt(static_cast<double>(numel_))) return {};
     if (!is_spanned(first_, second_, *skeleton, more * noise)) return {};
-    return fmt::format("the difference has rank {}, as of a merged adapter", skeleton->rows.size());
+    return fmt::format("the difference has rank {}, as of a merged adapter or of a step on few tokens",
+                       skeleton->rows.size());
   }
 
   bool are_transposed() const {
@@ -419,9 +423,12 @@ class RelationFinder {
   std::string factor_text(double factor) const { return short_number(factor, unit() < 1e-5 ? 5 : 3); }
 
   std::string scaled() const {
-    if (a_.nan + b_.nan > 0) return {};
-    if (is_multiple_ && sums_.is_multiple()) {
-      const double factor = sums_.factor();
+    // Any few numbers are multiples of as few others.
+    constexpr std::int64_t kFewest = 16;
+    if (a_.nan + b_.nan > 0 || numel_ < kFewest) return {};
+    // A factor that rounding may be is none.
+    const double factor = is_multiple_ && sums_.is_multiple() ? sums_.factor() : 1;
+    if (std::fabs(factor - 1) > 4 * unit()) {
       if (holds([&](double x, std::int64_t) { return x * factor; }))
         return factor_text(factor) == "-1" ? "negated" : fmt::format("scaled by {}", factor_text(factor));
     }
@@ -437,11 +444,16 @@ class RelationFinder {
             lines, [](const Sums& line) { return line.is_multiple() || (line.xx == 0 && line.yy == 0); });
       };
       const auto factor = [](const Sums& line) { return line.xx > 0 ? line.factor() : 0.0; };
-      if (!row_sums_.empty() && multiples(row_sums_) && holds([&](double x, std::int64_t at) {
+      const auto is_factor = [&](const Sums& line) {
+        return line.xx > 0 && std::fabs(factor(line) - 1) > 4 * unit();
+      };
+      if (std::ranges::any_of(row_sums_, is_factor) && multiples(row_sums_) &&
+          holds([&](double x, std::int64_t at) {
             return x * factor(row_sums_[static_cast<std::size_t>(at / columns_)]);
           }))
         return "each row scaled by a factor of its own";
-      if (!column_sums_.empty() && multiples(column_sums_) && holds([&](double x, std::int64_t at) {
+      if (std::ranges::any_of(column_sums_, is_factor) && multiples(column_sums_) &&
+          holds([&](double x, std::int64_t at) {
             return x * factor(column_sums_[static_cast<std::size_t>(at % columns_)]);
           }))
         return "each column scaled by a factor of its own";

@@ -13,9 +13,10 @@ struct StepCheck {
   bool tried = false;        // one of them has steps
   std::uint64_t beyond = 0;  // elements further apart than half a step of either side and rounding of scales
   std::int64_t first = -1;
-  double farthest = 0;  // in half steps; infinite where a step is 0
+  double farthest = 0;  // in half steps, of those whose step is not 0
   std::int64_t farthest_at = -1;
-  bool as_searched = false;  // what is beyond is what a search for scales leaves
+  double farthest_of_chunk = 0;  // in the widest half step of 256 elements, where scales are searched for
+  bool as_searched = false;      // what is beyond is what a search for scales leaves
   bool holds() const { return tried && beyond == 0; }
 };
 

@@ -25,6 +25,18 @@ double badness(const ParameterResult& result) {
                                                 : result.metrics.relative_l2;
 }
 
+/// NaN and infinities have no distance that could be the largest.
+std::string largest_text(const PairMetrics& metrics) {
+  const auto count = [](const SideCounts& first, const SideCounts& second, auto member, const char* what) {
+    return first.*member == second.*member ? std::string()
+                                           : fmt::format("{} {} against {}", human_count(first.*member), what,
+                                                         human_count(second.*member));
+  };
+  std::string text = count(metrics.first, metrics.second, &SideCounts::nan, "NaN");
+  if (text.empty()) text = count(metrics.first, metrics.second, &SideCounts::infinite, "inf");
+  return text.empty() ? fmt::format("largest {:.4g}", metrics.max_abs) : text;
+}
+
 /// The cells behind status and name.
 std::vector<std::string> measure_cells(const ParameterResult& result) {
   if (result.status == Status::unreadable || result.status == Status::copies_differ)
@@ -37,7 +49,7 @@ std::vector<std::string> measure_cells(const ParameterResult& result) {
   std::int64_t numel = 1;
   for (const std::int64_t length : *result.first_shape) numel *= length;
   const double relative = result.metrics.relative_l2;
-  return {"relative " + short_number(relative, 3), fmt::format("largest {:.4g}", result.metrics.max_abs),
+  return {"relative " + short_number(relative, 3), largest_text(result.metrics),
           fmt::format("{} of {}", human_count(result.metrics.unequal),
                       human_count(static_cast<std::uint64_t>(numel))),
           "first at " + shape_text(result.first_place)};
@@ -87,7 +99,7 @@ std::string searched_text(const CompareReport& report) {
     std::int64_t numel = 1;
     for (const std::int64_t length : *result.first_shape) numel *= length;
     share = std::max(share, static_cast<double>(result.steps.beyond) / static_cast<double>(numel));
-    farthest = std::max(farthest, result.steps.farthest);
+    farthest = std::max(farthest, result.steps.farthest_of_chunk);
   }
   if (count == 0) return "";
   return fmt::format(

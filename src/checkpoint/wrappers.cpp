@@ -12,10 +12,13 @@
 namespace msprobe::checkpoint {
 namespace {
 
-// What programs put before the names of their model, alone or one before the other.
-constexpr std::array<std::string_view, 11> kHeads = {"model",  "module",     "state_dict", "model_state_dict",
-                                                     "app",    "network",    "net",        "actor",
-                                                     "policy", "base_model", "checkpoint"};
+// What programs put before the names of their model, alone or one before the other; the last lines are the
+// base_model_prefix of transformers, which a model with a head has and the base model itself has not.
+constexpr std::array<std::string_view, 20> kHeads = {
+    "model",       "module",  "state_dict", "model_state_dict", "app",        "network",
+    "net",         "actor",   "policy",     "base_model",       "checkpoint",  //
+    "transformer", "bert",    "roberta",    "distilbert",       "vit",        "electra",
+    "albert",      "deberta", "gpt_neox"};
 
 constexpr std::size_t kMostHeads = 6;
 

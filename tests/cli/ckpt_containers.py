@@ -149,6 +149,12 @@ def what_a_search_for_scales_leaves_is_close(msprobe, scratch):
     tensor_files.save_safetensors(scratch / "b.safetensors", {"w": ((64, 64), floats(values))})
     changed = list(values)
     changed[5 * 64 + 9] += 0.5
+    # Small against the step of other blocks.
+    dead = [value * (1e-3 if i // 64 < 4 else 1) for i, value in enumerate(values)]
+    tensor_files.save_safetensors(scratch / "small.safetensors", {"w": ((64, 64), floats(dead))})
+    gguf(scratch / "dead.gguf", {"w": (Q4_0, (64, 64), q4_0([1e-6] * 256 + dead[256:]))})
+    result, rows = compare(msprobe, scratch, "dead.gguf", "small.safetensors", "--fail-on", "different")
+    harness.check_equal(f"dead: {result.stderr}", (rows["w"]["Status"], result.returncode), ("different", 1))
     for name, packed, status, text in (
         ("right", q4_0(values), "close", "as a search for scales leaves them"),
         ("changed", q4_0(changed), "different", "at [5, 9]"),

@@ -225,6 +225,49 @@ def pieces_of_others_are_named(msprobe, scratch):
                     harness.check((line + how in result.stderr) != hurt, f"{name}, {hurt}: {line + how!r}\n{result.stderr}")
 
 
+def surplus_rows_of_a_vocabulary_are_padding_or_a_difference(msprobe, scratch):
+    import torch
+
+    base = model(0)
+    rows = base["lm_head.weight"].shape[0]
+    (scratch / "base").mkdir()
+    tensor_files.save_torch_tensors(scratch / "base/model.safetensors", base)
+    for name, more, vocabulary, status in (
+        ("zeros", torch.zeros(64, HIDDEN), None, 0),
+        ("tokens", torch.randn(64, HIDDEN), None, 1),
+        ("counted", torch.randn(64, HIDDEN), rows, 0),
+        ("counted_with_them", torch.randn(64, HIDDEN), rows + 64, 1),
+    ):
+        tensors = {key: torch.cat([value, more]) if key == "lm_head.weight" else value for key, value in base.items()}
+        (scratch / name).mkdir()
+        tensor_files.save_torch_tensors(scratch / name / "model.safetensors", tensors)
+        if vocabulary:
+            (scratch / name / "config.json").write_text(json.dumps({"vocab_size": vocabulary}))
+        for pair in (("base", name), (name, "base")):
+            result, _ = compare(msprobe, scratch, *pair)
+            harness.check_equal(f"{pair}: {result.stderr}", result.returncode, status)
+            harness.check(("are no padding" in result.stderr) == bool(status), result.stderr)
+
+
+def rounding_is_no_factor(msprobe, scratch):
+    """Bits cut off instead of rounded, another type of 16 bits, and pairs of a few numbers."""
+    import torch
+
+    base = {key: value.float() for key, value in model(0).items()}
+    base["logit_scale"] = torch.tensor([4.6])
+    save_torch(scratch / "base.pt", base)
+    cut = {key: (value.view(torch.int32) & -65536).view(torch.float32).bfloat16() for key, value in base.items()}
+    halves = {key: value.half() for key, value in base.items()}
+    other = {key: value.bfloat16() for key, value in base.items()}
+    scalar = {**base, "logit_scale": torch.tensor([4.7])}
+    for first, second in ((base, cut), (halves, other), (base, scalar)):
+        save_torch(scratch / "first.pt", first)
+        save_torch(scratch / "second.pt", second)
+        _, written = compare(msprobe, scratch, "first.pt", "second.pt")
+        claimed = {key: entry["relation"] for key, entry in written.items() if "relation" in entry}
+        harness.check_equal("claimed", claimed, {})
+
+
 def dead_rows_and_columns_are_named(msprobe, scratch):
     base = model(0)
     save_torch(scratch / "base.pt", base)
@@ -318,6 +361,8 @@ harness.main_of(
         in_bfloat16_against_float32,
         pieces_of_others_are_named,
         dead_rows_and_columns_are_named,
+        surplus_rows_of_a_vocabulary_are_padding_or_a_difference,
+        rounding_is_no_factor,
         one_element_ends_a_relation,
         training_is_no_relation,
     ],
