@@ -13,6 +13,7 @@
 #include "precheck/acc_check/against.hpp"
 #include "precheck/acc_check/check.hpp"
 #include "precheck/acc_check/config.hpp"
+#include "precheck/acc_check/online_judge.hpp"
 #include "precheck/acc_check/references.hpp"
 #include "precheck/acc_check/summary.hpp"
 #include "precheck/result_files/result_files.hpp"
@@ -33,6 +34,8 @@ namespace {
 
 constexpr int kMaxRunners = 64;
 constexpr double kLongestSeconds = 1e9;  // thirty years, which the clock can count in nanoseconds
+constexpr const char* kRunningTraining = "-";
+constexpr int kStandardInput = 0;
 constexpr const char* kNotInPython = "the Python tool has no equivalent";
 
 /// `0`, `cpu`, `cuda`, `npu:1` as a runner takes them: a number alone is of what is there.
@@ -70,7 +73,10 @@ class AccCheckCommand final : public Command {
 
   void declare(OptionList& options) override {
     options.add("-api_info,--api_info_file=FILE", check_.dump_json, "dump.json of one rank")
-        .details("If tensors were dumped, <dump_tensor_data> is beside it.")
+        .details(
+            "If tensors were dumped, <dump_tensor_data> is beside it.\n"
+            "<-> stands for a running training that sends its calls through standard input: so the task "
+            "<acc_check> of the recorder starts this command.")
         .required()
         .once();
     options.add("-o,--out_path=DIR", folder_, "Folder for the two result files")
@@ -148,9 +154,11 @@ class AccCheckCommand final : public Command {
   Outcome run(const Context& context) override {
     if (context.framework == Framework::mindspore)
       throw UsageError("only operations of PyTorch are called again, not those of MindSpore");
+    const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
+    if (check_.dump_json == kRunningTraining)
+      return judge_online(kStandardInput, standards, context.color) ? Outcome::clean : Outcome::failure;
     check_.recorded |= !against_.empty();
     CheckOptions options = check_options();
-    const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
     if (!against_.empty()) return run_against(std::move(options), standards, context);
     const CallPlan plan = read_plan(options);
     const ResultStyle style{options.selection, !check_.python_rules, kDecimals};
