@@ -292,13 +292,27 @@ class Sampling(unittest.TestCase):
                     budget.spend(0.03)
         self.assertAlmostEqual(spent / (self.now - 100 - spent), 0.2, delta=0.01)
 
-    def test_what_is_left_over_is_not_saved_up(self):
+    def test_what_is_left_over_is_for_the_next_step(self):
+        budget = sampling.Budget(0.5)
+        for _ in range(3):
+            budget.begin_step()
+            self.now += 10
+        budget.begin_step()
+        for is_open in (True, False):
+            self.now += 4
+            budget.spend(4)
+            self.assertEqual(budget.is_open(), is_open)
+
+    def test_what_is_judged_later_is_reserved(self):
         budget = sampling.Budget(0.5)
         budget.begin_step()
-        self.now += 1000
-        budget.begin_step()
-        budget.spend(1)
+        budget.release("sin", budget.reserve("sin"), 3)
+        self.now += 5
+        self.assertTrue(budget.is_open())
+        self.assertEqual(budget.reserve("sin"), 3)
         self.assertFalse(budget.is_open())
+        budget.begin_step()  # its backward did not come
+        self.assertTrue(budget.is_open())
 
     def test_without_a_limit(self):
         budget = sampling.Budget(None)

@@ -29,8 +29,12 @@ std::string named(const std::string& name, const OnlineOperation& operation) {
 
 }  // namespace
 
-OnlineOperation& OnlineFindings::operation(const std::string& name) {
-  return known_[name].operation;
+void OnlineFindings::place(const std::string& name, const std::string& place, const std::string& where,
+                           const std::vector<std::string>& frames) {
+  OnlineOperation& operation = known_[name].operation;
+  operation.place = place;
+  operation.where = where;
+  operation.frames = &*stacks_.insert(frames).first;
 }
 
 OnlineFindings::Taken OnlineFindings::take(const OperationReport& report, std::uint64_t step,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,9 @@
 namespace msprobe::precheck {
 
 struct OnlineOperation {
-  std::string place;                // of the module that calls it, empty: not known
-  std::string where;                // file, line and code of who calls it, empty: not known
-  std::vector<std::string> frames;  // the whole stack, innermost first
+  std::string place;                                 // of the module that calls it, empty: not known
+  std::string where;                                 // file, line and code of who calls it, empty: not known
+  const std::vector<std::string>* frames = nullptr;  // the whole stack, innermost first
   Verdict worst = Verdict::none;
   bool in_backward = false;                  // is what is said below of its backward?
   std::uint64_t since = 0;                   // the first step with such a verdict
@@ -28,8 +29,11 @@ struct OnlineOperation {
 
 class OnlineFindings {
  public:
-  /// Of the call that is judged next.
-  OnlineOperation& operation(const std::string& name);
+  /// Where calls of an operation come from.
+  void place(const std::string& name, const std::string& place, const std::string& where,
+             const std::vector<std::string>& frames);
+  /// Of one that was taken.
+  const OnlineOperation& operation(const std::string& name) const { return known_.at(name).operation; }
 
   struct Taken {
     bool row = false;        // its verdicts are others than those of the last row
@@ -57,6 +61,7 @@ class OnlineFindings {
   };
 
   std::map<std::string, Known> known_;
+  std::set<std::vector<std::string>> stacks_;  // many operations share one
   std::uint64_t calls_ = 0;
 };
 

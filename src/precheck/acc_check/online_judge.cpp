@@ -74,6 +74,11 @@ class OnlineJudge {
       case OnlineMessage::Kind::skipped:
         note_skipped(message);
         return;
+      case OnlineMessage::Kind::unused:
+        release(message);
+        return;
+      case OnlineMessage::Kind::end:
+        return;
       case OnlineMessage::Kind::call:
         take_call(std::move(message));
         break;
@@ -174,10 +179,7 @@ class OnlineJudge {
     held.tensors = std::make_shared<ReceivedTensors>(file_);
     held.tensors->add(message.json, message.tensors);
     if (message.place) {
-      OnlineOperation& operation = findings_.operation(message.api.text());
-      operation.place = *message.place;
-      operation.where = message.where;
-      operation.frames = message.frames;
+      findings_.place(message.api.text(), *message.place, message.where, message.frames);
     }
     const std::uint64_t id = message.id;
     const bool follows = message.follows;
@@ -231,9 +233,13 @@ class OnlineJudge {
     conclude(report, held.forward.step, held.forward.id);
     const bool wrong = std::max(report.forward_verdict, report.backward_verdict) == Verdict::error;
     if (wrong) save(held, backward);
-    file_->release(held.forward.begin, held.forward.size);
-    if (held.backward) file_->release(held.backward->begin, held.backward->size);
+    release(held.forward);
+    if (held.backward) release(*held.backward);
     return refused;
+  }
+
+  void release(const OnlineMessage& message) const {
+    for (const auto& [begin, size] : message.blocks) file_->release(begin, size);
   }
 
   void conclude(OperationReport report, std::uint64_t step, std::uint64_t order) {
@@ -264,7 +270,9 @@ class OnlineJudge {
     if (operation.wrong > kMostCases) return;
     try {
       cases_.save(fmt::format("step{}/{}", held.forward.step, held.forward.leaf),
-                  {held.forward.id, name, held.forward.entry, backward, operation.frames}, *held.tensors);
+                  {held.forward.id, name, held.forward.entry, backward,
+                   operation.frames == nullptr ? std::vector<std::string>() : *operation.frames},
+                  *held.tensors);
     } catch (const IoError& error) {
       warn_of_disk(error);
     }
@@ -322,7 +330,11 @@ bool judge_online(int messages, const Standards& standards, bool color) {
   try {
     read_online_start(line, start);
     OnlineJudge judge(start, standards, color);
-    while (reader.next(line)) judge.take(read_online_message(line));
+    while (reader.next(line)) {
+      OnlineMessage message = read_online_message(line);
+      if (message.kind == OnlineMessage::Kind::end) break;
+      judge.take(std::move(message));
+    }
     judge.finish();
   } catch (const Error& error) {
     if (start.replies < 0 || !reply_fatal(start.replies, error.what())) throw;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -46,6 +47,21 @@ std::vector<std::string> texts_of(const Entry& entry, Entry::Index list) {
   if (entry.is(list, NodeKind::array))
     entry.children(list, [&](Entry::Index child) { texts.emplace_back(entry.string(child)); });
   return texts;
+}
+
+void read_blocks(const Entry& entry, std::vector<std::pair<std::uint64_t, std::uint64_t>>& blocks) {
+  const Entry::Index list = entry.find(0, "blocks");
+  if (!entry.is(list, NodeKind::array)) return;
+  entry.children(list, [&](Entry::Index child) {
+    std::vector<std::uint64_t> parts;
+    if (entry.is(child, NodeKind::array))
+      entry.children(child, [&](Entry::Index part) {
+        const auto value = entry.integer(part);
+        if (value && *value >= 0) parts.push_back(static_cast<std::uint64_t>(*value));
+      });
+    if (parts.size() != 2) malformed("with a block that has no place");
+    blocks.emplace_back(parts[0], parts[1]);
+  });
 }
 
 }  // namespace
@@ -107,16 +123,18 @@ OnlineMessage read_online_message(std::string_view line) {
   const Entry& entry = message.json;
   const auto has = [&](std::string_view key) { return entry.find(0, key) != Entry::kNone; };
   using Kind = OnlineMessage::Kind;
-  if (has("step_ends")) {
-    message.kind = Kind::step;
-    message.id = number_of(entry, 0, "step_ends");
-    return message;
-  }
-  message.kind = has("backward") ? Kind::backward : has("skipped") ? Kind::skipped : Kind::call;
-  message.id = number_of(entry, 0,
-                         message.kind == Kind::backward  ? "backward"
-                         : message.kind == Kind::skipped ? "skipped"
-                                                         : "call");
+  constexpr std::array<std::pair<std::string_view, Kind>, 6> kKinds = {{{"call", Kind::call},
+                                                                        {"backward", Kind::backward},
+                                                                        {"skipped", Kind::skipped},
+                                                                        {"unused", Kind::unused},
+                                                                        {"step_ends", Kind::step},
+                                                                        {"end", Kind::end}}};
+  const auto* const kind = std::ranges::find_if(kKinds, [&](const auto& one) { return has(one.first); });
+  if (kind == kKinds.end()) malformed("of an unknown kind");
+  message.kind = kind->second;
+  message.id = number_of(entry, 0, kind->first);
+  read_blocks(entry, message.blocks);
+  if (message.kind == Kind::unused || message.kind == Kind::step || message.kind == Kind::end) return message;
   if (message.kind != Kind::backward) {
     message.step = number_of(entry, 0, "step");
     message.api = {std::string(entry.string(0, "type")), std::string(entry.string(0, "name")),
@@ -132,8 +150,6 @@ OnlineMessage read_online_message(std::string_view line) {
   if (!entry.is(content, NodeKind::object)) malformed("without an entry");
   dump::append_json(message.entry, entry, content, 0, 0);
   message.tensors = entry.find(0, "tensors");
-  message.begin = number_of(entry, 0, "begin");
-  message.size = number_of(entry, 0, "size");
   message.follows = entry.flag(0, "follows");
   if (has("place")) {
     message.place = std::string(entry.string(0, "place"));

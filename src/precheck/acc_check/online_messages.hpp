@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dump/entry.hpp"
@@ -44,7 +45,7 @@ void read_online_start(const std::string& line, OnlineStart& start);
 
 /// What may come behind it.
 struct OnlineMessage {
-  enum class Kind : std::uint8_t { call, backward, skipped, step };
+  enum class Kind : std::uint8_t { call, backward, skipped, unused, step, end };
   Kind kind = Kind::call;
   std::uint64_t id = 0;    // of the call; of a step its number
   std::uint64_t step = 0;  // of a call
@@ -53,8 +54,8 @@ struct OnlineMessage {
   std::string entry;       // JSON
   dump::Entry json;        // the whole message
   dump::Entry::Index tensors = dump::Entry::kNone;
-  std::uint64_t begin = 0;  // of its bytes in the file of tensors
-  std::uint64_t size = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>>
+      blocks;                        // its bytes in the file of tensors: begin, size
   bool follows = false;              // a backward will come
   std::string reason;                // of what is skipped; empty: the lists have it
   std::optional<std::string> place;  // of the operation, if it is told with this call

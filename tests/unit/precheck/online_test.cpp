@@ -41,7 +41,7 @@ OperationReport report_of(const std::string& name, Verdict forward, Verdict back
 TEST_CASE("online: messages") {
   const OnlineMessage call = read_online_message(
       R"({"call": 7, "type": "Torch", "name": "sin", "number": 2, "step": 3, "leaf": "rank1", "entry": {"input_args": []},
-          "tensors": {}, "begin": 4096, "size": 12, "follows": true, "place": "a", "where": "b", "frames": ["c"]})");
+          "tensors": {}, "blocks": [[4096, 12]], "follows": true, "place": "a", "where": "b", "frames": ["c"]})");
   CHECK(call.kind == OnlineMessage::Kind::call);
   CHECK(call.id == 7);
   CHECK(call.api.text() == "Torch.sin.2");
@@ -52,8 +52,10 @@ TEST_CASE("online: messages") {
   CHECK(read_online_message(R"({"step_ends": 4})").kind == OnlineMessage::Kind::step);
 
   CHECK(refusal("{") != "");
-  CHECK(refusal("[]") == "the training: sent a message whose call is not a number");
+  CHECK(refusal("[]") == "the training: sent a message of an unknown kind");
   CHECK(refusal(R"({"call": -1})") == "the training: sent a message whose call is not a number");
+  CHECK(refusal(R"({"unused": 0, "blocks": [[1]]})") ==
+        "the training: sent a message with a block that has no place");
   CHECK(refusal(R"({"backward": 1})") == "the training: sent a message without an entry");
   for (const char* leaf : {"", "..", "a/b"}) {
     CHECK(refusal(R"({"skipped": 1, "type": "Torch", "name": "sin", "number": 2, "step": 3, "leaf": ")" +
@@ -102,7 +104,7 @@ TEST_CASE("online: tensors") {
 
 TEST_CASE("online: findings") {
   OnlineFindings findings;
-  findings.operation("Torch.sin.0").place = "layers.1 (Block)";
+  findings.place("Torch.sin.0", "layers.1 (Block)", "", {});
   CHECK(findings.take(report_of("Torch.sin.0", Verdict::pass), 0, 1).row);
   CHECK_FALSE(findings.take(report_of("Torch.sin.0", Verdict::pass), 1, 3).row);
   const OnlineFindings::Taken taken = findings.take(report_of("Torch.sin.0", Verdict::error), 4, 5);

@@ -32,34 +32,38 @@ def _first_tensor(result):
 
 
 class Attempt:
-    """A call, from before it is made. Raises NotSent if it cannot be."""
+    """A call, from before it is made."""
 
     def __init__(self, file, call, named, args, kwargs, tensors):
         self.call = call
         self.named = named  # (type, name, number)
         self.name = "%s.%s.%d" % named
         self.tensors = tensors
-        if not all(map(entries.is_plain, tensors)):
-            raise entries.NotSent("tensors among its arguments are no plain ones")
-        _check_size(tensors)
         self._generators = surroundings.Generators({tensor.device: None for tensor in tensors},
                                                    structures.others_in(list(args) + list(kwargs.values()),
                                                                         torch.Generator))
         self._random = self._generators.states()
         self._before = {id(tensor): version for tensor, version in zip(tensors, _versions(tensors))}
-        # Before the call: it may change them.
         self.part = entries.Part(file, self.name + ".forward")
+
+    def begin(self, args, kwargs):
+        """Before the call, which may change its arguments. Raises NotSent if it cannot be sent."""
+        self.part.begin()
+        if not all(map(entries.is_plain, self.tensors)):
+            raise entries.NotSent("tensors among its arguments are no plain ones")
+        _check_size(self.tensors)
         self.part.add_list("input_args", args, "input")
         self.part.add_mapping("input_kwargs", kwargs, "kwargs")
-        self.part.forget()
+        self.part.end()
 
     def finish(self, result):
-        """After the call: what is sent is complete."""
+        """After the call: what is sent is complete. Raises NotSent, too."""
         if not surroundings.same_states(self._generators.states(), self._random):
             raise entries.NotSent("its result is random")
         _check_size(structures.tensors_in(result))
+        self.part.begin()
         self.part.add_result(result)
-        self.part.forget()
+        self.part.end()
 
     def node(self, result):
         """Of whose backward the gradients are the call's; None: there is none."""
@@ -76,11 +80,10 @@ class Attempt:
 class BackwardHook:
     """What is called when the gradients of a call are there; once."""
 
-    def __init__(self, task, number, name, size):
+    def __init__(self, task, number, name):
         self._task = task
         self._number = number
         self._name = name
-        self.size = size
 
     def __call__(self, grad_inputs, grad_outputs):
         task, self._task = self._task, None

@@ -61,12 +61,24 @@ class Part:
         self._written = {}    # id(tensor) -> (the tensor, where its elements are)
         self.entry = {}
         self.tensors = {}     # name of a file -> [type, shape, place]
-        file.begin_page()
-        self.begin = file.end
+        self.blocks = []      # [begin, size] of what was written in one go
+
+    def begin(self):
+        """What follows, until end(), is written in one go."""
+        self._file.begin_page()
+        self._is_open = True
+        self.blocks.append([self._file.end, 0])
+
+    def end(self):
+        """Tensors may change, or go, from now on."""
+        if self._is_open:
+            self.blocks[-1][1] = self._file.end - self.blocks[-1][0]
+        self._is_open = False
+        self._written.clear()
 
     @property
     def size(self):
-        return self._file.end - self.begin
+        return sum(size for _, size in self.blocks)
 
     def add_list(self, member, values, stem):
         """A list of the entry; names of its tensors go on with the stem."""
@@ -84,10 +96,6 @@ class Part:
             self.add_list("output", result, "output")
         else:
             self.add_list("output", (result,), "output")
-
-    def forget(self):
-        """Tensors may change, or go, from now on."""
-        self._written.clear()
 
     def _named(self, key, value, stem):
         if key in ("dtype", "device", "output_dtype"):

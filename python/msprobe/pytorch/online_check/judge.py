@@ -87,12 +87,12 @@ class Judge:
         """Sends what needs no answer. Raises Lost."""
         self._write(message)
 
-    def ask(self, message, number):
-        """Sends what is judged now. (its answer, the seconds that the start of the judge's own PyTorch may have taken).
+    def ask(self, message, number, calls):
+        """Sends what has so many calls judged now. (its answer, the seconds that the start of the judge's own PyTorch may have taken).
         Raises Lost."""
         began = time.monotonic()
         self._write(message)
-        limit = 2 * _LONGEST_CALL + _GRACE + (0 if self._has_judged else _LONGEST_START)
+        limit = 2 * _LONGEST_CALL * calls + _GRACE + (0 if self._has_judged else _LONGEST_START)
         while True:
             answer = self._read(limit)
             if "fatal" in answer:
@@ -151,11 +151,15 @@ class Judge:
         if not self.alive:
             return
         self.alive = False
-        self._process.stdin.close()
         try:
+            # Processes that were forked may hold the pipe open.
+            self._write({"end": 0})
+            self._process.stdin.close()
             self._process.wait(_LONGEST_END)
         except subprocess.TimeoutExpired:
             log.warn("task acc_check: the judging process does not end")
+        except Lost as reason:
+            log.warn("task acc_check: the judging process %s" % reason)
         self._end_at_once()
 
     def _end_at_once(self):

@@ -5,18 +5,24 @@ import time
 
 
 class Budget:
-    """The share of the training's time that judging may take. What a step left over is not saved up; what it took too much
-    is missing in the next ones."""
+    """The share of the training's time that judging may take. What a step leaves over is for the next one, what it took too
+    much is missing there."""
+
+    _FIRST_GUESS = 0.005  # seconds for a call
 
     def __init__(self, share):
-        self._share = share  # None: no limit
+        self._share = share    # None: no limit
+        self._credit = 0.0     # before this step
         self._spent = 0.0
-        self._began = time.monotonic()
-        self._credit = 0.0   # before this step
-        self.total = 0.0     # of all steps
+        self._reserved = 0.0
+        self._began = None     # of this step
+        self._costs = {}       # of operations, when they were judged last
 
     def begin_step(self):
-        self._credit = min(self._left(), 0.0)
+        self._reserved = 0.0
+        if self._began is not None and self._share is not None:
+            training = time.monotonic() - self._began - self._spent
+            self._credit = min(self._left(), self._share * training)
         self._began = time.monotonic()
         self._spent = 0.0
 
@@ -25,17 +31,27 @@ class Budget:
 
     def spend(self, seconds):
         self._spent += seconds
-        self.total += seconds
 
     def forgive(self, seconds):
-        """These took no part of the training's time, either."""
+        """These were time of neither."""
         self._began += seconds
+
+    def reserve(self, operation):
+        """For a call that will be judged later in this step; what is reserved."""
+        guess = self._costs.get(operation, self._FIRST_GUESS)
+        self._reserved += guess
+        return guess
+
+    def release(self, operation, reserved, seconds):
+        """It was judged, in so many seconds."""
+        self._reserved = max(self._reserved - reserved, 0.0)
+        self._costs[operation] = seconds
 
     def _left(self):
         if self._share is None:
             return 0.0
         training = time.monotonic() - self._began - self._spent
-        return self._credit + self._share * training - self._spent
+        return self._credit + self._share * training - self._spent - self._reserved
 
 
 class Turns:

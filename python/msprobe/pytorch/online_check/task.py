@@ -51,7 +51,7 @@ class Task:
         self._budget = sampling.Budget(settings["budget"])
         self._turns = sampling.Turns(settings["interval"])
         self._number = 0        # of the last call that was sent
-        self._held = {}         # numbers of calls whose backward is to come -> their bytes
+        self._held = {}         # numbers of calls whose backward is to come -> (bytes, operation, reserved time)
         self._known_places = {}
         self.judged = 0
         folder = os.path.abspath(settings["dump_path"])
@@ -85,8 +85,9 @@ class Task:
                 return
             self._turns.end_step()
             if self._held:
+                waiting = len(self._held)
                 self._held.clear()
-                self._quietly(self._ask, {"step_ends": step}, step)
+                self._timed(self._ask, {"step_ends": step}, step, None, waiting)
 
     def finish(self):
         with self._lock:
@@ -109,7 +110,7 @@ class Task:
         try:
             result = function(*args, **kwargs) if kwargs else function(*args)
         except BaseException:
-            self._take_back(attempt)
+            self._timed(self._drop, attempt)
             raise
         self._timed(self._send, attempt, result)
         return result
@@ -146,13 +147,16 @@ class Task:
         if surroundings.is_watched() or surroundings.is_captured(devices):
             return None
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-        if not self._budget.is_open() or (self._held and sum(self._held.values()) + size > _MOST_HELD):
+        if not self._budget.is_open() or (self._held and sum(held for held, _, _ in self._held.values()) + size > _MOST_HELD):
             return self._turns.leave()
         self._turns.take(call)
         self._wait_for(devices)
+        attempt = calls.Attempt(self.judge.file, call, (kind, name, call[1]), args, kwargs, tensors)
         try:
-            return calls.Attempt(self.judge.file, call, (kind, name, call[1]), args, kwargs, tensors)
+            attempt.begin(args, kwargs)
+            return attempt
         except entries.NotSent as reason:
+            self._drop(attempt)
             return self._refuse(call, str(reason))
 
     def _wait_for(self, devices):
@@ -179,30 +183,30 @@ class Task:
         return {kind: self._number, "type": named[0], "name": named[1], "number": named[2], "step": info["step"],
                 "leaf": leaf}
 
-    def _take_back(self, attempt):
-        """The call raised."""
-        file = self.judge.file
-        if file.end == attempt.part.begin + attempt.part.size:
-            file.end = attempt.part.begin
+    def _drop(self, attempt):
+        """It is not judged: the call raised, or cannot be sent."""
+        attempt.part.end()
+        self.judge.tell({"unused": 0, "blocks": attempt.part.blocks})
 
     def _send(self, attempt, result):
         try:
             attempt.finish(result)
         except entries.NotSent as reason:
-            self._take_back(attempt)
+            self._drop(attempt)
             return self._refuse(attempt.call, str(reason))
         part = attempt.part
         node = attempt.node(result)
-        message = dict(self._heading("call", attempt.named), entry=part.entry, tensors=part.tensors, begin=part.begin,
-                       size=part.size, follows=node is not None)
+        message = dict(self._heading("call", attempt.named), entry=part.entry, tensors=part.tensors, blocks=part.blocks,
+                       follows=node is not None)
         self._add_place(message, attempt.call)
         number = self._number
         self.judged += 1
         if node is None:
             return self._ask(message, number, attempt.call)
-        self._held[number] = part.size
         self.judge.tell(message)
-        node.register_hook(calls.BackwardHook(self, number, attempt.name, part.size))
+        operation = attempt.named[:2]
+        self._held[number] = part.size, operation, self._budget.reserve(operation)
+        node.register_hook(calls.BackwardHook(self, number, attempt.name))
         return None
 
     def _add_place(self, message, call):
@@ -213,20 +217,33 @@ class Task:
             message["place"], message["where"], message["frames"] = places.described(frame, self._modules)
 
     def _send_backward(self, number, name, grad_inputs, grad_outputs):
-        if self._held.pop(number, None) is None or not self._is_on():
-            return  # the step is over, or the call is of another judge
+        held = self._held.pop(number, None)
+        if held is None or not self._is_on():
+            return None  # the step is over, or the call is of another judge
+        _, operation, reserved = held
         tensors = structures.tensors_in((grad_inputs, grad_outputs))
         self._wait_for({tensor.device for tensor in tensors})
+        began = time.monotonic()
         part = entries.Part(self.judge.file, name + ".backward")
-        part.add_list("input", grad_outputs, "input")
-        part.add_list("output", grad_inputs, "output")
-        self._ask({"backward": number, "entry": part.entry, "tensors": part.tensors, "begin": part.begin,
-                   "size": part.size}, number)
+        part.begin()
+        try:
+            part.add_list("input", grad_outputs, "input")
+            part.add_list("output", grad_inputs, "output")
+        except entries.NotSent:
+            part.end()
+            self._held[number] = held  # the end of the step will have it judged without its backward
+            return self.judge.tell({"unused": 0, "blocks": part.blocks})
+        part.end()
+        start = self._ask({"backward": number, "entry": part.entry, "tensors": part.tensors, "blocks": part.blocks},
+                          number)
+        return self._budget.release(operation, reserved, time.monotonic() - began - start)
 
-    def _ask(self, message, number, call=None):
-        answer, start = self.judge.ask(message, number)
+    def _ask(self, message, number, call=None, calls_judged=1):
+        """The seconds that do not count: the judge's own start."""
+        answer, start = self.judge.ask(message, number, calls_judged)
         if start:
             self._budget.forgive(start)
             self._budget.spend(-start)
         if answer["refused"] and call is not None:
             self._turns.never.add(call)
+        return start
