@@ -75,7 +75,7 @@ class WrongKernels(OnlineCheck):
         self.assertEqual(named, list(WRONG[kind]), told)
         for name, place in WRONG[kind].items():
             self.assertIn("  error    %s in %s, since step 5, right until step 4 (3 of 8 calls)\n" % (name, place), told)
-            self.assertEqual(told.count("warning: step 5: %s in %s is wrong: " % (name, place)), 1, told)
+            self.assertEqual(told.count("warning: online pre-check, step 5: %s in %s is wrong: " % (name, place)), 1, told)
         self.assertEqual(told.count("is wrong: "), 3, told)
         rows = self.results()
         self.assertEqual({name for name, row in rows.items() if "error" in row["Forward Verdict"]}, set(WRONG[kind]))
@@ -168,6 +168,40 @@ class Healthy(OnlineCheck):
         printed, _ = self.train("vit", "float32", "healthy", 200, {"budget": None})
         half, whole = map(int, printed[2:])
         self.assertLess(whole - half, 4000)  # KiB
+
+
+class Ranks(OnlineCheck):
+    def test_each_has_its_results(self):
+        script = """
+import os, sys
+import torch
+import torch.distributed as distributed
+from msprobe.pytorch import PrecisionDebugger
+
+rank, folder = int(sys.argv[1]), sys.argv[2]
+distributed.init_process_group("gloo", init_method="file://" + folder + "/store", rank=rank, world_size=2)
+debugger = PrecisionDebugger(config_path=folder + "/config.json")
+model = torch.nn.Linear(4, 4)
+workers = torch.utils.data.DataLoader(torch.randn(8, 4), batch_size=4, num_workers=1, persistent_workers=True)
+for values in workers:
+    debugger.start(model)
+    loss = model(values).sum()
+    distributed.all_reduce(loss.detach())
+    loss.backward()
+    debugger.stop()
+    debugger.step()
+"""
+        with open(self.folder + "/config.json", "w", encoding="utf-8") as file:
+            json.dump({"task": "acc_check", "dump_path": self.folder + "/dump", "risk_level": "ALL",
+                       "acc_check": {"budget": None}}, file)
+        run_two_ranks(self.folder, script)
+        self.assertEqual(sorted(os.listdir(self.folder + "/dump")), ["rank0", "rank1"])
+        for rank in range(2):
+            rows = read_rows(glob.glob(self.folder + "/dump/rank%d/accuracy_checking_result_*.csv" % rank)[0])
+            self.assertEqual({name: (row["Forward Verdict"], row["Backward Verdict"]) for name, row in rows.items()},
+                             {"Functional.linear.0": ("pass", "pass"), "Tensor.sum.0": ("pass", "pass"),
+                              "Distributed.all_reduce.0": ("skip", "")})
+            self.assertEqual(rows["Distributed.all_reduce.0"]["Reason"], "communication is not called again")
 
 
 class Calls(OnlineCheck):

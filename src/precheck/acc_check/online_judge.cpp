@@ -96,9 +96,9 @@ class OnlineJudge {
   /// The training is over, or gone.
   void finish() {
     judge_rest();
-    if (!first_step_) return;
-    std::string text =
-        fmt::format("online pre-check: {} of {}", counted(findings_.calls(), "call"), steps_text());
+    if (!first_step_ || !tells()) return;
+    std::string text = fmt::format("online pre-check{}: {} of {}", of_rank(),
+                                   counted(findings_.calls(), "call"), steps_text());
     if (!torch_.empty()) text += ", by PyTorch " + display(torch_);
     text += fmt::format(": {} pass, ", counted(findings_.of(Verdict::pass), "operation"));
     const std::size_t errors = findings_.of(Verdict::error);
@@ -122,6 +122,17 @@ class OnlineJudge {
  private:
   static std::string counted(std::uint64_t count, std::string_view what) {
     return fmt::format("{} {}{}", human_count(count), what, count == 1 ? "" : "s");
+  }
+
+  /// ` of rank 3`, where ranks are known.
+  std::string of_rank() const {
+    constexpr std::string_view kRank = "rank";
+    return leaf_.starts_with(kRank) ? " of rank " + display(leaf_.substr(kRank.size())) : std::string();
+  }
+
+  /// Of many ranks the first one tells that all is right.
+  bool tells() const {
+    return !leaf_.starts_with("rank") || leaf_ == "rank0" || findings_.of(Verdict::error) > 0;
   }
 
   std::string steps_text() const {
@@ -246,7 +257,8 @@ class OnlineJudge {
     report.step = step;
     const OnlineFindings::Taken taken = findings_.take(report, step, order);
     if (taken.row) add_row(report);
-    if (taken.new_error && told_++ < kMostTold) log_warning(findings_.error_text(report.name));
+    if (taken.new_error && told_++ < kMostTold)
+      log_warning("online pre-check" + of_rank() + ", " + findings_.error_text(report.name));
   }
 
   void add_row(const OperationReport& report) {
@@ -286,8 +298,9 @@ class OnlineJudge {
     const Clock::time_point now = Clock::now();
     if (now - told_at_ < kBetweenLines) return;
     told_at_ = now;
+    if (!tells()) return;
     const std::size_t errors = findings_.of(Verdict::error);
-    log_info(fmt::format("online pre-check: step {}, {} judged, {} wrong", last_step_,
+    log_info(fmt::format("online pre-check{}: step {}, {} judged, {} wrong", of_rank(), last_step_,
                          counted(findings_.calls(), "call"), counted(errors, "operation")));
   }
 
