@@ -138,6 +138,7 @@ void read_online_check(const ConfigReader& section, Config& config) {
   section.choice("reference");
   section.count("interval");
   section.text("error_data_path");
+  section.text("nfs_path");
   const Json* budget = section.find("budget");
   if (budget != nullptr && !budget->is_null() && !(budget->is_number() && *budget > 0))
     section.fail("budget",

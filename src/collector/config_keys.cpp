@@ -76,6 +76,7 @@ constexpr Key kOnlineCheckKeys[] = {
     {"interval", "1", {}, 1, kMany},
     {"error_data_path", R"("")"},
     {"rank_list", "[]"},
+    {"nfs_path", R"("")"},
 };
 constexpr Key kGradientKeys[] = {
     {"grad_level", R"("L1")", kGradientLevels},
@@ -176,8 +177,8 @@ void note_unknown(const nlohmann::ordered_json& section, std::string_view name, 
   }
 }
 
-/// By which releases 8.x send operations to another host: here they are judged on this one.
-constexpr std::string_view kOtherHost[] = {"nfs_path", "host", "port", "tls_path", "is_benchmark_device"};
+/// By which releases 8.x send operations to another host over the network.
+constexpr std::string_view kOtherHost[] = {"host", "port", "tls_path", "is_benchmark_device"};
 
 bool says_something(const nlohmann::ordered_json& value) {
   return !value.is_null() && value != "" && value != -1;
@@ -197,7 +198,8 @@ void note_online_check(const nlohmann::ordered_json& section, std::string_view t
   }
   if (!elsewhere.empty())
     notes.add(task, elsewhere,
-              "has no effect: operations are judged on this machine, by a process beside the training");
+              "has no effect: operations are judged on this machine, or, with nfs_path, by whoever shares "
+              "that folder");
 }
 
 void note_section(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {

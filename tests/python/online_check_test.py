@@ -204,6 +204,46 @@ for values in workers:
             self.assertEqual(rows["Distributed.all_reduce.0"]["Reason"], "communication is not called again")
 
 
+class SharedFolders(OnlineCheck):
+    def start_judge(self, folder, results):
+        return subprocess.Popen([command.find(), "acc_check", "-api_info", folder, "-o", results, "--python", sys.executable,
+                                 "--fail-on", "error"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                universal_newlines=True)
+
+    def test_another_process_judges(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        results = os.path.join(self.folder, "results")
+        judge = self.start_judge(folder, results)
+        plain, _ = self.train("llama", "float32", "faulty", 8)
+        printed, told = self.train("llama", "float32", "faulty", 8, {"budget": None, "nfs_path": folder})
+        self.assertEqual(printed[:2], plain[:2])
+        self.assertNotIn("is wrong", told)
+        told, _ = judge.communicate(timeout=120)
+        self.assertEqual(judge.returncode, 1, told)
+        named = [line.split()[1] for line in told.splitlines() if line.startswith("  error")]
+        self.assertEqual(named, list(WRONG["llama"]), told)
+        self.assertEqual(os.listdir(folder), [])
+        self.assertEqual(os.listdir(self.dump_path), [])
+        self.dump_path = results
+        self.assertEqual({name for name, row in self.results().items() if "error" in row["Forward Verdict"]},
+                         set(WRONG["llama"]))
+        self.assertEqual(sorted(name for name in os.listdir(results) if name.startswith("step")), ["step5", "step6"])
+
+    def test_the_judge_may_come_later(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        self.train("vit", "float32", "healthy", 3, {"budget": None, "nfs_path": folder})
+        training, = os.listdir(folder)
+        self.assertEqual(sorted(os.listdir(os.path.join(folder, training))),
+                         ["messages.jsonl", "tensors.0", "tensors.1", "tensors.2", "tensors.3"])
+        told, _ = self.start_judge(folder, os.path.join(self.folder, "results")).communicate(timeout=120)
+        self.assertIn(" of steps 0 to 2, by PyTorch ", told)
+        self.assertEqual(os.listdir(folder), [])
+
+    def test_a_folder_that_is_not_there(self):
+        with self.assertRaisesRegex(MsprobeException, "nfs_path: .*No such file or directory"):
+            self.open("L1", "acc_check", {"nfs_path": os.path.join(self.folder, "none")})
+
+
 class Calls(OnlineCheck):
     def test_in_place_random_and_other_calls(self):
         generator = torch.Generator().manual_seed(1)

@@ -93,7 +93,10 @@ void read_online_start(const std::string& line, OnlineStart& start) {
   const Entry entry = dump::read_json(line, "the first message of the training");
   const Entry::Index begin = entry.find(0, "begin");
   if (!entry.is(begin, NodeKind::object)) malformed("that does not begin");
-  start.replies = descriptor_of(entry, begin, "replies");
+  const auto descriptor = [&](std::string_view key) {
+    return entry.find(begin, key) == Entry::kNone ? -1 : descriptor_of(entry, begin, key);
+  };
+  start.replies = descriptor("replies");
   const auto text = [&](std::string_view key) { return std::string(entry.string(begin, key)); };
   start.folder = text("folder");
   start.cases = text("cases");
@@ -102,7 +105,7 @@ void read_online_start(const std::string& line, OnlineStart& start) {
   if (start.folder.empty() || start.cases.empty() || start.python.empty() || start.device.empty())
     malformed("without a folder, a Python or a device");
   start.time_limit = static_cast<double>(number_of(entry, begin, "timeout"));
-  start.tensors = descriptor_of(entry, begin, "tensors");
+  start.tensors = descriptor("tensors");
   for (const auto& [type, names] :
        {std::pair{"white_list", &start.lists.white}, std::pair{"black_list", &start.lists.black}}) {
     if (const Entry::Index list = entry.find(begin, type); list != Entry::kNone)
@@ -134,6 +137,7 @@ OnlineMessage read_online_message(std::string_view line) {
   message.kind = kind->second;
   message.id = number_of(entry, 0, kind->first);
   read_blocks(entry, message.blocks);
+  if (has("file")) message.file = number_of(entry, 0, "file");
   if (message.kind == Kind::unused || message.kind == Kind::step || message.kind == Kind::end) return message;
   if (message.kind != Kind::backward) {
     message.step = number_of(entry, 0, "step");

@@ -34,7 +34,7 @@ struct OnlineStart {
   std::string python;  // for the runner
   std::string device;  // of the references: "cpu", "cuda:1"
   double time_limit = 0;
-  int tensors = -1;  // descriptors
+  int tensors = -1;  // descriptors; negative: there are none
   int replies = -1;
   CallLists lists;
   std::vector<std::pair<std::string, std::string>> operations;  // types and names of those that may come
@@ -55,9 +55,10 @@ struct OnlineMessage {
   dump::Entry json;        // the whole message
   dump::Entry::Index tensors = dump::Entry::kNone;
   std::vector<std::pair<std::uint64_t, std::uint64_t>>
-      blocks;                        // its bytes in the file of tensors: begin, size
-  bool follows = false;              // a backward will come
-  std::string reason;                // of what is skipped; empty: the lists have it
+      blocks;              // its bytes in the file of tensors: begin, size
+  std::uint64_t file = 0;  // of tensors, where there are several; of a step the one that is complete
+  bool follows = false;    // a backward will come
+  std::string reason;      // of what is skipped; empty: the lists have it
   std::optional<std::string> place;  // of the operation, if it is told with this call
   std::string where;
   std::vector<std::string> frames;

@@ -67,7 +67,8 @@ void ReceivedFile::release(std::uint64_t begin, std::uint64_t size) const noexce
                                   static_cast<off_t>(begin), static_cast<off_t>(size)));
 }
 
-void ReceivedTensors::add(const dump::Entry& message, dump::Entry::Index names) {
+void ReceivedTensors::add(const dump::Entry& message, dump::Entry::Index names,
+                          const std::shared_ptr<const ByteSource>& file) {
   using dump::NodeKind;
   if (!message.is(names, NodeKind::object)) throw FormatError("the training sent no table of tensors");
   message.children(names, [&](dump::Entry::Index child) {
@@ -92,7 +93,7 @@ void ReceivedTensors::add(const dump::Entry& message, dump::Entry::Index names) 
     const auto offset = message.integer(parts[2]);
     if (!fits || !offset || *offset < 0) refuse_tensor(name, "of an impossible size");
     stored.strides = formats::row_major_strides(stored.shape);
-    stored.storage = slice_source(file_, static_cast<std::uint64_t>(*offset), size);
+    stored.storage = slice_source(file, static_cast<std::uint64_t>(*offset), size);
     tensors_.insert_or_assign(std::string(name), std::move(stored));
   });
 }

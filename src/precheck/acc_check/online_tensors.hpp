@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of a running training, in a file without a name that it writes and this process reads.
+// Tensors of a running training, in files that it writes and this process reads.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "dump/entry.hpp"
 #include "precheck/calls/tensor_store.hpp"
@@ -15,7 +14,7 @@
 
 namespace msprobe::precheck {
 
-/// The file: the training appends to it, and what was read is given back to the system.
+/// A file in memory: the training appends to it, and what was read is given back to the system.
 class ReceivedFile final : public ByteSource {
  public:
   /// Takes the descriptor over. IoError if it is none of a file.
@@ -38,16 +37,14 @@ class ReceivedFile final : public ByteSource {
 /// Those of one call, by the names that its entries have for them.
 class ReceivedTensors final : public TensorStore {
  public:
-  explicit ReceivedTensors(std::shared_ptr<const ReceivedFile> file) : file_(std::move(file)) {}
-
-  /// `names`: an object, {name: [type, shape, offset]}. FormatError for anything else, and for names that are
-  /// no names of files.
-  void add(const dump::Entry& message, dump::Entry::Index names);
+  /// `names`: an object, {name: [type, shape, offset in `file`]}. FormatError for anything else, and for
+  /// names that are no names of files.
+  void add(const dump::Entry& message, dump::Entry::Index names,
+           const std::shared_ptr<const ByteSource>& file);
   formats::StoredTensor open(const std::string& name) const override;
   const std::map<std::string, formats::StoredTensor>& all() const { return tensors_; }
 
  private:
-  std::shared_ptr<const ReceivedFile> file_;
   std::map<std::string, formats::StoredTensor> tensors_;
 };
 

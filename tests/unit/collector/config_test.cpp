@@ -157,7 +157,7 @@ TEST_CASE("config: calls that are judged while the training runs") {
             "c.json: acc_check: \"is_online\" false has no effect: task acc_check judges a running "
             "training",
             "c.json: acc_check: \"is_benchmark_device, host, port\" has no effect: operations are "
-            "judged on this machine, by a process beside the training"});
+            "judged on this machine, or, with nfs_path, by whoever shares that folder"});
 }
 
 TEST_CASE("config: data_mode") {

@@ -80,9 +80,9 @@ TEST_CASE("online: tensors") {
   REQUIRE(::write(descriptor, "0123456789abcdef", 16) == 16);
   const auto file = std::make_shared<const ReceivedFile>(descriptor);
   const auto added = [&](const std::string& table) {
-    ReceivedTensors tensors(file);
+    ReceivedTensors tensors;
     const dump::Entry entry = dump::read_json(table, "a table");
-    tensors.add(entry, 0);
+    tensors.add(entry, 0, file);
     return tensors;
   };
   const ReceivedTensors tensors = added(R"({"a.pt": ["torch.float32", [2], 8]})");

@@ -31,6 +31,8 @@ class Lost(Exception):
 
 
 class Judge:
+    answers = True
+
     def __init__(self, begin):
         """Raises MsprobeException if it cannot be started, or cannot do what is asked for."""
         self._process = None
@@ -82,6 +84,11 @@ class Judge:
         return self._process.pid
 
     # ------------------------------------------------------------------ messages
+
+    @staticmethod
+    def is_full():
+        """Calls are sent one by one."""
+        return False
 
     def tell(self, message):
         """Sends what needs no answer. Raises Lost."""

@@ -16,13 +16,14 @@ from msprobe.core import session
 
 from ..free_benchmark import structures, surroundings
 from . import calls, entries, places, sampling
+from .folder import SharedFolder
 from .judge import Judge, Lost
 
 # Calls that wait for their backward hold so many bytes at most, besides the first one.
 _MOST_HELD = 512 << 20
 # They do more than to compute.
 _NEVER = {"backward", "register_hook", "retain_grad", "pin_memory", "record_stream", "__deepcopy__", "__reduce_ex__"}
-_KEYS = ("white_list", "black_list", "reference", "budget", "interval", "error_data_path")
+_KEYS = ("white_list", "black_list", "reference", "budget", "interval", "error_data_path", "nfs_path")
 
 
 class Task:
@@ -55,10 +56,10 @@ class Task:
         self._known_places = {}
         self.judged = 0
         folder = os.path.abspath(settings["dump_path"])
-        self.judge = Judge({"folder": folder, "cases": os.path.abspath(settings["error_data_path"] or folder),
-                            "white_list": settings["white_list"] or [], "black_list": settings["black_list"] or [],
-                            "device": self._device(settings["reference"]),
-                            "operations": sorted(set(self._names.values()))})
+        begin = {"folder": folder, "cases": os.path.abspath(settings["error_data_path"] or folder),
+                 "white_list": settings["white_list"] or [], "black_list": settings["black_list"] or [],
+                 "device": self._device(settings["reference"]), "operations": sorted(set(self._names.values()))}
+        self.judge = SharedFolder(begin, settings["nfs_path"]) if settings["nfs_path"] else Judge(begin)
         self._process = os.getpid()
 
     @staticmethod
@@ -84,7 +85,7 @@ class Task:
             if not self._is_on():
                 return
             self._turns.end_step()
-            if self._held:
+            if self._held or not self.judge.answers:
                 waiting = len(self._held)
                 self._held.clear()
                 self._timed(self._ask, {"step_ends": step}, step, None, waiting)
@@ -147,7 +148,7 @@ class Task:
         if surroundings.is_watched() or surroundings.is_captured(devices):
             return None
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-        if not self._budget.is_open() or (self._held and sum(held for held, _, _ in self._held.values()) + size > _MOST_HELD):
+        if not self._budget.is_open() or self.judge.is_full() or (self._held and sum(held for held, _, _ in self._held.values()) + size > _MOST_HELD):
             return self._turns.leave()
         self._turns.take(call)
         self._wait_for(devices)
