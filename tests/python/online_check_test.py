@@ -239,6 +239,19 @@ class SharedFolders(OnlineCheck):
         self.assertIn(" of steps 0 to 2, by PyTorch ", told)
         self.assertEqual(os.listdir(folder), [])
 
+    def test_one_that_sends_nonsense_does_not_disturb_the_others(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        self.train("vit", "float32", "healthy", 2, {"budget": None, "nfs_path": folder})
+        for name, text in (("a", "{"), ("b", '{"begin": 1}'), ("c", '{"begin": {"folder": "/", "cases": "/", "python": "/",'
+                                                              ' "device": "cpu", "timeout": 1}}\n{"call": 0}')):
+            os.mkdir(os.path.join(folder, name))
+            with open(os.path.join(folder, name, "messages.jsonl"), "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        told, _ = self.start_judge(folder, os.path.join(self.folder, "results")).communicate(timeout=120)
+        self.assertIn(" of steps 0 to 1, by PyTorch ", told)
+        for name in "abc":
+            self.assertRegex(told, "warning: %s: .*: nothing of it is judged any more\n" % name)
+
     def test_a_folder_that_is_not_there(self):
         with self.assertRaisesRegex(MsprobeException, "nfs_path: .*No such file or directory"):
             self.open("L1", "acc_check", {"nfs_path": os.path.join(self.folder, "none")})

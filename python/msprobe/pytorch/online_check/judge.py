@@ -95,8 +95,8 @@ class Judge:
         self._write(message)
 
     def ask(self, message, number, calls):
-        """Sends what has so many calls judged now. (its answer, the seconds that the start of the judge's own PyTorch may have taken).
-        Raises Lost."""
+        """Sends what has so many calls judged now. (its answer, the seconds that the start of the judge's own PyTorch may
+        have taken). Raises Lost."""
         began = time.monotonic()
         self._write(message)
         limit = 2 * _LONGEST_CALL * calls + _GRACE + (0 if self._has_judged else _LONGEST_START)

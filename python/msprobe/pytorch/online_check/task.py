@@ -148,7 +148,8 @@ class Task:
         if surroundings.is_watched() or surroundings.is_captured(devices):
             return None
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-        if not self._budget.is_open() or self.judge.is_full() or (self._held and sum(held for held, _, _ in self._held.values()) + size > _MOST_HELD):
+        holds_too_much = self._held and sum(held for held, _, _ in self._held.values()) + size > _MOST_HELD
+        if not self._budget.is_open() or self.judge.is_full() or holds_too_much:
             return self._turns.leave()
         self._turns.take(call)
         self._wait_for(devices)
