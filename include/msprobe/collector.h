@@ -71,7 +71,8 @@ MSPROBE_API msprobe_status msprobe_session_close(msprobe_session* session);
 typedef enum msprobe_task {
   MSPROBE_TASK_STATISTICS, MSPROBE_TASK_TENSOR, MSPROBE_TASK_STRUCTURE, MSPROBE_TASK_OVERFLOW_CHECK,
   MSPROBE_TASK_FREE_BENCHMARK, /* calls are made again by the front end, with perturbed inputs: no dump.json */
-  MSPROBE_TASK_GRAD_PROBE /* msprobe_probe_gradient() alone: no dump.json */
+  MSPROBE_TASK_GRAD_PROBE, /* msprobe_probe_gradient() alone: no dump.json */
+  MSPROBE_TASK_ACC_CHECK   /* calls are judged by the front end as they are made: no dump.json, no folders */
 } msprobe_task;
 typedef enum msprobe_level {
   MSPROBE_LEVEL_L0, MSPROBE_LEVEL_L1, MSPROBE_LEVEL_MIX, MSPROBE_LEVEL_DEBUG
@@ -154,7 +155,7 @@ enum { /* msprobe_event.wants */
   MSPROBE_WANT_BACKWARD = 8,   /* the backward will be recorded: hook it. Also where only the structure is */
   MSPROBE_WANT_STACK = 16,
   MSPROBE_WANT_TENSORS = 32,   /* bytes of tensors are needed in this event (a tensor file or a checksum) */
-  MSPROBE_WANT_AGAIN = 64      /* task free_benchmark: make this call again with perturbed inputs */
+  MSPROBE_WANT_AGAIN = 64      /* tasks free_benchmark, acc_check: the front end makes this call */
 };
 
 /* One call of an API or a module, forward or backward. Plain data: copy and keep it as long as you like (a

@@ -281,10 +281,10 @@ bool is_asynchronous(const Api& api, const msprobe_event& event, PyObject* resul
   return taken.get() == Py_True;
 }
 
-// Task free_benchmark: the front end makes the call, and once more with perturbed inputs. Errors of the
-// function itself come through, all others stay there.
-PyObject* call_twice(size_t number, const msprobe_event& event, PyObject* function, PyObject* args,
-                     PyObject* kwargs) {
+// Tasks free_benchmark and acc_check: the front end makes the call, and once more with perturbed inputs, or
+// has it judged. Errors of the function itself come through, all others stay there.
+PyObject* call_in_front_end(size_t number, const msprobe_event& event, PyObject* function, PyObject* args,
+                            PyObject* kwargs) {
   ++this_thread.depth;
   PyObject* result = PyObject_CallFunction(state.call_again, "nIOOO", static_cast<Py_ssize_t>(number),
                                            static_cast<unsigned int>(event.number), function, args,
@@ -324,10 +324,10 @@ PyObject* record_call(size_t number, const Api& api, PyObject* function, PyObjec
     const Unseen unseen(overridden);
     before.note_all(args, kwargs);
   }
-  const bool twice = (event.wants & MSPROBE_WANT_AGAIN) != 0 && state.call_again != nullptr && !overridden &&
-                     !api.distributed;
-  PyObject* result = twice ? call_twice(number, event, function, args, kwargs)
-                           : call_inside(function, used_args, used_kwargs, overridden);
+  const bool in_front_end =
+      (event.wants & MSPROBE_WANT_AGAIN) != 0 && state.call_again != nullptr && !overridden;
+  PyObject* result = in_front_end ? call_in_front_end(number, event, function, args, kwargs)
+                                  : call_inside(function, used_args, used_kwargs, overridden);
   if (result == nullptr) {
     leave_failed(&event);
     return nullptr;

@@ -116,6 +116,8 @@ msprobe_status msprobe_session_open(const char* config_path, const char* config_
     }
     if (config.task == Task::free_benchmark && origin.framework != "pytorch")
       throw InvalidCall("task free_benchmark is for PyTorch");
+    if (config.task == Task::acc_check && origin.framework != "pytorch")
+      throw InvalidCall("task acc_check is for PyTorch");
     if (config.task == Task::grad_probe && origin.framework != "pytorch")
       throw InvalidCall("task grad_probe is for PyTorch");
     if (config.loads && origin.framework != "pytorch") throw InvalidCall("section load is for PyTorch");

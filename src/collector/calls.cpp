@@ -21,7 +21,7 @@ std::string entry_name(const Call& call) {
 
 /// What an event whose name the filter lets pass (`recorded`), or does not, shall be filled with.
 std::uint32_t Recorder::wants_of(const std::string& entry, const Call& call, bool recorded) const {
-  if (config_.task == Task::free_benchmark)
+  if (config_.calls_again())
     return recorded && !call.module && !call.backward ? std::uint32_t{MSPROBE_WANT_AGAIN} : 0;
   const DataMode& mode = config_.data_mode;
   const bool direction = call.backward ? mode.backward : mode.forward;

@@ -27,9 +27,6 @@ struct Elsewhere {
   std::string_view why;
 };
 constexpr Elsewhere kTasksElsewhere[] = {
-    {"acc_check",
-     "runs single operators against a reference on an NPU or GPU, with the operator checker of the "
-     "vendor's toolkit"},
     {"exception_dump", "needs MindSpore on an NPU, whose runtime dumps the operator that raised"},
     {"nan_check",
      "needs an NPU with torch_npu: it reads a register of the device; task overflow_check finds NaN "
@@ -134,14 +131,33 @@ std::int64_t read_limit(const ConfigReader& section, std::string_view key) {
   return number == 0 ? 1 : number;
 }
 
+/// The section of task acc_check: the front end carries it out.
+void read_online_check(const ConfigReader& section, Config& config) {
+  section.texts("white_list");
+  section.texts("black_list");
+  section.choice("reference");
+  section.count("interval");
+  section.text("error_data_path");
+  section.text("nfs_path");
+  const Json* budget = section.find("budget");
+  if (budget != nullptr && !budget->is_null() && !(budget->is_number() && *budget > 0))
+    section.fail("budget",
+                 "must be a number above 0, the share of time that may be added, or null for no limit");
+  const std::vector<std::uint32_t> ranks = section.numbers("rank_list");
+  if (config.ranks.empty()) config.ranks = ranks;
+}
+
 void read_section(const Json& object, const std::string& where, Config& config) {
   if (!object.is_object()) throw FormatError(where, "must be an object");
   if (config.task == Task::grad_probe) {
     config.gradient_probe = read_gradient_probe(object, where);
     return;
   }
-  const ConfigReader section(
-      object, config.task == Task::free_benchmark ? KeyGroup::free_benchmark : KeyGroup::task, where);
+  const ConfigReader section(object,
+                             config.task == Task::free_benchmark ? KeyGroup::free_benchmark
+                             : config.task == Task::acc_check    ? KeyGroup::acc_check
+                                                                 : KeyGroup::task,
+                             where);
   const auto names = [&](std::string_view key) {
     try {
       return section.texts(key);
@@ -153,6 +169,7 @@ void read_section(const Json& object, const std::string& where, Config& config) 
   config.list = names("list");
   check_scope(config, where);
   if (config.task == Task::free_benchmark) return check_perturbation(section);
+  if (config.task == Task::acc_check) return read_online_check(section, config);
   read_data_mode(section, config);
   config.summary_mode = static_cast<SummaryMode>(section.choice("summary_mode"));
   config.tensor_list = section.texts("tensor_list");
@@ -170,9 +187,10 @@ void settle(const ConfigReader& common, Config& config) {
                               std::string(name_of(config.level)));
     config.level = Level::mix;
   }
-  if (config.task == Task::free_benchmark) {
+  if (config.calls_again()) {
     if (config.level != Level::l1) {
-      config.warnings.push_back("task free_benchmark calls operations again: level L1 is used instead of " +
+      config.warnings.push_back("task " + std::string(name_of(config.task)) +
+                                " calls operations again: level L1 is used instead of " +
                                 std::string(name_of(config.level)));
       config.level = Level::l1;
     }
@@ -352,10 +370,13 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   all["step"] = config.steps;
   all["custom_op_namespaces"] = config.custom_op_namespaces;
   Json& settings = all["section"] = section == nullptr ? none : *section;
-  if (config.task == Task::free_benchmark) {
-    for (const Key& key : keys_of(KeyGroup::free_benchmark)) {
-      Json& value = settings[std::string(key.name)];
-      if (value.is_null()) value = Json::parse(key.fallback);
+  if (config.calls_again()) {
+    const bool online = config.task == Task::acc_check;
+    for (const Key& key : keys_of(online ? KeyGroup::acc_check : KeyGroup::free_benchmark)) {
+      const std::string setting(key.name);
+      // Without a limit is something else than not said.
+      if (online ? !settings.contains(setting) : settings[setting].is_null())
+        settings[setting] = Json::parse(key.fallback);
     }
   }
   try {

@@ -14,7 +14,15 @@
 
 namespace msprobe::collector {
 
-enum class Task : std::uint8_t { statistics, tensor, structure, overflow_check, free_benchmark, grad_probe };
+enum class Task : std::uint8_t {
+  statistics,
+  tensor,
+  structure,
+  overflow_check,
+  free_benchmark,
+  grad_probe,
+  acc_check
+};
 enum class Level : std::uint8_t { l0, l1, mix, debug };
 enum class SummaryMode : std::uint8_t { statistics, md5, xor_ };
 enum class RiskLevel : std::uint8_t { all, core, focus };
@@ -107,7 +115,13 @@ struct Config {
   /// Are the tensors of an entry saved?
   bool wants_files(std::string_view entry) const;
   /// Does a step have a dump.json?
-  bool has_entries() const { return task != Task::free_benchmark && task != Task::grad_probe; }
+  bool has_entries() const {
+    return task != Task::free_benchmark && task != Task::grad_probe && task != Task::acc_check;
+  }
+  /// Does a step have a folder from its begin on?
+  bool has_step_folders() const { return task != Task::acc_check; }
+  /// Does the front end make, or follow, each call?
+  bool calls_again() const { return task == Task::free_benchmark || task == Task::acc_check; }
   /// Are calls of modules, or of APIs, written into construct.json?
   bool has_structure(bool module) const;
 };

@@ -23,6 +23,7 @@ constexpr std::string_view kDevices[] = {"npu", "cuda", "cpu"};
 constexpr std::string_view kStages[] = {"forward", "backward"};
 constexpr std::string_view kHandlers[] = {"check", "fix"};
 constexpr std::string_view kFuzzLevels[] = {"L1"};
+constexpr std::string_view kReferences[] = {"cpu", "device"};
 constexpr std::string_view kGradientLevels[] = {"L0", "L1", "L2"};
 
 constexpr Key kCommonKeys[] = {
@@ -65,6 +66,18 @@ constexpr Key kPerturbationKeys[] = {
     {"max_sample", "20", {}, 1, kMany},
     {"fuzz_level", R"("L1")", kFuzzLevels},
 };
+constexpr Key kOnlineCheckKeys[] = {
+    {"scope", "[]"},
+    {"list", "[]"},
+    {"white_list", "[]"},
+    {"black_list", "[]"},
+    {"reference", R"("cpu")", kReferences},
+    {"budget", "0.2"},
+    {"interval", "1", {}, 1, kMany},
+    {"error_data_path", R"("")"},
+    {"rank_list", "[]"},
+    {"nfs_path", R"("")"},
+};
 constexpr Key kGradientKeys[] = {
     {"grad_level", R"("L1")", kGradientLevels},
     {"param_list", "[]"},
@@ -72,8 +85,7 @@ constexpr Key kGradientKeys[] = {
 };
 
 // Sections of tasks that are not recorded here.
-constexpr std::string_view kOtherSections[] = {"acc_check", "exception_dump", "nan_check", "diff_check",
-                                               "run_ut"};
+constexpr std::string_view kOtherSections[] = {"exception_dump", "nan_check", "diff_check", "run_ut"};
 
 struct Ineffective {
   std::string_view key;
@@ -165,9 +177,35 @@ void note_unknown(const nlohmann::ordered_json& section, std::string_view name, 
   }
 }
 
+/// By which releases 8.x send operations to another host over the network.
+constexpr std::string_view kOtherHost[] = {"host", "port", "tls_path", "is_benchmark_device"};
+
+bool says_something(const nlohmann::ordered_json& value) {
+  return !value.is_null() && value != "" && value != -1;
+}
+
+void note_online_check(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
+  std::string elsewhere;
+  for (const auto& [key, value] : section.items()) {
+    if (std::ranges::find(kOtherHost, key) != std::end(kOtherHost)) {
+      if (says_something(value)) elsewhere += (elsewhere.empty() ? "" : ", ") + key;
+    } else if (key == "is_online") {
+      if (value == false)
+        notes.add(task, key, "false has no effect: task acc_check judges a running training");
+    } else if (!holds(KeyGroup::acc_check, key) && !is_remark(key)) {
+      notes.add(task, key, unknown(names_of(KeyGroup::acc_check), key));
+    }
+  }
+  if (!elsewhere.empty())
+    notes.add(task, elsewhere,
+              "has no effect: operations are judged on this machine, or, with nfs_path, by whoever shares "
+              "that folder");
+}
+
 void note_section(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
   if (task == "free_benchmark") return note_unknown(section, task, KeyGroup::free_benchmark, notes);
   if (task == "grad_probe") return note_unknown(section, task, KeyGroup::grad_probe, notes);
+  if (task == "acc_check") return note_online_check(section, task, notes);
   std::string online;
   for (const auto& [key, value] : section.items()) {
     if (std::ranges::find(kOnline, key) != std::end(kOnline)) {
@@ -194,8 +232,8 @@ void note_section(const nlohmann::ordered_json& section, std::string_view task, 
   if (is_on("online_run_ut") || is_on("is_online"))
     notes.add(
         task, online,
-        "has no effect: operations of a running training are not sent to another host; record them with "
-        "task tensor and run `msprobe acc_check --recorded`");
+        "has no effect: operations of a running training are not sent to another host; task acc_check judges "
+        "them on this one");
 }
 
 /// Of a section of another task: a default file has all of them, empty.
@@ -223,6 +261,8 @@ std::span<const Key> keys_of(KeyGroup place) {
       return kLoadKeys;
     case KeyGroup::free_benchmark:
       return kPerturbationKeys;
+    case KeyGroup::acc_check:
+      return kOnlineCheckKeys;
     case KeyGroup::grad_probe:
       break;
   }

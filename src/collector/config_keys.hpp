@@ -13,12 +13,12 @@
 
 namespace msprobe::collector {
 
-inline constexpr std::array<std::string_view, 6> kTaskNames = {
-    "statistics", "tensor", "structure", "overflow_check", "free_benchmark", "grad_probe"};
+inline constexpr std::array<std::string_view, 7> kTaskNames = {
+    "statistics", "tensor", "structure", "overflow_check", "free_benchmark", "grad_probe", "acc_check"};
 inline constexpr std::array<std::string_view, 4> kLevelNames = {"L0", "L1", "mix", "debug"};
 
 /// Where keys stand: beside the sections, in that of a task that records calls, or in one of these.
-enum class KeyGroup : std::uint8_t { common, task, load, free_benchmark, grad_probe };
+enum class KeyGroup : std::uint8_t { common, task, load, free_benchmark, grad_probe, acc_check };
 
 struct Key {
   std::string_view name;

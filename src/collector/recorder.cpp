@@ -140,7 +140,8 @@ void Recorder::begin_step(const Place& place) {
 void Recorder::open_step(const Place& place) {
   const bool debug = config_.level == Level::debug;
   const std::string folder = step_folder(root_, place) + '/' + leaf_name(place.rank);
-  create_directories(config_.wants_tensor_folder() ? folder + "/dump_tensor_data" : folder);
+  if (config_.has_step_folders())
+    create_directories(config_.wants_tensor_folder() ? folder + "/dump_tensor_data" : folder);
   auto step = std::make_unique<Step>(step_folder(root_, place), leaf_name(place.rank),
                                      folder + (debug ? "/debug.json" : "/dump.json"), header(place), 2);
   step->debug = debug;
@@ -173,7 +174,7 @@ bool Recorder::move_step(const Place& place) {
   const std::string to = step_->parent + '/' + leaf;
   finish_tensor_files();
   queue_.forget_files();
-  rename_folder(from, to);
+  if (config_.has_step_folders()) rename_folder(from, to);
   step_->leaf = leaf;
   step_->data.move(to + (step_->debug ? "/debug.json" : "/dump.json"));
   step_->data.set_head(header(place));
@@ -316,6 +317,7 @@ void Recorder::note_failure(const char* kind, const std::string& text) noexcept 
 
 void Recorder::write_error(std::string_view kind, std::string_view text) {
   if (!step_ || !step_->logged.insert(std::string(kind)).second) return;
+  if (!config_.has_step_folders()) create_directories(step_->folder());
   const std::string path = step_->folder() + "/dump_error_info.log";
   std::string block = "[" + now() + "] [ERROR] ";
   block += text;

@@ -44,7 +44,7 @@ void check_request(const CallRequest& request, const SharedFile& payload) {
 void take_recorded(const dump::Entry& entry) {
   try {
     has_files(entry);
-    RecordedOutputs outputs = recorded_outputs(entry, "");
+    RecordedOutputs outputs = recorded_outputs(entry, nullptr);
     const Output reference = shaped_like({}, outputs.elements);
     judge_recorded_statistics("Torch.exp.0.forward.output.", entry, reference);
     pair_gradients(reference, std::move(outputs.elements));
@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static SharedFile payload = small_file();
   const auto input = fuzz_input(data, size);
   for (const bool python : {false, true}) {
-    RequestBuilder builder("", {.python = python, .hf32 = true, .seed = {}});
+    RequestBuilder builder(nullptr, {.python = python, .hf32 = true, .seed = {}});
     CallPlan plan;
     try {
       plan = plan_calls(*input, ".", {}, false, {.python = python});

@@ -111,8 +111,7 @@ class Messages(Case):
         lines = self.lines({"statistics": dict(section, online_run_ut=True)}, 1)
         self.assertEqual(lines[0], (
             'warning: c.json: statistics: "online_run_ut, nfs_path, host, port, tls_path" has no effect: operations of a '
-            "running training are not sent to another host; record them with task tensor and run `msprobe acc_check "
-            "--recorded`"))
+            "running training are not sent to another host; task acc_check judges them on this one"))
         self.assertEqual(sum("no effect" in line and line != lines[-1] for line in lines), 1, lines)
 
     def test_the_last_line_says_what_was_asked_for_in_vain(self):

@@ -72,7 +72,7 @@ def applied(config_path, text, arguments):
     config.pop("dump_enable", None)
     task = config.get("task", "statistics")
     if "task" in settings:  # sections of others have no effect
-        for other in ("statistics", "tensor", "structure", "overflow_check", "free_benchmark", "grad_probe"):
+        for other in ("statistics", "tensor", "structure", "overflow_check", "free_benchmark", "grad_probe", "acc_check"):
             if other != task:
                 config.pop(other, None)
     if "list" in settings:

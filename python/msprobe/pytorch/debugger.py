@@ -8,11 +8,11 @@ import types
 import torch
 
 from msprobe import _native
-from msprobe.core import arguments, debugger, module_dump, saving, session, torch_apis
+from msprobe.core import arguments, closing, debugger, module_dump, saving, session, torch_apis
 from msprobe.core.describe import Record
 
 from . import apis, compiled, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, gradients
-from . import loading, megatron, modules, optimizers
+from . import loading, megatron, modules, online_check, optimizers
 from . import training, triton_kernels, versions
 
 
@@ -21,6 +21,13 @@ __path__ = []  # releases 8.x had a package of this name: see old_paths.py
 
 def _follow_asynchronous(call, result, args, kwargs):
     return distributed.follow(call, result, args, kwargs)
+
+
+_task = [free_benchmark.task]  # that makes the calls which the extension leaves to the front end
+
+
+def _make_call(*arguments):
+    return _task[0].call(*arguments)
 
 
 def binding():
@@ -45,7 +52,7 @@ def binding():
         call_unwrapped=apis.registry.call_unwrapped,
         plain_functions=describe.PlainFunctions,
         asynchronous=_follow_asynchronous,
-        call_again=free_benchmark.task.call,
+        call_again=_make_call,
         node_of_change=gradients.node_of_change,
         start_deferred=device.start_deferred,
     )
@@ -66,6 +73,7 @@ class PrecisionDebugger(debugger.Debugger):
         self._loading = None
         if self._is_free_benchmark():
             free_benchmark.task.begin(session.setting("dump_path"))
+        _task[0] = online_check.task if self._is_online_check() else free_benchmark.task
 
     @classmethod
     @debugger.verb
@@ -92,11 +100,17 @@ class PrecisionDebugger(debugger.Debugger):
     def _is_free_benchmark(cls):
         return cls._is_task("free_benchmark")
 
+    @classmethod
+    def _is_online_check(cls):
+        return cls._is_task("acc_check")
+
     @property
     def _unit(self):
         return ("gradient", "gradients") if self._is_task("grad_probe") else super()._unit
 
     def _recorded(self, info):
+        if self._is_online_check():
+            return closing.counted(online_check.task.judged, "judged call", "judged calls")
         if not self._is_free_benchmark():
             return super()._recorded(info)
         return "%d repeated calls (%d of them unstable)" % free_benchmark.task.counts()
@@ -105,6 +119,8 @@ class PrecisionDebugger(debugger.Debugger):
         self._loading = loading.followed(self._loading)
         if self._is_free_benchmark():
             free_benchmark.task.configure()
+        if self._is_online_check() and self._info["enabled"]:
+            online_check.task.configure()
         if self._info["enabled"] and self._info["records_apis"]:
             self._custom_operators.register()
         if self._info["enabled"]:
@@ -144,6 +160,11 @@ class PrecisionDebugger(debugger.Debugger):
         if self._is_free_benchmark():
             free_benchmark.task.move(dump_path)
 
+    def _end(self):
+        if self._is_online_check():
+            online_check.task.finish()
+        super()._end()
+
     def _count_processes(self):
         return framework.count_of_processes()
 
@@ -153,6 +174,9 @@ class PrecisionDebugger(debugger.Debugger):
         torch_apis.find_listed(apis.registry)
 
     def _begins_recording(self, model):
+        if self._is_online_check():
+            online_check.task.know(arguments.models_in(model))
+            online_check.task.begin_step()
         if self.registry.installed:
             triton_kernels.install()
             for one in arguments.models_in(model):
@@ -174,6 +198,8 @@ class PrecisionDebugger(debugger.Debugger):
         training.write()
 
     def _ending_step(self):
+        if self._is_online_check():
+            online_check.task.end_step(_native.info()["step"])
         distributed.forget_pending()
 
     def _step_ended(self):

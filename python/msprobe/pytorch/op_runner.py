@@ -115,6 +115,20 @@ def choose_device(torch, wanted, jit):
     return device
 
 
+def write_elements(tensor, file, end):
+    """Writes them behind the end of what is in the file; where they begin, and where they end."""
+    tensor = tensor.to("cpu").resolve_conj().resolve_neg().contiguous()
+    size = tensor.numel() * tensor.element_size()
+    begin = at = (end + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+    if size:
+        left = memoryview((ctypes.c_char * size).from_address(tensor.data_ptr())).cast("B")
+        while left:
+            done = os.pwrite(file, left[:1 << 30], at)
+            left = left[done:]
+            at += done
+    return begin, begin + size
+
+
 class Arguments:
     """The arguments of one call for one side."""
 
@@ -124,7 +138,8 @@ class Arguments:
         self.raised = request["raise"] if side == "reference" else {}
         self.narrow = request["narrow"] if side == "reference" else None
         self.raise_dtype = side == "reference" and request["raise_dtype"]
-        self.device = "cpu" if side == "reference" else runner.device
+        on_host = side == "reference" and not request.get("reference_on_device")
+        self.device = "cpu" if on_host else runner.device
         self.grad = grad
         self.leaves = []
 
@@ -264,17 +279,7 @@ class Runner:
         tensor = tensor.detach()
         if tensor.layout != self.torch.strided or tensor.is_quantized:
             return {Tag.OTHER: f"tensor of layout {tensor.layout}"}
-        tensor = tensor.to("cpu").resolve_conj().resolve_neg().contiguous()
-        size = tensor.numel() * tensor.element_size()
-        begin = (self.end + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-        if size:
-            left = memoryview((ctypes.c_char * size).from_address(tensor.data_ptr())).cast("B")
-            at = begin
-            while left:
-                done = os.pwrite(OUTPUTS, left[:1 << 30], at)
-                left = left[done:]
-                at += done
-        self.end = begin + size
+        begin, self.end = write_elements(tensor, OUTPUTS, self.end)
         return {Tag.TENSOR: [str(tensor.dtype).split(".")[-1], list(tensor.shape), begin]}
 
     def told(self, value, depth=0):

@@ -171,7 +171,7 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
   if (options.recorded) {
     try {
       if (has_files(prepared.forward)) {
-        recorded = recorded_outputs(prepared.forward, job_.plan.tensor_directory);
+        recorded = recorded_outputs(prepared.forward, job_.tensors.get());
         if (first_alone && recorded.elements.size() > 1) recorded.elements.resize(1);
         answer.forward->device = shaped_like(answer.forward->reference, std::move(recorded.elements));
       } else {
@@ -247,7 +247,7 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
   }
   std::string reason;
   try {
-    const RecordedOutputs recorded = recorded_outputs(prepared.backward, job_.plan.tensor_directory);
+    const RecordedOutputs recorded = recorded_outputs(prepared.backward, job_.tensors.get());
     // Of an operation that is several to autograd a dump has the gradients of the last one.
     std::optional<Judgement> best;
     for (const Output* made : {&answer.backward->reference, &answer.backward->last}) {
@@ -262,7 +262,7 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
       }
     }
     if ((!best || best->verdict > Verdict::pass) &&
-        passes_gradient_through(call.api, prepared.forward, prepared.backward, job_.plan.tensor_directory)) {
+        passes_gradient_through(call.api, prepared.forward, prepared.backward, job_.tensors.get())) {
       best.reset();
       reason = "an in-place operation on a view: the dump has the incoming gradient, not the outgoing one";
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,7 @@ struct CallerJob {
   const Standards& standards;
   const CallPlan& plan;
   const ByteSource& json;
+  std::shared_ptr<const TensorStore> tensors;  // that its entries name; nothing: none were dumped
   const std::string& error_data;
 };
 

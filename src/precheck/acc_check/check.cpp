@@ -115,7 +115,7 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
   if (plan.calls.empty()) summary.warnings.push_back(options.dump_json + ": it has no operations");
   if (todo.empty()) return summary;
 
-  const CallerJob job{options, standards, plan, *json, error_data};
+  const CallerJob job{options, standards, plan, *json, tensors_in_folder(plan.tensor_directory), error_data};
   const bool needs_runner =
       std::ranges::any_of(todo, [&](std::uint64_t i) { return plan.calls[i].skip.empty(); });
   // The first one tells what there is; how many others there are depends on that.
@@ -140,14 +140,14 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
 
   if (progress != nullptr) progress->begin("calling", todo.size(), "operations");
   const RequestTraits traits = request_traits(options, summary.device);
-  RequestBuilder shared_builder(plan.tensor_directory, traits);
+  RequestBuilder shared_builder(job.tensors, traits);
   OrderedResults results(take, progress);
   std::mutex mutex;
   std::size_t next = 0;
   std::atomic<std::uint64_t> synthetic = 0;
   const auto work = [&](std::size_t worker) {
     Caller& caller = *callers[worker];
-    RequestBuilder own_builder(plan.tensor_directory, traits);
+    RequestBuilder own_builder(job.tensors, traits);
     for (;;) {
       std::size_t place = 0;
       PreparedCall prepared;

@@ -13,6 +13,8 @@
 #include "precheck/acc_check/against.hpp"
 #include "precheck/acc_check/check.hpp"
 #include "precheck/acc_check/config.hpp"
+#include "precheck/acc_check/online_folder.hpp"
+#include "precheck/acc_check/online_pipe.hpp"
 #include "precheck/acc_check/references.hpp"
 #include "precheck/acc_check/summary.hpp"
 #include "precheck/result_files/result_files.hpp"
@@ -20,6 +22,7 @@
 #include "support/ascii.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
@@ -33,6 +36,8 @@ namespace {
 
 constexpr int kMaxRunners = 64;
 constexpr double kLongestSeconds = 1e9;  // thirty years, which the clock can count in nanoseconds
+constexpr const char* kRunningTraining = "-";
+constexpr int kStandardInput = 0;
 constexpr const char* kNotInPython = "the Python tool has no equivalent";
 
 /// `0`, `cpu`, `cuda`, `npu:1` as a runner takes them: a number alone is of what is there.
@@ -70,7 +75,13 @@ class AccCheckCommand final : public Command {
 
   void declare(OptionList& options) override {
     options.add("-api_info,--api_info_file=FILE", check_.dump_json, "dump.json of one rank")
-        .details("If tensors were dumped, <dump_tensor_data> is beside it.")
+        .details(
+            "If tensors were dumped, <dump_tensor_data> is beside it.\n"
+            "A folder is one that running trainings write their calls to (task <acc_check> of the recorder "
+            "with "
+            "<nfs_path>); <-d> is where the references are computed then, by default on the CPU.\n"
+            "<-> stands for a running training that sends its calls through standard input: so the task "
+            "<acc_check> of the recorder starts this command.")
         .required()
         .once();
     options.add("-o,--out_path=DIR", folder_, "Folder for the two result files")
@@ -148,9 +159,13 @@ class AccCheckCommand final : public Command {
   Outcome run(const Context& context) override {
     if (context.framework == Framework::mindspore)
       throw UsageError("only operations of PyTorch are called again, not those of MindSpore");
+    const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
+    if (check_.dump_json == kRunningTraining)
+      return judge_child_of_training(kStandardInput, standards, context.color) ? Outcome::clean
+                                                                               : Outcome::failure;
+    if (is_folder(check_.dump_json)) return run_folder(standards, context.color);
     check_.recorded |= !against_.empty();
     CheckOptions options = check_options();
-    const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
     if (!against_.empty()) return run_against(std::move(options), standards, context);
     const CallPlan plan = read_plan(options);
     const ResultStyle style{options.selection, !check_.python_rules, kDecimals};
@@ -231,6 +246,23 @@ class AccCheckCommand final : public Command {
     const bool found =
         errors || !not_judged.empty() || (fail_on_ != "error" && warnings) || (fail_on_ == "skip" && skips);
     return end_at_gate(fail_on_, found, not_judged);
+  }
+
+  /// Trainings that write to a folder.
+  Outcome run_folder(const Standards& standards, bool color) const {
+    const std::vector<std::string> devices = devices_of(devices_, true);
+    OnlineFolder wanted;
+    wanted.folder = check_.dump_json;
+    wanted.results = folder_;
+    wanted.python = check_.python;
+    wanted.device = devices_.empty() ? "cpu" : devices.front();
+    wanted.time_limit = std::min(check_.time_limit, kLongestSeconds);
+    check_output_folder(wanted.results);
+    const OnlineCounts counts = judge_folder(wanted, standards, color);
+    std::vector<std::string> not_judged;
+    if (counts.passes + counts.errors + counts.warnings == 0)
+      not_judged.push_back(no_verdict(check_.dump_json));
+    return outcome(counts.errors > 0, counts.warnings > 0, counts.skips > 0, not_judged);
   }
 
   Outcome run_against(CheckOptions check, const Standards& standards, const Context& context) {

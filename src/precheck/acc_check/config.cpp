@@ -54,7 +54,7 @@ class ConfigReader {
     });
     if (entry_.flag(section, "is_online"))
       config.warnings.push_back(
-          fmt::format("{}: operations cannot be received from a running training: no effect of {}", path_,
+          fmt::format("{}: task acc_check of the recorder judges a running training: no effect of {}", path_,
                       fmt::join(online, ", ")));
     return config;
   }
@@ -63,18 +63,7 @@ class ConfigReader {
   [[noreturn]] void fail(const std::string& reason) const { throw FormatError(path_, reason); }
 
   void names(Node list, std::string_view key, std::set<std::string, std::less<>>& into) const {
-    if (!entry_.is(list, NodeKind::array)) fail(fmt::format("{} must be a list", key));
-    entry_.children(list, [&](Node child) {
-      if (!entry_.is(child, NodeKind::string)) fail(fmt::format("{}: every element must be text", key));
-      const std::string_view name = entry_.text(child);
-      if (!listable_names().contains(name)) {
-        const std::vector<std::string_view> known(listable_names().begin(), listable_names().end());
-        const std::string_view best = nearest_of(known, name, 3);
-        fail(fmt::format("{}: '{}' is not an operation that is recorded{}", key, display(name),
-                         best.empty() ? "" : fmt::format("; did you mean '{}'?", best)));
-      }
-      into.emplace(name);
-    });
+    read_operation_names(entry_, list, key, path_, into);
   }
 
   void folder(Node node, CheckConfig& config) const {
@@ -89,6 +78,23 @@ class ConfigReader {
 };
 
 }  // namespace
+
+void read_operation_names(const Entry& entry, Node list, std::string_view key, const std::string& where,
+                          std::set<std::string, std::less<>>& into) {
+  const auto fail = [&](const std::string& reason) { throw FormatError(where, reason); };
+  if (!entry.is(list, NodeKind::array)) fail(fmt::format("{} must be a list", key));
+  entry.children(list, [&](Node child) {
+    if (!entry.is(child, NodeKind::string)) fail(fmt::format("{}: every element must be text", key));
+    const std::string_view name = entry.text(child);
+    if (!listable_names().contains(name)) {
+      const std::vector<std::string_view> known(listable_names().begin(), listable_names().end());
+      const std::string_view best = nearest_of(known, name, 3);
+      fail(fmt::format("{}: '{}' is not an operation that is recorded{}", key, display(name),
+                       best.empty() ? "" : fmt::format("; did you mean '{}'?", best)));
+    }
+    into.emplace(name);
+  });
+}
 
 CheckConfig read_check_config(const std::string& path, std::string_view section) {
   const Entry entry = dump::read_json(read_all(*open_file(path), kMaxConfig), path);

@@ -19,8 +19,6 @@ namespace {
 
 constexpr std::size_t kSavedPiece = std::size_t{1} << 20;
 
-using Fill = std::function<bool(std::uint64_t offset, std::span<std::byte> out)>;
-
 /// Names of calls come out of a file: nothing of them leads out of the folder.
 std::string file_name(const std::string& call, std::string_view part, std::size_t index) {
   std::string name = fmt::format("{}.{}.{}.pt", call, part, index);
@@ -29,8 +27,38 @@ std::string file_name(const std::string& call, std::string_view part, std::size_
   return name;
 }
 
-void save(const std::string& path, tensor::DType dtype, const std::vector<std::uint64_t>& shape,
-          std::uint64_t size, const Fill& fill) {
+class OutputSaver {
+ public:
+  OutputSaver(const std::string& folder, const std::string& call, std::string_view part)
+      : folder_(folder), call_(call), part_(part) {}
+
+  void save_all(const Output& output) {
+    if (const auto* list = std::get_if<Output::List>(&output.value)) {
+      for (const Output& element : list->elements) save_all(element);
+      return;
+    }
+    const std::size_t index = next_++;
+    const auto* tensor = std::get_if<TensorOutput>(&output.value);
+    if (tensor == nullptr) return;
+    save_tensor(folder_ + '/' + file_name(call_, part_, index), tensor->dtype, tensor->shape,
+                tensor->bytes.size(), [&](std::uint64_t at, std::span<std::byte> out) {
+                  std::copy_n(tensor->bytes.begin() + static_cast<std::ptrdiff_t>(at), out.size(),
+                              out.begin());
+                  return true;
+                });
+  }
+
+ private:
+  const std::string& folder_;
+  const std::string& call_;
+  std::string_view part_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+void save_tensor(const std::string& path, tensor::DType dtype, const std::vector<std::uint64_t>& shape,
+                 std::uint64_t size, const TensorBytes& fill) {
   if (formats::written_dtype(formats::OutputFormat::pt, dtype) != dtype) return;
   OutputFile file(path);
   const auto writer = formats::make_tensor_writer(formats::OutputFormat::pt, file,
@@ -48,35 +76,6 @@ void save(const std::string& path, tensor::DType dtype, const std::vector<std::u
   file.commit();
 }
 
-class OutputSaver {
- public:
-  OutputSaver(const std::string& folder, const std::string& call, std::string_view part)
-      : folder_(folder), call_(call), part_(part) {}
-
-  void save_all(const Output& output) {
-    if (const auto* list = std::get_if<Output::List>(&output.value)) {
-      for (const Output& element : list->elements) save_all(element);
-      return;
-    }
-    const std::size_t index = next_++;
-    const auto* tensor = std::get_if<TensorOutput>(&output.value);
-    if (tensor == nullptr) return;
-    save(folder_ + '/' + file_name(call_, part_, index), tensor->dtype, tensor->shape, tensor->bytes.size(),
-         [&](std::uint64_t at, std::span<std::byte> out) {
-           std::copy_n(tensor->bytes.begin() + static_cast<std::ptrdiff_t>(at), out.size(), out.begin());
-           return true;
-         });
-  }
-
- private:
-  const std::string& folder_;
-  const std::string& call_;
-  std::string_view part_;
-  std::size_t next_ = 0;
-};
-
-}  // namespace
-
 std::string input_file_name(const std::string& call, const RequestTensor& input) {
   return file_name(call, input.gradient ? "backward.input" : "forward.input", input.index);
 }
@@ -85,8 +84,9 @@ void save_inputs(const std::string& folder, const std::string& call, const CallR
                  const SharedFile& payload) {
   create_directories(folder);
   for (const RequestTensor& input : request.tensors) {
-    save(folder + '/' + input_file_name(call, input), input.dtype, input.shape, input.size,
-         [&](std::uint64_t at, std::span<std::byte> out) { return payload.read_at(input.offset + at, out); });
+    save_tensor(
+        folder + '/' + input_file_name(call, input), input.dtype, input.shape, input.size,
+        [&](std::uint64_t at, std::span<std::byte> out) { return payload.read_at(input.offset + at, out); });
   }
 }
 

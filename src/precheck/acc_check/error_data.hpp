@@ -2,14 +2,26 @@
 // The tensors of a call that is not right, for those who want to look at it alone.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "precheck/calls/request.hpp"
 #include "precheck/judgement/output.hpp"
 #include "precheck/runner/shared_file.hpp"
 
 namespace msprobe::precheck {
+
+/// Bytes of a tensor from an offset on; false if there are none.
+using TensorBytes = std::function<bool(std::uint64_t offset, std::span<std::byte> out)>;
+
+/// A `.pt` file of a tensor; none if PyTorch has no such type. IoError.
+void save_tensor(const std::string& path, tensor::DType dtype, const std::vector<std::uint64_t>& shape,
+                 std::uint64_t size, const TensorBytes& fill);
 
 /// `{call}.{forward.input|backward.input}.{i}.pt`
 std::string input_file_name(const std::string& call, const RequestTensor& input);

@@ -12,9 +12,7 @@
 
 #include "dump/recorded_call.hpp"
 #include "formats/stored_tensor.hpp"
-#include "formats/tensor_file.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
-#include "support/byte_source.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::precheck {
@@ -41,7 +39,7 @@ bool is_in_place(const ApiName& api, const Entry& forward) {
 
 class RecordedReader {
  public:
-  RecordedReader(const Entry& entry, const std::string& tensors, RecordedOutputs& outputs)
+  RecordedReader(const Entry& entry, const TensorStore* tensors, RecordedOutputs& outputs)
       : entry_(entry), tensors_(tensors), outputs_(outputs) {}
 
   Output output(Node node, int depth) {
@@ -101,8 +99,8 @@ class RecordedReader {
 
   TensorOutput tensor(Node node) {
     const std::string_view file = dump::read_tensor(entry_, node).file;
-    if (file.empty() || tensors_.empty()) throw NotRebuilt("its outputs were not dumped as tensors", "");
-    const formats::StoredTensor stored = formats::open_tensor(open_file_beneath(tensors_, std::string(file)));
+    if (file.empty() || tensors_ == nullptr) throw NotRebuilt("its outputs were not dumped as tensors", "");
+    const formats::StoredTensor stored = tensors_->open(std::string(file));
     const std::uint64_t width = tensor::info(stored.dtype).size;
     const auto count = static_cast<std::uint64_t>(stored.numel());
     if (count > kMaxRecorded / width || count * width > kMaxRecorded - taken_)
@@ -118,7 +116,7 @@ class RecordedReader {
   }
 
   const Entry& entry_;
-  const std::string& tensors_;
+  const TensorStore* tensors_;
   RecordedOutputs& outputs_;
   std::uint64_t taken_ = 0;
 };
@@ -132,7 +130,7 @@ bool has_files(const Entry& entry) {
          });
 }
 
-RecordedOutputs recorded_outputs(const Entry& entry, const std::string& tensors, std::string_view member) {
+RecordedOutputs recorded_outputs(const Entry& entry, const TensorStore* tensors, std::string_view member) {
   RecordedOutputs outputs;
   const Node node = entry.find(0, member);
   if (node == Entry::kNone || entry.is(node, NodeKind::null))
@@ -147,7 +145,7 @@ RecordedOutputs recorded_outputs(const Entry& entry, const std::string& tensors,
 }
 
 bool passes_gradient_through(const ApiName& api, const Entry& forward, const Entry& backward,
-                             const std::string& tensors) {
+                             const TensorStore* tensors) {
   if (!is_in_place(api, forward)) return false;
   try {
     const RecordedOutputs came = recorded_outputs(backward, tensors, "input");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dump/entry.hpp"
+#include "precheck/calls/tensor_store.hpp"
 #include "precheck/judgement/output.hpp"
 
 namespace msprobe::precheck {
@@ -22,14 +23,15 @@ struct RecordedOutputs {
 bool has_files(const dump::Entry& entry);
 
 /// Of a member of an entry: `output`, or the gradients that came in, which are `input` of a backward.
+/// `tensors`: nothing if none were dumped.
 /// NotRebuilt, IoError, FormatError.
-RecordedOutputs recorded_outputs(const dump::Entry& entry, const std::string& tensors,
+RecordedOutputs recorded_outputs(const dump::Entry& entry, const TensorStore* tensors,
                                  std::string_view member = "output");
 
 /// Did the gradient of an operation in place leave it as it came in? At the border of a module, where it
 /// works on a view, the Python tool records the gradient of the view in its place.
 bool passes_gradient_through(const ApiName& api, const dump::Entry& forward, const dump::Entry& backward,
-                             const std::string& tensors);
+                             const TensorStore* tensors);
 
 /// The recorded values in the form of the reference: one, or a list.
 Output shaped_like(const Output& reference, std::vector<Output> elements);

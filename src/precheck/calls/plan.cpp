@@ -120,6 +120,10 @@ bool contains(std::string_view text, std::string_view part) {
 
 }  // namespace
 
+std::string why_not_called(const CallLists& lists, const std::string& name, const ApiName& api) {
+  return Skipper(lists, {}).reason(name, api);
+}
+
 CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists, bool filter,
                     const PlanTraits& traits) {
   CallPlan plan;

@@ -39,6 +39,9 @@ struct PlanTraits {
   bool aten = true;  // kinds that 26.x dropped are called
 };
 
+/// Why calls of an operation are not made; empty: they are.
+std::string why_not_called(const CallLists& lists, const std::string& name, const ApiName& api);
+
 struct CallPlan {
   std::vector<PlannedCall> calls;
   bool has_data = false;

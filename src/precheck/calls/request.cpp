@@ -16,12 +16,10 @@
 #include "dump/names.hpp"
 #include "dump/recorded_call.hpp"
 #include "formats/stored_tensor.hpp"
-#include "formats/tensor_file.hpp"
 #include "precheck/calls/call_types.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
 #include "precheck/calls/operator_policy.hpp"
 #include "precheck/runner/tags.hpp"
-#include "support/byte_source.hpp"
 #include "support/crc32.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
@@ -94,9 +92,9 @@ void round_to_hf32(std::span<std::byte> bytes) {
 /// One argument list or one gradient, in the making.
 class ArgumentWriter {
  public:
-  ArgumentWriter(const PlannedCall& call, const RequestTraits& traits, const std::string& folder,
+  ArgumentWriter(const PlannedCall& call, const RequestTraits& traits, const TensorStore* store,
                  SharedFile& payload, RandomStream& stream)
-      : call_(call), traits_(traits), tensors_(folder), payload_(payload), stream_(&stream) {}
+      : call_(call), traits_(traits), store_(store), payload_(payload), stream_(&stream) {}
 
   /// Which of float16, bfloat16, float32 were seen.
   std::set<DType> floats;
@@ -378,7 +376,7 @@ class ArgumentWriter {
     if (!recorded) refuse(fmt::format("has elements of the unknown type '{}'", display(record.dtype)));
     DType dtype = *recorded;
     const bool requires_grad = may_require_grad && record.requires_grad;
-    if (!record.file.empty() && !tensors_.empty()) {
+    if (!record.file.empty() && store_ != nullptr) {
       dumped(json, dtype, std::string(record.file), requires_grad);
       return;
     }
@@ -428,7 +426,7 @@ class ArgumentWriter {
   }
 
   void dumped(JsonWriter& json, DType dtype, const std::string& file, bool requires_grad) {
-    const formats::StoredTensor stored = formats::open_tensor(open_file_beneath(tensors_, file));
+    const formats::StoredTensor stored = store_->open(file);
     const tensor::DTypeInfo& type = tensor::info(stored.dtype);
     std::vector<std::uint64_t> shape(stored.shape.begin(), stored.shape.end());
     std::uint64_t left = count_of(shape, stored.dtype);
@@ -454,7 +452,7 @@ class ArgumentWriter {
 
   const PlannedCall& call_;
   const RequestTraits& traits_;
-  const std::string& tensors_;
+  const TensorStore* store_;
   SharedFile& payload_;
   RandomStream* stream_;
   std::string where_;
@@ -492,7 +490,7 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   const bool has_out = keywords != Entry::kNone && forward.find(keywords, "out") != Entry::kNone;
 
   CallRequest request;
-  ArgumentWriter writer(call, traits_, tensors_, payload, traits_.python ? python_stream_ : own_stream);
+  ArgumentWriter writer(call, traits_, tensors_.get(), payload, traits_.python ? python_stream_ : own_stream);
   writer.may_require_grad = !has_out;
   JsonWriter json({.indent = 0, .compact = true});
   json.open_object();
@@ -518,6 +516,7 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   // The reference gets what such a cast left of its inputs, not more.
   tell_type(json, "narrow", request.cast);
   json.member("device", traits_.device_call);
+  if (traits_.reference_on_device) json.member("reference_on_device", true);
   json.member("keyword_gradients", !traits_.python);
 
   if (rules.backward_not_recorded.contains(call.api.name) && traits_.python) {

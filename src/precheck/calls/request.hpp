@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "dump/entry.hpp"
 #include "precheck/calls/plan.hpp"
 #include "precheck/calls/random_elements.hpp"
+#include "precheck/calls/tensor_store.hpp"
 #include "precheck/runner/shared_file.hpp"
 
 namespace msprobe::precheck {
@@ -21,6 +23,7 @@ struct RequestTraits {
   bool hf32 = false;                  // inputs of convolutions are rounded as an NPU does
   bool real_data_only = false;        // nothing is synthetic
   bool device_call = true;            // else the reference alone
+  bool reference_on_device = false;   // not on the CPU
   std::int64_t timeout = 0;           // seconds; 0: none
   std::optional<std::uint32_t> seed;  // of random data; without it each call has its own
 };
@@ -51,11 +54,10 @@ struct CallRequest {
   double input_scale = 0;  // the largest finite magnitude in the tensors that go in
 };
 
-/// Builds requests, one after the other. `tensors`: the folder of the dump's tensors; empty: none were
-/// dumped.
+/// Builds requests, one after the other. `tensors`: those that entries name; nothing: none were dumped.
 class RequestBuilder {
  public:
-  RequestBuilder(std::string tensors, const RequestTraits& traits)
+  RequestBuilder(std::shared_ptr<const TensorStore> tensors, const RequestTraits& traits)
       : tensors_(std::move(tensors)), traits_(traits), python_stream_(kPythonSeed) {}
 
   /// `payload` is emptied first. NotRebuilt, IoError, FormatError: the call cannot be made.
@@ -65,7 +67,7 @@ class RequestBuilder {
  private:
   static constexpr std::uint32_t kPythonSeed = 1234;
 
-  std::string tensors_;
+  std::shared_ptr<const TensorStore> tensors_;
   RequestTraits traits_;
   RandomStream python_stream_;
 };

@@ -198,7 +198,7 @@ WrittenCase write_case(const CaseRequest& wanted, const std::string& output) {
   SharedFile payload;
   CallRequest request;
   try {
-    request = RequestBuilder(source.plan.tensor_directory, traits)
+    request = RequestBuilder(tensors_in_folder(source.plan.tensor_directory), traits)
                   .build(0, call, forward, with_backward ? &backward : nullptr, payload);
   } catch (const NotRebuilt& reason) {
     refuse(reason.what());

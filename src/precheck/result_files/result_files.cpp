@@ -43,6 +43,13 @@ std::vector<std::string> with(std::vector<std::string> columns, const std::vecto
   return columns;
 }
 
+std::vector<std::string> columns_of(const std::vector<std::string>& columns,
+                                    const std::vector<std::string>& ours, const ResultStyle& style) {
+  std::vector<std::string> all = with(columns, ours, style.ours);
+  if (style.steps) all.emplace_back("Step");
+  return all;
+}
+
 void append_row(std::string& out, const std::vector<std::string>& fields) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (i != 0) out += ',';
@@ -141,8 +148,8 @@ ResultFiles ResultFiles::create(const std::string& folder, const std::string& ti
   files.result_.open(true);
   try {
     files.details_.open(true);
-    files.details_.append(header(with(kDetailsColumns, kOurDetailsColumns, style.ours)));
-    files.result_.append(header(with(kResultColumns, kOurResultColumns, style.ours)));
+    files.details_.append(header(columns_of(kDetailsColumns, kOurDetailsColumns, style)));
+    files.result_.append(header(columns_of(kResultColumns, kOurResultColumns, style)));
   } catch (...) {
     ::unlink(files.result_.path.c_str());
     if (files.details_.descriptor >= 0) ::unlink(files.details_.path.c_str());
@@ -206,6 +213,7 @@ std::string ResultFiles::details_text(const OperationReport& report) const {
       fields.emplace_back(verdict_word(row.verdict));
       fields.push_back(row.reason);
     }
+    if (style_.steps) fields.push_back(std::to_string(report.step));
     append_row(text, fields);
   }
   return text;
@@ -222,6 +230,7 @@ std::string ResultFiles::result_text(const OperationReport& report) const {
     fields.emplace_back(verdict_word(report.backward_verdict));
     fields.push_back(report.reason);
   }
+  if (style_.steps) fields.push_back(std::to_string(report.step));
   std::string text;
   append_row(text, fields);
   return text;

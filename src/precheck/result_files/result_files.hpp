@@ -24,6 +24,7 @@ struct OperationReport {
   Verdict backward_verdict = Verdict::none;
   std::string reason;  // ours
   std::vector<OutputRow> rows;
+  std::uint64_t step = 0;  // of a running training
 };
 
 /// A row that says why a direction was not judged, as the Python tool has it.
@@ -34,6 +35,7 @@ struct ResultStyle {
   Selection selection = Selection::release_26;
   bool ours = true;  // columns behind the Python tool's: Verdict and Reason
   int decimals = kDecimals;
+  bool steps = false;  // a column behind ours: Step
 };
 
 /// `{folder}/accuracy_checking_result_{time}.csv` and `..._details_{time}.csv`: UTF-8 with a mark, CRLF. One

@@ -96,7 +96,7 @@ TEST_CASE("config: unknown words") {
   CHECK(
       complaint(with(R"("task": "stat")")) ==
       "c.json: task: \"stat\" must be one of statistics, tensor, structure, overflow_check, free_benchmark, "
-      "grad_probe");
+      "grad_probe, acc_check");
   CHECK(complaint(with(R"("level": "l1")")) == "c.json: level: \"l1\" must be one of L0, L1, mix, debug");
   CHECK(complaint(with(R"("level": 1)")) == "c.json: level: must be one of L0, L1, mix, debug");
   CHECK(complaint(with(R"("precision": "mid")")) == "c.json: precision: \"mid\" must be one of low, high");
@@ -121,11 +121,43 @@ TEST_CASE("config: unknown words") {
 }
 
 TEST_CASE("config: what needs another runtime says which") {
-  for (const char* task : {"acc_check", "exception_dump", "nan_check"}) {
+  for (const char* task : {"exception_dump", "nan_check"}) {
     CAPTURE(task);
     CHECK(complaint(with(R"("task": ")" + std::string(task) + '"')).find(" NPU") != std::string::npos);
   }
   CHECK(complaint(with(R"("level": "L2")")).find("needs an NPU") != std::string::npos);
+}
+
+TEST_CASE("config: calls that are judged while the training runs") {
+  const auto of = [](const std::string& section) {
+    return with(R"("task": "acc_check", "acc_check": )" + section);
+  };
+  const Config config = parsed(of(R"({"rank_list": [3, "5-6"], "budget": null, "white_list": ["sin"]})"));
+  CHECK(config.level == Level::l1);
+  CHECK(config.ranks == std::vector<std::uint32_t>{3, 5, 6});
+  CHECK_FALSE(config.extra_info);
+  CHECK_FALSE(config.has_entries());
+  CHECK(config.setting("section.budget") == "null");
+  CHECK(config.setting("section.interval") == "1");
+  CHECK(config.setting("section.reference") == "\"cpu\"");
+  CHECK(parsed(of("{}")).setting("section.budget") == "0.2");
+  CHECK(complaint(of(R"({"budget": 0})")) ==
+        "c.json: acc_check: budget: must be a number above 0, the share of time that may be added, or null "
+        "for no limit");
+  CHECK(complaint(of(R"({"interval": 0})")) ==
+        "c.json: acc_check: interval: must be a whole number from 1 to 1000000");
+  CHECK(complaint(of(R"({"reference": "gpu"})")) ==
+        "c.json: acc_check: reference: \"gpu\" must be one of cpu, device");
+  CHECK(complaint(of(R"({"error_data_path": 1})")) == "c.json: acc_check: error_data_path: must be a string");
+
+  const Config old = parsed(of(
+      R"({"is_online": false, "is_benchmark_device": true, "nfs_path": "", "host": "h", "port": 1, "tls_path": ""})"));
+  CHECK(old.warnings ==
+        std::vector<std::string>{
+            "c.json: acc_check: \"is_online\" false has no effect: task acc_check judges a running "
+            "training",
+            "c.json: acc_check: \"is_benchmark_device, host, port\" has no effect: operations are "
+            "judged on this machine, or, with nfs_path, by whoever shares that folder"});
 }
 
 TEST_CASE("config: data_mode") {

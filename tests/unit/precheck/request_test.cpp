@@ -124,7 +124,7 @@ TEST_CASE("arguments without tensors are those of the Python tool, bit for bit")
     RequestTraits traits;
     traits.python = true;
     traits.hf32 = true;
-    RequestBuilder builder("", traits);
+    RequestBuilder builder(nullptr, traits);
     SharedFile file;
     const dump::Entry entry = entry_of(one["entry"]);
     if (one.contains("raises")) {
@@ -166,7 +166,7 @@ std::vector<float> made_floats(const std::string& name, const std::string& min, 
       "entry");
   PlannedCall call = call_of("exp");
   call.name = name;
-  RequestBuilder builder("", {});
+  RequestBuilder builder(nullptr, {});
   SharedFile file;
   builder.build(1, call, entry, nullptr, file);
   std::vector<float> values(1000);
@@ -197,7 +197,7 @@ TEST_CASE("the reference is raised as far as the types of the inputs ask for") {
         dump::read_json(R"({"input_args": [)" + arguments + R"(], "input_kwargs": {}})", "entry");
     RequestTraits traits;
     traits.python = python;
-    RequestBuilder builder("", traits);
+    RequestBuilder builder(nullptr, traits);
     SharedFile file;
     return json::parse(builder.build(1, call_of("add"), entry, nullptr, file).json)["raise"];
   };
@@ -214,7 +214,7 @@ TEST_CASE("what cannot be made again is told, with its place") {
                          const std::string& keywords = "{}") {
     const dump::Entry entry =
         dump::read_json(R"({"input_args": )" + arguments + R"(, "input_kwargs": )" + keywords + "}", "entry");
-    RequestBuilder builder("", {});
+    RequestBuilder builder(nullptr, {});
     SharedFile file;
     try {
       builder.build(1, call_of(api), entry, nullptr, file);

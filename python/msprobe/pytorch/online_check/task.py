@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The task: which calls are sent to the judge, when, and how long the training waits for it.
+
+It never affects the training: it reads tensors, and nothing is called again in this process. What fails is written to
+dump_error_info.log.
+"""
+
+import os
+import threading
+import time
+
+import torch
+
+from msprobe import _native
+from msprobe.core import session
+
+from ..free_benchmark import structures, surroundings
+from . import calls, entries, places, sampling
+from .folder import SharedFolder
+from .judge import Judge, Lost
+
+# Calls that wait for their backward hold so many bytes at most, besides the first one.
+_MOST_HELD = 512 << 20
+# They do more than to compute.
+_NEVER = {"backward", "register_hook", "retain_grad", "pin_memory", "record_stream", "__deepcopy__", "__reduce_ex__"}
+_KEYS = ("white_list", "black_list", "reference", "budget", "interval", "error_data_path", "nfs_path")
+
+
+class Task:
+    def __init__(self):
+        self.judge = None
+        self._names = {}      # number that the extension has for an operation -> (type, name)
+        self._settings = None
+        self._process = None  # that has started the judge
+        self._lock = threading.RLock()
+        self._modules = places.Modules()
+
+    def name(self, number, prefix, api):
+        """Notes that the extension's `number` stands for this operation."""
+        self._names[number] = prefix, api
+
+    # ------------------------------------------------------------------ from the debugger
+
+    def configure(self):
+        """Starts the judge. Raises MsprobeException if the settings are wrong."""
+        settings = {key: session.setting("section." + key) for key in _KEYS}
+        settings["dump_path"] = session.setting("dump_path")
+        if self.judge is not None and settings == self._settings:
+            return
+        self.finish()
+        self._settings = settings
+        self._budget = sampling.Budget(settings["budget"])
+        self._turns = sampling.Turns(settings["interval"])
+        self._number = 0        # of the last call that was sent
+        self._held = {}         # numbers of calls whose backward is to come -> (bytes, operation, reserved time)
+        self._known_places = {}
+        self.judged = 0
+        folder = os.path.abspath(settings["dump_path"])
+        begin = {"folder": folder, "cases": os.path.abspath(settings["error_data_path"] or folder),
+                 "white_list": settings["white_list"] or [], "black_list": settings["black_list"] or [],
+                 "device": self._device(settings["reference"]), "operations": sorted(set(self._names.values()))}
+        self.judge = SharedFolder(begin, settings["nfs_path"]) if settings["nfs_path"] else Judge(begin)
+        self._process = os.getpid()
+
+    @staticmethod
+    def _device(reference):
+        if reference == "cpu":
+            return "cpu"
+        for kind in ("npu", "cuda"):
+            module = getattr(torch, kind, None)
+            if module is not None and module.is_available():
+                return "%s:%d" % (kind, module.current_device())
+        return "cpu"
+
+    def know(self, models):
+        self._modules.know(models)
+
+    def begin_step(self):
+        if self._is_on():
+            self._budget.begin_step()
+
+    def end_step(self, step):
+        """What waits for a backward that does not come is judged without it."""
+        with self._lock:
+            if not self._is_on():
+                return
+            self._turns.end_step()
+            if self._held or not self.judge.answers:
+                waiting = len(self._held)
+                self._held.clear()
+                self._timed(self._ask, {"step_ends": step}, step, None, waiting)
+
+    def finish(self):
+        with self._lock:
+            if self.judge is not None and self._process == os.getpid():
+                self.judge.finish()
+
+    def _is_on(self):
+        return self.judge is not None and self.judge.alive and self._process == os.getpid()
+
+    # ------------------------------------------------------------------ calls
+
+    def call(self, number, count, function, args, kwargs):
+        """Called by the extension in place of a function."""
+        call = number, count
+        attempt = None
+        if self.judge.alive and not self._turns.is_over(call):
+            attempt = self._timed(self._attempt, call, args, kwargs or {})
+        if attempt is None:
+            return function(*args, **kwargs) if kwargs else function(*args)
+        try:
+            result = function(*args, **kwargs) if kwargs else function(*args)
+        except BaseException:
+            self._timed(self._drop, attempt)
+            raise
+        self._timed(self._send, attempt, result)
+        return result
+
+    def send_backward(self, number, name, grad_inputs, grad_outputs):
+        self._timed(self._send_backward, number, name, grad_inputs, grad_outputs)
+
+    def _timed(self, work, *arguments):
+        """Does the work, quietly, on the account of the budget."""
+        began = time.monotonic()
+        with self._lock:
+            try:
+                return self._quietly(work, *arguments)
+            finally:
+                self._budget.spend(time.monotonic() - began)
+
+    def _quietly(self, work, *arguments):
+        try:
+            return work(*arguments)
+        except Lost as reason:
+            self.judge.lose(str(reason))
+        except Exception:
+            session.guard("judging a call")
+        return None
+
+    def _attempt(self, call, args, kwargs):
+        kind, name = operation = self._names.get(call[0], (None, None))
+        if operation in self.judge.skipped or name in _NEVER:
+            return self._refuse(call, None if operation in self.judge.skipped else "it does more than to compute")
+        if not self._turns.is_next(call):
+            return None
+        tensors = structures.tensors_in((args, kwargs))
+        devices = {tensor.device for tensor in tensors}
+        if surroundings.is_watched() or surroundings.is_captured(devices):
+            return None
+        size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        holds_too_much = self._held and sum(held for held, _, _ in self._held.values()) + size > _MOST_HELD
+        if not self._budget.is_open() or self.judge.is_full() or holds_too_much:
+            return self._turns.leave()
+        self._turns.take(call)
+        self._wait_for(devices)
+        attempt = calls.Attempt(self.judge.file, call, (kind, name, call[1]), args, kwargs, tensors)
+        try:
+            attempt.begin(args, kwargs)
+            return attempt
+        except entries.NotSent as reason:
+            self._drop(attempt)
+            return self._refuse(call, str(reason))
+
+    def _wait_for(self, devices):
+        """What the training has asked its devices for is not on the account of the judge."""
+        for device in devices:
+            module = getattr(torch, device.type, None)
+            if device.type != "cpu" and hasattr(module, "synchronize"):
+                began = time.monotonic()
+                module.synchronize(device)
+                self._budget.spend(began - time.monotonic())
+
+    def _refuse(self, call, reason):
+        """From now on this call is not looked at; the judge is told why, if it does not know."""
+        self._turns.never.add(call)
+        message = self._heading("skipped", (*self._names[call[0]], call[1]))
+        if reason is not None:
+            message["reason"] = reason
+        self.judge.tell(message)
+
+    def _heading(self, kind, named):
+        info = _native.info()
+        leaf = "proc%d" % os.getpid() if info["rank"] < 0 else "rank%d" % info["rank"]
+        self._number += 1
+        return {kind: self._number, "type": named[0], "name": named[1], "number": named[2], "step": info["step"],
+                "leaf": leaf}
+
+    def _drop(self, attempt):
+        """It is not judged: the call raised, or cannot be sent."""
+        attempt.part.end()
+        self.judge.tell({"unused": 0, "blocks": attempt.part.blocks})
+
+    def _send(self, attempt, result):
+        try:
+            attempt.finish(result)
+        except entries.NotSent as reason:
+            self._drop(attempt)
+            return self._refuse(attempt.call, str(reason))
+        part = attempt.part
+        node = attempt.node(result)
+        message = dict(self._heading("call", attempt.named), entry=part.entry, tensors=part.tensors, blocks=part.blocks,
+                       follows=node is not None)
+        self._add_place(message, attempt.call)
+        number = self._number
+        self.judged += 1
+        if node is None:
+            return self._ask(message, number, attempt.call)
+        self.judge.tell(message)
+        operation = attempt.named[:2]
+        self._held[number] = part.size, operation, self._budget.reserve(operation)
+        node.register_hook(calls.BackwardHook(self, number, attempt.name))
+        return None
+
+    def _add_place(self, message, call):
+        frame = places.caller()
+        key = places.key(frame)
+        if self._known_places.get(call) != key:
+            self._known_places[call] = key
+            message["place"], message["where"], message["frames"] = places.described(frame, self._modules)
+
+    def _send_backward(self, number, name, grad_inputs, grad_outputs):
+        held = self._held.pop(number, None)
+        if held is None or not self._is_on():
+            return None  # the step is over, or the call is of another judge
+        _, operation, reserved = held
+        tensors = structures.tensors_in((grad_inputs, grad_outputs))
+        self._wait_for({tensor.device for tensor in tensors})
+        began = time.monotonic()
+        part = entries.Part(self.judge.file, name + ".backward")
+        part.begin()
+        try:
+            part.add_list("input", grad_outputs, "input")
+            part.add_list("output", grad_inputs, "output")
+        except entries.NotSent:
+            part.end()
+            self._held[number] = held  # the end of the step will have it judged without its backward
+            return self.judge.tell({"unused": 0, "blocks": part.blocks})
+        part.end()
+        start = self._ask({"backward": number, "entry": part.entry, "tensors": part.tensors, "blocks": part.blocks},
+                          number)
+        return self._budget.release(operation, reserved, time.monotonic() - began - start)
+
+    def _ask(self, message, number, call=None, calls_judged=1):
+        """The seconds that do not count: the judge's own start."""
+        answer, start = self.judge.ask(message, number, calls_judged)
+        if start:
+            self._budget.forgive(start)
+            self._budget.spend(-start)
+        if answer["refused"] and call is not None:
+            self._turns.never.add(call)
+        return start

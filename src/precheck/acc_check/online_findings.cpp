@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/acc_check/online_findings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "report/terminal.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+constexpr std::size_t kShownOperations = 10;
+
+std::string since_text(const OnlineOperation& operation) {
+  std::string text = fmt::format("since step {}", operation.since);
+  if (operation.right_until) return text + fmt::format(", right until step {}", *operation.right_until);
+  return text + ", where it was judged first";
+}
+
+std::string named(const std::string& name, const OnlineOperation& operation) {
+  std::string text = display(name);
+  if (!operation.place.empty()) text += " in " + display(operation.place);
+  return text;
+}
+
+}  // namespace
+
+void OnlineFindings::place(const std::string& name, const std::string& place, const std::string& where,
+                           const std::vector<std::string>& frames) {
+  OnlineOperation& operation = known_[name].operation;
+  operation.place = place;
+  operation.where = where;
+  operation.frames = &*stacks_.insert(frames).first;
+}
+
+OnlineFindings::Taken OnlineFindings::take(const OperationReport& report, std::uint64_t step,
+                                           std::uint64_t order) {
+  Known& known = known_[report.name];
+  OnlineOperation& operation = known.operation;
+  const Verdict worst = std::max(report.forward_verdict, report.backward_verdict);
+  Taken taken;
+  taken.row =
+      !known.has_row || known.forward != report.forward_verdict || known.backward != report.backward_verdict;
+  known.has_row = true;
+  known.forward = report.forward_verdict;
+  known.backward = report.backward_verdict;
+  if (worst != Verdict::skip) {
+    ++operation.judged;
+    ++calls_;
+  }
+  operation.wrong += worst == Verdict::error;
+  if (worst > operation.worst) {
+    taken.new_error = worst == Verdict::error;
+    known.order = order;
+    operation.since = step;
+    operation.right_until = known.right;
+    operation.in_backward = report.forward_verdict != worst;
+    operation.worst = worst;
+    operation.reason = report.reason;
+  }
+  if (worst < Verdict::error) known.right = step;
+  return taken;
+}
+
+std::size_t OnlineFindings::of(Verdict verdict) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(known_, [&](const auto& one) { return one.second.operation.worst == verdict; }));
+}
+
+std::string OnlineFindings::error_text(const std::string& name) const {
+  const OnlineOperation& operation = known_.at(name).operation;
+  return fmt::format("step {}: {}{} is wrong: {}", operation.since,
+                     operation.in_backward ? "the backward of " : "", named(name, operation),
+                     display(operation.reason));
+}
+
+std::string OnlineFindings::lines(bool color) const {
+  std::vector<const std::pair<const std::string, Known>*> order;
+  for (const auto& one : known_) {
+    if (one.second.operation.worst == Verdict::error) order.push_back(&one);
+  }
+  // Of one step forwards come before backwards, which run the other way round.
+  std::ranges::sort(order, [](const auto* a, const auto* b) {
+    const OnlineOperation& first = a->second.operation;
+    const OnlineOperation& second = b->second.operation;
+    if (first.since != second.since) return first.since < second.since;
+    if (first.in_backward != second.in_backward) return second.in_backward;
+    return first.in_backward ? a->second.order > b->second.order : a->second.order < b->second.order;
+  });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(order.size(), kShownOperations); ++i) {
+    const std::string& name = order[i]->first;
+    const OnlineOperation& operation = order[i]->second.operation;
+    text += "\n  " + report::paint("error", report::Color::red, color);
+    text += fmt::format("    {}{}, {}", named(name, operation), operation.in_backward ? ", backward" : "",
+                        since_text(operation));
+    text += fmt::format(" ({} of {} {})", operation.wrong, operation.judged,
+                        operation.judged == 1 ? "call" : "calls");
+    text += "\n           " + display(operation.reason);
+    if (!operation.where.empty()) text += "\n           " + display(operation.where);
+  }
+  if (order.size() > kShownOperations)
+    text += fmt::format("\n  and {} more", human_count(order.size() - kShownOperations));
+  return text;
+}
+
+}  // namespace msprobe::precheck

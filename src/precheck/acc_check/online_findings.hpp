@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of the operations of a running training: which are not right, where they are and since when.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "precheck/result_files/result_files.hpp"
+
+namespace msprobe::precheck {
+
+struct OnlineOperation {
+  std::string place;                                 // of the module that calls it, empty: not known
+  std::string where;                                 // file, line and code of who calls it, empty: not known
+  const std::vector<std::string>* frames = nullptr;  // the whole stack, innermost first
+  Verdict worst = Verdict::none;
+  bool in_backward = false;                  // is what is said below of its backward?
+  std::uint64_t since = 0;                   // the first step with such a verdict
+  std::optional<std::uint64_t> right_until;  // the last step before it that was judged without
+  std::string reason;
+  std::uint64_t wrong = 0;   // calls
+  std::uint64_t judged = 0;  // calls
+};
+
+class OnlineFindings {
+ public:
+  /// Where calls of an operation come from.
+  void place(const std::string& name, const std::string& place, const std::string& where,
+             const std::vector<std::string>& frames);
+  /// Of one that was taken.
+  const OnlineOperation& operation(const std::string& name) const { return known_.at(name).operation; }
+
+  struct Taken {
+    bool row = false;        // its verdicts are others than those of the last row
+    bool new_error = false;  // the first error of this operation
+  };
+  /// `order`: calls that were made earlier have lower ones.
+  Taken take(const OperationReport& report, std::uint64_t step, std::uint64_t order);
+
+  std::size_t of(Verdict verdict) const;
+  std::uint64_t calls() const { return calls_; }
+
+  /// `step 5: Functional.linear.3 in layers.1.mlp.up (Linear) is wrong: ...`
+  std::string error_text(const std::string& name) const;
+  /// The operations with errors, the first one first, with where and since when.
+  std::string lines(bool color) const;
+
+ private:
+  struct Known {
+    OnlineOperation operation;
+    std::uint64_t order = 0;  // of the call with the first error
+    Verdict forward = Verdict::none;
+    Verdict backward = Verdict::none;
+    bool has_row = false;
+    std::optional<std::uint64_t> right;
+  };
+
+  std::map<std::string, Known> known_;
+  std::set<std::vector<std::string>> stacks_;  // many operations share one
+  std::uint64_t calls_ = 0;
+};
+
+}  // namespace msprobe::precheck

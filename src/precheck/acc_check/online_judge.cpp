@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/acc_check/online_judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "precheck/acc_check/caller.hpp"
+#include "report/severity.hpp"
+#include "report/terminal.hpp"
+#include "support/json_writer.hpp"
+#include "support/log.hpp"
+#include "support/output_file.hpp"
+#include "support/result_name.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+constexpr double kRunnerShare = 0.5;     // of the machine's memory, at most
+constexpr std::uint64_t kMostCases = 2;  // of an operation that are saved
+constexpr std::size_t kMostTold = 20;    // errors that are told when they are found
+constexpr auto kBetweenLines = std::chrono::minutes(1);
+
+std::string counted(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", human_count(count), what, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+OnlineJudge::OnlineJudge(OnlineStart start, OnlineSource& source, const Standards& standards, bool color)
+    : start_(std::move(start)),
+      source_(source),
+      standards_(standards),
+      color_(color),
+      runner_(
+          {.python = start_.python, .device = start_.device, .memory_share = kRunnerShare, .references = {}}),
+      cases_(start_.cases) {
+  options_.recorded = true;
+  options_.time_limit = start_.time_limit;
+  traits_.real_data_only = true;
+  traits_.device_call = false;
+  traits_.reference_on_device = start_.device != "cpu";
+  traits_.timeout = static_cast<std::int64_t>(std::ceil(start_.time_limit));
+  reply_begin();
+}
+
+void OnlineJudge::take(OnlineMessage message) {
+  switch (message.kind) {
+    case OnlineMessage::Kind::skipped:
+      note_skipped(message);
+      return;
+    case OnlineMessage::Kind::unused:
+      source_.release(message);
+      return;
+    case OnlineMessage::Kind::end:
+      return;
+    case OnlineMessage::Kind::call:
+      take_call(std::move(message));
+      break;
+    case OnlineMessage::Kind::backward:
+      take_backward(std::move(message));
+      break;
+    case OnlineMessage::Kind::step:
+      judge_rest();
+      source_.release(message);
+      reply(message.id, false);
+      break;
+  }
+  tell_progress();
+}
+
+/// The training is over, or gone.
+void OnlineJudge::finish() {
+  judge_rest();
+  if (!first_step_ || !tells()) return;
+  std::string text = fmt::format("online pre-check{}: {} of {}", of_rank(),
+                                 counted(findings_.calls(), "call"), steps_text());
+  if (!torch_.empty()) text += ", by PyTorch " + display(torch_);
+  text += fmt::format(": {} pass, ", counted(findings_.of(Verdict::pass), "operation"));
+  const std::size_t errors = findings_.of(Verdict::error);
+  const std::size_t warnings = findings_.of(Verdict::warning);
+  using report::Severity;
+  text += report::count_text(errors, "error", errors == 0 ? Severity::none : Severity::error, color_) + ", ";
+  text += report::count_text(warnings, "warning", warnings == 0 ? Severity::none : Severity::warning, color_);
+  text += fmt::format(", {} SKIP", human_count(findings_.of(Verdict::skip)));
+  text += findings_.lines(color_);
+  if (const std::string& dump = cases_.first_dump(); !dump.empty())
+    text += "\n  saved: " + display(dump) + " (`msprobe op_generate` makes scripts of its calls)";
+  if (files_) {
+    text += "\n  written: " + display(files_->result_path());
+    text += "\n  written: " + display(files_->details_path());
+  }
+  log_info(text);
+}
+
+/// ` of rank 3`, where ranks are known.
+std::string OnlineJudge::of_rank() const {
+  constexpr std::string_view kRank = "rank";
+  return leaf_.starts_with(kRank) ? " of rank " + display(leaf_.substr(kRank.size())) : std::string();
+}
+
+/// Of many ranks the first one tells that all is right.
+bool OnlineJudge::tells() const {
+  return !leaf_.starts_with("rank") || leaf_ == "rank0" || findings_.of(Verdict::error) > 0;
+}
+
+std::string OnlineJudge::steps_text() const {
+  if (*first_step_ == last_step_) return fmt::format("step {}", last_step_);
+  return fmt::format("steps {} to {}", *first_step_, last_step_);
+}
+
+/// With the operations that are never judged, so that nobody sends them.
+void OnlineJudge::reply_begin() const {
+  JsonWriter json;
+  json.open_object();
+  json.member("ready", true);
+  json.open_list("skipped");
+  for (const auto& [type, name] : start_.operations) {
+    if (!why_not_called(start_.lists, type + '.' + name, {type, name, "0"}).empty())
+      json.value(std::vector<std::string>{type, name});
+  }
+  json.close();
+  json.close();
+  source_.reply(json.take());
+}
+
+/// `refused`: calls of this operation cannot be made.
+void OnlineJudge::reply(std::uint64_t id, bool refused) const {
+  JsonWriter json;
+  json.open_object();
+  json.member("id", id);
+  json.member("refused", refused);
+  json.close();
+  source_.reply(json.take());
+}
+
+void OnlineJudge::note_step(const OnlineMessage& message) {
+  if (!first_step_) first_step_ = message.step;
+  last_step_ = message.step;
+  leaf_ = message.leaf;
+}
+
+void OnlineJudge::note_skipped(const OnlineMessage& message) {
+  note_step(message);
+  const std::string name = message.api.text();
+  std::string reason =
+      message.reason.empty() ? why_not_called(start_.lists, name, message.api) : message.reason;
+  if (reason.empty()) reason = "it was not sent";
+  conclude(precheck::skipped(name, reason, reason), message.step, message.id);
+}
+
+/// What is left of the message is small.
+void OnlineJudge::add_tensors(HeldCall& held, OnlineMessage& message) const {
+  held.tensors->add(message.json, message.tensors, source_.tensors(message.file));
+  message.json = {};
+}
+
+void OnlineJudge::take_call(OnlineMessage message) {
+  note_step(message);
+  HeldCall held;
+  held.tensors = std::make_shared<ReceivedTensors>();
+  add_tensors(held, message);
+  if (message.place) {
+    findings_.place(message.api.text(), *message.place, message.where, message.frames);
+  }
+  const std::uint64_t id = message.id;
+  const bool follows = message.follows;
+  held.forward = std::move(message);
+  if (!follows) {
+    reply(id, judge_held(held));
+  } else {
+    held_.insert_or_assign(id, std::move(held));
+  }
+}
+
+void OnlineJudge::take_backward(OnlineMessage message) {
+  const auto found = held_.find(message.id);
+  if (found == held_.end()) throw FormatError("the training", "sent the backward of an unknown call");
+  HeldCall held = std::move(found->second);
+  held_.erase(found);
+  add_tensors(held, message);
+  const std::uint64_t id = message.id;
+  held.backward = std::move(message);
+  reply(id, judge_held(held));
+}
+
+void OnlineJudge::judge_rest() {
+  const std::map<std::uint64_t, HeldCall> rest = std::exchange(held_, {});
+  for (const auto& [id, held] : rest) judge_held(held);
+}
+
+/// True if calls of this operation cannot be made.
+bool OnlineJudge::judge_held(const HeldCall& held) {
+  const ApiName& api = held.forward.api;
+  const std::string name = api.text();
+  const std::string backward = held.backward ? held.backward->entry : std::string();
+  // As a dump of one call.
+  CallPlan plan;
+  PlannedCall call;
+  call.api = api;
+  call.name = name;
+  call.forward = {0, held.forward.entry.size()};
+  if (held.backward) call.backward = EntryPlace{held.forward.entry.size(), backward.size()};
+  call.skip = why_not_called(start_.lists, name, api);
+  plan.calls.push_back(std::move(call));
+  const auto json = memory_source(held.forward.entry + backward, name);
+  const std::string no_folder;
+  const CallerJob job{options_, standards_, plan, *json, held.tensors, no_folder};
+  Caller caller(job, runner_);
+  RequestBuilder builder(held.tensors, traits_);
+  const PreparedCall prepared = caller.prepare(0, builder);
+  const bool refused = !prepared.refused.rows.empty();
+  if (!refused) torch_ = runner_.start().torch;
+  const OperationReport report = caller.make(0, prepared);
+  conclude(report, held.forward.step, held.forward.id);
+  const bool wrong = std::max(report.forward_verdict, report.backward_verdict) == Verdict::error;
+  if (wrong) save(held, backward);
+  source_.release(held.forward);
+  if (held.backward) source_.release(*held.backward);
+  return refused;
+}
+
+void OnlineJudge::conclude(OperationReport report, std::uint64_t step, std::uint64_t order) {
+  report.step = step;
+  const OnlineFindings::Taken taken = findings_.take(report, step, order);
+  if (taken.row) add_row(report);
+  if (taken.new_error && told_++ < kMostTold)
+    log_warning("online pre-check" + of_rank() + ", " + findings_.error_text(report.name));
+}
+
+void OnlineJudge::add_row(const OperationReport& report) {
+  try {
+    if (!files_) {
+      const std::string folder = start_.folder + '/' + leaf_;
+      create_directories(folder);
+      ResultStyle style;
+      style.steps = true;
+      files_.emplace(ResultFiles::create(folder, claim_time_stamp(folder), style));
+    }
+    files_->add(report);
+  } catch (const IoError& error) {
+    warn_of_disk(error);
+  }
+}
+
+void OnlineJudge::save(const HeldCall& held, const std::string& backward) {
+  const std::string name = held.forward.api.text();
+  const OnlineOperation& operation = findings_.operation(name);
+  if (operation.wrong > kMostCases) return;
+  try {
+    cases_.save(fmt::format("step{}/{}", held.forward.step, held.forward.leaf),
+                {held.forward.id, name, held.forward.entry, backward,
+                 operation.frames == nullptr ? std::vector<std::string>() : *operation.frames},
+                *held.tensors);
+  } catch (const IoError& error) {
+    warn_of_disk(error);
+  }
+}
+
+void OnlineJudge::warn_of_disk(const IoError& error) {
+  if (!std::exchange(warned_, true)) log_warning(error.what());
+}
+
+void OnlineJudge::tell_progress() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - told_at_ < kBetweenLines) return;
+  told_at_ = now;
+  if (!tells()) return;
+  const std::size_t errors = findings_.of(Verdict::error);
+  log_info(fmt::format("online pre-check{}: step {}, {} judged, {} wrong", of_rank(), last_step_,
+                       counted(findings_.calls(), "call"), counted(errors, "operation")));
+}
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors of a running training, in files that it writes and this process reads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "dump/entry.hpp"
+#include "precheck/calls/tensor_store.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::precheck {
+
+/// A file in memory: the training appends to it, and what was read is given back to the system.
+class ReceivedFile final : public ByteSource {
+ public:
+  /// Takes the descriptor over. IoError if it is none of a file.
+  explicit ReceivedFile(int descriptor);
+  ~ReceivedFile() override;
+  ReceivedFile(const ReceivedFile&) = delete;
+  ReceivedFile& operator=(const ReceivedFile&) = delete;
+
+  std::uint64_t size() const override;
+  void read_at(std::uint64_t offset, std::span<std::byte> out) const override;
+  const std::string& name() const override { return name_; }
+  /// These bytes are not needed any more.
+  void release(std::uint64_t begin, std::uint64_t size) const noexcept;
+
+ private:
+  int descriptor_;
+  std::string name_ = "the tensors of the training";
+};
+
+/// Those of one call, by the names that its entries have for them.
+class ReceivedTensors final : public TensorStore {
+ public:
+  /// `names`: an object, {name: [type, shape, offset in `file`]}. FormatError for anything else, and for
+  /// names that are no names of files.
+  void add(const dump::Entry& message, dump::Entry::Index names,
+           const std::shared_ptr<const ByteSource>& file);
+  formats::StoredTensor open(const std::string& name) const override;
+  const std::map<std::string, formats::StoredTensor>& all() const { return tensors_; }
+
+ private:
+  std::map<std::string, formats::StoredTensor> tensors_;
+};
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the tensors are that the entries of calls name.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "formats/stored_tensor.hpp"
+
+namespace msprobe::precheck {
+
+class TensorStore {
+ public:
+  virtual ~TensorStore() = default;
+  /// IoError, FormatError.
+  virtual formats::StoredTensor open(const std::string& name) const = 0;
+};
+
+/// The files of a dump; nothing if `folder` is empty.
+std::shared_ptr<const TensorStore> tensors_in_folder(const std::string& folder);
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dump/member_stream.hpp"
+#include "precheck/acc_check/online_findings.hpp"
+#include "precheck/acc_check/online_messages.hpp"
+#include "precheck/acc_check/online_tensors.hpp"
+#include "support/error.hpp"
+#include "unit/support/scratch_directory.hpp"
+
+namespace msprobe::precheck::online_test {
+namespace {
+
+std::string refusal(const std::string& message) {
+  try {
+    read_online_message(message);
+  } catch (const FormatError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+OperationReport report_of(const std::string& name, Verdict forward, Verdict backward = Verdict::none) {
+  OperationReport report;
+  report.name = name;
+  report.forward_verdict = forward;
+  report.backward_verdict = backward;
+  report.reason = "off";
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("online: messages") {
+  const OnlineMessage call = read_online_message(
+      R"({"call": 7, "type": "Torch", "name": "sin", "number": 2, "step": 3, "leaf": "rank1", "entry": {"input_args": []},
+          "tensors": {}, "blocks": [[4096, 12]], "follows": true, "place": "a", "where": "b", "frames": ["c"]})");
+  CHECK(call.kind == OnlineMessage::Kind::call);
+  CHECK(call.id == 7);
+  CHECK(call.api.text() == "Torch.sin.2");
+  CHECK(call.entry == R"({"input_args": []})");
+  CHECK(call.follows);
+  CHECK(call.place == "a");
+  CHECK(call.frames == std::vector<std::string>{"c"});
+  CHECK(read_online_message(R"({"step_ends": 4})").kind == OnlineMessage::Kind::step);
+
+  CHECK(refusal("{") != "");
+  CHECK(refusal("[]") == "the training: sent a message of an unknown kind");
+  CHECK(refusal(R"({"call": -1})") == "the training: sent a message whose call is not a number");
+  CHECK(refusal(R"({"unused": 0, "blocks": [[1]]})") ==
+        "the training: sent a message with a block that has no place");
+  CHECK(refusal(R"({"backward": 1})") == "the training: sent a message without an entry");
+  for (const char* leaf : {"", "..", "a/b"}) {
+    CHECK(refusal(R"({"skipped": 1, "type": "Torch", "name": "sin", "number": 2, "step": 3, "leaf": ")" +
+                  std::string(leaf) + "\"}") == "the training: sent a message of a call without a rank");
+  }
+
+  OnlineStart start;
+  CHECK_THROWS_WITH_AS(read_online_start("{}", start), "the training: sent a message that does not begin",
+                       FormatError);
+  CHECK_THROWS_WITH_AS(
+      read_online_start(
+          R"({"begin": {"folder": "f", "cases": "c", "python": "p", "device": "cpu", "timeout": 1, "tensors": 3,
+              "replies": 4, "white_list": ["sine"]}})",
+          start),
+      "acc_check: white_list: 'sine' is not an operation that is recorded; did you mean 'sin'?", FormatError);
+  CHECK(start.replies == 4);
+}
+
+TEST_CASE("online: tensors") {
+  const test::ScratchDirectory scratch;
+  const int descriptor = ::open((scratch.path() + "/file").c_str(), O_RDWR | O_CREAT, 0600);
+  REQUIRE(::write(descriptor, "0123456789abcdef", 16) == 16);
+  const auto file = std::make_shared<const ReceivedFile>(descriptor);
+  const auto added = [&](const std::string& table) {
+    ReceivedTensors tensors;
+    const dump::Entry entry = dump::read_json(table, "a table");
+    tensors.add(entry, 0, file);
+    return tensors;
+  };
+  const ReceivedTensors tensors = added(R"({"a.pt": ["torch.float32", [2], 8]})");
+  const formats::StoredTensor stored = tensors.open("a.pt");
+  CHECK(stored.shape == std::vector<std::int64_t>{2});
+  CHECK(read_text(*stored.storage, 0, 8) == "89abcdef");
+  CHECK_THROWS_AS(static_cast<void>(tensors.open("b.pt")), FormatError);
+  for (const char* table :
+       {R"([])", R"({"a.pt": ["torch.float32", [2]]})", R"({"a.pt": ["torch.float5", [2], 0]})",
+        R"({"a.pt": ["torch.float32", [3], 8]})", R"({"a.pt": ["torch.float32", [-1], 0]})",
+        R"({"a.pt": ["torch.float32", [4611686018427387904, 8], 0]})",
+        R"({"a.pt": ["torch.float32", [1], -4]})", R"({"../a.pt": ["torch.float32", [1], 0]})",
+        R"({".a": ["torch.float32", [1], 0]})"}) {
+    CAPTURE(table);
+    CHECK_THROWS_AS(added(table), FormatError);
+  }
+  file->release(0, 16);
+}
+
+TEST_CASE("online: findings") {
+  OnlineFindings findings;
+  findings.place("Torch.sin.0", "layers.1 (Block)", "", {});
+  CHECK(findings.take(report_of("Torch.sin.0", Verdict::pass), 0, 1).row);
+  CHECK_FALSE(findings.take(report_of("Torch.sin.0", Verdict::pass), 1, 3).row);
+  const OnlineFindings::Taken taken = findings.take(report_of("Torch.sin.0", Verdict::error), 4, 5);
+  CHECK(taken.row);
+  CHECK(taken.new_error);
+  CHECK_FALSE(findings.take(report_of("Torch.sin.0", Verdict::error), 5, 7).new_error);
+  CHECK(findings.take(report_of("Torch.cos.0", Verdict::pass, Verdict::error), 4, 6).new_error);
+  CHECK(findings.take(report_of("Torch.tan.0", Verdict::error), 2, 4).new_error);
+  findings.take(report_of("Torch.rand.0", Verdict::skip), 0, 2);
+  CHECK(findings.calls() == 6);
+  CHECK(findings.of(Verdict::error) == 3);
+  CHECK(findings.of(Verdict::skip) == 1);
+  CHECK(findings.error_text("Torch.cos.0") == "step 4: the backward of Torch.cos.0 is wrong: off");
+  CHECK(findings.lines(false) ==
+        "\n  error    Torch.tan.0, since step 2, where it was judged first (1 of 1 call)\n           off"
+        "\n  error    Torch.sin.0 in layers.1 (Block), since step 4, right until step 1 (2 of 4 calls)\n     "
+        "      off"
+        "\n  error    Torch.cos.0, backward, since step 4, where it was judged first (1 of 1 call)\n         "
+        "  off");
+}
+
+}  // namespace msprobe::precheck::online_test
