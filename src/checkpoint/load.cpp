@@ -386,6 +386,10 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index, con
   Checkpoint checkpoint;
   checkpoint.format = fmt::format("{} files with an index", by_file.size());
   for (auto& [name, wanted] : by_file) {
+    if (!path_exists(in_folder(folder, name))) {
+      throw FormatError(display(in_folder(folder, index)),
+                        fmt::format("it names {}, which is not here", display(name)));
+    }
     // A plain name may be a link, as model caches make them; a longer one must stay inside.
     const auto file = name.find('/') == std::string::npos && name != ".." ? open_file(in_folder(folder, name))
                                                                           : open_file_beneath(folder, name);

@@ -16,7 +16,7 @@ struct Pairing {
     std::string name;  // the first checkpoint's name for it, mapped where a map was needed
     Entry first;
     Entry second;
-    std::optional<Parameter> surplus;  // rows of the vocabulary that one side alone has
+    std::optional<Parameter> surplus = {};  // rows of the vocabulary that one side alone has
   };
   /// A name that one side alone has, for what is compared under another name.
   struct Tied {

@@ -443,18 +443,18 @@ class RelationFinder {
         return std::ranges::all_of(
             lines, [](const Sums& line) { return line.is_multiple() || (line.xx == 0 && line.yy == 0); });
       };
-      const auto factor = [](const Sums& line) { return line.xx > 0 ? line.factor() : 0.0; };
+      const auto factor_of = [](const Sums& line) { return line.xx > 0 ? line.factor() : 0.0; };
       const auto is_factor = [&](const Sums& line) {
-        return line.xx > 0 && std::fabs(factor(line) - 1) > 4 * unit();
+        return line.xx > 0 && std::fabs(factor_of(line) - 1) > 4 * unit();
       };
       if (std::ranges::any_of(row_sums_, is_factor) && multiples(row_sums_) &&
           holds([&](double x, std::int64_t at) {
-            return x * factor(row_sums_[static_cast<std::size_t>(at / columns_)]);
+            return x * factor_of(row_sums_[static_cast<std::size_t>(at / columns_)]);
           }))
         return "each row scaled by a factor of its own";
       if (std::ranges::any_of(column_sums_, is_factor) && multiples(column_sums_) &&
           holds([&](double x, std::int64_t at) {
-            return x * factor(column_sums_[static_cast<std::size_t>(at % columns_)]);
+            return x * factor_of(column_sums_[static_cast<std::size_t>(at % columns_)]);
           }))
         return "each column scaled by a factor of its own";
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/rounding.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -65,6 +66,18 @@ bool rounds_to(double wide, double narrow, const FloatForm& form, bool by_float)
   if (same(rounded(wide, form), narrow)) return true;
   // PyTorch rounds double numbers to float first.
   return by_float && same(rounded(rounded(wide, *form_of(DType::float32)), form), narrow);
+}
+
+double half_step_at(double value, const FloatForm& form) {
+  const int exponent = value == 0 ? form.least : std::max(std::ilogb(value), form.least);
+  return std::ldexp(0.5, exponent - form.fraction);
+}
+
+/// May both be what one number was rounded to? Then their half steps meet.
+bool may_be_one(double a, const FloatForm& form_a, double b, const FloatForm& form_b) {
+  if (same(a, b)) return true;
+  if (!std::isfinite(a) || !std::isfinite(b)) return rounded(b, form_a) == a || rounded(a, form_b) == b;
+  return std::fabs(a - b) <= half_step_at(a, form_a) + half_step_at(b, form_b);
 }
 
 /// The first of the elements that do not fit, and how many there are.
@@ -144,9 +157,11 @@ RoundingCheck::RoundingCheck(DType first, DType second) : first_(first), second_
   // From a wider type; where neither is, both ways are tried.
   first_to_second_.tried = possible && tensor::info(first).size >= tensor::info(second).size;
   second_to_first_.tried = possible && tensor::info(second).size >= tensor::info(first).size;
+  both_.tried = first_to_second_.tried && second_to_first_.tried;
 }
 
 Unrounded RoundingCheck::result() const {
+  if (both_.tried && both_.count < std::min(first_to_second_.count, second_to_first_.count)) return both_;
   const bool second =
       second_to_first_.tried && (!first_to_second_.tried || second_to_first_.count < first_to_second_.count);
   return second ? second_to_first_ : first_to_second_;
@@ -156,6 +171,11 @@ template <typename T>
 void RoundingCheck::add_pieces(std::span<const T> x, std::span<const T> y) {
   if (first_to_second_.tried) check_piece(x, y, second_, seen_, first_to_second_);
   if (second_to_first_.tried) check_piece(y, x, first_, seen_, second_to_first_);
+  if (both_.tried) {
+    count_misfits(x, y, seen_, both_, [&](T a, T b) {
+      return may_be_one(static_cast<double>(a), *form_of(first_), static_cast<double>(b), *form_of(second_));
+    });
+  }
   seen_ += static_cast<std::int64_t>(x.size());
 }
 

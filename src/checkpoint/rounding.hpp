@@ -42,6 +42,7 @@ class RoundingCheck {
   std::int64_t seen_ = 0;
   Unrounded first_to_second_;
   Unrounded second_to_first_;
+  Unrounded both_;  // of one number, which neither side may have: float16 and bfloat16
 };
 
 }  // namespace msprobe::checkpoint

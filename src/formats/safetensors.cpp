@@ -301,6 +301,15 @@ StoredTensor SafetensorsFile::tensor(std::size_t index) const {
   return result;
 }
 
+bool ends_within_header(const ByteSource& file) {
+  if (file.size() <= kLengthSize + 1) return false;
+  std::array<std::byte, 2> start{};
+  file.read_at(kLengthSize, start);
+  const std::uint64_t length = header_length(file);
+  return start[0] == std::byte{'{'} && start[1] == std::byte{'"'} && length > file.size() - kLengthSize &&
+         length <= SafetensorsFile::kMaxHeader;
+}
+
 bool looks_like_safetensors(const ByteSource& file) {
   if (file.size() <= kLengthSize) return false;
   std::byte brace{};

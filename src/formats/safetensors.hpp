@@ -61,6 +61,9 @@ class SafetensorsFile final : public TensorSet {
 };
 
 /// Could this be a safetensors file, by its first nine bytes?
+/// Does it begin like one, but end within its header?
+bool ends_within_header(const ByteSource& file);
+
 bool looks_like_safetensors(const ByteSource& file);
 
 }  // namespace msprobe::formats

@@ -170,6 +170,8 @@ std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) 
     case Container::unknown:
       break;
   }
+  if (ends_within_header(*file))
+    throw FormatError(display(file->name()), "a safetensors file, truncated within its header");
   const std::string format = foreign_format(*file);
   throw FormatError(display(file->name()), format.empty() ? "not a known tensor file, by its first bytes"
                                                           : foreign_reason(*file, format));

@@ -449,6 +449,9 @@ def what_is_not_read_says_what_helps(msprobe, scratch):
     tensor_files.save_safetensors(scratch / "part.safetensors", {"w": ((64,), bytes(256))})
     whole = (scratch / "part.safetensors").read_bytes()
     (scratch / "part.safetensors").write_bytes(whole[:-100])
+    (scratch / "head.safetensors").write_bytes(whole[:20])
+    (scratch / "shards").mkdir()
+    (scratch / "shards/model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": "model-00002-of-00002.safetensors"}}))
     for path in ("orbax/_CHECKPOINT_METADATA", "ocdbt/manifest.ocdbt", "saved/saved_model.pb", "tf/model.index", "tf/model.data-00000-of-00001", "local/config.json",
                  "local/.cache/huggingface/download/x.incomplete", "hub/models--a--b/snapshots/1/config.json", "hub/models--a--b/blobs/2.incomplete"):
         (scratch / path).parent.mkdir(parents=True, exist_ok=True)
@@ -460,6 +463,8 @@ def what_is_not_read_says_what_helps(msprobe, scratch):
         ("script.pt", "a TorchScript archive, which is not read: torch.save(torch.jit.load(FILE).state_dict(), ...) gives its weights"),
         ("packed.zip", "a zip archive of files (folder/model.safetensors), which is not read: unpack it first"),
         ("part.safetensors", f"truncated: {len(whole) - 100} of {len(whole)} bytes: it was not downloaded or written to the end"),
+        ("head.safetensors", "a safetensors file, truncated within its header"),
+        ("shards", ""),
         ("orbax", "an Orbax checkpoint, which is not read"),
         ("ocdbt", "an Orbax checkpoint, which is not read"),
         ("saved", "a SavedModel of TensorFlow, which is not read"),
@@ -470,6 +475,8 @@ def what_is_not_read_says_what_helps(msprobe, scratch):
     ):
         result = harness.run(msprobe, ["ckpt_compare", path, path, "-o", "r.json"], scratch)
         harness.check_equal(f"{path}: {result.stderr}", (result.returncode, result.stderr.count("\n")), (2, 1))
+        if path == "shards":
+            path, text = "shards/model.safetensors.index.json", "it names model-00002-of-00002.safetensors, which is not here"
         harness.check(f"msprobe: error: {path}: {text}" in result.stderr, result.stderr)
 
 
