@@ -181,7 +181,8 @@ void note_unknown(const nlohmann::ordered_json& section, std::string_view name, 
 constexpr std::string_view kOtherHost[] = {"host", "port", "tls_path", "is_benchmark_device"};
 
 bool says_something(const nlohmann::ordered_json& value) {
-  return !value.is_null() && value != "" && value != -1;
+  const bool is_empty = value.is_string() && value.get_ref<const std::string&>().empty();
+  return !value.is_null() && !is_empty && value != -1;
 }
 
 void note_online_check(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
