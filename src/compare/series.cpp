@@ -112,10 +112,10 @@ class SeriesTable final : public report::Table {
   explicit SeriesTable(const std::vector<SeriesRun>& series) : series_(series) {}
 
   const std::vector<std::string>& columns() const override {
-    static const std::vector<std::string> kColumns = report::columns_of(
+    static const std::vector<std::string> names = report::columns_of(
         "Number,Run,Answer,Text,Confidence,Kind,Entry,Module,Step,Rank,File,Line,Rows,"
         "Since,Failures,Results");
-    return kColumns;
+    return names;
   }
   std::size_t rows() const override { return series_.size(); }
   void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const override {
