@@ -262,7 +262,9 @@ class Comparison {
         result.status = judge(result.metrics, exact, options_.tolerance);
         is_near = judge_steps(pair, result);
         if (pair.surplus && !are_rows_alike(*pair.surplus)) {
-          result.note += "the others are no padding: they are not all alike, and no config.json tells; ";
+          result.note +=
+              "the others are no padding: they are not all alike, and no vocab_size that was read counts "
+              "them out; ";
           if (severity_of(result.status) == report::Severity::none) result.status = Status::shapes_differ;
         }
         note_places(pair.first.parameter, result);

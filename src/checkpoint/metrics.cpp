@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "checkpoint/pieces.hpp"
+#include "checkpoint/special_numbers.hpp"
 #include "support/text.hpp"
 #include "tensor/difference.hpp"
 #include "tensor/statistics.hpp"
@@ -212,8 +213,7 @@ class ComplexCounter {
   std::int64_t first_ = -1;
 };
 
-/// Is any of the floating-point numbers NaN or infinite? Their exponent is then all ones, and its last bit
-/// more reaches the sign. `exponent` and `last` are of as many numbers as 8 bytes hold.
+/// Is any of the floating-point numbers NaN or infinite? As special_signs(), of as many as 8 bytes hold.
 bool any_special(std::span<const std::byte> raw, std::uint64_t exponent, std::uint64_t last) {
   const std::uint64_t sign = exponent + last;
   // Blocks of a fixed size become vector instructions.
@@ -223,7 +223,7 @@ bool any_special(std::span<const std::byte> raw, std::uint64_t exponent, std::ui
     if (count < sizeof block) block.fill(0);
     std::memcpy(block.data(), raw.data(), count);
     std::uint64_t any = 0;
-    for (const std::uint64_t bits : block) any |= (bits & exponent) + last;
+    for (const std::uint64_t bits : block) any |= special_signs(bits, exponent, last);
     if ((any & sign) != 0) return true;
     raw = raw.subspan(count);
   }

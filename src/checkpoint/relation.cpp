@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "checkpoint/initialiser.hpp"
+#include "checkpoint/line_differences.hpp"
 #include "checkpoint/line_hash.hpp"
 #include "checkpoint/low_rank.hpp"
 #include "checkpoint/permutation.hpp"
@@ -50,67 +51,6 @@ struct Sums {
   }
   /// Of some of the pairs: of multiples, these are multiples too.
   bool may_be_multiple() const { return (xx == 0 && yy == 0) || is_multiple(); }
-};
-
-/// The moments of one side by itself.
-struct Features {
-  double sum = 0;
-  double squares = 0;
-  double fourth = 0;
-  double least = std::numeric_limits<double>::infinity();
-  double most = -std::numeric_limits<double>::infinity();
-  std::int64_t nan = 0;
-
-  template <typename T>
-  void add(T value) {
-    const auto x = static_cast<double>(value);
-    if (std::isnan(x)) {
-      ++nan;
-      return;
-    }
-    sum += x;
-    squares += x * x;
-    fourth += x * x * x * x;
-    least = std::min(least, x);
-    most = std::max(most, x);
-  }
-};
-
-/// Are the lines that differ all zeros, or all NaN, on one side?
-class DeadLines {
- public:
-  explicit DeadLines(std::int64_t length)
-      : zeros_(hash_of_constant(0, length)),
-        nans_(hash_of_constant(std::numeric_limits<double>::quiet_NaN(), length)) {}
-
-  void add(std::uint64_t first, std::uint64_t second) {
-    first_zero_ = first_zero_ && first == zeros_;
-    second_zero_ = second_zero_ && second == zeros_;
-    first_nan_ = first_nan_ && first == nans_;
-    second_nan_ = second_nan_ && second == nans_;
-  }
-  std::string text() const {
-    if (first_zero_) return ": 0 throughout in the first";
-    if (second_zero_) return ": 0 throughout in the second";
-    if (first_nan_) return ": NaN throughout in the first";
-    if (second_nan_) return ": NaN throughout in the second";
-    return {};
-  }
-
- private:
-  static std::uint64_t hash_of_constant(double value, std::int64_t length) {
-    OrderedHash hash;
-    const std::array one = {mixed(bits_of(value) + 1)};
-    for (std::int64_t i = 0; i < length; ++i) hash.add_mixed(one);
-    return hash.value();
-  }
-
-  std::uint64_t zeros_;
-  std::uint64_t nans_;
-  bool first_zero_ = true;
-  bool second_zero_ = true;
-  bool first_nan_ = true;
-  bool second_nan_ = true;
 };
 
 class RelationFinder {
@@ -495,75 +435,16 @@ class RelationFinder {
                          is_first ? "first" : "second", (is_first ? a_ : b_).least);
     }
     if (!may_be_initialised() || a_.nan + b_.nan > 0) return {};
-    const std::string first = initialiser(a_);
-    const std::string second = initialiser(b_);
+    const std::string first = initialiser_of(a_, numel_, columns_);
+    const std::string second = initialiser_of(b_, numel_, columns_);
     // Two models that nobody has trained are of two seeds.
     if (first.empty() == second.empty()) return {};
     if (!first.empty()) return fmt::format("the first looks as initialised ({}): never loaded?", first);
     return fmt::format("the second looks as initialised ({}): never loaded?", second);
   }
 
-  std::string initialiser(const Features& side) const {
-    const auto n = static_cast<double>(numel_);
-    const double mean = side.sum / n;
-    const double variance = side.squares / n - mean * mean;
-    if (!(variance > 0)) return {};
-    const double deviation = std::sqrt(variance);
-    const double kurtosis = side.fourth / n / (variance * variance);
-    const double error = 1 / std::sqrt(n);
-    if (std::fabs(mean) > 5 * deviation * error) return {};
-    const double largest = std::max(std::fabs(side.least), std::fabs(side.most));
-    // A uniform distribution has 9/5, and comes near its bound; a normal one has 3.
-    const double bound = deviation * std::sqrt(3.0);
-    if (std::fabs(kurtosis - 1.8) < 6 * error + 0.02 && largest < bound * (1 + 4 * error)) {
-      const double fan_in = static_cast<double>(columns_);
-      for (const double gain : {1.0, std::sqrt(3.0), std::sqrt(6.0)}) {
-        if (std::fabs(bound * std::sqrt(fan_in) / gain - 1) < 3 * error + 0.01)
-          return fmt::format("uniform within {}", short_number(bound, 3));
-      }
-      return {};
-    }
-    if (std::fabs(kurtosis - 3) > 20 * error + 0.02) return {};
-    for (const double usual : {0.02, 0.01, 0.006, 1.0}) {
-      if (std::fabs(deviation / usual - 1) < 5 * error + 0.003)
-        return fmt::format("normal with deviation {}", short_number(usual, 3));
-    }
-    return {};
-  }
-
   /// No relation, but where the difference is.
-  std::string where() const {
-    if (hashes_->rows().size() < 2 || columns_ < 2) return {};
-    std::string text = lines_text("row", hashes_->rows(), other_hashes_->rows(), columns_);
-    if (text.empty()) text = lines_text("column", hashes_->columns(), other_hashes_->columns(), rows_);
-    return text;
-  }
-
-  static std::string lines_text(const char* what, const std::vector<std::uint64_t>& first,
-                                const std::vector<std::uint64_t>& second, std::int64_t length) {
-    std::size_t count = 0;
-    std::size_t begin = first.size();
-    std::size_t end = 0;
-    DeadLines dead(length);
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      if (first[i] == second[i]) continue;
-      ++count;
-      begin = std::min(begin, i);
-      end = i + 1;
-      dead.add(first[i], second[i]);
-    }
-    if (count == 0 || count * 4 > first.size()) return {};
-    std::string text;
-    if (count == 1) {
-      text = fmt::format("only elements of {} {}", what, begin);
-    } else if (count == end - begin) {
-      text = fmt::format("only {}s {} to {}", what, begin, end - 1);
-    } else {
-      text = fmt::format("only {} of {} {}s, the first {},", human_count(count), human_count(first.size()),
-                         what, begin);
-    }
-    return text + " differ" + dead.text();
-  }
+  std::string where() const { return differing_lines(*hashes_, *other_hashes_, rows_, columns_); }
 
   static constexpr double kLeast = 1e-300;
 

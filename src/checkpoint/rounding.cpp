@@ -10,6 +10,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "checkpoint/special_numbers.hpp"
 #include "tensor/float_form.hpp"
 
 namespace msprobe::checkpoint {
@@ -95,10 +96,6 @@ void count_misfits(std::span<const T> wide, std::span<const T> narrow, std::int6
 template <typename Round>
 void count_misfits_by_bits(std::span<const float> wide, std::span<const float> narrow, std::int64_t seen,
                            Unrounded& result, const Round& round) {
-  constexpr std::uint32_t kExponent = 0x7f800000U;
-  constexpr std::uint32_t kSign = 0x80000000U;
-  // Reaches the sign where the number is NaN or infinite.
-  const auto special = [](std::uint32_t bits) { return (bits & kExponent) + (kSign - kExponent); };
   std::uint32_t unequal = 0;
   std::uint32_t negated = 0;
   std::uint32_t signs = 0;
@@ -107,11 +104,11 @@ void count_misfits_by_bits(std::span<const float> wide, std::span<const float> n
     const auto b = std::bit_cast<std::uint32_t>(narrow[i]);
     const std::uint32_t change = round(a) ^ b;
     unequal += static_cast<std::uint32_t>(change != 0);
-    negated += static_cast<std::uint32_t>(change == kSign);
-    signs |= special(a) | special(b);
+    negated += static_cast<std::uint32_t>(change == kSignBit<float>);
+    signs |= special_sign(wide[i]) | special_sign(narrow[i]);
   }
-  if (unequal == 0 && (signs & kSign) == 0) return;
-  if ((signs & kSign) == 0 && negated == 0 && result.first >= 0) {
+  if (unequal == 0 && (signs & kSignBit<float>) == 0) return;
+  if ((signs & kSignBit<float>) == 0 && negated == 0 && result.first >= 0) {
     result.count += unequal;
     return;
   }

@@ -8,10 +8,10 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "checkpoint/pieces.hpp"
+#include "checkpoint/special_numbers.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
@@ -111,19 +111,13 @@ bool is_near(T x, T y, T step) {
 /// the other one is true for each.
 template <typename T>
 bool are_near(std::span<const T> x, std::span<const T> y, std::span<const T> step) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr Bits kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
-  constexpr Bits kSign = std::bit_cast<Bits>(T{-0.0});
-  constexpr Bits kLastOfExponent = kSign - kExponent;
-  // Reaches the sign where the number is NaN or infinite.
-  const auto special = [](T value) { return (std::bit_cast<Bits>(value) & kExponent) + kLastOfExponent; };
-  Bits signs = 0;
+  BitsOf<T> signs = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const T distance = std::fabs(x[i] - y[i]);
     const T limit = static_cast<T>(kSlack) * step[i] + static_cast<T>(kRounding) * std::fabs(x[i]);
-    signs |= std::bit_cast<Bits>(limit - distance) | special(distance) | special(limit);
+    signs |= std::bit_cast<BitsOf<T>>(limit - distance) | special_sign(distance) | special_sign(limit);
   }
-  return (signs & kSign) == 0;
+  return (signs & kSignBit<T>) == 0;
 }
 
 template <typename T>

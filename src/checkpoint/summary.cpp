@@ -103,7 +103,7 @@ std::string searched_text(const CompareReport& report) {
   }
   if (count == 0) return "";
   return fmt::format(
-      "  {} close as scales leave them that were searched for: at most {} % of their elements are further "
+      "  {} close, as a search for scales leaves them: at most {} % of their elements are further "
       "apart "
       "than half a step of the format, up to {} half steps\n",
       human_count(count), short_number(share * 100, 2), short_number(farthest, 3));

@@ -95,8 +95,7 @@ std::string foreign_zip_reason(const std::shared_ptr<const ByteSource>& file) {
            "gives its "
            "weights";
   }
-  if (member_like({"/archive_format", "/serialized_exported_program.json",
-                   "serialized_exported_program.json"}) != nullptr) {
+  if (member_like({"/archive_format", "serialized_exported_program.json"}) != nullptr) {
     return "an exported program, which is not read: torch.save(torch.export.load(FILE).state_dict, ...) "
            "gives its "
            "weights";

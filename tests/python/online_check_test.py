@@ -247,9 +247,19 @@ class SharedFolders(OnlineCheck):
             os.mkdir(os.path.join(folder, name))
             with open(os.path.join(folder, name, "messages.jsonl"), "w", encoding="utf-8") as file:
                 file.write(text + "\n")
+        missing = ('{"begin": {"folder": "/", "cases": "/", "python": "/", "device": "cpu", "timeout": 1}}\n{"call": 1, "type": "Torch",'
+                   '"name": "sin", "number": 0, "step": 0, "leaf": "rank0", "file": 7, "entry": {"input_args": []}, "tensors": {}}\n')
+        os.mkdir(os.path.join(folder, "d"))
+        with open(os.path.join(folder, "d", "messages.jsonl"), "w", encoding="utf-8") as file:
+            file.write(missing)
+        for name in "efg":
+            os.mkdir(os.path.join(folder, name))
+        os.symlink("/etc/passwd", os.path.join(folder, "e", "messages.jsonl"))
+        os.mkfifo(os.path.join(folder, "f", "messages.jsonl"))
+        os.mkdir(os.path.join(folder, "g", "messages.jsonl"))
         told, _ = self.start_judge(folder, os.path.join(self.folder, "results")).communicate(timeout=120)
         self.assertIn(" of steps 0 to 1, by PyTorch ", told)
-        for name in "abc":
+        for name in "abcdefg":
             self.assertRegex(told, "warning: %s: .*: nothing of it is judged any more\n" % name)
 
     def test_a_folder_that_is_not_there(self):
@@ -329,6 +339,13 @@ class Settings(OnlineCheck):
         self.assertEqual(rows["Torch.sin.0"]["Reason"], "on the black list")
         with self.assertRaisesRegex(MsprobeException, "white_list: 'sine' is not an operation .*; did you mean 'sin'"):
             self.open("L1", "acc_check", {"white_list": ["sine"]})
+
+    def test_where_nothing_is_judged_that_is_said(self):
+        _, told = self.train("vit", "float32", "healthy", 1, {"white_list": ["acos"]})
+        self.assertRegex(told, "warning: online pre-check: nothing was judged: [0-9]+ operations skipped, for the reasons in .*result_.*csv\n")
+        self.assertNotIn("0 error", told)
+        _, told = self.train("vit", "float32", "healthy", 1, {"list": ["acos"]})
+        self.assertIn("warning: online pre-check: nothing was judged\n", told)
 
     def test_invalid_values(self):
         for section, text in (({"budget": 0}, "budget: must be a number above 0"), ({"budget": "a"}, "budget: must be"),

@@ -8,7 +8,7 @@ their last bits. Hooks on the nodes that are there report what enters the module
 import torch
 
 from msprobe import _native
-from msprobe.core import nested
+from msprobe.core import nested, session
 
 from . import framework
 
@@ -36,6 +36,24 @@ class Backward:
     def hook_outputs(self, output):
         self._gradients.leave(_tensors_in(output))
         return output
+
+
+class OnceHook:
+    """Of a node of the autograd graph: hands its gradients to `work` when they are there for the first time, while backwards are
+    recorded. What is raised goes to the log of errors, as a failure in `what`."""
+
+    def __init__(self, work, what):
+        self._work = work
+        self._what = what
+
+    def __call__(self, grad_inputs, grad_outputs):
+        work, self._work = self._work, None
+        if work is None or not session.backward_switch[0]:
+            return
+        try:
+            _native.call_quietly(work, grad_inputs, grad_outputs)
+        except Exception:
+            session.guard(self._what)
 
 
 def _is_hooked(value, in_place):

@@ -8,12 +8,20 @@
 #include <vector>
 
 #include "report/terminal.hpp"
+#include "support/error.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::precheck {
 namespace {
 
 constexpr std::size_t kShownOperations = 10;
+// A step of a large training has some hundred thousand calls.
+constexpr std::size_t kMostOperations = std::size_t{1} << 20;
+
+void check_count(std::size_t count) {
+  if (count > kMostOperations)
+    throw FormatError("the training", fmt::format("sent more than {} operations", kMostOperations));
+}
 
 std::string since_text(const OnlineOperation& operation) {
   std::string text = fmt::format("since step {}", operation.since);
@@ -35,11 +43,13 @@ void OnlineFindings::place(const std::string& name, const std::string& place, co
   operation.place = place;
   operation.where = where;
   operation.frames = &*stacks_.insert(frames).first;
+  check_count(std::max(known_.size(), stacks_.size()));
 }
 
 OnlineFindings::Taken OnlineFindings::take(const OperationReport& report, std::uint64_t step,
                                            std::uint64_t order) {
   Known& known = known_[report.name];
+  check_count(known_.size());
   OnlineOperation& operation = known.operation;
   const Verdict worst = std::max(report.forward_verdict, report.backward_verdict);
   Taken taken;

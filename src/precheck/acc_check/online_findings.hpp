@@ -29,7 +29,7 @@ struct OnlineOperation {
 
 class OnlineFindings {
  public:
-  /// Where calls of an operation come from.
+  /// Where calls of an operation come from. FormatError, as of take(): there are too many.
   void place(const std::string& name, const std::string& place, const std::string& where,
              const std::vector<std::string>& frames);
   /// Of one that was taken.

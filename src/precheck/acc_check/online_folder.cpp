@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,21 +36,18 @@ constexpr const char* kMessages = "messages.jsonl";
 class FolderStream final : public OnlineSource {
  public:
   FolderStream(std::string folder, const OnlineFolder& wanted, const Standards& standards, bool color)
-      : folder_(std::move(folder)), wanted_(wanted), standards_(standards), color_(color) {
-    const std::string path = folder_ + '/' + kMessages;
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (descriptor_ < 0) throw IoError(display(path), std::strerror(errno));
-    reader_.emplace(descriptor_);
+      : folder_(std::move(folder)), wanted_(wanted), standards_(standards), color_(color) {}
+  ~FolderStream() override {
+    if (descriptor_ >= 0) ::close(descriptor_);
   }
-  ~FolderStream() override { ::close(descriptor_); }
   FolderStream(const FolderStream&) = delete;
   FolderStream& operator=(const FolderStream&) = delete;
 
-  /// Judges what has come; false if nothing has.
+  /// Judges what has come; false if nothing has. FormatError if there is something wrong with what was sent.
   bool advance() {
     std::string line;
     bool any = false;
-    while (!ended_ && reader_->next(line)) {
+    while (!ended_ && next(line)) {
       any = true;
       if (!judge_) {
         begin(line);
@@ -79,7 +77,11 @@ class FolderStream final : public OnlineSource {
   }
 
   std::shared_ptr<const ByteSource> tensors(std::uint64_t file) override {
-    return open_file_beneath(folder_, file_name(file));
+    try {
+      return open_file_beneath(folder_, file_name(file));
+    } catch (const IoError& error) {
+      throw FormatError(error.what());
+    }
   }
   void release(const OnlineMessage& message) override {
     if (message.kind != OnlineMessage::Kind::step) return;
@@ -89,6 +91,26 @@ class FolderStream final : public OnlineSource {
   void reply(const std::string& /*json*/) override {}  // nobody waits for it
 
  private:
+  bool next(std::string& line) {
+    try {
+      if (!reader_) open_messages();
+      return reader_->next(line);
+    } catch (const IoError& error) {
+      throw FormatError(error.what());
+    }
+  }
+
+  /// Only a regular file is at its end instead of keeping its reader waiting.
+  void open_messages() {
+    const std::string path = folder_ + '/' + kMessages;
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat status = {};
+    if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0)
+      throw IoError(display(path), std::strerror(errno));
+    if (!S_ISREG(status.st_mode)) throw IoError(display(path), "not a regular file");
+    reader_.emplace(descriptor_);
+  }
+
   static std::string file_name(std::uint64_t file) { return fmt::format("tensors.{}", file); }
 
   void begin(const std::string& line) {

@@ -21,9 +21,10 @@
 namespace msprobe::precheck {
 namespace {
 
-constexpr double kRunnerShare = 0.5;     // of the machine's memory, at most
-constexpr std::uint64_t kMostCases = 2;  // of an operation that are saved
-constexpr std::size_t kMostTold = 20;    // errors that are told when they are found
+constexpr double kRunnerShare = 0.5;                           // of the machine's memory, at most
+constexpr std::uint64_t kMostCases = 2;                        // of an operation that are saved
+constexpr std::size_t kMostTold = 20;                          // errors that are told when they are found
+constexpr std::uint64_t kMostHeld = std::uint64_t{512} << 20;  // bytes of calls whose backward is to come
 constexpr auto kBetweenLines = std::chrono::minutes(1);
 
 std::string counted(std::uint64_t count, std::string_view what) {
@@ -31,6 +32,11 @@ std::string counted(std::uint64_t count, std::string_view what) {
 }
 
 }  // namespace
+
+std::uint64_t OnlineJudge::HeldCall::memory() const {
+  constexpr std::uint64_t kAround = 2048;
+  return kAround + forward.entry.size();
+}
 
 OnlineJudge::OnlineJudge(OnlineStart start, OnlineSource& source, const Standards& standards, bool color)
     : start_(std::move(start)),
@@ -77,7 +83,15 @@ void OnlineJudge::take(OnlineMessage message) {
 /// The training is over, or gone.
 void OnlineJudge::finish() {
   judge_rest();
-  if (!first_step_ || !tells()) return;
+  if (!tells()) return;
+  if (findings_.calls() == 0) {
+    const std::size_t skipped = findings_.of(Verdict::skip);
+    std::string text = "online pre-check" + of_rank() + ": nothing was judged";
+    if (skipped > 0) text += fmt::format(": {} skipped", counted(skipped, "operation"));
+    if (files_) text += ", for the reasons in " + display(files_->result_path());
+    log_warning(text);
+    return;
+  }
   std::string text = fmt::format("online pre-check{}: {} of {}", of_rank(),
                                  counted(findings_.calls(), "call"), steps_text());
   if (!torch_.empty()) text += ", by PyTorch " + display(torch_);
@@ -174,7 +188,9 @@ void OnlineJudge::take_call(OnlineMessage message) {
   if (!follows) {
     reply(id, judge_held(held));
   } else {
-    held_.insert_or_assign(id, std::move(held));
+    held_memory_ += held.memory();
+    if (held_memory_ > kMostHeld || !held_.emplace(id, std::move(held)).second)
+      throw FormatError("the training", "sent too many calls whose backward is to come, or one twice");
   }
 }
 
@@ -183,6 +199,7 @@ void OnlineJudge::take_backward(OnlineMessage message) {
   if (found == held_.end()) throw FormatError("the training", "sent the backward of an unknown call");
   HeldCall held = std::move(found->second);
   held_.erase(found);
+  held_memory_ -= held.memory();
   add_tensors(held, message);
   const std::uint64_t id = message.id;
   held.backward = std::move(message);
@@ -191,6 +208,7 @@ void OnlineJudge::take_backward(OnlineMessage message) {
 
 void OnlineJudge::judge_rest() {
   const std::map<std::uint64_t, HeldCall> rest = std::exchange(held_, {});
+  held_memory_ = 0;
   for (const auto& [id, held] : rest) judge_held(held);
 }
 

@@ -53,6 +53,7 @@ class OnlineJudge {
     OnlineMessage forward;
     std::optional<OnlineMessage> backward;
     std::shared_ptr<ReceivedTensors> tensors;
+    std::uint64_t memory() const;  // about
   };
 
   std::string of_rank() const;
@@ -82,6 +83,7 @@ class OnlineJudge {
   CheckOptions options_;
   RequestTraits traits_;
   std::map<std::uint64_t, HeldCall> held_;
+  std::uint64_t held_memory_ = 0;
   OnlineFindings findings_;
   std::optional<ResultFiles> files_;
   std::string torch_;

@@ -5,11 +5,14 @@ It never affects the training: it works on tensors detached from its graph, star
 first call and restores the state that call left, and writes its exceptions to dump_error_info.log.
 """
 
+import functools
+
 import torch
 
 from msprobe import _native
 from msprobe.core import session
 
+from .. import gradients
 from . import consistency, perturbing, preheat, report, structures, surroundings
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -183,7 +186,8 @@ class _Attempt:
             self.values = structures.changed(self.values, self._named_again())
         self.tensors = structures.tensors_in(self.values)
         self.versions = None if self.copied else _versions(self.tensors)
-        node.register_hook(_BackwardHook(self, places, self.task.step()))
+        node.register_hook(gradients.OnceHook(functools.partial(self.check_backward, places, self.task.step()),
+                                              "calling %s.backward again" % self.api))
 
     def _named_again(self):
         known = {}
@@ -194,12 +198,12 @@ class _Attempt:
             return known[id(tensor)]
         return cut
 
-    def check_backward(self, places, gradients):
+    def check_backward(self, places, step, _grad_inputs, grad_outputs):
         task = self.task
-        if not self._is_as_it_was():
+        if task.step() != step or not self._is_as_it_was():
             return
-        wanted = [(at, gradients[number]) for number, at in places.items()
-                  if number < len(gradients) and gradients[number] is not None]
+        wanted = [(at, grad_outputs[number]) for number, at in places.items()
+                  if number < len(grad_outputs) and grad_outputs[number] is not None]
         if not wanted:
             return
         incoming = [gradient.detach() for _, gradient in wanted]
@@ -236,24 +240,6 @@ class _Attempt:
         if self.versions is not None and _versions(self.tensors) != self.versions:
             return False
         return all(tensor.numel() == 0 or _bytes_behind(tensor) > 0 for tensor in self.tensors)
-
-
-class _BackwardHook:
-    """What is called where the gradients of a call's results are complete; once."""
-
-    def __init__(self, attempt, places, step):
-        self._attempt = attempt
-        self._places = places
-        self._step = step
-
-    def __call__(self, grad_inputs, grad_outputs):
-        attempt, self._attempt = self._attempt, None
-        if attempt is None or not session.backward_switch[0] or attempt.task.step() != self._step:
-            return
-        try:
-            _native.call_quietly(attempt.check_backward, self._places, grad_outputs)
-        except Exception:
-            session.guard("calling %s.backward again" % attempt.api)
 
 
 def _pairs(first, second):

@@ -3,9 +3,6 @@
 
 import torch
 
-from msprobe import _native
-from msprobe.core import session
-
 from .. import gradients
 from ..free_benchmark import structures, surroundings
 from . import entries
@@ -75,21 +72,3 @@ class Attempt:
         if tensor.is_inference() or tensor._version == self._before[id(tensor)]:
             return None  # an argument that the call left as it was
         return gradients.node_of_change(tensor)
-
-
-class BackwardHook:
-    """What is called when the gradients of a call are there; once."""
-
-    def __init__(self, task, number, name):
-        self._task = task
-        self._number = number
-        self._name = name
-
-    def __call__(self, grad_inputs, grad_outputs):
-        task, self._task = self._task, None
-        if task is None or not session.backward_switch[0]:
-            return
-        try:
-            _native.call_quietly(task.send_backward, self._number, self._name, grad_inputs, grad_outputs)
-        except Exception:
-            session.guard("judging %s.backward" % self._name)

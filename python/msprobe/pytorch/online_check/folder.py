@@ -58,7 +58,7 @@ class SharedFolder:
         """Raises MsprobeException if it cannot be written to, or if what is asked for cannot be done."""
         # What the command knows of operations.
         known = Judge(begin)
-        known.finish()
+        known.close()
         self.skipped = known.skipped
         self.alive = False
         place = os.path.join(os.path.abspath(folder), "%s-%d-%d" % (socket.gethostname(), os.getpid(), time.time()))

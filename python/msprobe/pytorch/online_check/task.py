@@ -5,6 +5,7 @@ It never affects the training: it reads tensors, and nothing is called again in 
 dump_error_info.log.
 """
 
+import functools
 import os
 import threading
 import time
@@ -14,6 +15,7 @@ import torch
 from msprobe import _native
 from msprobe.core import session
 
+from .. import gradients
 from ..free_benchmark import structures, surroundings
 from . import calls, entries, places, sampling
 from .folder import SharedFolder
@@ -208,7 +210,8 @@ class Task:
         self.judge.tell(message)
         operation = attempt.named[:2]
         self._held[number] = part.size, operation, self._budget.reserve(operation)
-        node.register_hook(calls.BackwardHook(self, number, attempt.name))
+        node.register_hook(gradients.OnceHook(functools.partial(self.send_backward, number, attempt.name),
+                                              "judging %s.backward" % attempt.name))
         return None
 
     def _add_place(self, message, call):
