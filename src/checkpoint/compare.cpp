@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -187,10 +188,19 @@ class Comparison {
     result.status = status;
   }
 
-  static void relate_lone(const Pairing& pairing, CompareReport& report) {
+  void relate_lone(const Pairing& pairing, CompareReport& report) {
     if (pairing.lone_first.empty() || pairing.lone_second.empty()) return;
+    std::function<void(std::uint64_t)> on_bytes;
+    if (progress_ != nullptr) {
+      std::uint64_t total = 0;
+      for (const auto* side : {&pairing.lone_first, &pairing.lone_second}) {
+        for (const Parameter& parameter : *side) total += parameter.bytes();
+      }
+      progress_->begin("looking for other names", total, "B");
+      on_bytes = [&](std::uint64_t bytes) { progress_->advance(bytes); };
+    }
     std::map<std::pair<bool, std::string>, std::string> texts;
-    for (LoneContent& content : find_lone_contents(pairing.lone_first, pairing.lone_second))
+    for (LoneContent& content : find_lone_contents(pairing.lone_first, pairing.lone_second, on_bytes))
       texts[{content.is_second, content.name}] = std::move(content.text);
     for (ParameterResult& result : report.results) {
       if (!is_one_sided(result.status)) continue;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -49,9 +48,10 @@ std::optional<std::uint64_t> row_key(const Parameter& parameter, std::int64_t ro
 }
 
 /// How the two are the same; nothing if they are not.
-std::optional<std::string> sameness(const Parameter& a, const Parameter& b) {
+std::optional<std::string> sameness(const Parameter& a, const Parameter& b,
+                                    const std::function<void(std::uint64_t)>& on_bytes = {}) {
   try {
-    const PairMetrics metrics = measure(a, b, {.ulp = false, .counts = false, .on_bytes = {}});
+    const PairMetrics metrics = measure(a, b, {.ulp = false, .counts = false, .on_bytes = on_bytes});
     if (metrics.bitwise_equal || metrics.unequal == 0) return "";
     if (metrics.unrounded.holds()) return ", rounded";
   } catch (const Error&) {
@@ -109,8 +109,9 @@ class LoneSide {
 
 class LoneContents {
  public:
-  LoneContents(const std::vector<Parameter>& first, const std::vector<Parameter>& second)
-      : first_(first, false), second_(second, true) {}
+  LoneContents(const std::vector<Parameter>& first, const std::vector<Parameter>& second,
+               const std::function<void(std::uint64_t)>& on_bytes)
+      : first_(first, false), second_(second, true), on_bytes_(on_bytes) {}
 
   std::vector<LoneContent> run() {
     for (std::size_t i = 0; i < first_.size(); ++i) find_same(i);
@@ -124,7 +125,7 @@ class LoneContents {
     const Parameter& ours = first_.parameter(i);
     for (const std::size_t k : second_.beginning_with(first_.key(i), ours.shape)) {
       if (second_.parameter(k).shape != ours.shape) continue;
-      const auto how = sameness(ours, second_.parameter(k));
+      const auto how = sameness(ours, second_.parameter(k), on_bytes_);
       if (!how) continue;
       first_.take(i);
       second_.take(k);
@@ -155,7 +156,7 @@ class LoneContents {
       const Parameter& part = parts.parameter(k);
       const std::int64_t rows = part.shape[0];
       if (rows > whole.shape[0] - begin || rows == whole.shape[0]) continue;
-      const auto how = sameness(narrow(whole, 0, begin, rows), part);
+      const auto how = sameness(narrow(whole, 0, begin, rows), part, on_bytes_);
       if (!how) continue;
       parts.take(k);
       found_.push_back({part.name, parts.is_second(),
@@ -167,6 +168,7 @@ class LoneContents {
 
   LoneSide first_;
   LoneSide second_;
+  const std::function<void(std::uint64_t)>& on_bytes_;
   std::vector<LoneContent> found_;
 };
 
@@ -198,8 +200,9 @@ std::string find_slice(const Parameter& first, const Parameter& second) {
 }
 
 std::vector<LoneContent> find_lone_contents(const std::vector<Parameter>& first,
-                                            const std::vector<Parameter>& second) {
-  return LoneContents(first, second).run();
+                                            const std::vector<Parameter>& second,
+                                            const std::function<void(std::uint64_t)>& on_bytes) {
+  return LoneContents(first, second, on_bytes).run();
 }
 
 }  // namespace msprobe::checkpoint

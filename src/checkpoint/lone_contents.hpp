@@ -3,6 +3,8 @@
 // another name, or a part of another parameter.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,8 +21,10 @@ struct LoneContent {
 /// Compares by first rows, and all elements of those whose first rows are alike; of other types, as rounded
 /// to the narrower one. Integers and what is one number throughout are left out, and so is what cannot be
 /// read.
+/// `on_bytes` as in MeasureOptions.
 std::vector<LoneContent> find_lone_contents(const std::vector<Parameter>& first,
-                                            const std::vector<Parameter>& second);
+                                            const std::vector<Parameter>& second,
+                                            const std::function<void(std::uint64_t)>& on_bytes = {});
 
 /// Of two parameters whose shapes differ along one axis: "the second is columns 0 to 511 of the first", at
 /// either end of that axis. Empty if it is not, or cannot be read.
