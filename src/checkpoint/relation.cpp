@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "checkpoint/cast_check.hpp"
 #include "checkpoint/initialiser.hpp"
 #include "checkpoint/line_differences.hpp"
 #include "checkpoint/line_hash.hpp"
@@ -112,17 +113,7 @@ class RelationFinder {
     RowWalk walk(columns_);
     std::vector<T> narrow_x;
     std::vector<T> narrow_y;
-    std::optional<RoundingCheck> to_bfloat16;
-    std::optional<RoundingCheck> to_half;
-    std::optional<RoundingCheck> from_bfloat16;
-    std::optional<RoundingCheck> from_half;
-    const bool may_round = first_.dtype == second_.dtype && first_.dtype == DType::float32;
-    if (may_round) {
-      to_bfloat16.emplace(DType::float32, DType::bfloat16);
-      to_half.emplace(DType::float32, DType::float16);
-      from_bfloat16.emplace(DType::float32, DType::bfloat16);
-      from_half.emplace(DType::float32, DType::float16);
-    }
+    CastCheck casts(first_.dtype, second_.dtype);
     each_piece<T>(first_, second_, options_, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
       const std::span<const T> first = narrowed(x, narrow_x);
       const std::span<const T> second = narrowed(y, narrow_y);
@@ -137,22 +128,9 @@ class RelationFinder {
                      add_sums(x.subspan(begin, count), y.subspan(begin, count), row, column);
                    });
       is_multiple_ = is_multiple_ && sums_.may_be_multiple();
-      if constexpr (std::is_floating_point_v<T>) {
-        if (!may_round) return;
-        const auto add = [](RoundingCheck& check, std::span<const T> wide, std::span<const T> narrow) {
-          if (check.result().holds()) check.add(wide, narrow);
-        };
-        add(*to_bfloat16, x, y);
-        add(*to_half, x, y);
-        add(*from_bfloat16, y, x);
-        add(*from_half, y, x);
-      }
+      if constexpr (std::is_floating_point_v<T>) casts.add(x, y);
     });
-    if (!may_round) return;
-    if (to_bfloat16->result().holds()) rounded_ = "rounded to bfloat16";
-    if (to_half->result().holds()) rounded_ = "rounded to float16";
-    if (from_bfloat16->result().holds()) rounded_ = "the first is rounded to bfloat16";
-    if (from_half->result().holds()) rounded_ = "the first is rounded to float16";
+    cast_ = casts.text();
   }
 
   /// As both sides can hold them.
@@ -235,7 +213,7 @@ class RelationFinder {
     if (std::string text = order(); !text.empty()) return text;
     if (rows_ == columns_ && columns_ > 1 && are_transposed()) return "transposed";
     if (!is_floating() || !where().empty()) return {};
-    if (!rounded_.empty()) return rounded_;
+    if (!cast_.empty()) return cast_;
     if (std::string text = scaled(); !text.empty()) return text;
     return low_rank();
   }
@@ -463,7 +441,7 @@ class RelationFinder {
   std::optional<MatrixSample> sample_;  // of the difference
   std::vector<Sums> row_sums_;
   std::vector<Sums> column_sums_;
-  std::string rounded_;
+  std::string cast_;
 };
 
 }  // namespace

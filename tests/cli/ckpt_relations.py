@@ -250,17 +250,16 @@ def surplus_rows_of_a_vocabulary_are_padding_or_a_difference(msprobe, scratch):
 
 
 def rounding_is_no_factor(msprobe, scratch):
-    """Bits cut off instead of rounded, another type of 16 bits, and pairs of a few numbers."""
+    """Another type of 16 bits, and pairs of a few numbers."""
     import torch
 
     base = {key: value.float() for key, value in model(0).items()}
     base["logit_scale"] = torch.tensor([4.6])
     save_torch(scratch / "base.pt", base)
-    cut = {key: (value.view(torch.int32) & -65536).view(torch.float32).bfloat16() for key, value in base.items()}
     halves = {key: value.half() for key, value in base.items()}
     other = {key: value.bfloat16() for key, value in base.items()}
     scalar = {**base, "logit_scale": torch.tensor([4.7])}
-    for first, second, status in ((base, cut, 1), (halves, other, 0), (other, halves, 0), (base, scalar, 1)):
+    for first, second, status in ((halves, other, 0), (other, halves, 0), (base, scalar, 1)):
         save_torch(scratch / "first.pt", first)
         save_torch(scratch / "second.pt", second)
         result, written = compare(msprobe, scratch, "first.pt", "second.pt")
@@ -273,6 +272,34 @@ def rounding_is_no_factor(msprobe, scratch):
     save_torch(scratch / "second.pt", other)
     result, _ = compare(msprobe, scratch, "first.pt", "second.pt")
     harness.check("model.norm.weight: all but 1 of its elements are equal after rounding, the first unequal one at [3]" in result.stderr, result.stderr)
+
+
+def casts_are_named(msprobe, scratch):
+    """To a narrower type and back, by way of it to another one, and by leaving bits out; from both sides."""
+    import torch
+
+    base = {key: value for key, value in model(0).items() if value.dim() > 1}
+    cut = lambda value: (value.view(torch.int32) & -65536).view(torch.float32)
+    casts = (
+        (lambda value: value.bfloat16().float(), "rounded to bfloat16"),
+        (lambda value: value.bfloat16().half(), "rounded to bfloat16, then to float16"),
+        (lambda value: value.half().bfloat16(), "rounded to float16, then to bfloat16"),
+        (lambda value: cut(value).bfloat16(), "cut off to bfloat16, not rounded"),
+        (cut, "cut off to bfloat16, not rounded"),
+    )
+    save_torch(scratch / "base.pt", base)
+    for cast, text in casts:
+        changed = {key: cast(value) for key, value in base.items()}
+        for pair, before in ((("base.pt", "cast.pt"), ""), (("cast.pt", "base.pt"), "the first is ")):
+            save_torch(scratch / "cast.pt", changed)
+            result, written = compare(msprobe, scratch, *pair)
+            told = {entry.get("relation") for entry in written.values()}
+            harness.check_equal(f"{text}: {result.stderr}", told, {before + text})
+            save_torch(scratch / "cast.pt", {key: value.flatten().index_fill(0, torch.tensor([77]), 0.7251).view(value.shape)
+                                             for key, value in changed.items()})
+            result, written = compare(msprobe, scratch, *pair)
+            claimed = [entry["relation"] for entry in written.values() if "relation" in entry]
+            harness.check_equal(f"{text}, but for one element: {result.stderr}", claimed, [])
 
 
 def dead_rows_and_columns_are_named(msprobe, scratch):
@@ -370,6 +397,7 @@ harness.main_of(
         dead_rows_and_columns_are_named,
         surplus_rows_of_a_vocabulary_are_padding_or_a_difference,
         rounding_is_no_factor,
+        casts_are_named,
         one_element_ends_a_relation,
         training_is_no_relation,
     ],
