@@ -59,7 +59,7 @@ def _to_host(tensor):
 
 
 def measure(tensor):
-    """(four numbers as float64, max and min as int64 or None), on the tensor's device; None if there are none."""
+    """(four numbers, max and min as int64 or None), on the tensor's device; None if there are none."""
     dtype = tensor.dtype
     if tensor.numel() == 0 or (dtype.is_floating_point and tensor.element_size() == 1):
         return None  # nothing to measure, or no kernels for it
@@ -83,7 +83,8 @@ def measure(tensor):
             whole = whole.to(wide)
         mean = whole.mean(dtype=wide)
         norm = torch.linalg.vector_norm(whole, dtype=wide)
-        numbers = torch.stack([part.to(torch.float64) for part in (high, low, mean, norm)])
+        # Of one type they are put together by one kernel; the ring makes float64 of them.
+        numbers = torch.stack([part.to(wide) for part in (high, low, mean, norm)])
         exact = None
         if not (dtype.is_floating_point or dtype.is_complex):
             exact = torch.stack([high.to(torch.int64), low.to(torch.int64)])
