@@ -141,10 +141,10 @@ std::int64_t read_limit(const ConfigReader& section, std::string_view key) {
 void read_server(const ConfigReader& section) {
   const std::string server = section.text("server");
   const std::string host = section.text("host");
-  const auto port = section.value("port");
+  const Json* given = section.find("port");
+  const std::int64_t port = given == nullptr ? -1 : section.integer("port", *given);
   section.text("tls_path");
-  if (!port.is_number_integer() || port < -1 || port > kLastPort)
-    section.fail("port", fmt::format("must be a whole number up to {}", kLastPort));
+  if (port < -1 || port > kLastPort) section.fail("port", fmt::format("must be at most {}", kLastPort));
   const bool has_folder = !section.text("nfs_path").empty();
   if (!server.empty()) {
     const std::size_t colon = server.rfind(':');
