@@ -226,8 +226,8 @@ void note_section(const nlohmann::ordered_json& section, std::string_view task, 
   if (is_on("online_run_ut") || is_on("is_online"))
     notes.add(
         task, online,
-        "has no effect: operations of a running training are not sent to another host; task acc_check judges "
-        "them on this one");
+        "has no effect: it is task acc_check that judges operations of a running training, or sends them to "
+        "another host");
 }
 
 /// Of a section of another task: a default file has all of them, empty.
