@@ -66,6 +66,11 @@ class Listener:
         told, _ = self.process.communicate(timeout=120)
         return told
 
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
         return self.end()
@@ -87,11 +92,7 @@ class Network(Case):
         self.results = tempfile.mkdtemp(prefix="results", dir=self.folder)
         listener = Listener(self.results, *options, port=port)
 
-        def end():
-            listener.process.kill()
-            listener.process.communicate()
-
-        self.addCleanup(end)
+        self.addCleanup(listener.kill)
         return listener
 
     def start_training(self, kind, precision, health, steps, section=None, **environment):
@@ -104,7 +105,7 @@ class Network(Case):
                 json.dump(config, file)
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
                                    env={**os.environ, **environment})
-        process.dump_path = section and os.path.dirname(words[-1])
+        process.dump_path = os.path.dirname(words[-1])
         return process
 
     def ended(self, process):
@@ -178,10 +179,10 @@ class SameRows(Network):
         listener = self.listen()
         digests = []
         for section in ({"host": "localhost", "port": listener.port}, None):
-            with tempfile.NamedTemporaryFile(dir=self.folder) as store:
-                ranks = [self.start_training("vit", "amp", "faulty", 7, section, RANK_OF_TWO=str(rank), STORE=store.name)
-                         for rank in range(2)]
-                digests.append([self.ended(rank)[0] for rank in ranks])
+            store = os.path.join(self.folder, "store%d" % len(digests))
+            ranks = [self.start_training("vit", "amp", "faulty", 7, section, RANK_OF_TWO=str(rank), STORE=store)
+                     for rank in range(2)]
+            digests.append([self.ended(rank)[0] for rank in ranks])
         self.assertEqual(digests[0], digests[1])
         told = listener.end()
         self.assertEqual([line.split()[1] for line in told.splitlines() if line.startswith("  error")],
@@ -204,8 +205,7 @@ class Outages(Network):
             judge = online_check.task.judge
             if step == 3:
                 self.wait_for(lambda: judge._judged == judge._sent and not judge._queue)
-                listener.process.kill()
-                listener.process.communicate()
+                listener.kill()
                 self.wait_for(lambda: not judge._is_connected)
             if step == 6:
                 servers.append(self.listen(port=listener.port))
