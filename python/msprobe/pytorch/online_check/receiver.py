@@ -55,7 +55,11 @@ class Unsuitable(Exception):
 
 
 class _Closed(Exception):
-    """Why a connection ends."""
+    """Why a connection ends, which the peer should not make again."""
+
+
+class _Late(_Closed):
+    """Why it ends, while another one may do."""
 
 
 # ---------------------------------------------------------------------- both sides
@@ -290,7 +294,7 @@ class _Connection:
             except _BLOCKED:
                 return False
             if not piece:
-                raise _Closed("it ended the connection" if self.greeted else "it said nothing")
+                raise _Late("it ended the connection" if self.greeted else "it said nothing")
             self._in += piece
             self._take()
         return True
@@ -373,7 +377,7 @@ class _Connection:
                 self._add_message(b'{"end": 0}')
                 self._say(frame(DONE))
         except OSError as error:
-            raise _Closed("what it sent cannot be kept: %s" % reason_of(error)) from None
+            raise _Late("what it sent cannot be kept: %s" % reason_of(error)) from None
         if self.store.bytes >= _MOST_WAITING or self.receiver.is_full():
             self._paused = time.monotonic()
 
@@ -389,9 +393,9 @@ class _Connection:
     def tick(self, now):
         """Raises _Closed; whether there is something left to do at once."""
         if self._deadline is not None and now > self._deadline:
-            raise _Closed("it did not begin within %d s" % _LONGEST_GREETING)
+            raise _Late("it did not begin within %d s" % _LONGEST_GREETING)
         if self._frame_began is not None and self._paused is None and now - self._frame_began > _LONGEST_FRAME:
-            raise _Closed("it did not finish within %d s what it had begun" % _LONGEST_FRAME)
+            raise _Late("it did not finish within %d s what it had begun" % _LONGEST_FRAME)
         if self.store is None:
             return False
         some = self.store.look()
@@ -409,7 +413,7 @@ class _Connection:
         if some:
             self._paused = now
         elif now - self._paused > _LONGEST_STALL:
-            raise _Closed("it sent more than is judged, and nothing of it was judged for %d s" % _LONGEST_STALL)
+            raise _Late("it sent more than is judged, and nothing of it was judged for %d s" % _LONGEST_STALL)
         return False
 
     def close(self, reason=None):
@@ -540,15 +544,15 @@ class Receiver:
                 self._eager.add(connection)
             connection.watch()
         except _Closed as reason:
-            self._end(connection, str(reason))
+            self._end(connection, str(reason), not isinstance(reason, _Late))
         except (OSError, ValueError) as error:  # ValueError: an SSL object that was closed
             self._end(connection, reason_of(error))
 
-    def _end(self, connection, reason):
+    def _end(self, connection, reason, tells_peer=False):
         began = connection.store is not None and connection.store.has_messages
         if began and not connection.ended:
             self._lost[connection.training] = time.monotonic()
-        connection.close(reason)
+        connection.close(reason if tells_peer else None)
         self._connections.pop(connection.number, None)
         self._eager.discard(connection)
         if not connection.ended:

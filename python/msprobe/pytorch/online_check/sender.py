@@ -22,8 +22,8 @@ from msprobe.core.common.exceptions import MsprobeException
 from . import entries, receiver
 from .judge import Judge
 
-_MOST_QUEUED = 256 << 20      # bytes of tensors that are still here, unless it is one call alone
-_MOST_WAITING = 1 << 30       # that are not judged yet, here and there
+_MOST_QUEUED = 256 << 20      # bytes that are still here, unless it is one call alone
+_MOST_WAITING = 1 << 30       # of tensors that are not judged yet, here and there
 _SEGMENT = 64 << 20           # of memory that is given back together
 _LONGEST_START = 10           # seconds that the training waits for the first connection
 _LONGEST_CONNECT = 10
@@ -140,7 +140,7 @@ class Server:
         self._training = uuid.uuid4().hex
         self._lock = threading.Lock()
         self._queue = collections.deque()
-        self._queued = 0          # bytes of tensors in it
+        self._queued = 0          # bytes in it, of tensors and messages
         self._sent = 0            # of this connection
         self._judged = 0
         self._files = 0           # messages with tensors of this connection
@@ -253,7 +253,7 @@ class Server:
 
     def _append(self, item):
         self._queue.append(item)
-        self._queued += item.size
+        self._queued += item.size + len(item.line)
         self._wake()
 
     @staticmethod
@@ -342,6 +342,8 @@ class Server:
                     self._sleep(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE)
                     continue
+                if self._is_ending:
+                    return connection.socket.close()
                 has_warned = False
                 began = time.monotonic()
                 if self._connections:
@@ -502,6 +504,6 @@ class Server:
             with self._lock:
                 if self._queue and self._queue[0] is item:
                     self._queue.popleft()
-                    self._queued -= item.size
+                    self._queued -= item.size + len(item.line)
                     self._sent += item.size
                     self._calls -= item.is_call
