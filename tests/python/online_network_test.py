@@ -54,7 +54,7 @@ class Listener:
         self.process = subprocess.Popen(
             [command.find(), "acc_check", "--listen", "localhost:%d" % port, "-o", results, "--python", sys.executable,
              "--fail-on", "error", *options],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, env={**os.environ, "TMPDIR": results})
         first = self.process.stdout.readline()
         found = re.fullmatch(r"online pre-check: listens at 127\.0\.0\.1:([0-9]+)(, without TLS)?\n", first)
         assert found, first + self.process.stdout.read()
@@ -207,6 +207,7 @@ class Outages(Network):
                 self.wait_for(lambda: judge._judged == judge._sent and not judge._queue)
                 listener.kill()
                 self.wait_for(lambda: not judge._is_connected)
+                self.wait_for(lambda: not glob.glob(self.results + "/msprobe-*"))  # what waited was removed
             if step == 6:
                 servers.append(self.listen(port=listener.port))
                 self.wait_for(lambda: judge._is_connected)
@@ -251,6 +252,7 @@ class Outages(Network):
         _, told = self.run_steps(3, {"server": listener.address}, between)
         self.assertEqual(listener.process.returncode, 130, judge[1])
         self.assertIn(" of steps 0 to 1, by PyTorch ", judge[1])
+        self.assertEqual([name for name in os.listdir(self.results) if not name.startswith("proc")], [])
         self.assertEqual(sum(line.startswith("warning") for line in told), 1, told)
 
     def test_what_does_not_fit_waits(self):

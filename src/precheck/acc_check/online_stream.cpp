@@ -112,18 +112,40 @@ void OnlineStream::count(OnlineCounts& counts) const {
 
 std::shared_ptr<const ByteSource> OnlineStream::tensors(std::uint64_t file) {
   try {
-    return std::make_shared<const ClosedFile>(folder_, tensor_file(file));
+    auto opened = std::make_shared<const ClosedFile>(folder_, tensor_file(file));
+    ++waiting_[file];
+    remove_judged();
+    return opened;
   } catch (const IoError& error) {
     throw FormatError(error.what());
   }
 }
 
 void OnlineStream::release(const OnlineMessage& message) {
-  using Kind = OnlineMessage::Kind;
-  const bool of_message = message.kind == Kind::call || message.kind == Kind::backward;
-  if (writer_ == OnlineWriter::receiver ? !of_message : message.kind != Kind::step) return;
+  if (message.kind == OnlineMessage::Kind::step) {
+    // All of it was judged, and what comes next is in another file.
+    if (writer_ == OnlineWriter::training) remove_tensors(message.file);
+    for (const auto& [file, count] : waiting_) remove_tensors(file);
+    waiting_.clear();
+  } else if (const auto found = waiting_.find(message.file); found != waiting_.end() && found->second > 0) {
+    --found->second;
+    if (writer_ == OnlineWriter::receiver) remove_judged();
+  }
+}
+
+void OnlineStream::remove_tensors(std::uint64_t file) const {
   std::error_code ignored;
-  std::filesystem::remove(folder_ + '/' + tensor_file(message.file), ignored);
+  std::filesystem::remove(folder_ + '/' + tensor_file(file), ignored);
+}
+
+/// Those behind which another one was begun, and of which all was judged.
+void OnlineStream::remove_judged() {
+  if (writer_ == OnlineWriter::training) return;
+  std::erase_if(waiting_, [&](const auto& waiting) {
+    const bool is_judged = waiting.second == 0 && waiting.first != waiting_.rbegin()->first;
+    if (is_judged) remove_tensors(waiting.first);
+    return is_judged;
+  });
 }
 
 bool OnlineStream::next(std::string& line) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,7 +44,7 @@ struct OnlineDesk {
 /// Who wrote the files.
 enum class OnlineWriter : std::uint8_t {
   training,  // messages.jsonl, and tensors.N for each step
-  receiver,  // messages.0, messages.1, ..., and tensors.N for each message that has some
+  receiver,  // messages.0, messages.1, ..., and tensors.N for some calls of a step each
 };
 
 class OnlineStream final : public OnlineSource {
@@ -74,6 +75,8 @@ class OnlineStream final : public OnlineSource {
   void open_messages(const std::string& name);
   void close_messages();
   void begin(const std::string& line);
+  void remove_tensors(std::uint64_t file) const;
+  void remove_judged();
 
   std::string folder_;
   std::string name_;
@@ -82,6 +85,7 @@ class OnlineStream final : public OnlineSource {
   int descriptor_ = -1;
   std::uint64_t number_ = 0;  // of the file of messages
   std::optional<MessageReader> reader_;
+  std::map<std::uint64_t, std::size_t> waiting_;  // files of tensors that are there: messages that need them
   std::optional<OnlineJudge> judge_;
   bool ended_ = false;
 };

@@ -24,13 +24,14 @@ VERSION = 1
 FIRST = struct.Struct(">8sII")    # MAGIC, VERSION, bytes of JSON that follow: the same in all versions
 FRAME = struct.Struct(">BI")      # kind, bytes that follow
 COUNT = struct.Struct(">Q")
-TENSORS, MESSAGE, END, JUDGED, DONE, REFUSED = range(1, 7)
+TENSORS, NEXT, MESSAGE, END, JUDGED, DONE, REFUSED = range(1, 8)
 LONGEST_FIRST = 4096
 LONGEST_TENSORS = 1 << 18
 LONGEST_MESSAGE = 4 << 20
 LONGEST_TEXT = 1000
 MOST_OF_A_MESSAGE = 1 << 30       # bytes of its tensors
 
+_MOST_OF_A_FILE = MOST_OF_A_MESSAGE + (16 << 20)
 _MOST_WAITING = 2 << 30           # of one connection: a training keeps to half of it, and may hold one more call
 _MOST_CONNECTIONS = 512
 _MOST_NEW = 64                    # that have not said yet who they are
@@ -46,7 +47,7 @@ _MESSAGES_OF_A_FILE = 1 << 20     # bytes
 _LINES_A_MINUTE = 60
 _REQUESTS, _EVENTS = 3, 4         # descriptors
 
-_LIMITS = {TENSORS: LONGEST_TENSORS, MESSAGE: LONGEST_MESSAGE, END: 0}
+_LIMITS = {TENSORS: LONGEST_TENSORS, NEXT: 0, MESSAGE: LONGEST_MESSAGE, END: 0}
 _BLOCKED = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -161,7 +162,7 @@ class _Lines:
 
 
 class _Store:
-    """The files of one training: messages, and the tensors of each message that has some."""
+    """The files of one training: messages, and their tensors."""
 
     def __init__(self, folder):
         os.mkdir(folder, 0o700)
@@ -170,7 +171,7 @@ class _Store:
         self.bytes = 0           # all that waits
         self.judged = 0          # bytes of tensors
         self.has_messages = False
-        self._tensors = None     # the open file of the next message
+        self._tensors = None     # the file that grows
         self._number = 0         # of it
         self._message_file = None
         self._message_number = -1
@@ -185,15 +186,19 @@ class _Store:
         name = "tensors.%d" % self._number
         if self._tensors is None:
             self._tensors = open(os.path.join(self.folder, name), "xb")
-        if self._waiting.get(name, 0) + len(content) > MOST_OF_A_MESSAGE:
-            raise _Closed("it sent a message with more than 1 GiB of tensors")
+        if self._waiting.get(name, 0) + len(content) > _MOST_OF_A_FILE:
+            raise _Closed("it sent a call with more than 1 GiB of tensors")
         self._add(self._tensors, name, content)
 
-    def add_message(self, line):
+    def next_tensors(self):
         if self._tensors is not None:
             self._tensors.close()
             self._tensors = None
-            self._number += 1
+        self._number += 1
+
+    def add_message(self, line):
+        if self._tensors is not None:
+            self._tensors.flush()
         if self._message_file is None or self._message_bytes >= _MESSAGES_OF_A_FILE:
             self._next_message_file()
         self._add(self._message_file, "messages.%d" % self._message_number, line + b"\n")
@@ -368,6 +373,8 @@ class _Connection:
         try:
             if kind == TENSORS:
                 self.store.add_tensors(content)
+            elif kind == NEXT:
+                self.store.next_tensors()
             elif kind == MESSAGE:
                 if b"\n" in content:
                     raise _Closed("it sent a message of several lines")

@@ -7,6 +7,7 @@ queue does not hold is not sent. Where the connection is lost another one is mad
 
 import collections
 import json
+import mmap
 import os
 import select
 import socket
@@ -29,7 +30,9 @@ _LONGEST_START = 10           # seconds that the training waits for the first co
 _LONGEST_CONNECT = 10
 _LONGEST_SILENCE = 60         # while something is to be sent, at the end of the training
 _LONGEST_PAUSE = 30           # between two attempts
-_PIECE = 1 << 18
+_FILE = 8 << 20               # of tensors at the server: then another one begins
+_PIECE = 1 << 18              # bytes of a frame
+_BATCH = 1 << 19              # that are sent in one go: each time the thread may wait for the interpreter
 
 
 class _Refused(Exception):
@@ -45,6 +48,13 @@ class _Segment(entries.TensorFile):
 
     descriptor = -1
     _file = None
+    _map = None
+
+    def read(self, begin, size):
+        """In memory, so that the interpreter is not given away."""
+        if self._map is None or len(self._map) < begin + size:
+            self._map = mmap.mmap(self.descriptor, 0, access=mmap.ACCESS_READ)
+        return self._map[begin:begin + size]
 
     def begin_page(self):
         self.end = (self.end + 63) // 64 * 64
@@ -56,12 +66,15 @@ class _Segment(entries.TensorFile):
 class _Item:
     """A message in the queue: its line, and where its tensors are."""
 
-    def __init__(self, line, is_call=False, segment=None, blocks=(), size=0):
+    def __init__(self, line, is_call=False, segment=None, blocks=(), gap=0, size=0):
         self.line = line
         self.is_call = is_call
         self.segment = segment
         self.blocks = blocks
-        self.size = size
+        self.gap = gap             # bytes of nothing before them
+        self.size = size           # with these
+        self.begins_file = False   # of tensors, at the server
+        self.ends_file = False
 
 
 class _Connection:
@@ -143,7 +156,8 @@ class Server:
         self._queued = 0          # bytes in it, of tensors and messages
         self._sent = 0            # of this connection
         self._judged = 0
-        self._files = 0           # messages with tensors of this connection
+        self._file = 0            # of tensors at the server, of this connection: its number
+        self._file_bytes = 0
         self._calls = 0           # in the queue
         self._lost_calls = 0
         self._waiting_calls = 0   # that did not fit
@@ -153,6 +167,7 @@ class Server:
         self._follow = set()      # calls of this connection whose backward is to come
         self._places = {}         # call -> what was said of its place
         self._told_places = set()  # to this connection
+        self._is_asleep = False
         self._is_ending = False
         self._is_done = False
         self._has_finished = False
@@ -230,8 +245,14 @@ class Server:
                 self._follow.clear()
             elif "call" in message:
                 self._add_place(message)
+            begins_file, gap = False, 0
             if segment is not None:
-                message["file"] = self._files
+                begins_file = self._file_bytes >= _FILE
+                begin = 0 if begins_file else (self._file_bytes + 63) // 64 * 64
+                gap = begin - (0 if begins_file else self._file_bytes)
+                message["file"] = self._file + begins_file
+                message["tensors"] = {name: [dtype, shape, place + begin]
+                                      for name, (dtype, shape, place) in message["tensors"].items()}
             line = json.dumps(message).encode()
             if len(line) > receiver.LONGEST_MESSAGE:
                 if "call" in message:
@@ -241,10 +262,17 @@ class Server:
                 return None
             if message.get("follows"):
                 self._follow.add(message["call"])
-            if segment is not None:
-                self._files += 1
             self._calls += "call" in message
-            return self._append(_Item(line, "call" in message, segment, blocks, size))
+            item = _Item(line, "call" in message, segment, blocks, gap, gap + size)
+            item.begins_file = begins_file
+            item.ends_file = "step_ends" in message and self._file_bytes > 0
+            if segment is not None:
+                self._file_bytes = begin + size
+            if begins_file or item.ends_file:
+                self._file += 1
+            if item.ends_file:
+                self._file_bytes = 0
+            return self._append(item)
 
     def _leave_out(self, message, reason):
         if "call" in message:
@@ -317,6 +345,8 @@ class Server:
         return self._sent, self._judged, len(self._queue)
 
     def _wake(self):
+        if not self._is_asleep:
+            return
         try:
             os.write(self._wake_writer, b"\0")
         except OSError:
@@ -379,6 +409,7 @@ class Server:
 
     def _sleep(self, seconds):
         end = time.monotonic() + seconds
+        self._is_asleep = True
         while not self._is_ending and time.monotonic() < end:
             look = select.poll()
             look.register(self._wake_reader, select.POLLIN)
@@ -387,6 +418,7 @@ class Server:
                 os.read(self._wake_reader, 4096)
             except BlockingIOError:
                 pass
+        self._is_asleep = False
 
     def _connect(self):
         """Raises OSError, _Lost, _Refused."""
@@ -438,7 +470,7 @@ class Server:
     def _begin_connection(self):
         with self._lock:
             self._connections += 1
-            self._sent = self._judged = self._files = 0
+            self._sent = self._judged = self._file = self._file_bytes = 0
             self._follow.clear()
             self._told_places.clear()
             self._append(_Item(json.dumps(self._begin).encode()))
@@ -470,7 +502,7 @@ class Server:
                 else:
                     raise _Lost("it sent what is no frame")
             if at == len(content):
-                content, at = memoryview(next(work)), 0
+                content, at = memoryview(self._batch(work)), 0
                 if not content and self._is_ending and not is_over:
                     content, is_over = memoryview(receiver.frame(receiver.END)), True
             if at < len(content):
@@ -479,7 +511,21 @@ class Server:
                 if not taken:
                     connection.poll(True)
             else:
-                connection.poll(False)
+                self._is_asleep = True
+                if not self._queue and (is_over or not self._is_ending) and not self._is_done:
+                    connection.poll(False)
+                self._is_asleep = False
+
+    @staticmethod
+    def _batch(work):
+        batch = bytearray()
+        for piece in work:
+            if not piece:
+                break
+            batch += piece
+            if len(batch) >= _BATCH:
+                break
+        return batch
 
     def _contents(self):
         """What is to be sent, piece by piece; nothing where the queue is empty."""
@@ -489,18 +535,21 @@ class Server:
             if item is None:
                 yield b""
                 continue
+            if item.begins_file:
+                yield receiver.frame(receiver.NEXT)
             if item.segment is not None:
+                yield receiver.frame(receiver.TENSORS, bytes(item.gap))
                 at = 0
                 for begin, length, place in item.blocks:
                     if place > at:
                         yield receiver.frame(receiver.TENSORS, bytes(place - at))
                     for part in range(0, length, _PIECE):
                         size = min(_PIECE, length - part)
-                        yield receiver.frame(receiver.TENSORS, os.pread(item.segment.descriptor, size, begin + part))
+                        yield receiver.frame(receiver.TENSORS, item.segment.read(begin + part, size))
                     at = place + length
-                if at == 0:
-                    yield receiver.frame(receiver.TENSORS)
             yield receiver.frame(receiver.MESSAGE, item.line)
+            if item.ends_file:
+                yield receiver.frame(receiver.NEXT)
             with self._lock:
                 if self._queue and self._queue[0] is item:
                     self._queue.popleft()
