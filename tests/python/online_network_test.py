@@ -399,7 +399,7 @@ class Peers(Case):
 
     def whole(self):
         return [self.FIRST, self.BEGIN, receiver.frame(receiver.TENSORS, b"0123"), receiver.frame(receiver.TENSORS, b"45"),
-                receiver.frame(receiver.MESSAGE, b'{"call": 1}'), receiver.frame(receiver.END)]
+                receiver.frame(receiver.MESSAGE, b'{"call": 1}'), receiver.frame(receiver.NEXT), receiver.frame(receiver.END)]
 
     def check_good_one(self):
         """It gets through, and its files are right."""
