@@ -2,6 +2,7 @@
 """Task acc_check over the network: `msprobe acc_check --listen` judges, and the training does not notice."""
 
 import csv
+import errno
 import glob
 import json
 import os
@@ -197,7 +198,7 @@ class SameRows(Network):
 class Outages(Network):
     def test_the_server_ends_and_comes_back(self):
         plain, _ = self.run_steps(12, None)
-        listener = self.listen()
+        listener = self.listen("--tls", self.tls)
         first_results = self.results
         servers = [listener]
 
@@ -209,10 +210,10 @@ class Outages(Network):
                 self.wait_for(lambda: not judge._is_connected)
                 self.wait_for(lambda: not glob.glob(self.results + "/msprobe-*"))  # what waited was removed
             if step == 6:
-                servers.append(self.listen(port=listener.port))
+                servers.append(self.listen("--tls", self.tls, port=listener.port))
                 self.wait_for(lambda: judge._is_connected)
 
-        seen, told = self.run_steps(12, {"server": listener.address}, between)
+        seen, told = self.run_steps(12, {"server": listener.address, "tls_path": self.tls}, between)
         self.assert_same(seen, plain)
         warnings = [line for line in told if line.startswith("warning")]
         self.assertEqual(len(warnings), 1, told)
@@ -481,6 +482,15 @@ class Peers(Case):
                 pass
             self.assertLess(sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)), 2 << 20)
             self.assertIn("it sent more than is judged", self.hear("warning")["warning"])
+        self.check_good_one()
+
+    def test_a_full_disk(self):
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with mock.patch.object(receiver._Store, "add_tensors", side_effect=full):
+            one = self.connect()
+            one.sendall(b"".join(self.whole()))
+            self.assertIn("what it sent cannot be kept: No space left on device: what came is judged",
+                          self.hear("warning")["warning"])
         self.check_good_one()
 
     def test_a_lost_training_may_come_back(self):
