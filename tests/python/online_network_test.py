@@ -25,7 +25,7 @@ from msprobe.core import command
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
 from msprobe.pytorch import online_check
-from msprobe.pytorch.online_check import receiver, sender
+from msprobe.pytorch.online_check import receiver, sender, wire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TRAINING = os.path.join(HERE, "online_training.py")
@@ -293,7 +293,7 @@ class Refusals(Network):
         self.assertRegex(told, "warning: 127.0.0.1:[0-9]+: its certificate is refused: ")
 
     def test_another_host_name(self):
-        context = receiver.tls_context(self.tls, "client")
+        context = wire.tls_context(self.tls, "client")
         listener = self.listen("--tls", self.tls)
         with socket.create_connection(("127.0.0.1", listener.port)) as plain:
             with self.assertRaises(ssl.SSLCertVerificationError):
@@ -321,7 +321,7 @@ openssl ca -config ca.cnf -gencrl -cert ca.crt -keyfile ca.key -out crl.pem
 
     def test_another_version(self):
         listener = self.listen()
-        with mock.patch.object(receiver, "VERSION", 7):
+        with mock.patch.object(wire, "VERSION", 7):
             own, told = self.refused(listener, {})
         self.assertRegex(own, r"it speaks version 1 of the protocol \(.*\), and this msprobe version 7: install the same release on "
                               "both sides: nothing is judged any more")
@@ -395,12 +395,12 @@ class Peers(Case):
         self.addCleanup(one.close)
         return one
 
-    FIRST = receiver.first_frame({"training": "a", "release": "1"})
-    BEGIN = receiver.frame(receiver.MESSAGE, b'{"begin": {}}')
+    FIRST = wire.first_frame({"training": "a", "release": "1"})
+    BEGIN = wire.frame(wire.MESSAGE, b'{"begin": {}}')
 
     def whole(self):
-        return [self.FIRST, self.BEGIN, receiver.frame(receiver.TENSORS, b"0123"), receiver.frame(receiver.TENSORS, b"45"),
-                receiver.frame(receiver.MESSAGE, b'{"call": 1}'), receiver.frame(receiver.NEXT), receiver.frame(receiver.END)]
+        return [self.FIRST, self.BEGIN, wire.frame(wire.TENSORS, b"0123"), wire.frame(wire.TENSORS, b"45"),
+                wire.frame(wire.MESSAGE, b'{"call": 1}'), wire.frame(wire.NEXT), wire.frame(wire.END)]
 
     def check_good_one(self):
         """It gets through, and its files are right."""
@@ -413,7 +413,7 @@ class Peers(Case):
             if begun["peer"] == "127.0.0.1:%d" % port:
                 break
         received = b""
-        wanted = receiver.first_frame({"release": "1"}) + receiver.frame(receiver.DONE)
+        wanted = wire.first_frame({"release": "1"}) + wire.frame(wire.DONE)
         while len(received) < len(wanted):
             received += one.recv(4096)
         self.assertEqual(received, wanted)
@@ -424,7 +424,7 @@ class Peers(Case):
             self.assertEqual(file.read(), b"012345")
         # What was judged is told.
         os.remove(folder + "/tensors.0")
-        self.assertEqual(one.recv(100), receiver.frame(receiver.JUDGED, struct.pack(">Q", 6)))
+        self.assertEqual(one.recv(100), wire.frame(wire.JUDGED, struct.pack(">Q", 6)))
         os.write(self.requests, b"%d\n" % begun["begins"])
         self.assertEqual(one.recv(100), b"")
         Network.wait_for(lambda: not os.path.exists(folder))
@@ -433,17 +433,17 @@ class Peers(Case):
         for content, reason in (
                 (b"GET / HTTP/1.1\r\n\r\n", "it is no msprobe"),
                 (b"\x16\x03\x01", "it speaks TLS, for which --tls names certificates"),
-                (receiver.FIRST.pack(receiver.MAGIC, 1, 1 << 30), "it is no msprobe"),
-                (receiver.FIRST.pack(receiver.MAGIC, 1, 2) + b"[]", "it did not say who it is"),
-                (receiver.FIRST.pack(receiver.MAGIC, 1, 4000) + b"[" * 4000, "it did not say who it is"),
+                (wire.FIRST.pack(wire.MAGIC, 1, 1 << 30), "it is no msprobe"),
+                (wire.FIRST.pack(wire.MAGIC, 1, 2) + b"[]", "it did not say who it is"),
+                (wire.FIRST.pack(wire.MAGIC, 1, 4000) + b"[" * 4000, "it did not say who it is"),
                 (self.FIRST + b"\xff" * 5, "it sent what is no frame"),
-                (self.FIRST + receiver.FRAME.pack(receiver.MESSAGE, 1 << 31), "it sent what is no frame"),
-                (self.FIRST + receiver.FRAME.pack(receiver.JUDGED, 8), "it sent what is no frame"),
-                (self.FIRST + receiver.frame(receiver.MESSAGE, b"{}\n{}"), "it sent a message of several lines"),
-                (self.FIRST + self.BEGIN + receiver.frame(receiver.END) * 2, "it went on behind its end"),
-                (receiver.MAGIC[:3], "it did not begin within 1 s"),
+                (self.FIRST + wire.FRAME.pack(wire.MESSAGE, 1 << 31), "it sent what is no frame"),
+                (self.FIRST + wire.FRAME.pack(wire.JUDGED, 8), "it sent what is no frame"),
+                (self.FIRST + wire.frame(wire.MESSAGE, b"{}\n{}"), "it sent a message of several lines"),
+                (self.FIRST + self.BEGIN + wire.frame(wire.END) * 2, "it went on behind its end"),
+                (wire.MAGIC[:3], "it did not begin within 1 s"),
                 (self.FIRST, "it did not begin within 1 s"),
-                (self.FIRST + self.BEGIN + receiver.FRAME.pack(receiver.MESSAGE, 100) + b"{",
+                (self.FIRST + self.BEGIN + wire.FRAME.pack(wire.MESSAGE, 100) + b"{",
                  "it did not finish within 1 s what it had begun: what came is judged")):
             one = self.connect()
             one.sendall(content)
@@ -474,7 +474,7 @@ class Peers(Case):
             begun = self.hear("begins")["begins"]
             folder = os.path.join(self.receiver.folder, str(begun))
             one.settimeout(0.3)
-            piece = receiver.frame(receiver.TENSORS, bytes(1 << 18)) + receiver.frame(receiver.MESSAGE, b"{}")
+            piece = wire.frame(wire.TENSORS, bytes(1 << 18)) + wire.frame(wire.MESSAGE, b"{}")
             try:
                 for _ in range(1000):
                     one.sendall(piece)
@@ -497,7 +497,7 @@ class Peers(Case):
         one = self.connect()
         one.sendall(self.FIRST + self.BEGIN)
         self.assertEqual(self.hear("open"), {"open": 1})
-        self.assertEqual(len(one.recv(4096)), len(receiver.first_frame({"release": "1"})))
+        self.assertEqual(len(one.recv(4096)), len(wire.first_frame({"release": "1"})))
         one.close()
         self.assertIn("it ended the connection: what came is judged", self.hear("warning")["warning"])
         one = self.connect()

@@ -18,6 +18,7 @@
 #include "precheck/runner/process.hpp"
 #include "precheck/runner/receiver.hpp"
 #include "precheck/runner/shared_file.hpp"
+#include "precheck/runner/wire.hpp"
 #include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/json_writer.hpp"
@@ -53,7 +54,8 @@ std::string receiver_settings(const ListenAddress& address) {
 class Receiver {
  public:
   Receiver(const ListenAddress& address, const std::string& python) {
-    program_.append(std::as_bytes(std::span(std::string_view(kReceiver))));
+    const std::string text = std::string(kReceiver) + '\0' + std::string(kWire);
+    program_.append(std::as_bytes(std::span(text)));
     process_.emplace(OwnProgram{.name = "receiver.py",
                                 .text = program_.descriptor(),
                                 .python = python,

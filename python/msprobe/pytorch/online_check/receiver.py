@@ -1,37 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Takes the calls of running trainings from the network, and puts them into files that the judge reads and removes.
 
-The command contains this file and runs it as a process of its own (`msprobe acc_check --listen`), with the standard
-library alone. data/precheck/PROTOCOL.md describes what it hears and says. Peers are not trusted: all sizes have limits,
-nothing that a peer sends is a name of a file or is executed, and what is wrong with one connection ends that one alone.
+The command contains this file and wire.py, and runs them as a process of its own (`msprobe acc_check --listen`), with
+the standard library alone. data/precheck/PROTOCOL.md describes what it hears and says. Peers are not trusted: all sizes
+have limits, nothing that a peer sends is a name of a file or is executed, and what is wrong with one connection ends that
+one alone.
 """
 
 import errno
-import ipaddress
 import json
 import os
 import selectors
 import shutil
 import socket
 import ssl
-import struct
 import sys
 import tempfile
 import time
 
-MAGIC = b"MSPROBE\n"
-VERSION = 1
-FIRST = struct.Struct(">8sII")    # MAGIC, VERSION, bytes of JSON that follow: the same in all versions
-FRAME = struct.Struct(">BI")      # kind, bytes that follow
-COUNT = struct.Struct(">Q")
-TENSORS, NEXT, MESSAGE, END, JUDGED, DONE, REFUSED = range(1, 8)
-LONGEST_FIRST = 4096
-LONGEST_TENSORS = 1 << 18
-LONGEST_MESSAGE = 4 << 20
-LONGEST_TEXT = 1000
-MOST_OF_A_MESSAGE = 1 << 30       # bytes of its tensors
+if __package__:
+    from . import wire
+else:  # in the command, which has it behind a zero byte
+    import types
 
-_MOST_OF_A_FILE = MOST_OF_A_MESSAGE + (16 << 20)
+    wire = types.ModuleType("wire")
+    exec(compile(os.pread(7, 1 << 20, 0).split(b"\0")[1], "wire.py", "exec"), wire.__dict__)
+
+_MOST_OF_A_FILE = wire.MOST_OF_A_MESSAGE + (16 << 20)
 _MOST_WAITING = 2 << 30           # of one connection: a training keeps to half of it, and may hold one more call
 _MOST_CONNECTIONS = 512
 _MOST_NEW = 64                    # that have not said yet who they are
@@ -47,12 +42,8 @@ _MESSAGES_OF_A_FILE = 1 << 20     # bytes
 _LINES_A_MINUTE = 60
 _REQUESTS, _EVENTS = 3, 4         # descriptors
 
-_LIMITS = {TENSORS: LONGEST_TENSORS, NEXT: 0, MESSAGE: LONGEST_MESSAGE, END: 0}
+_LIMITS = {wire.TENSORS: wire.LONGEST_TENSORS, wire.NEXT: 0, wire.MESSAGE: wire.LONGEST_MESSAGE, wire.END: 0}
 _BLOCKED = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-
-
-class Unsuitable(Exception):
-    """Why it cannot be listened, or a connection be made, in this way."""
 
 
 class _Closed(Exception):
@@ -62,76 +53,6 @@ class _Closed(Exception):
 class _Late(_Closed):
     """Why it ends, while another one may do."""
 
-
-# ---------------------------------------------------------------------- both sides
-
-def tls_context(folder, side):
-    """Of "server" or "client". Both sides show certificates of ca.crt. Raises Unsuitable."""
-    def beside(name):
-        path = os.path.join(folder, name)
-        try:
-            with open(path, "rb"):
-                return path
-        except OSError as error:
-            raise Unsuitable("%s: %s" % (path, error.strerror)) from None
-
-    def no_phrase():
-        raise Unsuitable("%s needs a pass phrase, for which nobody can be asked" % key)
-
-    authority, certificate, key = beside("ca.crt"), beside(side + ".crt"), beside(side + ".key")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if side == "server" else ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.verify_mode = ssl.CERT_REQUIRED
-    path = certificate
-    try:
-        context.load_cert_chain(certificate, key, no_phrase)
-        path = authority
-        context.load_verify_locations(authority)
-        path = os.path.join(folder, "crl.pem")
-        if os.path.exists(path):
-            context.load_verify_locations(path)
-            context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise Unsuitable("%s: %s" % (path, reason_of(error))) from None
-    return context
-
-
-def is_loopback(address):
-    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
-
-
-def named(address):
-    """Of a socket: 127.0.0.1:80, [::1]:80."""
-    host, port = address[:2]
-    return ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
-
-
-def reason_of(error):
-    """One line on an error of a socket."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return "its certificate is refused: %s" % error.verify_message
-    if isinstance(error, ssl.SSLError):
-        reason = (error.reason or str(error)).replace("_", " ").lower()
-        if reason in ("wrong version number", "http request"):
-            return "the other side does not speak TLS"
-        if "alert" in reason:
-            return "the other side refuses the certificate or TLS itself (%s)" % reason
-        if reason.startswith("peer did not return a certificate"):
-            return "it shows no certificate"
-        return "TLS: %s" % reason
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
-
-
-def first_frame(content):
-    text = json.dumps(content).encode()
-    return FIRST.pack(MAGIC, VERSION, len(text)) + text
-
-
-def frame(kind, content=b""):
-    return FRAME.pack(kind, len(content)) + content
-
-
-# ---------------------------------------------------------------------- the receiver
 
 def _tell(**event):
     line = memoryview((json.dumps(event) + "\n").encode())
@@ -244,7 +165,7 @@ class _Connection:
     def __init__(self, receiver, plain, address, number):
         self.receiver = receiver
         self.socket = plain
-        self.peer = named(address)
+        self.peer = wire.named(address)
         self.number = number
         self.training = None          # what it calls itself
         self.store = None
@@ -322,47 +243,47 @@ class _Connection:
         if not self.greeted and not self._greet():
             return
         while self._paused is None:
-            if len(self._in) < FRAME.size:
+            if len(self._in) < wire.FRAME.size:
                 break
-            kind, size = FRAME.unpack_from(self._in)
+            kind, size = wire.FRAME.unpack_from(self._in)
             if kind not in _LIMITS or size > _LIMITS[kind]:
                 raise _Closed("it sent what is no frame")
-            if len(self._in) < FRAME.size + size:
+            if len(self._in) < wire.FRAME.size + size:
                 break
-            content = bytes(self._in[FRAME.size:FRAME.size + size])
-            del self._in[:FRAME.size + size]
+            content = bytes(self._in[wire.FRAME.size:wire.FRAME.size + size])
+            del self._in[:wire.FRAME.size + size]
             self._frame_began = None
             self._take_frame(kind, content)
         if self._in and self._frame_began is None:
             self._frame_began = time.monotonic()
 
     def _greet(self):
-        received = bytes(self._in[:FIRST.size])
-        if received[:len(MAGIC)] != MAGIC[:len(received)]:
+        received = bytes(self._in[:wire.FIRST.size])
+        if received[:len(wire.MAGIC)] != wire.MAGIC[:len(received)]:
             if received[:1] == b"\x16":
                 raise _Closed("it speaks TLS, for which --tls names certificates")
             raise _Closed("it is no msprobe")
-        if len(received) < FIRST.size:
+        if len(received) < wire.FIRST.size:
             return False
-        _, version, size = FIRST.unpack(received)
-        if size > LONGEST_FIRST:
+        _, version, size = wire.FIRST.unpack(received)
+        if size > wire.LONGEST_FIRST:
             raise _Closed("it is no msprobe")
-        if len(self._in) < FIRST.size + size:
+        if len(self._in) < wire.FIRST.size + size:
             return False
         try:
-            said = json.loads(bytes(self._in[FIRST.size:FIRST.size + size]).decode())
+            said = json.loads(bytes(self._in[wire.FIRST.size:wire.FIRST.size + size]).decode())
             training, release = said["training"], said["release"]
         except (ValueError, KeyError, TypeError, RecursionError):
             training = release = None
-        if version != VERSION:
-            self._say(first_frame({"release": self.receiver.release}))
+        if version != wire.VERSION:
+            self._say(wire.first_frame({"release": self.receiver.release}))
             raise _Closed("it speaks version %d of the protocol%s, and this msprobe version %d: install the same release on "
-                          "both sides" % (version, " (%s)" % release[:40] if isinstance(release, str) else "", VERSION))
+                          "both sides" % (version, " (%s)" % release[:40] if isinstance(release, str) else "", wire.VERSION))
         if not isinstance(training, str) or not isinstance(release, str) or len(training) > 64:
             raise _Closed("it did not say who it is")
-        del self._in[:FIRST.size + size]
+        del self._in[:wire.FIRST.size + size]
         self.training = training
-        self._say(first_frame({"release": self.receiver.release}))
+        self._say(wire.first_frame({"release": self.receiver.release}))
         self.store = _Store(os.path.join(self.receiver.folder, str(self.number)))
         self.greeted = True
         return True
@@ -371,20 +292,20 @@ class _Connection:
         if self.ended:
             raise _Closed("it went on behind its end")
         try:
-            if kind == TENSORS:
+            if kind == wire.TENSORS:
                 self.store.add_tensors(content)
-            elif kind == NEXT:
+            elif kind == wire.NEXT:
                 self.store.next_tensors()
-            elif kind == MESSAGE:
+            elif kind == wire.MESSAGE:
                 if b"\n" in content:
                     raise _Closed("it sent a message of several lines")
                 self._add_message(content)
             else:
                 self.ended = True
                 self._add_message(b'{"end": 0}')
-                self._say(frame(DONE))
+                self._say(wire.frame(wire.DONE))
         except OSError as error:
-            raise _Late("what it sent cannot be kept: %s" % reason_of(error)) from None
+            raise _Late("what it sent cannot be kept: %s" % wire.reason_of(error)) from None
         if self.store.bytes >= _MOST_WAITING or self.receiver.is_full():
             self._paused = time.monotonic()
 
@@ -408,7 +329,7 @@ class _Connection:
         some = self.store.look()
         if self.store.judged != self._judged_told and not self._out:
             self._judged_told = self.store.judged
-            self._say(frame(JUDGED, COUNT.pack(self._judged_told)))
+            self._say(wire.frame(wire.JUDGED, wire.COUNT.pack(self._judged_told)))
         if self._paused is None:
             return False
         if self.store.bytes < _MOST_WAITING and not self.receiver.is_full():
@@ -428,7 +349,7 @@ class _Connection:
         self.is_open = False
         try:
             if reason is not None and self.greeted and not self._out:
-                self._say(frame(REFUSED, reason.encode()[:LONGEST_TEXT]))
+                self._say(wire.frame(wire.REFUSED, reason.encode()[:wire.LONGEST_TEXT]))
         except (OSError, ValueError):
             pass
         if self._watched:
@@ -462,7 +383,7 @@ class Receiver:
         self._eager = set()
         self.folder = None
         if settings["tls"]:
-            self.context = tls_context(settings["tls"], "server")
+            self.context = wire.tls_context(settings["tls"], "server")
         self._listeners = self._listen(settings["host"], settings["port"])
         self.folder = tempfile.mkdtemp(prefix="msprobe-")
         space = os.statvfs(self.folder)
@@ -472,10 +393,10 @@ class Receiver:
         try:
             found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         except OSError as error:
-            raise Unsuitable("%s: %s" % (host, reason_of(error))) from None
+            raise wire.Unsuitable("%s: %s" % (host, wire.reason_of(error))) from None
         family, _, _, _, address = found[0]
-        if self.context is None and not is_loopback(address[0]):
-            raise Unsuitable("%s is not a loopback address: other machines are listened to with certificates alone, whose "
+        if self.context is None and not wire.is_loopback(address[0]):
+            raise wire.Unsuitable("%s is not a loopback address: other machines are listened to with certificates alone, whose "
                              "folder --tls names" % (host or address[0]))
         listener = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -484,7 +405,7 @@ class Receiver:
             listener.listen(128)
         except OSError as error:
             listener.close()
-            raise Unsuitable("%s: %s" % (named(address), reason_of(error))) from None
+            raise wire.Unsuitable("%s: %s" % (wire.named(address), wire.reason_of(error))) from None
         listener.setblocking(False)
         self.selector.register(listener, selectors.EVENT_READ, None)
         return listener
@@ -527,12 +448,12 @@ class Receiver:
             new = sum(not one.greeted for one in self._connections.values())
             if max(len(self._connections), len(self._stores)) >= _MOST_CONNECTIONS or new >= _MOST_NEW:
                 plain.close()
-                self.lines.say("warning", "%s: there are too many connections: it is refused" % named(address))
+                self.lines.say("warning", "%s: there are too many connections: it is refused" % wire.named(address))
                 continue
             try:
                 plain.setblocking(False)
                 plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                keep_alive(plain)
+                wire.keep_alive(plain)
                 if self.context is not None:
                     plain = self.context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
             except (OSError, ValueError):
@@ -553,7 +474,7 @@ class Receiver:
         except _Closed as reason:
             self._end(connection, str(reason), not isinstance(reason, _Late))
         except (OSError, ValueError) as error:  # ValueError: an SSL object that was closed
-            self._end(connection, reason_of(error))
+            self._end(connection, wire.reason_of(error))
 
     def _end(self, connection, reason, tells_peer=False):
         began = connection.store is not None and connection.store.has_messages
@@ -599,7 +520,7 @@ class Receiver:
         return True
 
     def run(self):
-        _tell(listens=named(self._listeners.getsockname()), folder=self.folder)
+        _tell(listens=wire.named(self._listeners.getsockname()), folder=self.folder)
         self.selector.register(_REQUESTS, selectors.EVENT_READ, self)
         next_tick = 0.0
         while True:
@@ -639,20 +560,12 @@ class Receiver:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def keep_alive(plain):
-    """The system notices a machine that is gone."""
-    plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 20), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, option):
-            plain.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-
-
 def main():
     receiver = None
     try:
         receiver = Receiver(json.loads(sys.argv[1]))
         receiver.run()
-    except Unsuitable as reason:
+    except wire.Unsuitable as reason:
         _tell(fatal=str(reason))
     except BrokenPipeError:
         pass  # the command is gone

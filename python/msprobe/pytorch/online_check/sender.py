@@ -20,7 +20,7 @@ from msprobe import _native
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
 
-from . import entries, receiver
+from . import entries, wire
 from .judge import Judge
 
 _MOST_QUEUED = 256 << 20      # bytes that are still here, unless it is one call alone
@@ -118,14 +118,14 @@ class _Connection:
             self._in += piece
             if len(self._in) > _PIECE:
                 break
-        while len(self._in) >= receiver.FRAME.size:
-            kind, size = receiver.FRAME.unpack_from(self._in)
-            if size > receiver.LONGEST_TEXT:
+        while len(self._in) >= wire.FRAME.size:
+            kind, size = wire.FRAME.unpack_from(self._in)
+            if size > wire.LONGEST_TEXT:
                 raise _Lost("it sent what is no frame")
-            end = receiver.FRAME.size + size
+            end = wire.FRAME.size + size
             if len(self._in) < end:
                 break
-            content = bytes(self._in[receiver.FRAME.size:end])
+            content = bytes(self._in[wire.FRAME.size:end])
             del self._in[:end]
             yield kind, content
 
@@ -144,10 +144,10 @@ class Server:
         self._host, self._port = host, port
         self.name = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
         try:
-            self._context = receiver.tls_context(tls, "client") if tls else None
+            self._context = wire.tls_context(tls, "client") if tls else None
             if self._context is None:
                 self._check_is_here()
-        except receiver.Unsuitable as reason:
+        except wire.Unsuitable as reason:
             raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR, "task acc_check: %s" % reason) from None
         self.alive = True
         self._training = uuid.uuid4().hex
@@ -185,8 +185,8 @@ class Server:
             found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         except OSError:
             return  # for the thread to tell
-        if not all(receiver.is_loopback(one[4][0]) for one in found):
-            raise receiver.Unsuitable("%s is another machine, to which tensors are sent with certificates alone: tls_path "
+        if not all(wire.is_loopback(one[4][0]) for one in found):
+            raise wire.Unsuitable("%s is another machine, to which tensors are sent with certificates alone: tls_path "
                                       "names their folder" % self._host)
 
     # ------------------------------------------------------------------ the training's side
@@ -231,7 +231,7 @@ class Server:
             message = dict(message)
             segment = message.pop("segment")
             blocks, size = self._pack(message)
-            if size > receiver.MOST_OF_A_MESSAGE:
+            if size > wire.MOST_OF_A_MESSAGE:
                 return self._leave_out(message, "its tensors take more than 1 GiB")
         with self._lock:
             if not self._is_connected:
@@ -254,7 +254,7 @@ class Server:
                 message["tensors"] = {name: [dtype, shape, place + begin]
                                       for name, (dtype, shape, place) in message["tensors"].items()}
             line = json.dumps(message).encode()
-            if len(line) > receiver.LONGEST_MESSAGE:
+            if len(line) > wire.LONGEST_MESSAGE:
                 if "call" in message:
                     message = {key: message[key] for key in ("type", "name", "number", "step", "leaf")}
                     message.update(skipped=0, reason="its arguments take more than 4 MiB as text")
@@ -366,7 +366,7 @@ class Server:
                 except (OSError, _Lost) as error:
                     if not has_warned:
                         log.warn("task acc_check: %s cannot be reached: %s: nothing is judged until it can be" % (
-                            self.name, receiver.reason_of(error)))
+                            self.name, wire.reason_of(error)))
                     has_warned = True
                     self._tried.set()
                     self._sleep(pause)
@@ -388,7 +388,7 @@ class Server:
                 except (OSError, ValueError, _Lost) as error:
                     if self._end_connection():
                         log.warn("task acc_check: the connection to %s was lost: %s: nothing is judged until it is there "
-                                 "again" % (self.name, receiver.reason_of(error)))
+                                 "again" % (self.name, wire.reason_of(error)))
                         has_warned = True
                 finally:
                     connection.socket.close()
@@ -424,10 +424,10 @@ class Server:
         """Raises OSError, _Lost, _Refused."""
         plain = socket.create_connection((self._host, self._port), _LONGEST_CONNECT)
         try:
-            if self._context is None and not receiver.is_loopback(plain.getpeername()[0]):
+            if self._context is None and not wire.is_loopback(plain.getpeername()[0]):
                 raise _Refused("it is another machine, to which tensors are sent with certificates alone (tls_path)")
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            receiver.keep_alive(plain)
+            wire.keep_alive(plain)
             try:
                 if self._context is not None:
                     plain = self._context.wrap_socket(plain, server_hostname=self._host)
@@ -435,7 +435,7 @@ class Server:
             except ssl.SSLError as error:
                 if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
                     raise
-                raise _Refused(receiver.reason_of(error)) from None
+                raise _Refused(wire.reason_of(error)) from None
             plain.setblocking(False)
             return _Connection(plain, self._wake_reader)
         except BaseException:
@@ -443,19 +443,19 @@ class Server:
             raise
 
     def _greet(self, plain):
-        plain.sendall(receiver.first_frame({"training": self._training, "release": _native.version}))
-        head = self._read(plain, receiver.FIRST.size)
-        magic, version, size = receiver.FIRST.unpack(head)
-        if magic != receiver.MAGIC or size > receiver.LONGEST_FIRST:
+        plain.sendall(wire.first_frame({"training": self._training, "release": _native.version}))
+        head = self._read(plain, wire.FIRST.size)
+        magic, version, size = wire.FIRST.unpack(head)
+        if magic != wire.MAGIC or size > wire.LONGEST_FIRST:
             raise _Refused("it is no msprobe" + (", or it speaks TLS, for which tls_path names certificates"
                                                  if self._context is None else ""))
         try:
             release = str(json.loads(self._read(plain, size).decode()).get("release"))[:40]
         except (ValueError, AttributeError):
             release = "unknown"
-        if version != receiver.VERSION:
+        if version != wire.VERSION:
             raise _Refused("it speaks version %d of the protocol (%s), and this msprobe version %d: install the same release "
-                           "on both sides" % (version, release, receiver.VERSION))
+                           "on both sides" % (version, release, wire.VERSION))
 
     @staticmethod
     def _read(plain, size):
@@ -492,19 +492,19 @@ class Server:
         content, at, is_over = memoryview(b""), 0, False
         while not self._is_done:
             for kind, said in connection.receive():
-                if kind == receiver.JUDGED and len(said) == receiver.COUNT.size:
-                    self._judged, = receiver.COUNT.unpack(said)
-                elif kind == receiver.REFUSED:
+                if kind == wire.JUDGED and len(said) == wire.COUNT.size:
+                    self._judged, = wire.COUNT.unpack(said)
+                elif kind == wire.REFUSED:
                     raise _Refused("says: %s" % "".join(
                         one if one.isprintable() else "?" for one in said.decode(errors="replace")))
-                elif kind == receiver.DONE and is_over:
+                elif kind == wire.DONE and is_over:
                     return
                 else:
                     raise _Lost("it sent what is no frame")
             if at == len(content):
                 content, at = memoryview(self._batch(work)), 0
                 if not content and self._is_ending and not is_over:
-                    content, is_over = memoryview(receiver.frame(receiver.END)), True
+                    content, is_over = memoryview(wire.frame(wire.END)), True
             if at < len(content):
                 taken = connection.send(content[at:])
                 at += taken
@@ -536,20 +536,20 @@ class Server:
                 yield b""
                 continue
             if item.begins_file:
-                yield receiver.frame(receiver.NEXT)
+                yield wire.frame(wire.NEXT)
             if item.segment is not None:
-                yield receiver.frame(receiver.TENSORS, bytes(item.gap))
+                yield wire.frame(wire.TENSORS, bytes(item.gap))
                 at = 0
                 for begin, length, place in item.blocks:
                     if place > at:
-                        yield receiver.frame(receiver.TENSORS, bytes(place - at))
+                        yield wire.frame(wire.TENSORS, bytes(place - at))
                     for part in range(0, length, _PIECE):
                         size = min(_PIECE, length - part)
-                        yield receiver.frame(receiver.TENSORS, item.segment.read(begin + part, size))
+                        yield wire.frame(wire.TENSORS, item.segment.read(begin + part, size))
                     at = place + length
-            yield receiver.frame(receiver.MESSAGE, item.line)
+            yield wire.frame(wire.MESSAGE, item.line)
             if item.ends_file:
-                yield receiver.frame(receiver.NEXT)
+                yield wire.frame(wire.NEXT)
             with self._lock:
                 if self._queue and self._queue[0] is item:
                     self._queue.popleft()
