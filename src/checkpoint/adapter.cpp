@@ -278,6 +278,7 @@ class Adding {
           [change, half_steps] { return std::make_shared<const UpdatedBytes>(change, half_steps); }, memory);
     };
     Parameter result = made(false);
+    result.base = std::make_shared<const Parameter>(change->weight);
     // The steps of a quantized weight are wider than those of the sum.
     result.half_step =
         change->weight.half_step ? change->weight.half_step : std::make_shared<const Parameter>(made(true));

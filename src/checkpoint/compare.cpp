@@ -18,6 +18,8 @@
 #include "checkpoint/lone_contents.hpp"
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
+#include "checkpoint/near_contents.hpp"
+#include "checkpoint/near_relation.hpp"
 #include "checkpoint/other_names.hpp"
 #include "checkpoint/packets.hpp"
 #include "checkpoint/quantized.hpp"
@@ -166,7 +168,8 @@ class Comparison {
     team().share(shared);
     if (!team().is_root()) return;
     relate_to_others(report.results);
-    relate_to_equal(report.results);
+    if (pairs_.size() <= kMostKept) relate_to_equal(report.results);
+    if (pairs_.size() <= kMostKept) relate_near_contents(pairs_, report.results);
     for (const Pairing::Tied& tied : pairing.tied) settle(tied, pairing, report);
     for (Pairing::Unreadable& lone : pairing.unreadable) {
       ParameterResult& result = report.results.emplace_back();
@@ -283,7 +286,7 @@ class Comparison {
         result.note += std::string(error.what()) + "; ";
       }
     }
-    if (!is_near) relate(pair, result);
+    if (!is_near || pair.first.parameter.base != nullptr) relate(pair, result);
     check_copies(pair.first, options_.first, options, result);
     check_copies(pair.second, options_.second, options, result);
     const bool would_do = severity_of(result.status) == report::Severity::none;
@@ -330,6 +333,10 @@ class Comparison {
         result.relation.text = find_slice(first, second);
         return;
       }
+      if (first.half_step != nullptr || second.half_step != nullptr)
+        result.relation.text = find_near_relation(first, second);
+      result.relation.is_proved = !result.relation.text.empty();
+      if (result.relation.is_proved) return;
       result.relation = find_relation(first, second, result.metrics);
       if (!result.relation.place.empty()) result.note += result.relation.place + "; ";
     } catch (const Error&) {
@@ -340,7 +347,6 @@ class Comparison {
   /// Those that are equal on both sides were not hashed; one that differs may have become the same as one of
   /// them: a head tied to the embedding, a layer that was copied.
   void relate_to_equal(std::vector<ParameterResult>& results) {
-    if (pairs_.size() > kMostKept) return;
     for (const bool in_second : {true, false}) relate_to_equal(results, in_second);
   }
 

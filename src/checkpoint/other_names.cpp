@@ -18,6 +18,8 @@
 namespace msprobe::checkpoint {
 namespace {
 
+constexpr std::string_view kExchanged = "exchanged with ";
+
 /// A name as "model.layers.", 3, ".self_attn.q_proj.weight": its first component that is a number.
 struct LayerName {
   std::string head;
@@ -38,8 +40,6 @@ LayerName layer_name(std::string_view name) {
 
 // More names of one relation than this are one line.
 constexpr std::size_t kManyNames = 4;
-
-constexpr std::string_view kExchanged = "exchanged with ";
 
 using ByContent = std::unordered_map<std::uint64_t, std::vector<std::size_t>>;
 
@@ -88,10 +88,9 @@ class OtherNames {
     const Relation& own = results_[i].relation;
     if (own.first_content == 0) return {};
     if (const auto other = partner(firsts_, own.second_content, i)) {
-      const std::string name = display(results_[*other].name);
-      if (results_[*other].relation.second_content == own.first_content)
-        return std::string(kExchanged) + name;
-      return fmt::format("the second has what is {} in the first", name);
+      const std::string& name = results_[*other].name;
+      if (results_[*other].relation.second_content == own.first_content) return exchanged_text(name);
+      return moved_text(name);
     }
     if (const auto other = partner(seconds_, own.second_content, i)) {
       if (results_[*other].relation.first_content != own.first_content)
@@ -220,6 +219,14 @@ class RelationLines {
 };
 
 }  // namespace
+
+std::string exchanged_text(const std::string& name) {
+  return std::string(kExchanged) + display(name);
+}
+
+std::string moved_text(const std::string& name) {
+  return fmt::format("the second has what is {} in the first", display(name));
+}
 
 void relate_to_others(std::vector<ParameterResult>& results) {
   drop_guesses(results);

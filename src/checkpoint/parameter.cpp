@@ -214,6 +214,7 @@ Parameter transposed(const Parameter& parameter) {
     block.memory = std::max(block.memory, span * size);
   }
   result.half_step = half_step_of(parameter, [](const Parameter& step) { return transposed(step); });
+  if (parameter.base != nullptr) result.base = std::make_shared<const Parameter>(transposed(*parameter.base));
   return result;
 }
 

@@ -54,6 +54,8 @@ struct Parameter {
   /// Where the elements are dequantized: how far each may be from what it was rounded from, in the same
   /// shape.
   std::shared_ptr<const Parameter> half_step;
+  /// What an adapter was added to, where this is the sum; in the same shape.
+  std::shared_ptr<const Parameter> base;
   /// The format's programs search for scales that suit most elements, so that some may be further away.
   bool has_searched_scales = false;
 

@@ -144,4 +144,10 @@ std::string permutation_form(Places p) {
   return "permuted";
 }
 
+std::string permutation_text(std::string_view lines, Places p) {
+  const std::string form = permutation_form(p);
+  return form == "permuted" || form == "reversed" ? fmt::format("{} {}", lines, form)
+                                                  : fmt::format("{} permuted: {}", lines, form);
+}
+
 }  // namespace msprobe::checkpoint

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace msprobe::checkpoint {
@@ -18,5 +19,8 @@ std::optional<std::vector<std::int64_t>> permutation_between(std::span<const std
 /// "reversed", "interleaved -> halves, 64 per head", "blocks of 128 in another order"; "permuted" if it has
 /// no form.
 std::string permutation_form(std::span<const std::int64_t> permutation);
+
+/// "rows permuted: halves -> interleaved, 64 per head"; `lines` are rows, columns or elements.
+std::string permutation_text(std::string_view lines, std::span<const std::int64_t> permutation);
 
 }  // namespace msprobe::checkpoint

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -14,6 +15,8 @@
 
 namespace msprobe::checkpoint {
 namespace {
+
+using tensor::DType;
 
 /// What both checkpoints must have in common for the stored tensors to be compared: names without what
 /// programs put before them, types and shapes.
@@ -65,11 +68,31 @@ void replace(Checkpoint& checkpoint, std::vector<QuantizedWeight>& found, const 
   }
 }
 
+/// Codes that could not be dequantized, unless the other checkpoint has a tensor of that name and type.
+void tell_left(const Checkpoint& checkpoint, const std::vector<LeftCodes>& left, const Checkpoint& other,
+               std::vector<std::string>& lines) {
+  if (left.empty()) return;
+  std::set<std::pair<std::string, DType>> stored;
+  for (const Entry& entry : other.entries)
+    stored.emplace(without_wrappers(entry.parameter.name), entry.parameter.dtype);
+  std::size_t count = 0;
+  std::string first;
+  for (const LeftCodes& codes : left) {
+    const Parameter& parameter = checkpoint.entries[codes.entry].parameter;
+    if (stored.contains({without_wrappers(parameter.name), parameter.dtype}) || count++ > 0) continue;
+    first = fmt::format("{} ({})", display(parameter.name), codes.reason);
+  }
+  if (count == 0) return;
+  const std::string more = count == 1 ? "" : fmt::format(" and {} more", human_count(count - 1));
+  lines.push_back(fmt::format("{}: not dequantized, and compared as the numbers that are stored: {}{}",
+                              display(checkpoint.path), first, more));
+}
+
 }  // namespace
 
 std::vector<std::string> dequantize(Checkpoint& first, Checkpoint& second) {
-  std::vector<QuantizedWeight> ours = quantized_weights(first);
-  std::vector<QuantizedWeight> theirs = quantized_weights(second);
+  auto [ours, our_left] = quantized_weights(first);
+  auto [theirs, their_left] = quantized_weights(second);
   const std::vector<std::string> our_keys = keys_of(first, ours);
   const std::vector<std::string> their_keys = keys_of(second, theirs);
   const auto missing_in = [](const std::vector<std::string>& keys, const std::vector<std::string>& other) {
@@ -79,6 +102,8 @@ std::vector<std::string> dequantize(Checkpoint& first, Checkpoint& second) {
     return missing;
   };
   std::vector<std::string> lines;
+  tell_left(first, our_left, second, lines);
+  tell_left(second, their_left, first, lines);
   replace(first, ours, missing_in(our_keys, their_keys), lines);
   replace(second, theirs, missing_in(their_keys, our_keys), lines);
   return lines;

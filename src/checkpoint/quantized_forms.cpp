@@ -54,7 +54,7 @@ class Finder {
     }
   }
 
-  std::vector<QuantizedWeight> run() {
+  QuantizedWeights run() {
     for (const auto& [name, i] : index_) {
       const DType dtype = checkpoint_.entries[i].parameter.dtype;
       if (const auto stem = stem_of(name, ".qweight"); stem && dtype == DType::int32) grouped_words(*stem);
@@ -70,13 +70,53 @@ class Finder {
       if (name.ends_with("weight") || name.ends_with("_proj")) one_byte(name, dtype);
     }
     std::ranges::sort(found_, {}, &QuantizedWeight::name);
-    return std::move(found_);
+    return {std::move(found_), left()};
   }
 
  private:
   const Parameter* get(const std::string& name) const {
     const auto at = index_.find(name);
     return at == index_.end() ? nullptr : &checkpoint_.entries[at->second].parameter;
+  }
+
+  /// Codes that belong to no weight that was found, and why.
+  std::vector<LeftCodes> left() const {
+    std::vector<bool> used(checkpoint_.entries.size());
+    for (const QuantizedWeight& weight : found_) {
+      for (const std::size_t i : weight.used) used[i] = true;
+    }
+    std::vector<LeftCodes> left;
+    for (const auto& [name, i] : index_) {
+      const Parameter& codes = checkpoint_.entries[i].parameter;
+      if (std::string reason = used[i] ? "" : why_left(name, codes); !reason.empty())
+        left.push_back({i, std::move(reason)});
+    }
+    return left;
+  }
+
+  /// Empty for what is no codes.
+  std::string why_left(const std::string& name, const Parameter& codes) const {
+    std::vector<std::string> needed;
+    if (const auto stem = stem_of(name, ".qweight"); stem && codes.dtype == DType::int32) {
+      needed = {*stem + ".scales", *stem + ".qzeros"};
+    } else if (const auto packed = stem_of(name, "_packed"); packed && packed->ends_with(".weight")) {
+      needed = {*packed + "_scale"};
+      if (has_zero_points()) needed.push_back(*packed + "_zero_point");
+    } else if (const auto blocks = stem_of(name, "_blocks"); blocks && codes.dtype == DType::uint8) {
+      needed = {*blocks + "_scales"};
+    } else if (is_float8(codes.dtype) && codes.shape.size() >= 2 && name.ends_with("weight")) {
+      const std::string& scale = get(name + "_scale_inv") != nullptr ? name + "_scale_inv" : name + "_scale";
+      if (get(scale) == nullptr) return "no scales lie beside it";
+      needed = {scale};
+    } else {
+      return {};
+    }
+    for (const std::string& part : needed) {
+      if (get(part) == nullptr) return fmt::format("{} is missing", display(part));
+    }
+    return fmt::format("of the shape {}, which {} of the shape {} does not fit in a layout that is read",
+                       shape_text(codes.shape), display(needed.front()),
+                       shape_text(get(needed.front())->shape));
   }
 
   template <typename Make>
@@ -132,6 +172,11 @@ class Finder {
                   beside(name, "weight_format"), beside(name, "input_zero_point")});
   }
 
+  static bool is_float8(DType dtype) {
+    return tensor::info(dtype).kind == tensor::Kind::floating && tensor::info(dtype).size == 1 &&
+           dtype != DType::float8_e8m0fnu;
+  }
+
   struct ByteNames {
     std::string codes;
     std::string scale;
@@ -142,18 +187,17 @@ class Finder {
                     const std::vector<std::string>& others = {}) {
     const Parameter& codes = *get(names.codes);
     const DType dtype = codes.dtype;
-    const bool is_float8 = tensor::info(dtype).kind == tensor::Kind::floating &&
-                           tensor::info(dtype).size == 1 && dtype != DType::float8_e8m0fnu;
     const Parameter* scale = get(names.scale);
-    if (scale == nullptr || codes.shape.size() < 2 || (!is_float8 && dtype != DType::int8)) return;
+    if (scale == nullptr || codes.shape.size() < 2 || (!is_float8(dtype) && dtype != DType::int8)) return;
     PackedWeight packed;
     packed.shape = codes.shape;
     packed.columns = codes.shape.back();
     packed.rows = codes.numel() / packed.columns;
     packed.row_bytes = packed.columns;
     packed.codes = codes;
-    packed.levels = levels(tensor::info(dtype).name,
-                           [&] { return is_float8 ? float8_levels(dtype) : integer_levels(8, 0, true); });
+    packed.levels = levels(tensor::info(dtype).name, [&] {
+      return is_float8(dtype) ? float8_levels(dtype) : integer_levels(8, 0, true);
+    });
     const std::string grid = set_grid(packed, codes.shape, *scale);
     if (grid.empty()) return;
     const Parameter* zero = get(names.zero);
@@ -178,7 +222,7 @@ class Finder {
   }
 
   /// For people; empty if the scales do not fit.
-  static std::string set_grid(PackedWeight& packed, const Shape& shape, const Parameter& scale) {
+  std::string set_grid(PackedWeight& packed, const Shape& shape, const Parameter& scale) const {
     const std::int64_t length = shape[shape.size() - 2];
     if (scale.numel() == 1) {
       packed.scale_rows = packed.rows;
@@ -198,8 +242,17 @@ class Finder {
     }
     if (one.size() != shape.size()) return {};
     if (!std::equal(one.begin(), one.end() - 2, shape.begin())) return {};
-    packed.scale_rows = block_side(length, one[one.size() - 2]);
-    packed.scale_columns = block_side(packed.columns, one.back());
+    if (const auto block = configured_block()) {
+      packed.scale_rows = block->first;
+      packed.scale_columns = block->second;
+      const auto count = [](std::int64_t all, std::int64_t side) { return (all + side - 1) / side; };
+      if (one[one.size() - 2] != count(length, block->first) ||
+          one.back() != count(packed.columns, block->second))
+        return {};
+    } else {
+      packed.scale_rows = block_side(length, one[one.size() - 2]);
+      packed.scale_columns = block_side(packed.columns, one.back());
+    }
     if (packed.scale_rows == 0 || packed.scale_columns == 0) return {};
     // Blocks must not reach from one matrix into the next.
     if (experts > 1 && length % packed.scale_rows != 0) return {};
@@ -238,6 +291,7 @@ class Finder {
     packed.scale_columns = block_side(packed.columns, groups);
     if (packed.scale_columns == 0) return;
     const Parameter* zero = get(name + "_zero_point");
+    if (zero == nullptr && has_zero_points()) return;
     packed.levels = levels(fmt::format("offset {} {}", packed.bits, zero != nullptr), [&] {
       Levels made = integer_levels(packed.bits, static_cast<float>(-offset), false);
       if (zero != nullptr) widen_ends(made);
@@ -476,36 +530,70 @@ class Finder {
          name + ".nested_quant_map"});
   }
 
-  bool is_second_gptq() const {
+  /// What the configuration beside the weights says of how they were quantized; null if there is none.
+  const nlohmann::json& settings() const {
+    if (settings_) return *settings_;
+    settings_.emplace();
     namespace fs = std::filesystem;
     const std::string folder =
         is_folder(checkpoint_.path) ? checkpoint_.path : fs::path(checkpoint_.path).parent_path().string();
     constexpr std::uint64_t kMostConfig = std::uint64_t{1} << 20;
     for (const char* file : {"quantize_config.json", "config.json"}) {
       try {
-        const auto json =
+        nlohmann::json json =
             nlohmann::json::parse(read_all(*open_file(in_folder(folder, file)), kMostConfig), nullptr, false);
-        const auto* config = &json;
-        if (json.is_object() && json.contains("quantization_config")) config = &json["quantization_config"];
-        const auto format = config->is_object() ? config->find("checkpoint_format") : config->end();
-        if (config->is_object() && format != config->end() && format->is_string())
-          return *format == "gptq_v2";
+        const bool is_part = json.is_object() && json.contains("quantization_config");
+        nlohmann::json config = is_part ? json["quantization_config"] : std::move(json);
+        if (!config.is_object() || (!is_part && std::string_view(file) == "config.json")) continue;
+        settings_ = std::move(config);
+        break;
       } catch (const Error&) {
         // None there.
       }
     }
-    return false;
+    return *settings_;
+  }
+
+  bool is_second_gptq() const {
+    const auto format = settings().find("checkpoint_format");
+    return format != settings().end() && *format == "gptq_v2";
+  }
+
+  /// Rows and columns of a block that has one scale: `weight_block_size` of DeepSeek.
+  std::optional<std::pair<std::int64_t, std::int64_t>> configured_block() const {
+    const auto found = settings().find("weight_block_size");
+    if (found == settings().end() || !found->is_array() || found->size() != 2) return {};
+    const auto side = [&](std::size_t i) {
+      const nlohmann::json& value = (*found)[i];
+      return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+    };
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
+    if (side(0) - 1 >= kMost || side(1) - 1 >= kMost) return {};
+    return std::pair(static_cast<std::int64_t>(side(0)), static_cast<std::int64_t>(side(1)));
+  }
+
+  /// Does compressed-tensors say that weights are not symmetric around 0? Of several groups all must.
+  bool has_zero_points() const {
+    const auto groups = settings().find("config_groups");
+    if (groups == settings().end() || !groups->is_object() || groups->empty()) return false;
+    return std::ranges::all_of(*groups, [](const nlohmann::json& group) {
+      const auto weights = group.is_object() ? group.find("weights") : group.end();
+      if (weights == group.end() || !weights->is_object()) return false;
+      const auto symmetric = weights->find("symmetric");
+      return symmetric != weights->end() && *symmetric == false;
+    });
   }
 
   const Checkpoint& checkpoint_;
   std::map<std::string, std::size_t> index_;
   std::map<std::string, std::shared_ptr<const Levels>> levels_;
   std::vector<QuantizedWeight> found_;
+  mutable std::optional<nlohmann::json> settings_;
 };
 
 }  // namespace
 
-std::vector<QuantizedWeight> quantized_weights(const Checkpoint& checkpoint) {
+QuantizedWeights quantized_weights(const Checkpoint& checkpoint) {
   return Finder(checkpoint).run();
 }
 

@@ -19,8 +19,19 @@ struct QuantizedWeight {
   Parameter parameter;            // what it stands for, with its half step
 };
 
-/// In the order of their names. FormatError or IoError if what tells the layout (shapes, states in JSON)
+/// Codes of a quantized weight that could not be put together.
+struct LeftCodes {
+  std::size_t entry;
+  std::string reason;  // "w.scales is missing"
+};
+
+struct QuantizedWeights {
+  std::vector<QuantizedWeight> weights;
+  std::vector<LeftCodes> left;
+};
+
+/// Both in the order of their names. FormatError or IoError if what tells the layout (shapes, states in JSON)
 /// cannot be read.
-std::vector<QuantizedWeight> quantized_weights(const Checkpoint& checkpoint);
+QuantizedWeights quantized_weights(const Checkpoint& checkpoint);
 
 }  // namespace msprobe::checkpoint

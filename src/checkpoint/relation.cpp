@@ -279,11 +279,11 @@ class RelationFinder {
   std::string order() const {
     if (hashes_->rows().size() > 1) {
       if (const auto p = permutation_between(hashes_->rows(), other_hashes_->rows()))
-        return line_text(columns_ == 1 ? "elements" : "rows", *p);
+        return permutation_text(columns_ == 1 ? "elements" : "rows", *p);
     }
     if (columns_ > 1 && rows_ > 1 && !hashes_->columns().empty()) {
       if (const auto p = permutation_between(hashes_->columns(), other_hashes_->columns()))
-        return line_text("columns", *p);
+        return permutation_text("columns", *p);
     }
     return order_of_both();
   }
@@ -295,8 +295,8 @@ class RelationFinder {
     if (!rows) return {};
     const auto columns = permutation_between(hashes_->column_sets(), other_hashes_->column_sets());
     if (!columns || !are_permuted(*rows, *columns)) return {};
-    const std::string text = line_text("rows", *rows);
-    const std::string other = line_text("columns", *columns);
+    const std::string text = permutation_text("rows", *rows);
+    const std::string other = permutation_text("columns", *columns);
     return text == "rows permuted" && other == "columns permuted" ? "rows and columns permuted"
                                                                   : text + ", " + other;
   }
@@ -326,12 +326,6 @@ class RelationFinder {
       }
       return true;
     });
-  }
-
-  static std::string line_text(const char* lines, const std::vector<std::int64_t>& permutation) {
-    const std::string form = permutation_form(permutation);
-    return form == "permuted" || form == "reversed" ? fmt::format("{} {}", lines, form)
-                                                    : fmt::format("{} permuted: {}", lines, form);
   }
 
   /// How far rounding of both sides may lead a product or a sum astray, relative to it.

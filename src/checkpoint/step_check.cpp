@@ -1,174 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/step_check.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "checkpoint/pieces.hpp"
-#include "checkpoint/special_numbers.hpp"
+#include "checkpoint/step_judge.hpp"
 
 namespace msprobe::checkpoint {
-namespace {
-
-// Of the product of level and scale in float32.
-constexpr double kRounding = 0x1p-22;
-// Programs write the middle between two levels with few digits.
-constexpr double kSlack = 1.001;
-
-// Of right tensors, which ggml's quantizers made of numbers of nine distributions, in each 256 elements in a
-// row: by a search for scales none is further than 2.01 of their widest half steps away, with an importance
-// matrix 6.1, and then 0.5 to 4.7 % of all are beyond half a step, without one at most 1.05 %. The root mean
-// square of the distances is at most 1.18 of that of the half steps there, and 0.64 of all. (Uniform
-// distances would be 0.58.)
-constexpr std::size_t kChunk = 256;
-constexpr double kFewBeyond = 0.008;
-constexpr double kMostBeyond = 0.05;
-constexpr double kFarthestOfFew = 2.5;
-constexpr double kFarthest = 6.5;
-constexpr double kMostRmsOfChunk = 1.25;
-constexpr double kMostRms = 0.65;
-
-/// Do distances look like those that searched scales leave?
-class SearchedScales {
- public:
-  template <typename T>
-  void add(std::span<const T> x, std::span<const T> y, std::span<const T> half_steps) {
-    for (std::size_t begin = 0; begin < x.size(); begin += kChunk) {
-      const std::size_t count = std::min(kChunk, x.size() - begin);
-      add_chunk(x.subspan(begin, count), y.subspan(begin, count), half_steps.subspan(begin, count));
-    }
-    count_ += x.size();
-  }
-  double farthest() const { return farthest_; }
-  /// NaN and infinities are none.
-  bool hold(std::uint64_t beyond) const {
-    const double share = static_cast<double>(beyond) / static_cast<double>(count_);
-    return chunks_hold_ && std::isfinite(distances_) && share <= kMostBeyond &&
-           farthest_ <= (share <= kFewBeyond ? kFarthestOfFew : kFarthest) &&
-           distances_ <= kMostRms * kMostRms * steps_;
-  }
-
- private:
-  template <typename T>
-  void add_chunk(std::span<const T> x, std::span<const T> y, std::span<const T> half_steps) {
-    double distances = 0;
-    double steps = 0;
-    double farthest = 0;
-    double widest = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const double distance = std::fabs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
-      const auto step = static_cast<double>(half_steps[i]);
-      distances += distance * distance;
-      steps += step * step;
-      farthest = std::max(farthest, distance);
-      widest = std::max(widest, step);
-    }
-    distances_ += distances;
-    steps_ += steps;
-    chunks_hold_ = chunks_hold_ && distances <= kMostRmsOfChunk * kMostRmsOfChunk * steps;
-    if (widest > 0) farthest_ = std::max(farthest_, farthest / widest);
-  }
-
-  double distances_ = 0;  // squared
-  double steps_ = 0;
-  double farthest_ = 0;  // in the widest half step of its chunk
-  bool chunks_hold_ = true;
-  std::size_t count_ = 0;
-};
-
-template <typename T>
-class Steps {
- public:
-  explicit Steps(const Parameter& parameter) {
-    if (parameter.half_step != nullptr) feed_.emplace(*parameter.half_step);
-  }
-  /// Empty where there are none.
-  std::span<const T> next(std::size_t count) {
-    return feed_ ? std::span<const T>(feed_->next(count)) : std::span<const T>();
-  }
-
- private:
-  std::optional<tensor::ElementFeed<T, ParameterReader>> feed_;
-};
-
-template <typename T>
-bool is_near(T x, T y, T step) {
-  if (x == y || (std::isnan(x) && std::isnan(y))) return true;
-  // What is infinite is near itself alone, however wide its step.
-  const T distance = std::fabs(x - y);
-  return std::isfinite(distance) &&
-         distance <=
-             static_cast<T>(kSlack) * step + static_cast<T>(kRounding) * std::max(std::fabs(x), std::fabs(y));
-}
-
-/// Are all of them, told by signs and exponents, of which compilers make vectors? May be false where
-/// the other one is true for each.
-template <typename T>
-bool are_near(std::span<const T> x, std::span<const T> y, std::span<const T> step) {
-  BitsOf<T> signs = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const T distance = std::fabs(x[i] - y[i]);
-    const T limit = static_cast<T>(kSlack) * step[i] + static_cast<T>(kRounding) * std::fabs(x[i]);
-    signs |= std::bit_cast<BitsOf<T>>(limit - distance) | special_sign(distance) | special_sign(limit);
-  }
-  return (signs & kSignBit<T>) == 0;
-}
-
-template <typename T>
-void check_pieces(const Parameter& first, const Parameter& second, const MeasureOptions& options,
-                  StepCheck& check) {
-  Steps<T> ours(first);
-  Steps<T> theirs(second);
-  std::vector<T> steps;
-  std::int64_t at = 0;
-  const bool is_searched = first.has_searched_scales || second.has_searched_scales;
-  SearchedScales searched;
-  each_piece<T>(first, second, options, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
-    std::span<const T> step = ours.next(x.size());
-    const std::span<const T> other = theirs.next(x.size());
-    if (step.empty()) {
-      step = other;
-    } else if (!other.empty()) {
-      steps.assign(step.begin(), step.end());
-      for (std::size_t i = 0; i < steps.size(); ++i) steps[i] += other[i];
-      step = steps;
-    }
-    const bool all_near = are_near(x, y, step);
-    for (std::size_t i = 0; !all_near && i < x.size(); ++i) {
-      if (is_near(x[i], y[i], step[i])) continue;
-      if (check.beyond++ == 0) check.first = at + static_cast<std::int64_t>(i);
-      double far = std::fabs(static_cast<double>(x[i]) - static_cast<double>(y[i])) / step[i];
-      if (std::isnan(far)) far = std::numeric_limits<double>::infinity();
-      if (far <= check.farthest || (step[i] == 0 && std::isfinite(x[i] - y[i]))) continue;
-      check.farthest = far;
-      check.farthest_at = at + static_cast<std::int64_t>(i);
-    }
-    if (is_searched) searched.add(x, y, step);
-    at += static_cast<std::int64_t>(x.size());
-  });
-  check.as_searched = is_searched && searched.hold(check.beyond);
-  check.farthest_of_chunk = searched.farthest();
-}
-
-}  // namespace
 
 StepCheck check_steps(const Parameter& first, const Parameter& second, const MeasureOptions& options) {
-  StepCheck check;
-  check.tried = (first.half_step != nullptr || second.half_step != nullptr) && !is_complex(first.dtype) &&
-                !is_complex(second.dtype);
-  if (!check.tried) return check;
-  if (tensor::work_of(first.dtype, second.dtype) == tensor::Work::single) {
-    check_pieces<float>(first, second, options, check);
-  } else {
-    check_pieces<double>(first, second, options, check);
-  }
-  return check;
+  const bool has_steps = first.half_step != nullptr || second.half_step != nullptr;
+  if (!has_steps || is_complex(first.dtype) || is_complex(second.dtype)) return {};
+  const auto check = [&]<typename T>(T) {
+    StepFeed<T> ours(first);
+    StepFeed<T> theirs(second);
+    StepJudge<T> judge(first.has_searched_scales || second.has_searched_scales);
+    std::vector<T> sums;
+    each_piece<T>(first, second, options, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
+      const std::span<const T> step = ours.next(x.size());
+      judge.add(x, y, summed_steps(step, theirs.next(x.size()), x.size(), sums));
+    });
+    return judge.result();
+  };
+  return tensor::work_of(first.dtype, second.dtype) == tensor::Work::single ? check(float{})
+                                                                            : check(double{});
 }
 
 }  // namespace msprobe::checkpoint

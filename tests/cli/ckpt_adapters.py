@@ -93,6 +93,29 @@ def a_wrong_merge_is_found(msprobe, scratch):
                   result.stderr)
 
 
+def how_a_merge_is_wrong_is_told(msprobe, scratch):
+    """Forgotten, done twice, with another scale."""
+    import numpy as np
+
+    base = model()
+    adapter = adapter_of(base, MODULES)
+    save(scratch / "base", "model.safetensors", base)
+    save_adapter(scratch / "adapter", adapter)
+    for scale, text in ((0, "the adapter is not in the second"), (4, "the adapter is in the second 2 times"),
+                        (1, "the adapter is in the second 0.5 times")):
+        save(scratch / "merged", "model.safetensors", merged(base, adapter, scale))
+        told = compare(msprobe, scratch, "--adapter", "adapter").stderr
+        harness.check(f"self_attn.q_proj.weight of 2 layers: {text}\n" in told, told)
+        harness.check(f"model.layers.1.mlp.down_proj.weight: {text}\n" in told, told)
+    other = merged(base, adapter, 2)
+    noise = np.random.default_rng(8)
+    for module in MODULES:
+        other[module + ".weight"] += noise.standard_normal(other[module + ".weight"].shape)
+    save(scratch / "merged", "model.safetensors", other)
+    told = compare(msprobe, scratch, "--adapter", "adapter").stderr
+    harness.check("how they differ" not in told, told)
+
+
 def patterns_and_whole_modules(msprobe, scratch):
     base = model()
     adapter = adapter_of(base, MODULES)
@@ -141,6 +164,7 @@ harness.main_of(
     [
         a_merged_model_is_base_and_adapter,
         a_wrong_merge_is_found,
+        how_a_merge_is_wrong_is_told,
         patterns_and_whole_modules,
         what_cannot_be_added_is_refused,
     ],

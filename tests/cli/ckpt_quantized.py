@@ -275,6 +275,77 @@ def each_format_is_within_half_a_step(msprobe, scratch):
         harness.check(all(row["Status"] == "equal" for row in rows.values()), result.stderr)
 
 
+def how_they_differ(result):
+    """The lines of the relations."""
+    lines = result.stderr.split("  how they differ:\n")
+    return [line.strip() for line in lines[1].split("  worst ")[0].splitlines()] if len(lines) > 1 else []
+
+
+def relations_to_the_original_are_named(msprobe, scratch):
+    """In each format, of what was quantized and of what it is held against."""
+    import numpy as np
+
+    weight = original()
+    rng = np.random.default_rng(9)
+    interleaved = weight.reshape(ROWS // 16, 2, 8, COLUMNS).swapaxes(1, 2).reshape(ROWS, COLUMNS)
+    factors = np.where(np.arange(ROWS) % 2 == 0, 1.5, 0.5).astype("f4")[:, None]
+    tuned = (weight + rng.standard_normal(weight.shape) * 0.8).astype("f4")
+    changes = {
+        "rows": (interleaved, "rows permuted: halves -> interleaved, 16 per head"),
+        "any_order": (weight[rng.permutation(ROWS)], "rows permuted"),
+        "columns": (weight[:, ::-1].copy(), "columns reversed"),
+        "twice": (weight * 2, "scaled by 2"),
+        "negated": (-weight, "negated"),
+        "each_row": (weight * factors, "each row scaled by a factor of its own"),
+        "transposed": (weight.T.copy(), "transposed"),
+        "tuned": (tuned, None),
+        "other": (rng.standard_normal(weight.shape).astype("f4"), None),
+    }
+    name = "model.layers.0.self_attn.q_proj."
+    for change, (changed, _) in changes.items():
+        save(scratch / change, {name + "weight": changed, "model.norm.weight": weight[0]})
+    for make in FORMATS:
+        folder = make.__name__
+        config = {"quantization_config": {"quant_method": "gptq", "checkpoint_format": "gptq_v2"}}
+        tensors = {name + part: value for part, value in make(weight).items()}
+        save(scratch / folder, {**tensors, "model.norm.weight": weight[0]}, config if make is second_gptq else None)
+        for change, (_, text) in changes.items():
+            result, rows = gated(msprobe, scratch, folder, change)
+            told = f"{folder} against {change}\n{result.stderr}"
+            harness.check(result.returncode == 1, told)
+            harness.check_equal(told, how_they_differ(result), [f"{name}weight: {text}"] if text else [])
+
+
+def a_zero_point_that_is_off_by_one(msprobe, scratch):
+    """The second format of GPTQ, read as the first."""
+    weight = original()
+    save(scratch / "original", {"up_proj.weight": weight})
+    save(scratch / "packed", {f"up_proj.{part}": value for part, value in second_gptq(weight).items()})
+    result, _ = gated(msprobe, scratch, "original", "packed")
+    text = "up_proj.weight: the second is 1 step of the format lower throughout, as of another zero point"
+    harness.check_equal(result.stderr, how_they_differ(result), [text])
+
+
+def contents_under_other_names(msprobe, scratch):
+    import numpy as np
+
+    weights = np.random.default_rng(6).standard_normal((4, ROWS, COLUMNS)).astype("f4")
+    name = "model.layers.{}.mlp.up_proj."
+    save(scratch / "exchanged", {name.format(i) + "weight": weights[k] for i, k in enumerate((0, 3, 2, 1))})
+    save(scratch / "copied", {name.format(i) + "weight": weights[k] for i, k in enumerate((0, 1, 1, 3))})
+    for make in FORMATS:
+        config = {"quantization_config": {"quant_method": "gptq", "checkpoint_format": "gptq_v2"}}
+        save(scratch / "packed", {name.format(i) + part: value for i, weight in enumerate(weights)
+                                  for part, value in make(weight).items()}, config if make is second_gptq else None)
+        result, _ = gated(msprobe, scratch, "packed", "exchanged")
+        harness.check_equal(f"{make}\n{result.stderr}", how_they_differ(result),
+                            ["layers 1 and 3 are exchanged: 1 parameter"])
+        result, _ = gated(msprobe, scratch, "packed", "copied")
+        harness.check_equal(
+            f"{make}\n{result.stderr}", how_they_differ(result),
+            [f"{name.format(2)}weight: the same as {name.format(1)}weight in the second, not in the first"])
+
+
 def experts_in_microscaling_format(msprobe, scratch):
     """gpt-oss: (experts, outputs, blocks, 16) against (experts, inputs, outputs)."""
     import numpy as np
@@ -347,7 +418,7 @@ def what_is_no_quantized_weight_stays_as_it_is(msprobe, scratch):
     weight = original()
     save(scratch / "original", {"w.weight": weight})
     hostile = {
-        "grid": {**float8_rows(weight), "weight_scale": np.ones((5, 7), "f4")},
+        "grid": {**float8_rows(weight), "weight_scale": np.ones((65, 7), "f4")},
         "state": {**nf4(weight), "weight.quant_state.bitsandbytes__nf4": np.frombuffer(b'{"shape": [1e999', "u1")},
         "shape": {**packed_int4(weight), "weight_shape": np.array([-1, 2**62], "i8")},
         "scales without elements": {**awq(weight), "scales": np.ones((0, 64), "f2")},
@@ -355,9 +426,40 @@ def what_is_no_quantized_weight_stays_as_it_is(msprobe, scratch):
     for kind, tensors in hostile.items():
         save(scratch / kind, {f"w.{part}": value for part, value in tensors.items()})
         result, _ = gated(msprobe, scratch, kind, "original")
-        harness.check("dequantized" not in result.stderr, f"{kind}: {result.stderr}")
+        harness.check("weight is dequantized" not in result.stderr, f"{kind}: {result.stderr}")
         expected = 1 if "w.weight" in {f"w.{part}" for part in tensors} else 2  # 2: nothing in common
         harness.check_equal(f"{kind}: {result.stderr}", result.returncode, expected)
+
+
+def why_a_weight_is_not_dequantized(msprobe, scratch):
+    """What is missing or does not fit is named; of what both store alike nothing is said."""
+    import numpy as np
+
+    weight = original()
+    without = lambda tensors, part: {name: value for name, value in tensors.items() if name != part}
+    blocks = {"quantization_config": {"weight_block_size": [32, 128]}}
+    turned = {"quantization_config": {"weight_block_size": [128, 32]}}
+    asymmetric = {"quantization_config": {"config_groups": {"group_0": {"weights": {"symmetric": False}}}}}
+    save(scratch / "original", {"w.weight": weight})
+    cases = {
+        "no scales": (without(float8_rows(weight), "weight_scale"), None, "w.weight (no scales lie beside it)"),
+        "other blocks": (float8_blocks(weight), turned, "w.weight (of the shape [64, 256], which w.weight_scale_inv"),
+        "no zero points": (without(packed_int4_with_zeros(weight), "weight_zero_point"), asymmetric,
+                           "w.weight_packed (w.weight_zero_point is missing)"),
+        "no scales of words": (without(gptq(weight), "scales"), None, "w.qweight (w.scales is missing)"),
+        "the right blocks": (float8_blocks(weight), blocks, None),
+        "zero points": (packed_int4_with_zeros(weight), asymmetric, None),
+    }
+    for case, (tensors, config, text) in cases.items():
+        save(scratch / case, {f"w.{part}": value for part, value in tensors.items()}, config)
+        result, rows = gated(msprobe, scratch, case, "original")
+        if text is None:
+            harness.check(rows["w.weight"]["Status"] == "equal within half a step", f"{case}: {result.stderr}")
+        else:
+            told = f"{case}: not dequantized, and compared as the numbers that are stored: {text}"
+            harness.check(result.returncode != 0 and told in result.stderr, f"{case}: {result.stderr}")
+        result, _ = gated(msprobe, scratch, case, case)
+        harness.check(result.returncode == 0 and "dequantized" not in result.stderr, f"{case}: {result.stderr}")
 
 
 def tensors_of_other_classes_are_read_by_what_they_keep(msprobe, scratch):
@@ -398,11 +500,15 @@ def tensors_of_other_classes_are_read_by_what_they_keep(msprobe, scratch):
 harness.main_of(
     [
         each_format_is_within_half_a_step,
+        relations_to_the_original_are_named,
+        a_zero_point_that_is_off_by_one,
+        contents_under_other_names,
         experts_in_microscaling_format,
         two_formats_of_one_model,
         parts_are_joined,
         what_does_not_fit_is_refused,
         what_is_no_quantized_weight_stays_as_it_is,
+        why_a_weight_is_not_dequantized,
         tensors_of_other_classes_are_read_by_what_they_keep,
     ],
     "numpy",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives a fuzz target without an engine: replays the files and folders given, and with `--mutate N --seed S`
-// runs N mutations of them, the same ones for the same seed. The last input is kept in `--keep FILE`
-// (default: not kept) so that a crash can be looked at.
+// Drives the fuzz targets without an engine: `fuzz_replay TARGET FILES` runs the files and folders given, and
+// with
+// `--mutate N --seed S` N mutations of them, the same ones for the same seed. The last input is kept in
+// `--keep FILE` (default: not kept) so that a crash can be looked at.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -16,12 +17,23 @@
 #include <string_view>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "fuzz_targets.hpp"
+
+#define DECLARE(name) extern "C" int fuzz_##name(const std::uint8_t* data, std::size_t size);
+FUZZ_TARGETS(DECLARE)
 
 namespace {
 
 namespace fs = std::filesystem;
 using Input = std::vector<std::uint8_t>;
+
+struct Target {
+  std::string_view name;
+  int (*run)(const std::uint8_t* data, std::size_t size);
+};
+
+#define LIST(name) Target{#name, fuzz_##name},
+constexpr std::array kTargets = {FUZZ_TARGETS(LIST)};
 
 constexpr std::size_t kLongest = 16'384;  // of a mutated input
 
@@ -155,7 +167,15 @@ std::uint64_t parse(std::string_view text) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const std::vector<std::string> arguments(argv + std::min(argc, 2), argv + argc);
+  const auto* const target = std::find_if(
+      kTargets.begin(), kTargets.end(), [&](const Target& each) { return argc > 1 && each.name == argv[1]; });
+  if (target == kTargets.end()) {
+    std::cerr << "usage: fuzz_replay TARGET [--mutate N] [--seed S] [--keep FILE] FILES; the targets:";
+    for (const Target& each : kTargets) std::cerr << ' ' << each.name;
+    std::cerr << '\n';
+    return 2;
+  }
   std::uint64_t mutations = 0;
   std::uint64_t seed = 1;
   std::string keep;
@@ -179,7 +199,7 @@ int main(int argc, char** argv) {
     std::cerr << "no seeds given\n";
     return 2;
   }
-  for (const Input& input : inputs) LLVMFuzzerTestOneInput(input.data(), input.size());
+  for (const Input& input : inputs) target->run(input.data(), input.size());
   std::cout << inputs.size() << " seeds";
   Mutator mutator(inputs, seed);
   for (std::uint64_t i = 0; i < mutations; ++i) {
@@ -188,7 +208,7 @@ int main(int argc, char** argv) {
       std::ofstream(keep, std::ios::binary)
           .write(reinterpret_cast<const char*>(input.data()), static_cast<std::streamsize>(input.size()));
     }
-    LLVMFuzzerTestOneInput(input.data(), input.size());
+    target->run(input.data(), input.size());
   }
   std::cout << " and " << mutations << " mutations run\n";
   return 0;

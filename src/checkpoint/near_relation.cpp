@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/near_relation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "checkpoint/line_hash.hpp"
+#include "checkpoint/permutation.hpp"
+#include "checkpoint/pieces.hpp"
+#include "checkpoint/step_judge.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+/// Some elements of each line (row or column), by which lines are found in another order.
+template <typename T>
+class LineSamples {
+ public:
+  static constexpr std::int64_t kSamples = 32;
+  // Each line of the one side is held against those of the other until one is near.
+  static constexpr std::int64_t kMost = std::int64_t{1} << 15;
+
+  LineSamples() = default;
+  LineSamples(std::int64_t lines, std::int64_t length)
+      : lines_(lines),
+        stride_(std::max<std::int64_t>(1, length / kSamples)),
+        count_(std::min(kSamples, (length + stride_ - 1) / stride_)),
+        values_(static_cast<std::size_t>(lines * count_)),
+        steps_(values_.size()) {}
+
+  std::int64_t stride() const { return stride_; }
+  bool wants(std::int64_t place) const { return place % stride_ == 0 && place / stride_ < count_; }
+  void set(std::int64_t line, std::int64_t place, T value, T step) {
+    const auto at = static_cast<std::size_t>(line * count_ + place / stride_);
+    values_[at] = value;
+    steps_[at] = step;
+  }
+
+  /// Where each line of `second` stands here, as permutation_between() has it; nothing if one is nowhere.
+  std::optional<std::vector<std::int64_t>> places_of(const LineSamples& second, bool is_searched) const {
+    if (lines_ > kMost || lines_ != second.lines_ || count_ != second.count_) return {};
+    std::vector<std::int64_t> free(static_cast<std::size_t>(lines_));
+    std::iota(free.begin(), free.end(), 0);
+    std::vector<std::int64_t> permutation;
+    bool moves = false;
+    for (std::int64_t line = 0; line < lines_; ++line) {
+      // What did not move is nearest, and what is like it may follow it.
+      const auto own = std::ranges::find(free, line);
+      auto found = own != free.end() && is_line_near(line, second, line, is_searched)
+                       ? own
+                       : std::ranges::find_if(free, [&](std::int64_t other) {
+                           return is_line_near(other, second, line, is_searched);
+                         });
+      if (found == free.end()) return {};
+      moves = moves || *found != line;
+      permutation.push_back(*found);
+      free.erase(found);
+    }
+    return moves ? std::optional(std::move(permutation)) : std::nullopt;
+  }
+
+  /// Are all lines of both near each other, in their order?
+  bool are_lines_near(const LineSamples& second, bool is_searched) const {
+    if (lines_ == 0 || lines_ != second.lines_ || count_ != second.count_) return false;
+    for (std::int64_t line = 0; line < lines_; ++line) {
+      if (!is_line_near(line, second, line, is_searched)) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool is_line_near(std::int64_t line, const LineSamples& second, std::int64_t other,
+                    bool is_searched) const {
+    const auto a = static_cast<std::size_t>(line * count_);
+    const auto b = static_cast<std::size_t>(other * count_);
+    // A search for scales leaves some elements further away.
+    const T widening = is_searched ? static_cast<T>(SearchedScales::kFarthestOfFew) : T{1};
+    int exceptions = is_searched ? 2 : 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count_); ++i) {
+      const T step = (steps_[a + i] + second.steps_[b + i]) * widening;
+      if (!is_near(values_[a + i], second.values_[b + i], step) && --exceptions < 0) return false;
+    }
+    return true;
+  }
+
+  std::int64_t lines_ = 0;
+  std::int64_t stride_ = 1;
+  std::int64_t count_ = 0;
+  std::vector<T> values_;
+  std::vector<T> steps_;
+};
+
+/// The factors by which every x so far may have been multiplied to give y, where both may be half a step from
+/// what they were rounded from.
+class Factors {
+ public:
+  void add(double x, double y, double half_step_x, double half_step_y) {
+    constexpr double kRounding = 0x1p-22;
+    const double b = half_step_y + kRounding * std::fabs(y);
+    const double a = half_step_x + kRounding * std::fabs(x);
+    // |y - f x| <= |f| a + b, for f > 0 and for -f > 0.
+    positive_.at_least(x + a, y - b);
+    positive_.at_most(x - a, y + b);
+    negative_.at_least(x + a, -y - b);
+    negative_.at_most(x - a, -y + b);
+  }
+  bool any() const { return positive_.any() || negative_.any(); }
+  /// The one with the fewest digits.
+  double simplest() const { return positive_.any() ? positive_.simplest() : -negative_.simplest(); }
+
+ private:
+  struct Range {
+    double least = 0;
+    double most = std::numeric_limits<double>::infinity();
+
+    void at_least(double coefficient, double value) { limit(coefficient, value, least, most); }
+    void at_most(double coefficient, double value) { limit(-coefficient, -value, least, most); }
+    bool any() const { return least <= most; }
+    double simplest() const {
+      const double middle = std::isfinite(most) ? (least + most) / 2 : least;
+      for (int digits = 1; digits < 7; ++digits) {
+        const double unit = std::pow(10.0, std::floor(std::log10(middle)) + 1 - digits);
+        const double rounded = std::round(middle / unit) * unit;
+        if (rounded >= least && rounded <= most) return rounded;
+      }
+      return middle;
+    }
+
+   private:
+    /// Of those f for which coefficient * f >= value.
+    static void limit(double coefficient, double value, double& least, double& most) {
+      if (coefficient > 0) {
+        least = std::max(least, value / coefficient);
+      } else if (coefficient < 0) {
+        most = std::min(most, value / coefficient);
+      } else if (value > 0 || std::isnan(value) || std::isnan(coefficient)) {
+        most = -1;
+      }
+    }
+  };
+
+  Range positive_;
+  Range negative_;
+};
+
+template <typename T>
+class NearFinder {
+ public:
+  NearFinder(const Parameter& first, const Parameter& second)
+      : first_(first),
+        second_(second),
+        is_searched_(first.has_searched_scales || second.has_searched_scales),
+        rows_(first.shape.empty() ? 1 : first.shape[0]),
+        columns_(rows_ == 0 ? 0 : first.numel() / rows_) {}
+
+  std::string run() {
+    // Any few numbers are near some multiples of others.
+    constexpr std::int64_t kFewest = 64;
+    if (first_.numel() < kFewest) return {};
+    if (first_.shape != second_.shape) return are_transposed() ? "transposed" : "";
+    if (first_.base != nullptr) return adapter();
+    read();
+    if (std::string text = shifted(); !text.empty()) return text;
+    if (std::string text = scaled(); !text.empty()) return text;
+    return order();
+  }
+
+ private:
+  template <typename Take>
+  static void each(const Parameter& first, const Parameter& second, const Take& take) {
+    StepFeed<T> ours(first);
+    StepFeed<T> theirs(second);
+    std::vector<T> zeros(kPiece);
+    const auto or_zeros = [&](std::span<const T> steps, std::size_t count) {
+      return steps.empty() ? std::span<const T>(zeros).first(count) : steps;
+    };
+    each_piece<T>(first, second, {}, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
+      const std::span<const T> a = or_zeros(ours.next(x.size()), x.size());
+      take(x, y, a, or_zeros(theirs.next(x.size()), x.size()));
+    });
+  }
+
+  static bool holds(const StepCheck& check) { return check.holds() || check.as_searched; }
+
+  void read() {
+    const bool lines = rows_ > 1 && columns_ > 1;
+    if (lines && rows_ <= LineSamples<T>::kMost) {
+      our_rows_ = their_rows_ = LineSamples<T>(rows_, columns_);
+      row_factors_.resize(static_cast<std::size_t>(rows_));
+    }
+    if (lines && columns_ <= LineSamples<T>::kMost)
+      our_columns_ = their_columns_ = LineSamples<T>(columns_, rows_);
+    RowWalk walk(columns_);
+    each(first_, second_,
+         [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
+           walk.advance(x.size(),
+                        [&](std::int64_t row, std::int64_t column, std::size_t begin, std::size_t count) {
+                          add(x.subspan(begin, count), y.subspan(begin, count), a.subspan(begin, count),
+                              b.subspan(begin, count), row, column);
+                        });
+         });
+  }
+
+  void add(std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b,
+           std::int64_t row, std::int64_t column) {
+    // A search for scales leaves some elements further away.
+    const double widening = is_searched_ ? SearchedScales::kFarthest : 1.001;
+    Factors none;
+    Factors& row_factors = row_factors_.empty() ? none : row_factors_[static_cast<std::size_t>(row)];
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto ours = static_cast<double>(x[i]);
+      const auto theirs = static_cast<double>(y[i]);
+      const auto step = static_cast<double>(a[i] + b[i]);
+      moved_ += (theirs - ours) * step;
+      steps_ += step * step;
+      const double our_step = widening * static_cast<double>(a[i]);
+      const double their_step = widening * static_cast<double>(b[i]);
+      if (factors_.any()) factors_.add(ours, theirs, our_step, their_step);
+      if (row_factors.any()) row_factors.add(ours, theirs, our_step, their_step);
+    }
+    const auto set = [&](LineSamples<T>& ours, LineSamples<T>& theirs, std::int64_t line, std::int64_t place,
+                         std::size_t i) {
+      ours.set(line, place, x[i], a[i]);
+      theirs.set(line, place, y[i], b[i]);
+    };
+    if (!row_factors_.empty()) {
+      const std::int64_t stride = our_rows_.stride();
+      for (auto i = (stride - column % stride) % stride; i < static_cast<std::int64_t>(x.size());
+           i += stride) {
+        if (our_rows_.wants(column + i))
+          set(our_rows_, their_rows_, row, column + i, static_cast<std::size_t>(i));
+      }
+    }
+    if (our_columns_.wants(row)) {
+      for (std::size_t i = 0; i < x.size(); ++i)
+        set(our_columns_, their_columns_, column + static_cast<std::int64_t>(i), row, i);
+    }
+  }
+
+  /// Levels lie two half steps apart; at the ends, where values are clipped, one.
+  std::string shifted() const {
+    const double steps = std::round(moved_ / steps_ / 2);
+    if (!std::isfinite(steps) || steps == 0) return {};
+    std::uint64_t at_ends = 0;
+    bool all = true;
+    each(first_, second_,
+         [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
+           for (std::size_t i = 0; all && i < x.size(); ++i) {
+             const T half_step = a[i] + b[i];
+             const auto moved = [&](double half_steps) {
+               return static_cast<T>(static_cast<double>(x[i]) + half_steps * static_cast<double>(half_step));
+             };
+             if (is_near(moved(2 * steps), y[i], half_step)) continue;
+             ++at_ends;
+             all = is_near(moved(steps), y[i], half_step);
+           }
+         });
+    // Of what was rounded down everywhere half would do as an end.
+    if (!all || 5 * at_ends > static_cast<std::uint64_t>(first_.numel())) return {};
+    return fmt::format("the second is {} step{} of the format {} throughout, as of another zero point",
+                       std::fabs(steps), std::fabs(steps) == 1 ? "" : "s", steps > 0 ? "higher" : "lower");
+  }
+
+  std::string scaled() const {
+    if (factors_.any() && (!is_searched_ || is_scaled(factors_.simplest()))) {
+      const std::string text = short_number(factors_.simplest(), 3);
+      return text == "-1" ? "negated" : fmt::format("scaled by {}", text);
+    }
+    // A search for scales leaves too much room, and few columns do, too.
+    constexpr std::int64_t kEnough = 16;
+    if (is_searched_ || row_factors_.empty() || columns_ < kEnough) return {};
+    const bool all = std::ranges::all_of(row_factors_, [](const Factors& row) { return row.any(); });
+    return all ? "each row scaled by a factor of its own" : "";
+  }
+
+  bool is_scaled(double factor) const {
+    StepJudge<T> judge(is_searched_);
+    std::vector<T> wanted;
+    std::vector<T> steps;
+    each(first_, second_,
+         [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
+           wanted.resize(x.size());
+           steps.resize(x.size());
+           for (std::size_t i = 0; i < x.size(); ++i) {
+             wanted[i] = static_cast<T>(factor * static_cast<double>(x[i]));
+             steps[i] = static_cast<T>(std::fabs(factor) * static_cast<double>(a[i])) + b[i];
+           }
+           judge.add(wanted, y, steps);
+         });
+    return holds(judge.result());
+  }
+
+  bool are_transposed() const {
+    return first_.shape.size() == 2 && holds(check_steps(transposed(first_), second_));
+  }
+
+  std::string order() const {
+    if (row_factors_.empty()) return {};
+    if (const auto rows = our_rows_.places_of(their_rows_, is_searched_); rows && are_permuted(*rows))
+      return permutation_text("rows", *rows);
+    if (const auto columns = our_columns_.places_of(their_columns_, is_searched_);
+        columns && are_columns_permuted(*columns))
+      return permutation_text("columns", *columns);
+    if (rows_ == columns_ && our_columns_.are_lines_near(their_rows_, is_searched_) && are_transposed())
+      return "transposed";
+    return {};
+  }
+
+  bool are_columns_permuted(const std::vector<std::int64_t>& permutation) const {
+    const auto width = static_cast<std::size_t>(columns_);
+    std::vector<T> values(width);
+    std::vector<T> steps(width);
+    StepJudge<T> judge(is_searched_);
+    tensor::ElementFeed<T, ParameterReader> first(first_);
+    tensor::ElementFeed<T, ParameterReader> second(second_);
+    StepFeed<T> ours(first_);
+    StepFeed<T> theirs(second_);
+    std::vector<T> sums;
+    for (std::int64_t row = 0; row < rows_ && judge.may_hold(); ++row) {
+      check_interrupt();
+      const std::span<const T> x = first.next(width);
+      const std::span<const T> step = ours.next(width);
+      for (std::size_t i = 0; i < width; ++i) {
+        values[i] = x[static_cast<std::size_t>(permutation[i])];
+        if (!step.empty()) steps[i] = step[static_cast<std::size_t>(permutation[i])];
+      }
+      const std::span<const T> own = step.empty() ? step : std::span<const T>(steps);
+      judge.add(values, second.next(width), summed_steps(own, theirs.next(width), width, sums));
+    }
+    return holds(judge.result());
+  }
+
+  /// Rows of the first are put in order as many at a time as memory may hold.
+  bool are_permuted(const std::vector<std::int64_t>& permutation) const {
+    constexpr std::int64_t kBand = std::int64_t{64} << 20;
+    const auto width = static_cast<std::size_t>(columns_);
+    const std::int64_t rows =
+        std::clamp<std::int64_t>(kBand / (2 * columns_ * static_cast<std::int64_t>(sizeof(T))), 1, rows_);
+    std::vector<std::int64_t> place(permutation.size());
+    for (std::size_t i = 0; i < permutation.size(); ++i)
+      place[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
+    std::vector<T> values(static_cast<std::size_t>(rows) * width);
+    std::vector<T> steps(first_.half_step != nullptr ? values.size() : 0);
+    StepJudge<T> judge(is_searched_);
+    tensor::ElementFeed<T, ParameterReader> second(second_);
+    StepFeed<T> theirs(second_);
+    std::vector<T> sums;
+    for (std::int64_t begin = 0; begin < rows_ && judge.may_hold(); begin += rows) {
+      const std::int64_t end = std::min(rows_, begin + rows);
+      tensor::ElementFeed<T, ParameterReader> first(first_);
+      StepFeed<T> ours(first_);
+      for (const std::int64_t to : place) {
+        check_interrupt();
+        const std::span<const T> x = first.next(width);
+        const std::span<const T> step = ours.next(width);
+        if (to < begin || to >= end) continue;
+        const auto at = (to - begin) * columns_;
+        std::ranges::copy(x, values.begin() + at);
+        std::ranges::copy(step, steps.begin() + at);
+      }
+      for (std::int64_t row = begin; row < end && judge.may_hold(); ++row) {
+        const auto at = static_cast<std::size_t>((row - begin) * columns_);
+        const std::span<const T> own =
+            steps.empty() ? std::span<const T>() : std::span<const T>(steps).subspan(at, width);
+        judge.add(std::span<const T>(values).subspan(at, width), second.next(width),
+                  summed_steps(own, theirs.next(width), width, sums));
+      }
+    }
+    return holds(judge.result());
+  }
+
+  /// How often is in the second what was added to the base?
+  std::string adapter() const {
+    double dd = 0;
+    double dy = 0;
+    const auto each_added = [&](const auto& take) {
+      tensor::ElementFeed<T, ParameterReader> base(*first_.base);
+      each(first_, second_,
+           [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
+             take(std::span<const T>(base.next(x.size())), x, y, a, b);
+           });
+    };
+    each_added([&](std::span<const T> base, std::span<const T> x, std::span<const T> y, auto, auto) {
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const double added = static_cast<double>(x[i]) - static_cast<double>(base[i]);
+        dd += added * added;
+        dy += added * (static_cast<double>(y[i]) - static_cast<double>(base[i]));
+      }
+    });
+    double times = dy / dd;
+    if (!std::isfinite(times)) return {};
+    constexpr double kRounding = 0.02;
+    if (std::fabs(times - std::round(times)) < kRounding) times = std::round(times);
+    StepJudge<T> judge(is_searched_);
+    std::vector<T> wanted;
+    std::vector<T> steps;
+    each_added([&](std::span<const T> base, std::span<const T> x, std::span<const T> y, std::span<const T> a,
+                   std::span<const T> b) {
+      wanted.resize(x.size());
+      steps.resize(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const double added = static_cast<double>(x[i]) - static_cast<double>(base[i]);
+        wanted[i] = static_cast<T>(static_cast<double>(base[i]) + times * added);
+        steps[i] = static_cast<T>(std::max(1.0, std::fabs(times)) * static_cast<double>(a[i])) + b[i];
+      }
+      judge.add(wanted, y, steps);
+    });
+    if (!holds(judge.result())) return {};
+    if (times == 0) return "the adapter is not in the second";
+    return fmt::format("the adapter is in the second {} times", short_number(times, 3));
+  }
+
+  const Parameter& first_;
+  const Parameter& second_;
+  bool is_searched_;
+  std::int64_t rows_;
+  std::int64_t columns_;
+  Factors factors_;  // of all elements
+  std::vector<Factors> row_factors_;
+  double moved_ = 0;  // sum of differences times half steps
+  double steps_ = 0;  // sum of squares of half steps
+  LineSamples<T> our_rows_;
+  LineSamples<T> their_rows_;
+  LineSamples<T> our_columns_;
+  LineSamples<T> their_columns_;
+};
+
+}  // namespace
+
+std::string find_near_relation(const Parameter& first, const Parameter& second) {
+  if (is_complex(first.dtype) || is_complex(second.dtype)) return {};
+  if (tensor::work_of(first.dtype, second.dtype) == tensor::Work::single)
+    return NearFinder<float>(first, second).run();
+  return NearFinder<double>(first, second).run();
+}
+
+}  // namespace msprobe::checkpoint
