@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/config.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "collector/config_keys.hpp"
 #include "collector/config_reader.hpp"
 #include "collector/perturbation_config.hpp"
+#include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/text.hpp"
 
@@ -20,6 +25,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxFile = std::size_t{16} << 20;
+constexpr int kLastPort = 65535;
 
 /// Tasks and levels of the Python tool that need more than a training process on its own.
 struct Elsewhere {
@@ -131,6 +137,29 @@ std::int64_t read_limit(const ConfigReader& section, std::string_view key) {
   return number == 0 ? 1 : number;
 }
 
+/// Where calls are sent to, if it is another process than the training's own judge.
+void read_server(const ConfigReader& section) {
+  const std::string server = section.text("server");
+  const std::string host = section.text("host");
+  const Json* given = section.find("port");
+  const std::int64_t port = given == nullptr ? -1 : section.integer("port", *given);
+  section.text("tls_path");
+  if (port < -1 || port > kLastPort) section.fail("port", fmt::format("must be at most {}", kLastPort));
+  const bool has_folder = !section.text("nfs_path").empty();
+  if (!server.empty()) {
+    const std::size_t colon = server.rfind(':');
+    const bool has_port =
+        colon != std::string::npos && colon > 0 &&
+        whole_number<std::uint16_t>(std::string_view(server).substr(colon + 1)).value_or(0) > 0;
+    if (!has_port) section.fail("server", "must be a host and a port, such as \"judge:9000\"");
+    if (!host.empty()) section.fail("server", "is given besides host: leave out one of them");
+    if (has_folder) section.fail("server", "is given besides nfs_path: leave out one of them");
+  } else if (!host.empty()) {
+    if (port <= 0) section.fail("port", "is missing beside host");
+    if (has_folder) section.fail("host", "is given besides nfs_path: leave out one of them");
+  }
+}
+
 /// The section of task acc_check: the front end carries it out.
 void read_online_check(const ConfigReader& section, Config& config) {
   section.texts("white_list");
@@ -138,7 +167,7 @@ void read_online_check(const ConfigReader& section, Config& config) {
   section.choice("reference");
   section.count("interval");
   section.text("error_data_path");
-  section.text("nfs_path");
+  read_server(section);
   const Json* budget = section.find("budget");
   if (budget != nullptr && !budget->is_null() && !(budget->is_number() && *budget > 0))
     section.fail("budget",

@@ -77,6 +77,10 @@ constexpr Key kOnlineCheckKeys[] = {
     {"error_data_path", R"("")"},
     {"rank_list", "[]"},
     {"nfs_path", R"("")"},
+    {"server", R"("")"},
+    {"host", R"("")"},
+    {"port", "-1"},
+    {"tls_path", R"("")"},
 };
 constexpr Key kGradientKeys[] = {
     {"grad_level", R"("L1")", kGradientLevels},
@@ -177,19 +181,12 @@ void note_unknown(const nlohmann::ordered_json& section, std::string_view name, 
   }
 }
 
-/// By which releases 8.x send operations to another host over the network.
-constexpr std::string_view kOtherHost[] = {"host", "port", "tls_path", "is_benchmark_device"};
-
-bool says_something(const nlohmann::ordered_json& value) {
-  const bool is_empty = value.is_string() && value.get_ref<const std::string&>().empty();
-  return !value.is_null() && !is_empty && value != -1;
-}
-
 void note_online_check(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
-  std::string elsewhere;
   for (const auto& [key, value] : section.items()) {
-    if (std::ranges::find(kOtherHost, key) != std::end(kOtherHost)) {
-      if (says_something(value)) elsewhere += (elsewhere.empty() ? "" : ", ") + key;
+    if (key == "is_benchmark_device") {
+      if (!value.is_null())
+        notes.add(task, key,
+                  "has no effect: references are computed where `reference` or the server's -d says");
     } else if (key == "is_online") {
       if (value == false)
         notes.add(task, key, "false has no effect: task acc_check judges a running training");
@@ -197,10 +194,6 @@ void note_online_check(const nlohmann::ordered_json& section, std::string_view t
       notes.add(task, key, unknown(names_of(KeyGroup::acc_check), key));
     }
   }
-  if (!elsewhere.empty())
-    notes.add(task, elsewhere,
-              "has no effect: operations are judged on this machine, or, with nfs_path, by whoever shares "
-              "that folder");
 }
 
 void note_section(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
@@ -233,8 +226,8 @@ void note_section(const nlohmann::ordered_json& section, std::string_view task, 
   if (is_on("online_run_ut") || is_on("is_online"))
     notes.add(
         task, online,
-        "has no effect: operations of a running training are not sent to another host; task acc_check judges "
-        "them on this one");
+        "has no effect: it is task acc_check that judges operations of a running training, or sends them to "
+        "another host");
 }
 
 /// Of a section of another task: a default file has all of them, empty.

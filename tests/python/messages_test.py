@@ -110,8 +110,8 @@ class Messages(Case):
         self.check_result(quiet[0], "recorded 2 entries of 1 step to dump")
         lines = self.lines({"statistics": dict(section, online_run_ut=True)}, 1)
         self.assertEqual(lines[0], (
-            'warning: c.json: statistics: "online_run_ut, nfs_path, host, port, tls_path" has no effect: operations of a '
-            "running training are not sent to another host; task acc_check judges them on this one"))
+            'warning: c.json: statistics: "online_run_ut, nfs_path, host, port, tls_path" has no effect: it is '
+            "task acc_check that judges operations of a running training, or sends them to another host"))
         self.assertEqual(sum("no effect" in line and line != lines[-1] for line in lines), 1, lines)
 
     def test_the_last_line_says_what_was_asked_for_in_vain(self):

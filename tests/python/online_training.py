@@ -5,6 +5,9 @@ usage: online_training.py llama|vit float32|amp healthy|faulty STEPS [CONFIG]
 
 The wrong kernels lie below the recorder, in PyTorch's dispatcher. Prints a digest of all losses and gradients, the state
 of the random numbers, and the memory of the process in the middle and at the end.
+
+With RANK_OF_TWO=0 or 1 and STORE=FILE in the environment it is one of two ranks under DistributedDataParallel (gloo), each
+with data of its own; the kernels of rank 1 are the wrong ones.
 """
 
 import hashlib
@@ -180,6 +183,17 @@ class Kernels:
         return tuple(aten._to_copy(one, dtype=values.dtype) for one in (made, mean, scale))
 
 
+class Loss(nn.Module):
+    """What DistributedDataParallel takes."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, seed):
+        return self.model.loss(torch.Generator().manual_seed(seed))
+
+
 def memory():
     with open("/proc/self/status", encoding="ascii") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
@@ -192,8 +206,13 @@ def main():
     torch.manual_seed(3)
     model = {"llama": Llama, "vit": Vit}[kind]().train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    rank = int(os.environ.get("RANK_OF_TWO", "-1"))
+    loss_of = Loss(model)
+    if rank >= 0:
+        torch.distributed.init_process_group("gloo", init_method="file://" + os.environ["STORE"], rank=rank, world_size=2)
+        loss_of = nn.parallel.DistributedDataParallel(loss_of)
     kernels = None
-    if health == "faulty":
+    if health == "faulty" and rank != 0:
         kernels = Kernels()
         kernels.plant(("_softmax", "silu", "mm") if kind == "llama" else ("gelu", "addmm", "native_layer_norm"))
     debugger = None
@@ -210,7 +229,7 @@ def main():
         if debugger is not None:
             debugger.start(model)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "amp"):
-            loss = model.loss(torch.Generator().manual_seed(step))
+            loss = loss_of(step if rank < 0 else 2 * step + rank)
         loss.backward()
         if debugger is not None:
             debugger.stop()

@@ -14,6 +14,7 @@
 #include "precheck/acc_check/check.hpp"
 #include "precheck/acc_check/config.hpp"
 #include "precheck/acc_check/online_folder.hpp"
+#include "precheck/acc_check/online_listen.hpp"
 #include "precheck/acc_check/online_pipe.hpp"
 #include "precheck/acc_check/references.hpp"
 #include "precheck/acc_check/summary.hpp"
@@ -74,7 +75,9 @@ class AccCheckCommand final : public Command {
   }
 
   void declare(OptionList& options) override {
-    options.add("-api_info,--api_info_file=FILE", check_.dump_json, "dump.json of one rank")
+    Option api_info =
+        options.add("-api_info,--api_info_file=FILE", check_.dump_json, "dump.json of one rank");
+    api_info
         .details(
             "If tensors were dumped, <dump_tensor_data> is beside it.\n"
             "A folder is one that running trainings write their calls to (task <acc_check> of the recorder "
@@ -82,8 +85,23 @@ class AccCheckCommand final : public Command {
             "<nfs_path>); <-d> is where the references are computed then, by default on the CPU.\n"
             "<-> stands for a running training that sends its calls through standard input: so the task "
             "<acc_check> of the recorder starts this command.")
-        .required()
         .once();
+    Option listen = options.add("--listen=HOST:PORT", listen_,
+                                "Judge what running trainings send over the network to this address");
+    listen.details(
+        "They have this address as <server> in the section <acc_check> of the recorder's configuration.\n"
+        "Port 0 stands for any free port; the first line says which.\n"
+        "No host, or 0.0.0.0 or ::, stands for all addresses of this machine.\n"
+        "<-d> is where the references are computed then, by default on the CPU.\n"
+        "It ends when all trainings have ended that have begun.");
+    Option tls = options.add("--tls=DIR", tls_, "Folder of the certificates for --listen");
+    tls.details(
+           "It holds <ca.crt>, <server.crt> and <server.key>, and may hold <crl.pem>, in the form PEM; both "
+           "sides have to show "
+           "a certificate that <ca.crt> has signed (docs/precheck.md).\n"
+           "Without it only trainings of this machine are listened to, at an address such as localhost.")
+        .needs(listen);
+    api_info.required({listen});
     options.add("-o,--out_path=DIR", folder_, "Folder for the two result files")
         .details("It is created where missing.");
     Option recorded =
@@ -151,6 +169,8 @@ class AccCheckCommand final : public Command {
                 "It is that of 26.x, or with `--release 8` that of 8.1.1: one stream of random numbers, "
                 "operations of unknown kinds pass, no columns of msprobe.");
     recorded.excludes({python_rules}, kNotInPython);
+    listen.excludes({api_info, python_rules, result_csv, filter, against, recorded},
+                    "the trainings say what is judged");
     against.excludes({python_rules}, kNotInPython)
         .excludes({result_csv})
         .excludes({filter}, "each side would keep others");
@@ -160,6 +180,7 @@ class AccCheckCommand final : public Command {
     if (context.framework == Framework::mindspore)
       throw UsageError("only operations of PyTorch are called again, not those of MindSpore");
     const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
+    if (!listen_.empty()) return run_listen(standards, context.color);
     if (check_.dump_json == kRunningTraining)
       return judge_child_of_training(kStandardInput, standards, context.color) ? Outcome::clean
                                                                                : Outcome::failure;
@@ -250,18 +271,32 @@ class AccCheckCommand final : public Command {
 
   /// Trainings that write to a folder.
   Outcome run_folder(const Standards& standards, bool color) const {
+    const OnlineSettings settings = online_settings();
+    return online_outcome(judge_folder(check_.dump_json, settings, standards, color), check_.dump_json);
+  }
+
+  /// Trainings that send their calls.
+  Outcome run_listen(const Standards& standards, bool color) const {
+    ListenAddress address = read_listen_address(listen_);
+    address.tls = tls_;
+    const OnlineSettings settings = online_settings();
+    return online_outcome(judge_calls_of_network(address, settings, standards, color), listen_);
+  }
+
+  OnlineSettings online_settings() const {
     const std::vector<std::string> devices = devices_of(devices_, true);
-    OnlineFolder wanted;
-    wanted.folder = check_.dump_json;
-    wanted.results = folder_;
-    wanted.python = check_.python;
-    wanted.device = devices_.empty() ? "cpu" : devices.front();
-    wanted.time_limit = std::min(check_.time_limit, kLongestSeconds);
-    check_output_folder(wanted.results);
-    const OnlineCounts counts = judge_folder(wanted, standards, color);
+    OnlineSettings settings;
+    settings.results = folder_;
+    settings.python = check_.python;
+    settings.device = devices_.empty() ? "cpu" : devices.front();
+    settings.time_limit = std::min(check_.time_limit, kLongestSeconds);
+    check_output_folder(settings.results);
+    return settings;
+  }
+
+  Outcome online_outcome(const OnlineCounts& counts, const std::string& from) const {
     std::vector<std::string> not_judged;
-    if (counts.passes + counts.errors + counts.warnings == 0)
-      not_judged.push_back(no_verdict(check_.dump_json));
+    if (counts.passes + counts.errors + counts.warnings == 0) not_judged.push_back(no_verdict(from));
     return outcome(counts.errors > 0, counts.warnings > 0, counts.skips > 0, not_judged);
   }
 
@@ -299,6 +334,8 @@ class AccCheckCommand final : public Command {
   std::string_view name_;
   CheckOptions check_;
   std::vector<std::string> devices_;
+  std::string listen_;
+  std::string tls_;
   std::string folder_ = "./";
   std::string against_;
   std::string result_csv_;

@@ -53,9 +53,10 @@ class ConfigReader {
       }
     });
     if (entry_.flag(section, "is_online"))
-      config.warnings.push_back(
-          fmt::format("{}: task acc_check of the recorder judges a running training: no effect of {}", path_,
-                      fmt::join(online, ", ")));
+      config.warnings.push_back(fmt::format(
+          "{}: task acc_check of the recorder judges a running training, or sends it to --listen: no "
+          "effect of {}",
+          path_, fmt::join(online, ", ")));
     return config;
   }
 

@@ -6,12 +6,16 @@
 #include <span>
 
 #include "precheck/acc_check/error_data.hpp"
+#include "support/error.hpp"
 #include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 #include "support/version.hpp"
 
 namespace msprobe::precheck {
 namespace {
+
+// Of a training, whose calls may come from another machine.
+constexpr std::uint64_t kMostSaved = std::uint64_t{16} << 30;
 
 void write_json(const std::string& path, const std::string& text) {
   OutputFile file(path);
@@ -59,6 +63,7 @@ std::string stack_text(const std::vector<SavedCall>& calls) {
 }  // namespace
 
 void OnlineCases::save(const std::string& place, const SavedCall& call, const ReceivedTensors& tensors) {
+  if (saved_ >= kMostSaved) throw IoError(folder_, "holds 16 GiB of calls that are wrong: no more are saved");
   if (place != place_) calls_.clear();
   place_ = place;
   const std::string folder = folder_ + '/' + place;
@@ -67,6 +72,7 @@ void OnlineCases::save(const std::string& place, const SavedCall& call, const Re
   for (const auto& [name, stored] : tensors.all()) {
     const std::vector<std::uint64_t> shape(stored.shape.begin(), stored.shape.end());
     const std::uint64_t size = static_cast<std::uint64_t>(stored.numel()) * tensor::info(stored.dtype).size;
+    saved_ += size;
     const ByteSource& bytes = *stored.storage;
     save_tensor(tensor_folder + '/' + name, stored.dtype, shape, size,
                 [&bytes](std::uint64_t at, std::span<std::byte> out) {

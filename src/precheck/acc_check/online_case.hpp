@@ -35,6 +35,7 @@ class OnlineCases {
   std::string first_dump_;
   std::string place_;
   std::vector<SavedCall> calls_;  // of that place
+  std::uint64_t saved_ = 0;       // bytes of tensors
 };
 
 }  // namespace msprobe::precheck

@@ -38,13 +38,17 @@ std::uint64_t OnlineJudge::HeldCall::memory() const {
   return kAround + forward.entry.size();
 }
 
-OnlineJudge::OnlineJudge(OnlineStart start, OnlineSource& source, const Standards& standards, bool color)
+RunnerStart online_runner(const std::string& python, const std::string& device) {
+  return {.python = python, .device = device, .memory_share = kRunnerShare, .references = {}};
+}
+
+OnlineJudge::OnlineJudge(OnlineStart start, OnlineSource& source, Runner& runner, const Standards& standards,
+                         bool color)
     : start_(std::move(start)),
       source_(source),
       standards_(standards),
       color_(color),
-      runner_(
-          {.python = start_.python, .device = start_.device, .memory_share = kRunnerShare, .references = {}}),
+      runner_(runner),
       cases_(start_.cases) {
   options_.recorded = true;
   options_.time_limit = start_.time_limit;

@@ -37,9 +37,13 @@ class OnlineSource {
   virtual void reply(const std::string& json) = 0;
 };
 
+/// How the runner is started that computes the references of trainings.
+RunnerStart online_runner(const std::string& python, const std::string& device);
+
 class OnlineJudge {
  public:
-  OnlineJudge(OnlineStart start, OnlineSource& source, const Standards& standards, bool color);
+  OnlineJudge(OnlineStart start, OnlineSource& source, Runner& runner, const Standards& standards,
+              bool color);
   /// Throws Error if nothing can be judged any more, Interrupted.
   void take(OnlineMessage message);
   /// The training is over, or gone: judges what waits, and says what was found.
@@ -78,7 +82,7 @@ class OnlineJudge {
   OnlineSource& source_;
   const Standards& standards_;
   bool color_;
-  Runner runner_;
+  Runner& runner_;
   OnlineCases cases_;
   CheckOptions options_;
   RequestTraits traits_;

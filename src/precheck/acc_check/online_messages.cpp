@@ -12,6 +12,7 @@
 
 #include "dump/member_stream.hpp"
 #include "precheck/acc_check/config.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
@@ -47,6 +48,13 @@ std::vector<std::string> texts_of(const Entry& entry, Entry::Index list) {
   if (entry.is(list, NodeKind::array))
     entry.children(list, [&](Entry::Index child) { texts.emplace_back(entry.string(child)); });
   return texts;
+}
+
+/// It becomes the name of a folder.
+bool is_leaf(std::string_view leaf) {
+  return std::ranges::any_of(std::array<std::string_view, 2>{"rank", "proc"}, [&](std::string_view kind) {
+    return leaf.starts_with(kind) && whole_number<std::uint64_t>(leaf.substr(kind.size()));
+  });
 }
 
 void read_blocks(const Entry& entry, std::vector<std::pair<std::uint64_t, std::uint64_t>>& blocks) {
@@ -144,8 +152,7 @@ OnlineMessage read_online_message(std::string_view line) {
     message.api = {std::string(entry.string(0, "type")), std::string(entry.string(0, "name")),
                    std::to_string(number_of(entry, 0, "number"))};
     message.leaf = entry.string(0, "leaf");
-    if (message.leaf.empty() || message.leaf.find('/') != std::string::npos || message.leaf.front() == '.')
-      malformed("of a call without a rank");
+    if (!is_leaf(message.leaf)) malformed("of a call without a rank");
     if (message.api.type.empty() || message.api.name.empty()) malformed("of a call without a name");
   }
   message.reason = entry.string(0, "reason");

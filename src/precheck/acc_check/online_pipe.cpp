@@ -55,7 +55,8 @@ bool judge_child_of_training(int messages, const Standards& standards, bool colo
     read_online_start(line, start);
     if (start.tensors < 0) throw FormatError("the training", "sent a message without a file of tensors");
     PipeSource source(start);
-    OnlineJudge judge(start, source, standards, color);
+    Runner runner(online_runner(start.python, start.device));
+    OnlineJudge judge(start, source, runner, standards, color);
     while (reader.next(line)) {
       OnlineMessage message = read_online_message(line);
       if (message.kind == OnlineMessage::Kind::end) break;

@@ -41,7 +41,7 @@ constexpr int kScript = 7;
 // Nothing is imported from the folder that the command was started in.
 constexpr const char* kLoader =
     "import sys; sys.path[:] = [p for p in sys.path if p]; import os; "
-    "exec(compile(os.pread(7, 1 << 20, 0).split(b'\\0')[0], 'op_runner.py', 'exec'))";
+    "exec(compile(os.pread(7, 1 << 20, 0).split(b'\\0')[0], '{}', 'exec'))";
 
 class Descriptor {
  public:
@@ -134,7 +134,16 @@ std::string signal_text(int number) {
 
 }  // namespace
 
-RunnerProcess::RunnerProcess(const RunnerStart& start, SharedFile& inputs, SharedFile& outputs) {
+RunnerProcess::RunnerProcess(const RunnerStart& start, SharedFile& inputs, SharedFile& outputs)
+    : RunnerProcess({.name = "op_runner.py",
+                     .text = script_file(),
+                     .python = start.python,
+                     .arguments = {start.device, fmt::format("{}", start.memory_share),
+                                   start.jit ? "jit" : "plain", start.references},
+                     .inputs = inputs.descriptor(),
+                     .outputs = outputs.descriptor()}) {}
+
+RunnerProcess::RunnerProcess(const OwnProgram& program) {
   auto [request_reader, request_writer] = make_pipe();
   auto [answer_reader, answer_writer] = make_pipe();
   auto [noise_reader, noise_writer] = make_pipe();
@@ -144,14 +153,13 @@ RunnerProcess::RunnerProcess(const RunnerStart& start, SharedFile& inputs, Share
   actions.give(noise_writer.get(), STDERR_FILENO);
   actions.give(request_reader.get(), kRequests);
   actions.give(answer_writer.get(), kAnswers);
-  actions.give(inputs.descriptor(), kInputs);
-  actions.give(outputs.descriptor(), kOutputs);
-  actions.give(script_file(), kScript);
-  const int problem =
-      actions.spawn(process_, start.python,
-                    {start.python, "-c", kLoader, start.device, fmt::format("{}", start.memory_share),
-                     start.jit ? "jit" : "plain", start.references});
-  if (problem != 0) throw IoError(start.python, std::strerror(problem));
+  if (program.inputs >= 0) actions.give(program.inputs, kInputs);
+  if (program.outputs >= 0) actions.give(program.outputs, kOutputs);
+  actions.give(program.text, kScript);
+  std::vector<std::string> words = {program.python, "-c", fmt::format(fmt::runtime(kLoader), program.name)};
+  words.insert(words.end(), program.arguments.begin(), program.arguments.end());
+  const int problem = actions.spawn(process_, program.python, std::move(words));
+  if (problem != 0) throw IoError(program.python, std::strerror(problem));
   for (const Descriptor* end : {&request_writer, &answer_reader, &noise_reader})
     ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
   requests_ = request_writer.release();
@@ -219,26 +227,65 @@ void RunnerProcess::send(const std::string& line, std::chrono::milliseconds limi
   }
 }
 
+bool RunnerProcess::take_line(std::string& line) {
+  const std::size_t line_end = buffer_.find('\n', searched_);
+  if (line_end == std::string::npos) {
+    searched_ = buffer_.size();
+    if (buffer_.size() > kMaxAnswer) throw RunnerLost("sends an answer without end");
+    return false;
+  }
+  line = buffer_.substr(0, line_end);
+  buffer_.erase(0, line_end + 1);
+  searched_ = 0;
+  return true;
+}
+
+void RunnerProcess::read_answers() {
+  std::array<char, 65536> piece;
+  const ssize_t got = ::read(answers_, piece.data(), piece.size());
+  if (got > 0) {
+    buffer_.append(piece.data(), static_cast<std::size_t>(got));
+  } else if (got == 0) {
+    throw RunnerLost(fate());
+  }
+}
+
 std::string RunnerProcess::receive(std::chrono::milliseconds limit) {
   const Clock::time_point end = Clock::now() + limit;
-  std::size_t searched = 0;
-  for (;;) {
-    const std::size_t line_end = buffer_.find('\n', searched);
-    if (line_end != std::string::npos) {
-      std::string line = buffer_.substr(0, line_end);
-      buffer_.erase(0, line_end + 1);
-      return line;
-    }
-    searched = buffer_.size();
-    if (buffer_.size() > kMaxAnswer) throw RunnerLost("sends an answer without end");
+  std::string line;
+  while (!take_line(line)) {
     wait(false, end, limit);
-    std::array<char, 65536> piece;
-    const ssize_t got = ::read(answers_, piece.data(), piece.size());
-    if (got > 0) {
-      buffer_.append(piece.data(), static_cast<std::size_t>(got));
-    } else if (got == 0) {
-      throw RunnerLost(fate());
+    read_answers();
+  }
+  return line;
+}
+
+std::optional<std::string> RunnerProcess::receive_soon(std::chrono::milliseconds limit) {
+  const Clock::time_point end = Clock::now() + limit;
+  std::string line;
+  while (!take_line(line)) {
+    check_interrupt();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    std::array<pollfd, 2> watched{{{answers_, POLLIN, 0}, {noise_, POLLIN, 0}}};
+    if (::poll(watched.data(), watched.size(), static_cast<int>(std::max<std::int64_t>(left.count(), 0))) <=
+        0)
+      return std::nullopt;
+    if (watched[1].revents != 0) read_messages();
+    if (watched[0].revents != 0) read_answers();
+  }
+  return line;
+}
+
+void RunnerProcess::end(std::chrono::milliseconds limit) noexcept {
+  close_all();
+  const Clock::time_point end = Clock::now() + limit;
+  while (process_ > 0 && Clock::now() < end) {
+    if (::waitpid(process_, nullptr, WNOHANG) == process_) {
+      ::kill(-process_, SIGKILL);
+      process_ = -1;
+      return;
     }
+    ::poll(nullptr, 0, kLook / 10);
   }
 }
 

@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "precheck/runner/shared_file.hpp"
 
@@ -29,10 +31,21 @@ struct RunnerStart {
   bool operator==(const RunnerStart&) const = default;
 };
 
+/// A program in Python that this command has in it.
+struct OwnProgram {
+  std::string name;                    // for Python's messages
+  int text = -1;                       // the descriptor of a file of it, which ends at a zero byte, if any
+  std::string python;                  // a path, or a name that is looked for in PATH
+  std::vector<std::string> arguments;  // behind it
+  int inputs = -1;                     // descriptors that it gets, too; negative: none
+  int outputs = -1;
+};
+
 class RunnerProcess {
  public:
   /// Starts it. IoError if the system cannot.
   RunnerProcess(const RunnerStart& start, SharedFile& inputs, SharedFile& outputs);
+  explicit RunnerProcess(const OwnProgram& program);
   /// Ends it at once, with all that it has started.
   ~RunnerProcess();
   RunnerProcess(const RunnerProcess&) = delete;
@@ -42,12 +55,18 @@ class RunnerProcess {
   void send(const std::string& line, std::chrono::milliseconds limit);
   /// The next line. RunnerLost if there is none within the limit; Interrupted.
   std::string receive(std::chrono::milliseconds limit);
+  /// The next line if it comes so soon. RunnerLost if there will be none; Interrupted.
+  std::optional<std::string> receive_soon(std::chrono::milliseconds limit);
+  /// Nothing is sent any more, so that it ends by itself; waits for that so long.
+  void end(std::chrono::milliseconds limit) noexcept;
   /// The end of what it wrote to standard output and standard error.
   const std::string& messages() const { return messages_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  bool take_line(std::string& line);
+  void read_answers();
   /// Waits until the requests can be written or answers be read; takes up messages meanwhile.
   bool wait(bool for_writing, Clock::time_point end, std::chrono::milliseconds limit);
   void read_messages();
@@ -60,6 +79,7 @@ class RunnerProcess {
   int answers_ = -1;
   int noise_ = -1;
   std::string buffer_;
+  std::size_t searched_ = 0;
   std::string messages_;
 };
 

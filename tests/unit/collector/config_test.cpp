@@ -156,8 +156,21 @@ TEST_CASE("config: calls that are judged while the training runs") {
         std::vector<std::string>{
             "c.json: acc_check: \"is_online\" false has no effect: task acc_check judges a running "
             "training",
-            "c.json: acc_check: \"is_benchmark_device, host, port\" has no effect: operations are "
-            "judged on this machine, or, with nfs_path, by whoever shares that folder"});
+            "c.json: acc_check: \"is_benchmark_device\" has no effect: references are computed where "
+            "`reference` or the server's -d says"});
+  CHECK(old.setting("section.host") == "\"h\"");
+  CHECK(old.setting("section.port") == "1");
+  CHECK(parsed(of(R"({"server": "judge:9000", "tls_path": "t"})")).warnings.empty());
+  for (const char* server : {"judge", ":1", "judge:", "judge:0", "judge:65536", "judge:1x"}) {
+    CHECK(complaint(of(R"({"server": ")" + std::string(server) + "\"}")) ==
+          "c.json: acc_check: server: must be a host and a port, such as \"judge:9000\"");
+  }
+  CHECK(complaint(of(R"({"server": "a:1", "host": "b", "port": 2})")) ==
+        "c.json: acc_check: server: is given besides host: leave out one of them");
+  CHECK(complaint(of(R"({"server": "a:1", "nfs_path": "b"})")) ==
+        "c.json: acc_check: server: is given besides nfs_path: leave out one of them");
+  CHECK(complaint(of(R"({"host": "b"})")) == "c.json: acc_check: port: is missing beside host");
+  CHECK(complaint(of(R"({"port": 65536})")) == "c.json: acc_check: port: must be at most 65535");
 }
 
 TEST_CASE("config: data_mode") {

@@ -4,15 +4,21 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "dump/member_stream.hpp"
 #include "precheck/acc_check/online_findings.hpp"
+#include "precheck/acc_check/online_listen.hpp"
 #include "precheck/acc_check/online_messages.hpp"
+#include "precheck/acc_check/online_stream.hpp"
 #include "precheck/acc_check/online_tensors.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
+#include "support/log.hpp"
+#include "support/output_file.hpp"
 #include "unit/support/scratch_directory.hpp"
 
 namespace msprobe::precheck::online_test {
@@ -57,7 +63,7 @@ TEST_CASE("online: messages") {
   CHECK(refusal(R"({"unused": 0, "blocks": [[1]]})") ==
         "the training: sent a message with a block that has no place");
   CHECK(refusal(R"({"backward": 1})") == "the training: sent a message without an entry");
-  for (const char* leaf : {"", "..", "a/b"}) {
+  for (const char* leaf : {"", "..", "a/b", "rank", "rank-1", "rank1/..", "proc1x", "tile0"}) {
     CHECK(refusal(R"({"skipped": 1, "type": "Torch", "name": "sin", "number": 2, "step": 3, "leaf": ")" +
                   std::string(leaf) + "\"}") == "the training: sent a message of a call without a rank");
   }
@@ -72,6 +78,60 @@ TEST_CASE("online: messages") {
           start),
       "acc_check: white_list: 'sine' is not an operation that is recorded; did you mean 'sin'?", FormatError);
   CHECK(start.replies == 4);
+}
+
+TEST_CASE("online: what a receiver has written") {
+  const test::ScratchDirectory scratch;
+  const std::string folder = scratch.path() + "/1";
+  create_directories(folder);
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder + '/' + name, std::ios::app) << text;
+  };
+  const std::string skipped =
+      R"(, "type": "Torch", "name": "sin", "number": 2, "step": 3, "leaf": "rank0", "reason": "none"})";
+  OnlineSettings settings;
+  settings.results = scratch.path() + "/results";
+  settings.python = "none";
+  settings.device = "cpu";
+  const Standards standards = Standards::built_in();
+  Runner runner(online_runner(settings.python, settings.device));
+  const OnlineDesk desk{settings, standards, runner, false};
+  OnlineStream stream(folder, "peer", OnlineWriter::receiver, desk);
+  write("messages.0",
+        R"({"begin": {"folder": "/", "cases": "/", "python": "/", "device": "x", "timeout": 0}})"
+        "\n");
+  CHECK(stream.advance());
+  CHECK_FALSE(stream.advance());
+  write("messages.0", R"({"skipped": 1)" + skipped);  // its end comes later
+  CHECK_FALSE(stream.advance());
+  write("messages.0", "\n");
+  write("messages.1", "");
+  CHECK(stream.advance());
+  CHECK_FALSE(path_exists(folder + "/messages.0"));
+  write("messages.1", R"({"skipped": 2)" + skipped + "\n{\"end\": 0}\n");
+  mute_log(true);
+  CHECK(stream.advance());
+  mute_log(false);
+  CHECK(stream.ended());
+  OnlineCounts counts;
+  stream.count(counts);
+  CHECK(counts.skips == 1);
+  CHECK_FALSE(path_exists(folder));
+  CHECK(names_in(settings.results, Named::folders) == std::vector<std::string>{"rank0"});
+}
+
+TEST_CASE("online: addresses") {
+  const auto read = [](const std::string& text) {
+    const ListenAddress address = read_listen_address(text);
+    return address.host + ' ' + std::to_string(address.port);
+  };
+  CHECK(read("judge:9000") == "judge 9000");
+  CHECK(read("[::1]:1") == "::1 1");
+  CHECK(read(":0") == " 0");
+  for (const char* text : {"", "judge", "judge:", "judge:65536", "judge:-1", "::1:1", "judge:http"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(read_listen_address(text), UsageError);
+  }
 }
 
 TEST_CASE("online: tensors") {

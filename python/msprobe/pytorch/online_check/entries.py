@@ -56,7 +56,7 @@ class Part:
     """The entry of one direction of a call in the making. Its tensors are written at once."""
 
     def __init__(self, file, name):
-        self._file = file
+        self.file = file
         self._name = name     # "Functional.linear.0.forward"
         self._written = {}    # id(tensor) -> (the tensor, where its elements are)
         self.entry = {}
@@ -65,14 +65,14 @@ class Part:
 
     def begin(self):
         """What follows, until end(), is written in one go."""
-        self._file.begin_page()
+        self.file.begin_page()
         self._is_open = True
-        self.blocks.append([self._file.end, 0])
+        self.blocks.append([self.file.end, 0])
 
     def end(self):
         """Tensors may change, or go, from now on."""
         if self._is_open:
-            self.blocks[-1][1] = self._file.end - self.blocks[-1][0]
+            self.blocks[-1][1] = self.file.end - self.blocks[-1][0]
         self._is_open = False
         self._written.clear()
 
@@ -130,7 +130,7 @@ class Part:
         if not is_plain(tensor):
             raise NotSent("a %s among its arguments or results is not sent" % type(tensor).__name__)
         known = self._written.get(id(tensor))
-        place = known[1] if known is not None else self._file.write(tensor)
+        place = known[1] if known is not None else self.file.write(tensor)
         self._written[id(tensor)] = tensor, place
         name = "%s.%s.pt" % (self._name, stem.replace("/", "_"))
         dtype, shape = str(tensor.dtype), list(tensor.shape)

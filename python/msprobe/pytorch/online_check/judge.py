@@ -86,9 +86,14 @@ class Judge:
     # ------------------------------------------------------------------ messages
 
     @staticmethod
-    def is_full():
+    def is_full(size):
         """Calls are sent one by one."""
         return False
+
+    @staticmethod
+    def described(part):
+        """What a message says of the part of a call."""
+        return {"entry": part.entry, "tensors": part.tensors, "blocks": part.blocks}
 
     def tell(self, message):
         """Sends what needs no answer. Raises Lost."""

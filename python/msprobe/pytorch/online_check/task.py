@@ -20,12 +20,14 @@ from ..free_benchmark import structures, surroundings
 from . import calls, entries, places, sampling
 from .folder import SharedFolder
 from .judge import Judge, Lost
+from .sender import Server
 
 # Calls that wait for their backward hold so many bytes at most, besides the first one.
 _MOST_HELD = 512 << 20
 # They do more than to compute.
 _NEVER = {"backward", "register_hook", "retain_grad", "pin_memory", "record_stream", "__deepcopy__", "__reduce_ex__"}
-_KEYS = ("white_list", "black_list", "reference", "budget", "interval", "error_data_path", "nfs_path")
+_KEYS = ("white_list", "black_list", "reference", "budget", "interval", "error_data_path", "nfs_path", "server", "host", "port",
+         "tls_path")
 
 
 class Task:
@@ -61,8 +63,17 @@ class Task:
         begin = {"folder": folder, "cases": os.path.abspath(settings["error_data_path"] or folder),
                  "white_list": settings["white_list"] or [], "black_list": settings["black_list"] or [],
                  "device": self._device(settings["reference"]), "operations": sorted(set(self._names.values()))}
-        self.judge = SharedFolder(begin, settings["nfs_path"]) if settings["nfs_path"] else Judge(begin)
+        self.judge = self._open(begin, settings)
         self._process = os.getpid()
+
+    @staticmethod
+    def _open(begin, settings):
+        host, _, port = settings["server"].rpartition(":")
+        if not host and settings["host"] and settings["port"] >= 0:
+            host, port = settings["host"], settings["port"]
+        if host:
+            return Server(begin, host.strip("[]"), int(port), settings["tls_path"])
+        return SharedFolder(begin, settings["nfs_path"]) if settings["nfs_path"] else Judge(begin)
 
     @staticmethod
     def _device(reference):
@@ -151,7 +162,7 @@ class Task:
             return None
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         holds_too_much = self._held and sum(held for held, _, _ in self._held.values()) + size > _MOST_HELD
-        if not self._budget.is_open() or self.judge.is_full() or holds_too_much:
+        if not self._budget.is_open() or holds_too_much or self.judge.is_full(size):
             return self._turns.leave()
         self._turns.take(call)
         self._wait_for(devices)
@@ -200,8 +211,7 @@ class Task:
             return self._refuse(attempt.call, str(reason))
         part = attempt.part
         node = attempt.node(result)
-        message = dict(self._heading("call", attempt.named), entry=part.entry, tensors=part.tensors, blocks=part.blocks,
-                       follows=node is not None)
+        message = dict(self._heading("call", attempt.named), follows=node is not None, **self.judge.described(part))
         self._add_place(message, attempt.call)
         number = self._number
         self.judged += 1
@@ -239,8 +249,7 @@ class Task:
             self._held[number] = held  # the end of the step will have it judged without its backward
             return self.judge.tell({"unused": 0, "blocks": part.blocks})
         part.end()
-        start = self._ask({"backward": number, "entry": part.entry, "tensors": part.tensors, "blocks": part.blocks},
-                          number)
+        start = self._ask({"backward": number, **self.judge.described(part)}, number)
         return self._budget.release(operation, reserved, time.monotonic() - began - start)
 
     def _ask(self, message, number, call=None, calls_judged=1):

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// One training that is judged by a process it did not start: its messages and tensors are files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "precheck/acc_check/online_judge.hpp"
+#include "precheck/acc_check/online_messages.hpp"
+#include "precheck/runner/runner.hpp"
+#include "precheck/standards/standards.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::precheck {
+
+/// How trainings are judged that are not on this machine, or were not started by its user.
+struct OnlineSettings {
+  std::string results;  // for the files of each
+  std::string python;
+  std::string device;  // of the references
+  double time_limit = 0;
+};
+
+/// Operations of all trainings.
+struct OnlineCounts {
+  std::size_t passes = 0;
+  std::size_t errors = 0;
+  std::size_t warnings = 0;
+  std::size_t skips = 0;
+};
+
+/// What all streams share.
+struct OnlineDesk {
+  const OnlineSettings& settings;
+  const Standards& standards;
+  Runner& runner;
+  bool color = false;
+};
+
+/// Who wrote the files.
+enum class OnlineWriter : std::uint8_t {
+  training,  // messages.jsonl, and tensors.N for each step
+  receiver,  // messages.0, messages.1, ..., and tensors.N for some calls of a step each
+};
+
+class OnlineStream final : public OnlineSource {
+ public:
+  /// `name`: for the user.
+  OnlineStream(std::string folder, std::string name, OnlineWriter writer, const OnlineDesk& desk);
+  ~OnlineStream() override;
+  OnlineStream(const OnlineStream&) = delete;
+  OnlineStream& operator=(const OnlineStream&) = delete;
+
+  /// Judges what has come, for a while; false if nothing has. What is wrong with this training ends its
+  /// stream with a warning. Throws Error if nothing can be judged, Interrupted.
+  bool advance();
+  /// No more will come.
+  void finish();
+  bool ended() const { return ended_; }
+  /// Removes its own files, and the folder if that is empty then.
+  void remove_all();
+  void count(OnlineCounts& counts) const;
+
+  std::shared_ptr<const ByteSource> tensors(std::uint64_t file) override;
+  void release(const OnlineMessage& message) override;
+  void reply(const std::string& /*json*/) override {}  // nobody waits for it
+
+ private:
+  void advance_for_a_while(bool& any);
+  bool next(std::string& line);
+  void open_messages(const std::string& name);
+  void close_messages();
+  void begin(const std::string& line);
+  void remove_tensors(std::uint64_t file) const;
+  void remove_judged();
+
+  std::string folder_;
+  std::string name_;
+  OnlineWriter writer_;
+  const OnlineDesk& desk_;
+  int descriptor_ = -1;
+  std::uint64_t number_ = 0;  // of the file of messages
+  std::optional<MessageReader> reader_;
+  std::map<std::uint64_t, std::size_t> waiting_;  // files of tensors that are there: messages that need them
+  std::optional<OnlineJudge> judge_;
+  bool ended_ = false;
+};
+
+}  // namespace msprobe::precheck

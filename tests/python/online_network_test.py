@@ -1,0 +1,542 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Task acc_check over the network: `msprobe acc_check --listen` judges, and the training does not notice."""
+
+import csv
+import errno
+import glob
+import json
+import os
+import random
+import re
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from unittest import mock
+
+from helpers import *
+from msprobe.core import command
+from msprobe.core.common import log
+from msprobe.core.common.exceptions import MsprobeException
+from msprobe.pytorch import online_check
+from msprobe.pytorch.online_check import receiver, sender, wire
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TRAINING = os.path.join(HERE, "online_training.py")
+WRONG = ["Functional.softmax.0", "Functional.silu.1", "Functional.linear.13"]  # of the Llama, in the order of execution
+
+
+def read_rows(path):
+    """The rows of a result file, the last one of each operation."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        return {row["API name"]: row for row in csv.DictReader(file)}
+
+
+def make_certificates(folder):
+    """As docs/precheck.md has it."""
+    with open(os.path.join(HERE, "../../docs/precheck.md"), encoding="utf-8") as file:
+        script = re.search(r"```\n(openssl req .*?)```", file.read(), re.DOTALL).group(1)
+    os.makedirs(folder)
+    script = script.replace("DNS:judge.example", "DNS:localhost, IP:127.0.0.1")
+    subprocess.run(["bash", "-ec", script], cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return folder
+
+
+class Listener:
+    """`msprobe acc_check --listen` at a free port, or at this one."""
+
+    def __init__(self, results, *options, port=0):
+        self.process = subprocess.Popen(
+            [command.find(), "acc_check", "--listen", "localhost:%d" % port, "-o", results, "--python", sys.executable,
+             "--fail-on", "error", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, env={**os.environ, "TMPDIR": results})
+        first = self.process.stdout.readline()
+        found = re.fullmatch(r"online pre-check: listens at 127\.0\.0\.1:([0-9]+)(, without TLS)?\n", first)
+        assert found, first + self.process.stdout.read()
+        self.port = int(found.group(1))
+        self.address = "localhost:%d" % self.port
+
+    def end(self):
+        """What it told; when all trainings have ended."""
+        told, _ = self.process.communicate(timeout=120)
+        return told
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+        return self.end()
+
+
+class Network(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls._certificates = tempfile.TemporaryDirectory()
+        cls.tls = make_certificates(cls._certificates.name + "/tls")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls._certificates.cleanup()
+        super().tearDownClass()
+
+    def listen(self, *options, port=0):
+        self.results = tempfile.mkdtemp(prefix="results", dir=self.folder)
+        listener = Listener(self.results, *options, port=port)
+
+        self.addCleanup(listener.kill)
+        return listener
+
+    def start_training(self, kind, precision, health, steps, section=None, **environment):
+        words = [sys.executable, "-W", "ignore", TRAINING, kind, precision, health, str(steps)]
+        if section is not None:
+            config = {"task": "acc_check", "dump_path": tempfile.mkdtemp(prefix="dump", dir=self.folder), "level": "L1",
+                      "risk_level": "ALL", "acc_check": {"budget": None, **section}}
+            words.append(os.path.join(config["dump_path"], "config.json"))
+            with open(words[-1], "w", encoding="utf-8") as file:
+                json.dump(config, file)
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                                   env={**os.environ, **environment})
+        process.dump_path = os.path.dirname(words[-1])
+        return process
+
+    def ended(self, process):
+        """(its digest and random numbers, what was told)"""
+        printed, told = process.communicate(timeout=150)
+        self.assertEqual(process.returncode, 0, told)
+        return printed.split()[:2], told
+
+    def run_steps(self, steps, section, between=lambda step: None):
+        """The losses and gradients of a small training in this process, and what it told."""
+        told = []
+        with mock.patch.object(log, "_write", lambda kind, text: told.append(kind + text)):
+            debugger = None if section is None else self.open("L1", "acc_check", {"budget": None, **section}, risk_level="ALL")
+            torch.manual_seed(1)
+            model = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 3))
+            seen = []
+            for step in range(steps):
+                between(step)
+                if debugger is not None:
+                    debugger.start(model)
+                loss = model(torch.randn(5, 6)).square().sum()
+                loss.backward()
+                if debugger is not None:
+                    debugger.stop()
+                    debugger.step()
+                seen.append([loss.item()] + [one.grad.clone() for one in model.parameters()])
+                model.zero_grad()
+                with torch.no_grad():
+                    for one in model.parameters():
+                        one.add_(torch.randn(one.shape), alpha=0.01)
+            if debugger is not None:
+                PrecisionDebugger.close()
+        return seen, told
+
+    def assert_same(self, left, right):
+        self.assertEqual(len(left), len(right))
+        for one, other in zip(left, right):
+            self.assertEqual(one[0], other[0])
+            for a, b in zip(one[1:], other[1:]):
+                self.assertTrue(torch.equal(a, b))
+
+    @staticmethod
+    def wait_for(condition):
+        end = time.monotonic() + 60
+        while not condition():
+            if time.monotonic() > end:
+                raise AssertionError("it did not happen")
+            time.sleep(0.05)
+
+
+class SameRows(Network):
+    def test_over_tls_as_in_the_process(self):
+        listener = self.listen("--tls", self.tls)
+        sent = self.start_training("llama", "float32", "faulty", 8, {"server": listener.address, "tls_path": self.tls})
+        inside = self.start_training("llama", "float32", "faulty", 8, {})
+        printed, told = self.ended(sent)
+        self.assertEqual((printed, ), (self.ended(inside)[0], ))
+        self.assertEqual(printed, self.ended(self.start_training("llama", "float32", "faulty", 8))[0])
+        self.assertNotIn("warning", told)
+        told = listener.end()
+        self.assertEqual(listener.process.returncode, 1, told)
+        self.assertEqual([line.split()[1] for line in told.splitlines() if line.startswith("  error")], WRONG, told)
+        self.assertEqual(told.count(", since step 5, right until step 4 (3 of 8 calls)\n"), 3, told)
+        files = [glob.glob(folder + "/proc*/accuracy_checking_result_*.csv")[0] for folder in (self.results, inside.dump_path)]
+        rows, other_rows = map(read_rows, files)
+        self.assertEqual(rows, other_rows)
+        self.assertEqual({name for name, row in rows.items() if "error" in row["Forward Verdict"]}, set(WRONG))
+        self.assertEqual(sorted(name for name in os.listdir(self.results) if name.startswith("step")), ["step5", "step6"])
+
+    def test_two_ranks(self):
+        listener = self.listen()
+        digests = []
+        for section in ({"host": "localhost", "port": listener.port}, None):
+            store = os.path.join(self.folder, "store%d" % len(digests))
+            ranks = [self.start_training("vit", "amp", "faulty", 7, section, RANK_OF_TWO=str(rank), STORE=store)
+                     for rank in range(2)]
+            digests.append([self.ended(rank)[0] for rank in ranks])
+        self.assertEqual(digests[0], digests[1])
+        told = listener.end()
+        self.assertEqual([line.split()[1] for line in told.splitlines() if line.startswith("  error")],
+                         ["Functional.layer_norm.0", "Functional.linear.1", "Functional.gelu.1"], told)
+        self.assertEqual(told.count("warning: online pre-check of rank 1, step 5: "), 3, told)
+        self.assertIn("online pre-check of rank 0: ", told)
+        rows = [read_rows(glob.glob(self.results + "/rank%d/accuracy_checking_result_*.csv" % rank)[0]) for rank in range(2)]
+        self.assertEqual([sum("error" in row["Forward Verdict"] for row in one.values()) for one in rows], [0, 3])
+        self.assertEqual(set(rows[0]), set(rows[1]))
+
+
+class Outages(Network):
+    def test_the_server_ends_and_comes_back(self):
+        plain, _ = self.run_steps(12, None)
+        listener = self.listen("--tls", self.tls)
+        first_results = self.results
+        servers = [listener]
+
+        def between(step):
+            judge = online_check.task.judge
+            if step == 3:
+                self.wait_for(lambda: judge._judged == judge._sent and not judge._queue)
+                listener.kill()
+                self.wait_for(lambda: not judge._is_connected)
+                self.wait_for(lambda: not glob.glob(self.results + "/msprobe-*"))  # what waited was removed
+            if step == 6:
+                servers.append(self.listen("--tls", self.tls, port=listener.port))
+                self.wait_for(lambda: judge._is_connected)
+
+        seen, told = self.run_steps(12, {"server": listener.address, "tls_path": self.tls}, between)
+        self.assert_same(seen, plain)
+        warnings = [line for line in told if line.startswith("warning")]
+        self.assertEqual(len(warnings), 1, told)
+        self.assertRegex(warnings[0], "warning: task acc_check: the connection to localhost:[0-9]+ was lost: .*: nothing is judged "
+                                      "until it is there again")
+        self.assertEqual([line for line in told if line.endswith("judges again")],
+                         ["task acc_check: %s judges again" % listener.address])
+        text = servers[1].end()
+        self.assertEqual(servers[1].process.returncode, 0, text)
+        self.assertIn(" of steps 6 to 11, by PyTorch ", text)
+        self.assertIn(" operations pass, 0 error, 0 warning", text)
+        self.assertTrue(glob.glob(first_results + "/proc*/accuracy_checking_result_*.csv"))
+
+    def test_no_server_is_one_warning(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        plain, _ = self.run_steps(3, None)
+        began = time.monotonic()
+        seen, told = self.run_steps(3, {"server": "localhost:%d" % port})
+        self.assertLess(time.monotonic() - began, 8)
+        self.assert_same(seen, plain)
+        self.assertEqual([line for line in told if line.startswith("warning")],
+                         ["warning: task acc_check: localhost:%d cannot be reached: Connection refused: nothing is judged until it "
+                          "can be" % port])
+
+    def test_ctrl_c_at_the_server(self):
+        listener = self.listen()
+        judge = []
+
+        def between(step):
+            if step == 2:
+                judge.append(online_check.task.judge)
+                self.wait_for(lambda: judge[0]._judged == judge[0]._sent and not judge[0]._queue)
+                judge.append(listener.interrupt())
+
+        _, told = self.run_steps(3, {"server": listener.address}, between)
+        self.assertEqual(listener.process.returncode, 130, judge[1])
+        self.assertIn(" of steps 0 to 1, by PyTorch ", judge[1])
+        self.assertEqual([name for name in os.listdir(self.results) if not name.startswith("proc")], [])
+        self.assertEqual(sum(line.startswith("warning") for line in told), 1, told)
+
+    def test_what_does_not_fit_waits(self):
+        listener = self.listen()
+        with mock.patch.object(sender, "_MOST_WAITING", 100):
+            _, told = self.run_steps(3, {"server": listener.address})
+        self.assertEqual(told.count("warning: task acc_check: %s takes fewer calls than come: some get their turn in later steps"
+                                    % listener.address), 1, told)
+        self.assertRegex(told[-1] + told[-2], "[0-9]+ did not fit and waited for a later step")
+
+
+class Refusals(Network):
+    def refused(self, listener, section):
+        seen, told = self.run_steps(2, {"server": listener.address, **section})
+        self.assert_same(seen, self.run_steps(2, None)[0])
+        warnings = [line for line in told if line.startswith("warning")]
+        self.assertEqual(len(warnings), 1, told)
+        return warnings[0], listener.interrupt()
+
+    def test_certificates_of_another_authority(self):
+        other = make_certificates(self.folder + "/other")
+        own, told = self.refused(self.listen("--tls", self.tls), {"tls_path": other})
+        self.assertRegex(own, "its certificate is refused: .*: nothing is judged any more")
+        self.assertRegex(told, "warning: 127.0.0.1:[0-9]+: the other side refuses the certificate")
+
+    def test_a_client_of_another_authority(self):
+        other = make_certificates(self.folder + "/other")
+        for name in ("client.crt", "client.key"):
+            os.remove(os.path.join(other, name))
+            os.symlink(os.path.join(self.tls, name), os.path.join(other, name))
+        listener = self.listen("--tls", other)
+        mixed = tempfile.mkdtemp(dir=self.folder)
+        for name, folder in (("ca.crt", other), ("client.crt", self.tls), ("client.key", self.tls)):
+            os.symlink(os.path.join(folder, name), os.path.join(mixed, name))
+        own, told = self.refused(listener, {"tls_path": mixed})
+        self.assertRegex(own, "refuses the certificate or TLS itself .*: nothing is judged any more")
+        self.assertRegex(told, "warning: 127.0.0.1:[0-9]+: its certificate is refused: ")
+
+    def test_another_host_name(self):
+        context = wire.tls_context(self.tls, "client")
+        listener = self.listen("--tls", self.tls)
+        with socket.create_connection(("127.0.0.1", listener.port)) as plain:
+            with self.assertRaises(ssl.SSLCertVerificationError):
+                context.wrap_socket(plain, server_hostname="elsewhere")
+
+    def test_a_revoked_certificate(self):
+        script = """
+touch index; printf '[ca]\\ndefault_ca=a\\n[a]\\ndatabase=index\\ndefault_md=sha256\\ndefault_crl_days=30\\n' > ca.cnf
+openssl ca -config ca.cnf -revoke client.crt -cert ca.crt -keyfile ca.key
+openssl ca -config ca.cnf -gencrl -cert ca.crt -keyfile ca.key -out crl.pem
+"""
+        folder = make_certificates(self.folder + "/revoking")
+        subprocess.run(["bash", "-ec", script], cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        listener = self.listen("--tls", folder)
+        os.remove(folder + "/crl.pem")
+        _, told = self.refused(listener, {"tls_path": folder})
+        self.assertIn("its certificate is refused: certificate revoked", told)
+
+    def test_one_side_without_tls(self):
+        own, told = self.refused(self.listen("--tls", self.tls), {})
+        self.assertIn("cannot be reached", own)
+        self.assertIn("does not speak TLS", told)
+        own, told = self.refused(self.listen(), {"tls_path": self.tls})
+        self.assertIn("it speaks TLS, for which --tls names certificates", told)
+
+    def test_another_version(self):
+        listener = self.listen()
+        with mock.patch.object(wire, "VERSION", 7):
+            own, told = self.refused(listener, {})
+        self.assertRegex(own, r"it speaks version 1 of the protocol \(.*\), and this msprobe version 7: install the same release on "
+                              "both sides: nothing is judged any more")
+        self.assertRegex(told, r"warning: 127.0.0.1:[0-9]+: it speaks version 7 of the protocol \(.*\), and this msprobe version 1: "
+                               "install the same release on both sides\n")
+
+    def test_other_machines_need_certificates(self):
+        status, _, told = command.ask(["acc_check", "--listen", "0.0.0.0:0", "-o", self.folder, "--python", sys.executable])
+        self.assertEqual((status, told.splitlines()[0]),
+                         (2, "msprobe: error: 0.0.0.0 is not a loopback address: other machines are listened to with certificates "
+                             "alone, whose folder --tls names"))
+        with self.assertRaisesRegex(MsprobeException, "192.0.2.1 is another machine, to which tensors are sent with certificates "
+                                                      "alone: tls_path"):
+            self.open("L1", "acc_check", {"server": "192.0.2.1:9000"})
+        with self.assertRaisesRegex(MsprobeException, "none/ca.crt: No such file or directory"):
+            self.open("L1", "acc_check", {"server": "localhost:9000", "tls_path": "none"})
+
+    def test_invalid_values(self):
+        for section, text in (({"server": "judge"}, "server: must be a host and a port"),
+                              ({"server": "a:1", "host": "b"}, "server: is given besides host"),
+                              ({"server": "a:1", "nfs_path": "b"}, "server: is given besides nfs_path"),
+                              ({"host": "b"}, "port: is missing beside host"), ({"port": 65536}, "port: must be at most 65535")):
+            with self.assertRaisesRegex(MsprobeException, text):
+                self.open("L1", "acc_check", section)
+
+
+class Peers(Case):
+    """Of a receiver in this process."""
+
+    def setUp(self):
+        super().setUp()
+        self.events, events = os.pipe()
+        requests, self.requests = os.pipe()
+        patches = {"_EVENTS": events, "_REQUESTS": requests, "_LONGEST_GREETING": 1, "_LONGEST_FRAME": 1, "_LONGEST_ABSENCE": 1,
+                   "_TICK": 0.05, "_LINES_A_MINUTE": 10000}
+        for name, value in patches.items():
+            patch = mock.patch.object(receiver, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.receiver = receiver.Receiver({"release": "1", "tls": "", "host": "localhost", "port": 0})
+        self.thread = threading.Thread(target=self.receiver.run)
+        self.thread.start()
+        self._heard = b""
+        self.said = []
+        self.listens = self.hear("listens")["listens"]
+        self.port = int(self.listens.rpartition(":")[2])
+
+        def end():
+            os.close(self.requests)
+            self.thread.join(10)
+            folder = self.receiver.folder
+            self.receiver.close()
+            for one in (self.events, events, requests):
+                os.close(one)
+            self.assertFalse(os.path.exists(folder))
+
+        self.addCleanup(end)
+
+    def hear(self, kind):
+        """The next event of this kind; what comes before it is in self.said."""
+        while True:
+            while b"\n" not in self._heard:
+                self._heard += os.read(self.events, 65536)
+            line, _, self._heard = self._heard.partition(b"\n")
+            self.said.append(json.loads(line.decode()))
+            if kind in self.said[-1]:
+                return self.said[-1]
+
+    def connect(self):
+        one = socket.create_connection(("127.0.0.1", self.port))
+        self.addCleanup(one.close)
+        return one
+
+    FIRST = wire.first_frame({"training": "a", "release": "1"})
+    BEGIN = wire.frame(wire.MESSAGE, b'{"begin": {}}')
+
+    def whole(self):
+        return [self.FIRST, self.BEGIN, wire.frame(wire.TENSORS, b"0123"), wire.frame(wire.TENSORS, b"45"),
+                wire.frame(wire.MESSAGE, b'{"call": 1}'), wire.frame(wire.NEXT), wire.frame(wire.END)]
+
+    def check_good_one(self):
+        """It gets through, and its files are right."""
+        one = self.connect()
+        for piece in self.whole():
+            one.sendall(piece)
+        port = one.getsockname()[1]
+        while True:
+            begun = self.hear("begins")
+            if begun["peer"] == "127.0.0.1:%d" % port:
+                break
+        received = b""
+        wanted = wire.first_frame({"release": "1"}) + wire.frame(wire.DONE)
+        while len(received) < len(wanted):
+            received += one.recv(4096)
+        self.assertEqual(received, wanted)
+        folder = os.path.join(self.receiver.folder, str(begun["begins"]))
+        with open(folder + "/messages.0", "rb") as file:
+            self.assertEqual(file.read(), b'{"begin": {}}\n{"call": 1}\n{"end": 0}\n')
+        with open(folder + "/tensors.0", "rb") as file:
+            self.assertEqual(file.read(), b"012345")
+        # What was judged is told.
+        os.remove(folder + "/tensors.0")
+        self.assertEqual(one.recv(100), wire.frame(wire.JUDGED, struct.pack(">Q", 6)))
+        os.write(self.requests, b"%d\n" % begun["begins"])
+        self.assertEqual(one.recv(100), b"")
+        Network.wait_for(lambda: not os.path.exists(folder))
+
+    def test_garbage_ends_its_connection_alone(self):
+        for content, reason in (
+                (b"GET / HTTP/1.1\r\n\r\n", "it is no msprobe"),
+                (b"\x16\x03\x01", "it speaks TLS, for which --tls names certificates"),
+                (wire.FIRST.pack(wire.MAGIC, 1, 1 << 30), "it is no msprobe"),
+                (wire.FIRST.pack(wire.MAGIC, 1, 2) + b"[]", "it did not say who it is"),
+                (wire.FIRST.pack(wire.MAGIC, 1, 4000) + b"[" * 4000, "it did not say who it is"),
+                (self.FIRST + b"\xff" * 5, "it sent what is no frame"),
+                (self.FIRST + wire.FRAME.pack(wire.MESSAGE, 1 << 31), "it sent what is no frame"),
+                (self.FIRST + wire.FRAME.pack(wire.JUDGED, 8), "it sent what is no frame"),
+                (self.FIRST + wire.frame(wire.MESSAGE, b"{}\n{}"), "it sent a message of several lines"),
+                (self.FIRST + self.BEGIN + wire.frame(wire.END) * 2, "it went on behind its end"),
+                (wire.MAGIC[:3], "it did not begin within 1 s"),
+                (self.FIRST, "it did not begin within 1 s"),
+                (self.FIRST + self.BEGIN + wire.FRAME.pack(wire.MESSAGE, 100) + b"{",
+                 "it did not finish within 1 s what it had begun: what came is judged")):
+            one = self.connect()
+            one.sendall(content)
+            if "behind its end" in reason:
+                continue  # its end counts
+            self.assertEqual(self.hear("warning")["warning"], "127.0.0.1:%d: %s" % (one.getsockname()[1], reason))
+        one = self.connect()
+        one.close()
+        self.assertIn("it said nothing", self.hear("warning")["warning"])
+        self.check_good_one()
+
+    def test_too_many_connections(self):
+        with mock.patch.object(receiver, "_MOST_NEW", 3):
+            ones = [self.connect() for _ in range(5)]
+            for _ in range(2):
+                self.assertIn("there are too many connections", self.hear("warning")["warning"])
+            for one in ones[:3]:
+                one.close()
+            for _ in range(3):
+                self.assertIn("it said nothing", self.hear("warning")["warning"])
+            self.check_good_one()
+
+    def test_no_more_waits_than_may(self):
+        with mock.patch.object(receiver, "_MOST_WAITING", 1 << 20), mock.patch.object(receiver, "_LONGEST_STALL", 1):
+            one = self.connect()
+            one.settimeout(10)
+            one.sendall(self.FIRST + self.BEGIN)
+            begun = self.hear("begins")["begins"]
+            folder = os.path.join(self.receiver.folder, str(begun))
+            one.settimeout(0.3)
+            piece = wire.frame(wire.TENSORS, bytes(1 << 18)) + wire.frame(wire.MESSAGE, b"{}")
+            try:
+                for _ in range(1000):
+                    one.sendall(piece)
+            except socket.timeout:
+                pass
+            self.assertLess(sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)), 2 << 20)
+            self.assertIn("it sent more than is judged", self.hear("warning")["warning"])
+        self.check_good_one()
+
+    def test_a_full_disk(self):
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with mock.patch.object(receiver._Store, "add_tensors", side_effect=full):
+            one = self.connect()
+            one.sendall(b"".join(self.whole()))
+            self.assertIn("what it sent cannot be kept: No space left on device: what came is judged",
+                          self.hear("warning")["warning"])
+        self.check_good_one()
+
+    def test_a_lost_training_may_come_back(self):
+        one = self.connect()
+        one.sendall(self.FIRST + self.BEGIN)
+        self.assertEqual(self.hear("open"), {"open": 1})
+        self.assertEqual(len(one.recv(4096)), len(wire.first_frame({"release": "1"})))
+        one.close()
+        self.assertIn("it ended the connection: what came is judged", self.hear("warning")["warning"])
+        one = self.connect()
+        one.sendall(self.FIRST + self.BEGIN)
+        self.assertTrue(self.hear("begins")["again"])
+        one.close()
+        self.assertEqual(self.hear("open"), {"open": 0})  # it was away for too long
+
+    def test_mutated_streams(self):
+        chosen = random.Random(5)
+        for _ in range(400):
+            pieces = self.whole()
+            for _ in range(chosen.choice((1, 1, 2, 5))):
+                at = chosen.randrange(len(pieces))
+                piece = bytearray(pieces[at])
+                change = chosen.randrange(5)
+                if change == 0 and piece:
+                    piece[chosen.randrange(len(piece))] = chosen.randrange(256)
+                elif change == 1:
+                    del piece[chosen.randrange(len(piece) + 1):]
+                elif change == 2:
+                    piece[chosen.randrange(len(piece) + 1):0] = bytes(chosen.randrange(256) for _ in range(chosen.randrange(40)))
+                elif change == 3:
+                    piece *= 2
+                else:
+                    other = chosen.randrange(len(pieces))
+                    piece, pieces[other] = bytearray(pieces[other]), bytes(piece)
+                pieces[at] = bytes(piece)
+            one = self.connect()
+            try:
+                one.sendall(b"".join(pieces))
+            except OSError:
+                pass
+            one.close()
+        for name in os.listdir(self.receiver.folder):
+            for file in os.listdir(os.path.join(self.receiver.folder, name)):
+                self.assertRegex("%s/%s" % (name, file), r"^[0-9]+/(messages|tensors)\.[0-9]+$")
+        self.check_good_one()
+
+
+if __name__ == "__main__":
+    unittest.main()
