@@ -59,8 +59,8 @@ class Finder {
   }
 
   RankDifferences run() {
-    constexpr int kIndent = 4;
-    JsonWriter json({.indent = kIndent});
+    constexpr int kSpaces = 4;
+    JsonWriter json({.indent = kSpaces});
     json.open_object();
     for (std::size_t first = 0; first < result_.rows.size();) {
       const std::uint32_t api = result_.target_item(result_.rows[first]).api;
