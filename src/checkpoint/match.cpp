@@ -277,14 +277,25 @@ void pair_other_forms(Side& first, Side& second, const NameMap& map, const Archi
 void sort_out(Pairing& pairing, const Side& side, bool is_second) {
   const Checkpoint& checkpoint = side.checkpoint;
   std::unordered_map<std::size_t, std::string> compared;  // groups of names for one tensor
+  std::unordered_map<std::string, const Entry*> biases;   // of the masked language models' heads
   const Entry* vocabulary = nullptr;
   for (std::size_t i = 0; i < side.variant.made.size(); ++i) {
     const NameMap::Made& made = side.variant.made[i];
     if (!side.paired[i] || made.from.size() != 1) continue;
     const Entry& entry = checkpoint.entries[made.from[0]];
     if (entry.tied != 0) compared.emplace(entry.tied, made.name);
-    if (vocabulary == nullptr && is_vocabulary(made.name) && entry.problem.empty()) vocabulary = &entry;
+    if (!entry.problem.empty()) continue;
+    if (vocabulary == nullptr && is_vocabulary(made.name)) vocabulary = &entry;
+    if (made.name.ends_with(".bias")) biases.emplace(made.name, &entry);
   }
+  // BERT and its kin keep the bias of the head twice: as `bias`, and as that of `decoder`.
+  const auto original_of = [&](const std::string& name) -> const Entry* {
+    constexpr std::string_view kCopy = ".decoder.bias";
+    if (is_vocabulary(name)) return vocabulary;
+    if (!name.ends_with(kCopy)) return nullptr;
+    const auto found = biases.find(name.substr(0, name.size() - kCopy.size()) + ".bias");
+    return found == biases.end() ? nullptr : found->second;
+  };
   std::vector<std::string>& only = is_second ? pairing.only_second : pairing.only_first;
   only = side.pieces;
   for (std::size_t i = 0; i < side.variant.made.size(); ++i) {
@@ -301,12 +312,12 @@ void sort_out(Pairing& pairing, const Side& side, bool is_second) {
       pairing.tied.push_back({made.name, twin->second, is_second, {}, {}});
       continue;
     }
-    const bool alike = vocabulary != nullptr && single && is_vocabulary(made.name) && entry.problem.empty() &&
-                       entry.parameter.shape == vocabulary->parameter.shape &&
-                       entry.parameter.dtype == vocabulary->parameter.dtype;
+    const Entry* original = single ? original_of(made.name) : nullptr;
+    const bool alike = original != nullptr && entry.parameter.shape == original->parameter.shape &&
+                       entry.parameter.dtype == original->parameter.dtype;
     if (alike) {
       pairing.tied.push_back(
-          {made.name, vocabulary->parameter.name, is_second, entry.parameter, vocabulary->parameter});
+          {made.name, original->parameter.name, is_second, entry.parameter, original->parameter});
     } else {
       only.push_back(made.name);
       if (!single) continue;

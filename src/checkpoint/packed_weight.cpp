@@ -125,14 +125,15 @@ class DecodedBytes final : public ByteSource {
   }
 
   void decode(std::int64_t row, std::int64_t column, std::int64_t count) const {
-    const int per_byte = 8 / packed_->bits;
-    const std::int64_t first_byte = column / per_byte;
-    fetch(row, first_byte, (column + count - 1) / per_byte - first_byte + 1);
+    const int bits = packed_->bits;
+    const int per_byte = 8 / bits;
+    const std::int64_t first_byte = column * bits / 8;
+    fetch(row, first_byte, ((column + count) * bits - 1) / 8 - first_byte + 1);
     values_.resize(static_cast<std::size_t>(count));
     const auto line = static_cast<std::size_t>(row / packed_->scale_rows * scales_.groups);
     const std::vector<float>& levels = packed_->levels->values;
     const std::vector<float>& gaps = packed_->levels->half_gaps;
-    const unsigned mask = (1U << packed_->bits) - 1;
+    const unsigned mask = (1U << bits) - 1;
     const bool in_order = scales_.group_of_column.empty();
     std::int64_t i = 0;
     while (i < count) {
@@ -151,7 +152,14 @@ class DecodedBytes final : public ByteSource {
             std::to_integer<unsigned>(codes_[static_cast<std::size_t>(in_row / per_byte - first_byte)]);
         auto place = static_cast<int>(in_row % per_byte);
         if (packed_->high_first) place = per_byte - 1 - place;
-        return (byte >> (place * packed_->bits)) & mask;
+        return (byte >> (place * bits)) & mask;
+      };
+      const auto across_bytes = [&](std::int64_t k) -> unsigned {
+        const std::int64_t bit = (column + k) * bits;
+        const auto byte = static_cast<std::size_t>(bit / 8 - first_byte);
+        unsigned two = std::to_integer<unsigned>(codes_[byte]);
+        if (byte + 1 < codes_.size()) two |= std::to_integer<unsigned>(codes_[byte + 1]) << 8;
+        return (two >> (bit % 8)) & mask;
       };
       const auto at_byte = [&](std::int64_t k) {
         return std::to_integer<unsigned>(codes_[static_cast<std::size_t>(k)]);
@@ -168,7 +176,13 @@ class DecodedBytes final : public ByteSource {
           out[i] = gaps[code] * wide + std::fabs(levels[code] - zero) * error;
         }
       };
-      per_byte == 1 ? fill(at_byte) : fill(at_code);
+      if (bits == 8) {
+        fill(at_byte);
+      } else if (8 % bits == 0) {
+        fill(at_code);
+      } else {
+        fill(across_bytes);
+      }
     }
   }
 

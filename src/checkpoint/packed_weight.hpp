@@ -42,8 +42,8 @@ struct PackedWeight {
   Shape shape;
   std::int64_t rows = 1;  // of the codes; shape has rows * columns elements
   std::int64_t columns = 0;
-  int bits = 8;                          // 2, 4 or 8
-  bool high_first = false;               // of the codes in a byte
+  int bits = 8;                          // 2, 3 (from the lowest bit of each row on), 4 or 8
+  bool high_first = false;               // of the codes in a byte; of 2 and 4 bits
   std::int64_t row_bytes = 0;            // of the codes; may be more than columns need
   Parameter codes;                       // rows of row_bytes, of any type without padding
   std::shared_ptr<const Levels> levels;  // shared: a mixture has ten thousands of weights

@@ -382,8 +382,10 @@ class Finder {
     } else {
       // Zero points have the same width, and tell it.
       const std::int64_t width = zeros->shape.size() == 2 ? zeros->shape[1] * 32 / outputs : 0;
-      if (width != 2 && width != 4 && width != 8) return;  // words of 3-bit numbers are packed otherwise
+      if (width != 2 && width != 3 && width != 4 && width != 8) return;
       packed.bits = static_cast<int>(width);
+      // Numbers of 3 bits go from one word into the next, 32 of them in three.
+      if (width == 3 && (words.shape[0] % 3 != 0 || outputs % 32 != 0)) return;
       packed.columns = words.shape[0] * 32 / packed.bits;
       packed.codes = transposed(words);
     }

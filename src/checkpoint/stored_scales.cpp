@@ -103,6 +103,16 @@ std::vector<float> unpacked(const Parameter& parameter, int bits, WordOrder orde
   const int per_word = 32 / bits;
   const std::uint32_t mask = (std::uint32_t{1} << bits) - 1;
   std::vector<float> values;
+  if (32 % bits != 0) {
+    std::uint64_t waiting = 0;
+    int count = 0;  // of its bits
+    for (const std::uint32_t word : words_of(parameter)) {
+      waiting |= std::uint64_t{word} << count;
+      for (count += 32; count >= bits; count -= bits, waiting >>= bits)
+        values.push_back(static_cast<float>(waiting & mask));
+    }
+    return values;
+  }
   for (const std::uint32_t word : words_of(parameter)) {
     const std::size_t begin = values.size();
     values.resize(begin + static_cast<std::size_t>(per_word));

@@ -23,8 +23,8 @@ Scales scales_of(const Parameter& parameter, std::int64_t groups);
 /// How words of 32 bits hold numbers: from the lowest bits on, or in the order of AutoAWQ.
 enum class WordOrder : std::uint8_t { rising, awq };
 
-/// Numbers of `bits` that are packed along the last axis of (rows, words). FormatError for another type than
-/// int32.
+/// Numbers of `bits` that are packed along the last axis of (rows, words); those of 3 bits go from one word
+/// into the next, and fill each row. FormatError for another type than int32.
 std::vector<float> unpacked(const Parameter& parameter, int bits, WordOrder order);
 
 /// A matrix of (rows, columns) as one of (columns, rows).

@@ -114,6 +114,19 @@ def a_head_is_tied_that_is_not(msprobe, scratch):
     says(texts[1:], "lm_head.weight: the same as model.embed_tokens.weight in the first, not in the second")
 
 
+def the_bias_of_a_head_is_there_twice(msprobe, scratch):
+    """BERT's `bias` and `decoder.bias` are one tensor, of which safetensors keep the first; a copy that differs is
+    missing on the other side."""
+    import numpy as np
+
+    rng = np.random.default_rng(5)
+    first = {"cls.predictions.transform.dense.weight": rng.standard_normal((8, 8)), "cls.predictions.bias": rng.standard_normal(30)}
+    second = {**first, "cls.predictions.decoder.bias": first["cls.predictions.bias"].copy()}
+    says(told(msprobe, scratch, first, second, 0), "2 equal bit for bit", "cls.predictions.decoder.bias is the same as cls.predictions.bias")
+    second["cls.predictions.decoder.bias"][7] += 1
+    says(told(msprobe, scratch, first, second, 1), "1 only in the", "cls.predictions.decoder.bias")
+
+
 def a_prefix_that_strict_false_passed_over(msprobe, scratch):
     """All below the prefix is as initialised, norms as well."""
     import numpy as np
@@ -149,6 +162,7 @@ harness.main_of(
         heads_of_keys_are_those_of_queries,
         fused_projections_are_in_another_order,
         a_head_is_tied_that_is_not,
+        the_bias_of_a_head_is_there_twice,
         a_prefix_that_strict_false_passed_over,
         weight_norm_has_new_names,
     ],

@@ -55,6 +55,15 @@ def nearest(table, values):
     return order[np.searchsorted(middles, values)].astype("u1")
 
 
+def across_words(codes, bits):
+    """Along the last axis, from one word into the next."""
+    import numpy as np
+
+    places = np.asarray(codes).astype("u4")[..., None] >> np.arange(bits, dtype="u4") & 1
+    stream = places.reshape(len(codes), -1).astype("u1")
+    return np.packbits(stream, axis=-1, bitorder="little").view("<i4")
+
+
 def along_words(codes, bits, order=None):
     """Codes (rows, n) as words of 32 bits (rows, n * bits / 32)."""
     import numpy as np
@@ -149,14 +158,19 @@ def gptq(weight, order=None, bits=4, less=1):
     codes = np.empty((ROWS, COLUMNS))
     codes[:, columns] = sorted_codes.reshape(ROWS, COLUMNS)
     groups = np.arange(COLUMNS) // 64 if order is None else order
-    return {"qweight": along_words(codes, bits).T.copy(), "scales": scale.T.astype("f2").copy(),
-            "qzeros": along_words(zero.T - less, bits), "g_idx": groups.astype("i4")}
+    pack = along_words if 32 % bits == 0 else across_words
+    return {"qweight": pack(codes, bits).T.copy(), "scales": scale.T.astype("f2").copy(),
+            "qzeros": pack(zero.T - less, bits), "g_idx": groups.astype("i4")}
 
 
 def gptq_in_order_of_activations(weight):
     import numpy as np
 
     return gptq(weight, np.random.default_rng(5).permutation(COLUMNS) // 64)
+
+
+def gptq_3_bits(weight):
+    return gptq(weight, bits=3)
 
 
 def gptq_8_bits(weight):
@@ -229,7 +243,7 @@ def nvfp4(weight):
 
 
 FORMATS = [float8_blocks, float8_rows, int8_rows, torchao_float8, torchao_int8, bitsandbytes_int8, packed_int4, packed_int4_with_zeros, gptq,
-           gptq_in_order_of_activations, gptq_8_bits, second_gptq, awq, nf4, nested_nf4, nvfp4]
+           gptq_in_order_of_activations, gptq_3_bits, gptq_8_bits, second_gptq, awq, nf4, nested_nf4, nvfp4]
 
 
 def original():
