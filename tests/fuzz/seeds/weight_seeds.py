@@ -14,6 +14,7 @@ def quantized():
     state = json.dumps({"blocksize": 64, "shape": [8, 16], "nested_blocksize": 256, "nested_offset": 0.5}).encode()
     forms = {
         "gptq": {"w.qweight": ("I32", [2, 8]), "w.qzeros": ("I32", [2, 1]), "w.scales": ("F16", [2, 8]), "w.g_idx": ("I32", [16])},
+        "gptq_3_bits": {"w.qweight": ("I32", [3, 32]), "w.qzeros": ("I32", [2, 3]), "w.scales": ("F16", [2, 32])},
         "awq": {"w.qweight": ("I32", [16, 1]), "w.qzeros": ("I32", [2, 1]), "w.scales": ("F16", [2, 8])},
         "packed": {"w.weight_packed": ("I32", [8, 2]), "w.weight_scale": ("F32", [8, 2]), "w.weight_shape": ("I64", [2]),
                    "w.weight_zero_point": ("I32", [1, 2])},
