@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "checkpoint/adapter.hpp"
+#include "checkpoint/average.hpp"
 #include "checkpoint/lone_contents.hpp"
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
@@ -139,8 +140,9 @@ Shape shown_place(std::int64_t index, const Parameter& parameter) {
 
 class Comparison {
  public:
-  Comparison(const CompareOptions& options, std::set<std::int64_t> vocabularies, Progress* progress)
-      : options_(options), vocabularies_(std::move(vocabularies)), progress_(progress) {}
+  Comparison(const CompareOptions& options, std::set<std::int64_t> vocabularies, const ThirdCheckpoint* third,
+             Progress* progress)
+      : options_(options), vocabularies_(std::move(vocabularies)), third_(third), progress_(progress) {}
 
   void run(Pairing pairing, CompareReport& report) {
     pairs_ = std::move(pairing.pairs);
@@ -326,17 +328,21 @@ class Comparison {
     const bool transposed = result.status == Status::shapes_differ && first.shape.size() == 2 &&
                             second.shape.size() == 2 && first.shape[0] == second.shape[1] &&
                             first.shape[1] == second.shape[0];
-    if (result.status != Status::different && result.status != Status::shapes_differ) return;
+    // A slow average is close to what it is made of.
+    const bool may_be_average = third_ != nullptr && result.status == Status::close;
+    if (result.status != Status::different && result.status != Status::shapes_differ && !may_be_average)
+      return;
     try {
       const MemoryGate::Pass pass(gate_, first.memory() + second.memory());
       if (result.status == Status::shapes_differ && !transposed) {
         result.relation.text = find_slice(first, second);
         return;
       }
-      if (first.half_step != nullptr || second.half_step != nullptr)
-        result.relation.text = find_near_relation(first, second);
+      if (third_ != nullptr) result.relation.text = third_->average(first, second);
+      const bool has_steps = first.half_step != nullptr || second.half_step != nullptr;
+      if (result.relation.text.empty() && has_steps) result.relation.text = find_near_relation(first, second);
       result.relation.is_proved = !result.relation.text.empty();
-      if (result.relation.is_proved) return;
+      if (result.relation.is_proved || may_be_average) return;
       result.relation = find_relation(first, second, result.metrics);
       if (!result.relation.place.empty()) result.note += result.relation.place + "; ";
     } catch (const Error&) {
@@ -438,6 +444,7 @@ class Comparison {
 
   const CompareOptions& options_;
   std::set<std::int64_t> vocabularies_;  // as the configurations have them
+  const ThirdCheckpoint* third_;         // null: none
   Progress* progress_;
   std::vector<Pairing::Pair> pairs_;
   MemoryGate gate_{2 * formats::ElementReader::kMaxGather};
@@ -582,11 +589,19 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   for (const Checkpoint* side : {&first, &second}) {
     if (side->architecture.vocabulary) vocabularies.insert(*side->architecture.vocabulary);
   }
+  std::optional<ThirdCheckpoint> third;
+  if (!options.third.empty()) {
+    third.emplace(load(options.third, options.load));
+    if (!third->knows(first))
+      report.not_judged.push_back(display(options.third) +
+                                  ": no parameter has a name of the first checkpoint");
+  }
   Pairing pairing = pair_up(std::move(first), std::move(second), map);
   report.remarks.insert(report.remarks.end(), pairing.remarks.begin(), pairing.remarks.end());
   if (!options.name_map.empty() && !pairing.map_applies)
     report.not_judged.push_back(display(options.name_map) + ": no rule takes a name of either checkpoint");
-  Comparison(options, std::move(vocabularies), progress).run(std::move(pairing), report);
+  Comparison(options, std::move(vocabularies), third ? &*third : nullptr, progress)
+      .run(std::move(pairing), report);
   if (progress != nullptr) progress->end();
   if (team().is_root()) write_results(options, report);
   return report;

@@ -27,6 +27,7 @@ struct CompareOptions {
   std::string output = "./ckpt_similarity.json";  // the Python tool's JSON; "-": standard output
   std::string details;      // a table of everything, csv, xlsx, json or jsonl by its suffix; empty: none
   std::string adapter;      // folder of a LoRA adapter that is added to the first; empty: none
+  std::string third;        // a checkpoint of which averages with the first are looked for; empty: none
   std::string name_map;     // file; empty: the built-in one
   double tolerance = 1e-3;  // relative l2 up to which parameters count as close
   Existing existing = Existing::refuse;

@@ -37,6 +37,12 @@ class CkptCompareCommand final : public Command {
             "compared with "
             "the merged model. Other kinds of adapters, and modules that the checkpoint does not have, are "
             "an error.");
+    options
+        .add("--third=PATH", options_.third, "Tell where the second is an average of the first and this one")
+        .details(
+            "As of merged models, or of weights that were averaged over a training. Parameters are found by "
+            "the "
+            "names of the first checkpoint, and quantized ones are left out.");
     options.add_fail_on(fail_on_, {"different", "missing", "unequal", "never"})
         .details(
             "`different`: a parameter is not close, has another shape, has copies inside a checkpoint that "

@@ -302,6 +302,34 @@ def casts_are_named(msprobe, scratch):
             harness.check_equal(f"{text}, but for one element: {result.stderr}", claimed, [])
 
 
+def averages_with_a_third_checkpoint_are_named(msprobe, scratch):
+    """In float32 and bfloat16, close ones too; neither of what is near one of both, nor of what is none."""
+    import torch
+
+    first, third = model(0), model(1)
+    mixed = lambda share: {key: (1 - share) * first[key] + share * third[key] for key in first}
+    noise = {key: value + 0.01 * torch.randn(value.shape) for key, value in mixed(0.25).items()}
+    tuned = {key: value + 1e-4 * torch.randn(value.shape) for key, value in first.items()}
+    save_torch(scratch / "first.pt", first)
+    save_torch(scratch / "third.pt", third)
+    cases = ((mixed(0.1), "0.9 x the first + 0.1 x the third"), (mixed(0.0005), "0.9995 x the first + 0.0005 x the third"),
+             (mixed(-0.5), "1.5 x the first - 0.5 x the third"), (noise, None), (tuned, None), (third, None))
+    for save in (save_torch, save_half):
+        for tensors, text in cases:
+            save(scratch / "second.pt", tensors)
+            result = harness.run(msprobe, ["ckpt_compare", "first.pt", "second.pt", "--third", "third.pt", "-o", "result.json",
+                                           "--overwrite"], scratch)
+            told = {entry.get("relation") for entry in json.loads((scratch / "result.json").read_text()).values()} - {None}
+            if text is None or (save is save_half and "0.0005" in text):  # hidden by the rounding
+                harness.check(not any("the third" in each for each in told), f"{told}\n{result.stderr}")
+            else:
+                harness.check_equal(f"{text}: {result.stderr}", told, {text})
+    save_torch(scratch / "other.pt", {"x": torch.ones(3)})
+    result = harness.run(msprobe, ["ckpt_compare", "first.pt", "first.pt", "--third", "other.pt", "-o", "result.json", "--overwrite",
+                                   "--fail-on", "different"], scratch)
+    harness.check(result.returncode == 2 and "no parameter has a name of the first" in result.stderr, result.stderr)
+
+
 def dead_rows_and_columns_are_named(msprobe, scratch):
     base = model(0)
     save_torch(scratch / "base.pt", base)
@@ -398,6 +426,7 @@ harness.main_of(
         surplus_rows_of_a_vocabulary_are_padding_or_a_difference,
         rounding_is_no_factor,
         casts_are_named,
+        averages_with_a_third_checkpoint_are_named,
         one_element_ends_a_relation,
         training_is_no_relation,
     ],
