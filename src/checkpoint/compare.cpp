@@ -308,8 +308,15 @@ class Comparison {
                     : check.as_searched ? Status::close
                                         : Status::different;
     const auto numel = static_cast<std::uint64_t>(pair.first.parameter.numel());
+    if (check.holds()) return true;
+    if (check.beyond == 0) {
+      result.step_note =
+          "half a step of the format is more than nearly all of its elements: nothing tells that they are "
+          "right";
+      return true;
+    }
     // Where most are, it is another weight, and the difference itself tells more.
-    if (check.holds() || check.beyond > numel / 2) return check.holds();
+    if (check.beyond > numel / 2) return false;
     const auto place = [&](std::int64_t at) { return shape_text(shown_place(at, pair.first.parameter)); };
     result.step_note = fmt::format(
         "{} of {} elements are further apart than half a step of the format, the first at {}, {}",
@@ -318,7 +325,9 @@ class Comparison {
         : check.farthest_at < 0 ? "where the step is 0"
                                 : fmt::format("the furthest {} half steps, at {}",
                                               short_number(check.farthest, 3), place(check.farthest_at)));
-    return true;
+    // Of rows in another order some stay where they are.
+    constexpr std::uint64_t kFew = 16;
+    return check.as_searched || check.beyond < numel / kFew;
   }
 
   /// How they differ costs another pass, over those that do.
@@ -342,7 +351,8 @@ class Comparison {
       const bool has_steps = first.half_step != nullptr || second.half_step != nullptr;
       if (result.relation.text.empty() && has_steps) result.relation.text = find_near_relation(first, second);
       result.relation.is_proved = !result.relation.text.empty();
-      if (result.relation.is_proved || may_be_average) return;
+      // Of what is near in most places only what explains all of it is worth telling.
+      if (result.relation.is_proved || may_be_average || !result.step_note.empty()) return;
       result.relation = find_relation(first, second, result.metrics);
       if (!result.relation.place.empty()) result.note += result.relation.place + "; ";
     } catch (const Error&) {
@@ -364,7 +374,9 @@ class Comparison {
     std::set<Shape> shapes;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       // A few numbers are alike by chance.
-      if (results[i].status != Status::different || results[i].relation.is_proved || side(i).numel() < 16)
+      const SideCounts& counts = in_second ? results[i].metrics.second : results[i].metrics.first;
+      if (results[i].status != Status::different || results[i].relation.is_proved || side(i).numel() < 16 ||
+          counts.least == counts.most)
         continue;
       different.push_back(i);
       shapes.insert(side(i).shape);

@@ -71,8 +71,9 @@ std::string lines_text(const char* what, const std::vector<std::uint64_t>& first
   } else if (count == end - begin) {
     text = fmt::format("only {}s {} to {}", what, begin, end - 1);
   } else {
-    text = fmt::format("only {} of {} {}s, the first {},", human_count(count), human_count(first.size()),
-                       what, begin);
+    text = fmt::format("only {} of {} {}s differ, the first of them {} {}", human_count(count),
+                       human_count(first.size()), what, what, begin);
+    return text + dead.text();
   }
   return text + " differ" + dead.text();
 }

@@ -11,6 +11,7 @@
 
 #include "checkpoint/line_hash.hpp"
 #include "checkpoint/metrics.hpp"
+#include "checkpoint/pieces.hpp"
 #include "checkpoint/rounding.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -172,6 +173,24 @@ class LoneContents {
   std::vector<LoneContent> found_;
 };
 
+/// Of which any slice is as good as another.
+bool is_constant(const Parameter& parameter) {
+  return with_work_type(parameter, parameter, [&]<typename T>(T) {
+    tensor::ElementFeed<T, ParameterReader> feed(
+        parameter, is_complex(parameter.dtype) ? tensor::Parts::complex : tensor::Parts::as_stored);
+    std::optional<T> first;
+    while (feed.remaining() > 0) {
+      check_interrupt();
+      const auto count = static_cast<std::size_t>(std::min<std::int64_t>(feed.remaining(), kPiece));
+      for (const T value : feed.next(count)) {
+        if (!first) first = value;
+        if (value != *first) return false;
+      }
+    }
+    return true;
+  });
+}
+
 }  // namespace
 
 std::string find_slice(const Parameter& first, const Parameter& second) {
@@ -186,7 +205,7 @@ std::string find_slice(const Parameter& first, const Parameter& second) {
   const Parameter& part = is_first ? first : second;
   const Parameter& whole = is_first ? second : first;
   const std::int64_t length = part.shape[axis];
-  if (part.numel() < kVectorRow) return {};
+  if (part.numel() < kVectorRow || is_constant(part)) return {};
   const bool is_column = a.size() == 2 && axis == 1;
   const char* const lines = axis == 0 ? "rows" : is_column ? "columns" : "elements";
   for (const std::int64_t begin : {std::int64_t{0}, whole.shape[axis] - length}) {

@@ -98,11 +98,29 @@ class LineSamples {
   std::vector<T> steps_;
 };
 
+/// From the least to the most; NaN counts for nothing.
+class Extent {
+ public:
+  void add(double value) {
+    least_ = std::min(least_, value);
+    most_ = std::max(most_, value);
+  }
+  bool is_constant() const { return !(least_ < most_); }
+
+ private:
+  double least_ = std::numeric_limits<double>::infinity();
+  double most_ = -std::numeric_limits<double>::infinity();
+};
+
 /// The factors by which every x so far may have been multiplied to give y, where both may be half a step from
 /// what they were rounded from.
 class Factors {
  public:
   void add(double x, double y, double half_step_x, double half_step_y) {
+    if (!std::isfinite(x) || !std::isfinite(y) || !std::isfinite(half_step_x + half_step_y)) {
+      positive_.most = negative_.most = -1;
+      return;
+    }
     constexpr double kRounding = 0x1p-22;
     const double b = half_step_y + kRounding * std::fabs(y);
     const double a = half_step_x + kRounding * std::fabs(x);
@@ -125,6 +143,7 @@ class Factors {
     void at_most(double coefficient, double value) { limit(-coefficient, -value, least, most); }
     bool any() const { return least <= most; }
     double simplest() const {
+      if (least == 0) return 0;
       const double middle = std::isfinite(most) ? (least + most) / 2 : least;
       for (int digits = 1; digits < 7; ++digits) {
         const double unit = std::pow(10.0, std::floor(std::log10(middle)) + 1 - digits);
@@ -141,7 +160,7 @@ class Factors {
         least = std::max(least, value / coefficient);
       } else if (coefficient < 0) {
         most = std::min(most, value / coefficient);
-      } else if (value > 0 || std::isnan(value) || std::isnan(coefficient)) {
+      } else if (value > 0) {
         most = -1;
       }
     }
@@ -168,6 +187,8 @@ class NearFinder {
     if (first_.shape != second_.shape) return are_transposed() ? "transposed" : "";
     if (first_.base != nullptr) return adapter();
     read();
+    // Anything is a multiple of what is 0 throughout, which is told as such.
+    if (x_range_.is_constant() || y_range_.is_constant()) return {};
     if (std::string text = shifted(); !text.empty()) return text;
     if (std::string text = scaled(); !text.empty()) return text;
     return order();
@@ -219,6 +240,8 @@ class NearFinder {
       const auto ours = static_cast<double>(x[i]);
       const auto theirs = static_cast<double>(y[i]);
       const auto step = static_cast<double>(a[i] + b[i]);
+      x_range_.add(ours);
+      y_range_.add(theirs);
       moved_ += (theirs - ours) * step;
       steps_ += step * step;
       const double our_step = widening * static_cast<double>(a[i]);
@@ -270,7 +293,7 @@ class NearFinder {
   }
 
   std::string scaled() const {
-    if (factors_.any() && (!is_searched_ || is_scaled(factors_.simplest()))) {
+    if (factors_.any() && factors_.simplest() != 0 && (!is_searched_ || is_scaled(factors_.simplest()))) {
       const std::string text = short_number(factors_.simplest(), 3);
       return text == "-1" ? "negated" : fmt::format("scaled by {}", text);
     }
@@ -377,45 +400,24 @@ class NearFinder {
     return holds(judge.result());
   }
 
-  /// How often is in the second what was added to the base?
+  /// How often is in the second what was added to the base? What was merged was rounded to its type.
   std::string adapter() const {
-    double dd = 0;
-    double dy = 0;
-    const auto each_added = [&](const auto& take) {
-      tensor::ElementFeed<T, ParameterReader> base(*first_.base);
-      each(first_, second_,
-           [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
-             take(std::span<const T>(base.next(x.size())), x, y, a, b);
-           });
-    };
-    each_added([&](std::span<const T> base, std::span<const T> x, std::span<const T> y, auto, auto) {
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double added = static_cast<double>(x[i]) - static_cast<double>(base[i]);
-        dd += added * added;
-        dy += added * (static_cast<double>(y[i]) - static_cast<double>(base[i]));
-      }
-    });
-    double times = dy / dd;
-    if (!std::isfinite(times)) return {};
-    constexpr double kRounding = 0.02;
-    if (std::fabs(times - std::round(times)) < kRounding) times = std::round(times);
-    StepJudge<T> judge(is_searched_);
-    std::vector<T> wanted;
-    std::vector<T> steps;
-    each_added([&](std::span<const T> base, std::span<const T> x, std::span<const T> y, std::span<const T> a,
-                   std::span<const T> b) {
-      wanted.resize(x.size());
-      steps.resize(x.size());
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double added = static_cast<double>(x[i]) - static_cast<double>(base[i]);
-        wanted[i] = static_cast<T>(static_cast<double>(base[i]) + times * added);
-        steps[i] = static_cast<T>(std::max(1.0, std::fabs(times)) * static_cast<double>(a[i])) + b[i];
-      }
-      judge.add(wanted, y, steps);
-    });
-    if (!holds(judge.result())) return {};
-    if (times == 0) return "the adapter is not in the second";
-    return fmt::format("the adapter is in the second {} times", short_number(times, 3));
+    const double roundoff = tensor::unit_roundoff(second_.dtype);
+    Factors times;
+    tensor::ElementFeed<T, ParameterReader> base(*first_.base);
+    each(first_, second_,
+         [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
+           const std::span<const T> bases = base.next(x.size());
+           for (std::size_t i = 0; i < x.size() && times.any(); ++i) {
+             const auto from = static_cast<double>(bases[i]);
+             const auto merged = static_cast<double>(y[i]);
+             times.add(static_cast<double>(x[i]) - from, merged - from, static_cast<double>(a[i]),
+                       static_cast<double>(a[i] + b[i]) + 1.001 * roundoff * std::fabs(merged));
+           }
+         });
+    if (!times.any()) return {};
+    if (times.simplest() == 0) return "the adapter is not in the second";
+    return fmt::format("the adapter is in the second {} times", short_number(times.simplest(), 3));
   }
 
   const Parameter& first_;
@@ -423,6 +425,8 @@ class NearFinder {
   bool is_searched_;
   std::int64_t rows_;
   std::int64_t columns_;
+  Extent x_range_;
+  Extent y_range_;
   Factors factors_;  // of all elements
   std::vector<Factors> row_factors_;
   double moved_ = 0;  // sum of differences times half steps

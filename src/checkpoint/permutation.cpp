@@ -75,6 +75,8 @@ std::string wrong_heads_form(Places p) {
     for (const std::int64_t other : sizes) {
       if (is_form(p, [&](std::int64_t i) { return in_halves(in_pairs(i, other), d); }))
         return fmt::format("interleaved with {} per head against {}", d, other);
+      if (is_form(p, [&](std::int64_t i) { return in_pairs(in_halves(i, other), d); }))
+        return fmt::format("in halves with {} per head against {}", d, other);
     }
   }
   return {};

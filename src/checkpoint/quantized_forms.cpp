@@ -70,7 +70,8 @@ class Finder {
       if (name.ends_with("weight") || name.ends_with("_proj")) one_byte(name, dtype);
     }
     std::ranges::sort(found_, {}, &QuantizedWeight::name);
-    return {std::move(found_), left()};
+    std::vector<LeftCodes> left_codes = left();
+    return {std::move(found_), std::move(left_codes)};
   }
 
  private:
@@ -114,9 +115,11 @@ class Finder {
     for (const std::string& part : needed) {
       if (get(part) == nullptr) return fmt::format("{} is missing", display(part));
     }
-    return fmt::format("of the shape {}, which {} of the shape {} does not fit in a layout that is read",
-                       shape_text(codes.shape), display(needed.front()),
-                       shape_text(get(needed.front())->shape));
+    const auto block = is_float8(codes.dtype) ? configured_block() : std::nullopt;
+    return fmt::format(
+        "of the shape {}, which {} of the shape {} does not fit in a layout that is read{}",
+        shape_text(codes.shape), display(needed.front()), shape_text(get(needed.front())->shape),
+        block ? fmt::format(": weight_block_size is [{}, {}]", block->first, block->second) : "");
   }
 
   template <typename Make>

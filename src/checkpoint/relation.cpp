@@ -255,7 +255,9 @@ class RelationFinder {
   }
 
   std::string order() const {
-    if (hashes_->rows().size() > 1) {
+    // Any few numbers are soon in another order.
+    constexpr std::size_t kFewest = 8;
+    if (hashes_->rows().size() >= (columns_ == 1 ? kFewest : 2)) {
       if (const auto p = permutation_between(hashes_->rows(), other_hashes_->rows()))
         return permutation_text(columns_ == 1 ? "elements" : "rows", *p);
     }
@@ -337,7 +339,7 @@ class RelationFinder {
   std::string scaled() const {
     // Any few numbers are multiples of as few others.
     constexpr std::int64_t kFewest = 16;
-    if (a_.nan + b_.nan > 0 || numel_ < kFewest) return {};
+    if (a_.nan + b_.nan > 0 || numel_ < kFewest || a_.least == a_.most) return {};
     // A factor that rounding may be is none.
     const double factor = is_multiple_ && sums_.is_multiple() ? sums_.factor() : 1;
     if (std::fabs(factor - 1) > 4 * unit()) {
@@ -391,6 +393,7 @@ class RelationFinder {
   bool may_be_initialised() const {
     constexpr std::int64_t kEnough = 1024;
     if (numel_ < kEnough || !is_floating() || !metrics_.cosine) return false;
+    if (metrics_.unequal <= static_cast<std::uint64_t>(numel_) / 2) return false;
     // Of numbers that are independent it is below this, but for one case in ten million.
     return !(std::fabs(*metrics_.cosine) > 5.3 / std::sqrt(static_cast<double>(numel_)));
   }

@@ -107,29 +107,28 @@ std::span<const T> summed_steps(std::span<const T> ours, std::span<const T> thei
   return kept;
 }
 
+// Programs write the middle between two levels with few digits.
+inline constexpr float kSlack = 1.001F;
+// Of the product of level and scale in float32.
+inline constexpr float kProductRounding = 0x1p-22F;
+
 template <typename T>
 bool is_near(T x, T y, T step) {
-  // Of the product of level and scale in float32.
-  constexpr auto kRounding = static_cast<T>(0x1p-22);
-  // Programs write the middle between two levels with few digits.
-  constexpr auto kSlack = static_cast<T>(1.001);
   if (x == y || (std::isnan(x) && std::isnan(y))) return true;
   // What is infinite is near itself alone, however wide its step.
   const T distance = std::fabs(x - y);
   return std::isfinite(distance) &&
-         distance <= kSlack * step + kRounding * std::max(std::fabs(x), std::fabs(y));
+         distance <= kSlack * step + kProductRounding * std::max(std::fabs(x), std::fabs(y));
 }
 
 /// Are all of them, told by signs and exponents, of which compilers make vectors? May be false where
 /// the other one is true for each.
 template <typename T>
 bool are_near(std::span<const T> x, std::span<const T> y, std::span<const T> step) {
-  constexpr auto kRounding = static_cast<T>(0x1p-22);
-  constexpr auto kSlack = static_cast<T>(1.001);
   BitsOf<T> signs = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const T distance = std::fabs(x[i] - y[i]);
-    const T limit = kSlack * step[i] + kRounding * std::fabs(x[i]);
+    const T limit = kSlack * step[i] + kProductRounding * std::fabs(x[i]);
     signs |= std::bit_cast<BitsOf<T>>(limit - distance) | special_sign(distance) | special_sign(limit);
   }
   return (signs & kSignBit<T>) == 0;
@@ -151,13 +150,20 @@ class StepJudge {
       check_.farthest = far;
       check_.farthest_at = at_ + static_cast<std::int64_t>(i);
     }
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const bool differs = x[i] != y[i];
+      unequal_ += differs ? 1 : 0;
+      drowned_ += differs && std::max(std::fabs(x[i]), std::fabs(y[i])) <= kSlack * step[i] ? 1 : 0;
+    }
     if (is_searched_) searched_.add(x, y, step);
     at_ += static_cast<std::int64_t>(x.size());
   }
 
   StepCheck result() const {
     StepCheck check = check_;
-    check.as_searched = is_searched_ && searched_.hold(check.beyond);
+    // Of two bits about half are; of ever more, where one scale has to do for an outlier, too.
+    check.is_empty = 10 * drowned_ > 9 * unequal_ && 10 * unequal_ > static_cast<std::uint64_t>(at_);
+    check.as_searched = is_searched_ && !check.is_empty && searched_.hold(check.beyond);
     check.farthest_of_chunk = searched_.farthest();
     return check;
   }
@@ -168,6 +174,8 @@ class StepJudge {
   bool is_searched_;
   StepCheck check_;
   SearchedScales searched_;
+  std::uint64_t unequal_ = 0;
+  std::uint64_t drowned_ = 0;  // of these, both are within half a step of 0
   std::int64_t at_ = 0;
 };
 

@@ -62,6 +62,26 @@ def compare(msprobe, scratch, *options):
     return harness.run(msprobe, words, scratch)
 
 
+def in_bfloat16(path):
+    """Rewrites a file of float32."""
+    import numpy as np
+
+    raw = path.read_bytes()
+    begin = 8 + int.from_bytes(raw[:8], "little")
+    tensors = {}
+    for name, entry in json.loads(raw[8:begin]).items():
+        first, last = entry["data_offsets"]
+        bits = np.frombuffer(raw[begin + first : begin + last], "<u4").astype("u8")
+        rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+        tensors[name] = {"dtype": "BF16", "shape": entry["shape"]}, rounded.astype("<u2").tobytes()
+    header, data = {}, b""
+    for name, (entry, content) in tensors.items():
+        header[name] = {**entry, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
 MODULES = ["model.layers.0.self_attn.q_proj", "model.layers.1.self_attn.q_proj", "model.layers.1.mlp.down_proj"]
 
 
@@ -94,7 +114,7 @@ def a_wrong_merge_is_found(msprobe, scratch):
 
 
 def how_a_merge_is_wrong_is_told(msprobe, scratch):
-    """Forgotten, done twice, with another scale."""
+    """Forgotten, done twice, with another scale; the merged model also in bfloat16."""
     import numpy as np
 
     base = model()
@@ -103,10 +123,13 @@ def how_a_merge_is_wrong_is_told(msprobe, scratch):
     save_adapter(scratch / "adapter", adapter)
     for scale, text in ((0, "the adapter is not in the second"), (4, "the adapter is in the second 2 times"),
                         (1, "the adapter is in the second 0.5 times")):
-        save(scratch / "merged", "model.safetensors", merged(base, adapter, scale))
-        told = compare(msprobe, scratch, "--adapter", "adapter").stderr
-        harness.check(f"self_attn.q_proj.weight of 2 layers: {text}\n" in told, told)
-        harness.check(f"model.layers.1.mlp.down_proj.weight: {text}\n" in told, told)
+        for rounds in (False, True):
+            save(scratch / "merged", "model.safetensors", merged(base, adapter, scale))
+            if rounds:
+                in_bfloat16(scratch / "merged" / "model.safetensors")
+            told = compare(msprobe, scratch, "--adapter", "adapter").stderr
+            harness.check(f"self_attn.q_proj.weight of 2 layers: {text}\n" in told, told)
+            harness.check(f"model.layers.1.mlp.down_proj.weight: {text}\n" in told, told)
     other = merged(base, adapter, 2)
     noise = np.random.default_rng(8)
     for module in MODULES:

@@ -274,6 +274,53 @@ def rounding_is_no_factor(msprobe, scratch):
     harness.check("model.norm.weight: all but 1 of its elements are equal after rounding, the first unequal one at [3]" in result.stderr, result.stderr)
 
 
+def nothing_is_claimed_of_what_says_little(msprobe, scratch):
+    """One element that hides all others, constants, a handful of numbers."""
+    import torch
+
+    weight = torch.randn(256, 256, generator=torch.Generator().manual_seed(3)) * 0.02
+    hurt = weight.clone()
+    hurt[4, 5] = 1e10
+    ones = {f"l.{i}.norm.weight": torch.ones(64) for i in range(3)}
+    trained = {**ones, "l.1.norm.weight": torch.ones(64) + 0.01 * torch.randn(64), "l.2.norm.weight": torch.ones(64) + 0.01 * torch.randn(64)}
+    cases = (
+        ({"w": weight}, {"w": hurt}, 1),
+        (ones, trained, 1),
+        ({"w": torch.ones(64, 256)}, {"w": torch.ones(64, 128)}, 1),
+        ({"w": torch.full((64,), 0.1)}, {"w": torch.full((64,), 0.3)}, 1),
+        ({"b": torch.tensor([1.0, 2.0])}, {"b": torch.tensor([2.0, 1.0])}, 1),
+    )
+    for first, second, status in cases:
+        save_torch(scratch / "first.pt", first)
+        save_torch(scratch / "second.pt", second)
+        result, written = compare(msprobe, scratch, "first.pt", "second.pt")
+        claimed = {key: entry["relation"] for key, entry in written.items() if "relation" in entry and "1 throughout" not in entry["relation"]}
+        harness.check_equal(f"claimed: {result.stderr}", claimed, {})
+        harness.check_equal(f"status: {result.stderr}", result.returncode, status)
+    rows = weight.clone()
+    rows[torch.tensor([3, 17, 200])] += 1
+    save_torch(scratch / "first.pt", {"w": weight})
+    save_torch(scratch / "second.pt", {"w": rows})
+    result, _ = compare(msprobe, scratch, "first.pt", "second.pt")
+    harness.check("only 3 of 256 rows differ, the first of them row 3" in result.stderr, result.stderr)
+
+
+def heads_of_another_size_are_named(msprobe, scratch):
+    """Both sides in pairs, of heads of other sizes; and both in halves."""
+    import torch
+
+    weight = model(0)["model.layers.0.self_attn.q_proj.weight"]
+    pairs = lambda size: weight.view(HIDDEN // size, 2, size // 2, HIDDEN).transpose(1, 2).reshape(HIDDEN, HIDDEN)
+    halves = lambda size: weight.view(HIDDEN // size, size // 2, 2, HIDDEN).transpose(1, 2).reshape(HIDDEN, HIDDEN)
+    for order, text in ((pairs, ("in halves with", "interleaved with")), (halves, ("in halves with", "interleaved with"))):
+        for sizes in ((32, 64), (64, 32), (16, 128)):
+            save_torch(scratch / "first.pt", {"w": order(sizes[0]).contiguous()})
+            save_torch(scratch / "second.pt", {"w": order(sizes[1]).contiguous()})
+            result, written = compare(msprobe, scratch, "first.pt", "second.pt")
+            told = written["w"]["relation"]
+            harness.check(any(words in told for words in text) and all(str(size) in told for size in sizes), f"{sizes}: {told}")
+
+
 def casts_are_named(msprobe, scratch):
     """To a narrower type and back, by way of it to another one, and by leaving bits out; from both sides."""
     import torch
@@ -426,6 +473,8 @@ harness.main_of(
         surplus_rows_of_a_vocabulary_are_padding_or_a_difference,
         rounding_is_no_factor,
         casts_are_named,
+        nothing_is_claimed_of_what_says_little,
+        heads_of_another_size_are_named,
         averages_with_a_third_checkpoint_are_named,
         one_element_ends_a_relation,
         training_is_no_relation,

@@ -430,10 +430,9 @@ class Debugger:
         if session.LEVELS[info["level"]] == "debug" and not info["steps"]:
             self._why_not = None if losses else "save() was not called (level debug records only what it saves)"
         if info["steps"]:
-            told = self._recorded(info)
-            (log.warn if losses else log.info)("%srecorded %s of %s to %s in %.1f s%s" % (
-                begin, told, counted(info["steps"] - self._empty_steps, "step", "steps"), self._where(), self._took,
-                losses and "; " + losses))
+            told = self._outcome(info, counted(info["steps"] - self._empty_steps, "step", "steps"))
+            (log.warn if losses else log.info)("%s%s in %.1f s%s" % (
+                begin, told, self._took, losses and "; " + losses))
             if info["rank"] < 0:
                 for folder in sorted(self._folders)[:16]:  # of very many, some
                     _warn_of_other_runs(folder)
@@ -447,6 +446,10 @@ class Debugger:
     def _tells(info):
         """Whether this is the one of many processes that tells the result."""
         return info["rank"] <= 0 or info["rank"] == min(numbers(session.setting("rank")) or [0])
+
+    def _outcome(self, info, steps):
+        """What was done with it, in words."""
+        return "recorded %s of %s to %s" % (self._recorded(info), steps, self._where())
 
     def _where(self):
         if len(self._folders) < 2:

@@ -108,6 +108,12 @@ class PrecisionDebugger(debugger.Debugger):
     def _unit(self):
         return ("gradient", "gradients") if self._is_task("grad_probe") else super()._unit
 
+    def _outcome(self, info, steps):
+        server = online_check.task.server() if self._is_online_check() else None
+        if server is None:
+            return super()._outcome(info, steps)
+        return "sent %s of %s to %s" % (closing.counted(online_check.task.judged, "call", "calls"), steps, server)
+
     def _recorded(self, info):
         if self._is_online_check():
             return closing.counted(online_check.task.judged, "judged call", "judged calls")

@@ -23,7 +23,7 @@ constexpr auto kLastLook = std::chrono::seconds(5);
 
 class FolderStreams {
  public:
-  FolderStreams(const std::string& folder, const OnlineDesk& desk) : folder_(folder), desk_(desk) {}
+  FolderStreams(const std::string& folder, OnlineDesk& desk) : folder_(folder), desk_(desk) {}
 
   void run() {
     auto last = std::chrono::steady_clock::now();
@@ -64,7 +64,7 @@ class FolderStreams {
   }
 
   const std::string& folder_;
-  const OnlineDesk& desk_;
+  OnlineDesk& desk_;
   std::map<std::string, std::unique_ptr<OnlineStream>> streams_;
 };
 
@@ -73,7 +73,7 @@ class FolderStreams {
 OnlineCounts judge_folder(const std::string& folder, const OnlineSettings& settings,
                           const Standards& standards, bool color) {
   Runner runner(online_runner(settings.python, settings.device));
-  const OnlineDesk desk{settings, standards, runner, color};
+  OnlineDesk desk{settings, standards, runner, color};
   FolderStreams streams(folder, desk);
   try {
     streams.run();

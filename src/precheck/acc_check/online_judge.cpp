@@ -116,10 +116,19 @@ void OnlineJudge::finish() {
   log_info(text);
 }
 
+void OnlineJudge::set_training(std::size_t number, const std::string& folder) {
+  training_ = number;
+  start_.folder = start_.cases = folder;
+  cases_ = OnlineCases(folder);
+}
+
 /// ` of rank 3`, where ranks are known.
 std::string OnlineJudge::of_rank() const {
   constexpr std::string_view kRank = "rank";
-  return leaf_.starts_with(kRank) ? " of rank " + display(leaf_.substr(kRank.size())) : std::string();
+  std::string text =
+      leaf_.starts_with(kRank) ? " of rank " + display(leaf_.substr(kRank.size())) : std::string();
+  if (training_ > 1) text += fmt::format(" of training {}", training_);
+  return text;
 }
 
 /// Of many ranks the first one tells that all is right.

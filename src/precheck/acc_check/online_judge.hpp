@@ -44,6 +44,8 @@ class OnlineJudge {
  public:
   OnlineJudge(OnlineStart start, OnlineSource& source, Runner& runner, const Standards& standards,
               bool color);
+  /// Before anything is taken: of several trainings of one rank this is the second, the third, ...
+  void set_training(std::size_t number, const std::string& folder);
   /// Throws Error if nothing can be judged any more, Interrupted.
   void take(OnlineMessage message);
   /// The training is over, or gone: judges what waits, and says what was found.
@@ -91,7 +93,8 @@ class OnlineJudge {
   OnlineFindings findings_;
   std::optional<ResultFiles> files_;
   std::string torch_;
-  std::string leaf_;  // of the rank that sends
+  std::string leaf_;          // of the rank that sends
+  std::size_t training_ = 1;  // of those with this rank
   std::optional<std::uint64_t> first_step_;
   std::uint64_t last_step_ = 0;
   std::size_t told_ = 0;

@@ -123,7 +123,7 @@ class Receiver {
 
 class NetworkStreams {
  public:
-  NetworkStreams(Receiver& receiver, const OnlineDesk& desk) : receiver_(receiver), desk_(desk) {}
+  NetworkStreams(Receiver& receiver, OnlineDesk& desk) : receiver_(receiver), desk_(desk) {}
 
   void run() {
     auto last = std::chrono::steady_clock::now();
@@ -191,7 +191,7 @@ class NetworkStreams {
   }
 
   Receiver& receiver_;
-  const OnlineDesk& desk_;
+  OnlineDesk& desk_;
   std::map<std::int64_t, std::unique_ptr<OnlineStream>> streams_;
   OnlineCounts counts_;
   std::int64_t open_ = 0;  // trainings that may still say something
@@ -221,11 +221,13 @@ ListenAddress read_listen_address(const std::string& text) {
 
 OnlineCounts judge_calls_of_network(const ListenAddress& address, const OnlineSettings& settings,
                                     const Standards& standards, bool color) {
+  // What it lacks is told before trainings count on it.
+  Runner runner(online_runner(settings.python, settings.device));
+  runner.start();
   Receiver receiver(address, settings.python);
   log_info(fmt::format("online pre-check: listens at {}{}", display(receiver.listens()),
                        address.tls.empty() ? ", without TLS" : ""));
-  Runner runner(online_runner(settings.python, settings.device));
-  const OnlineDesk desk{settings, standards, runner, color};
+  OnlineDesk desk{settings, standards, runner, color};
   NetworkStreams streams(receiver, desk);
   try {
     streams.run();

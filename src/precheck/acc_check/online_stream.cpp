@@ -59,7 +59,7 @@ class ClosedFile final : public ByteSource {
 
 }  // namespace
 
-OnlineStream::OnlineStream(std::string folder, std::string name, OnlineWriter writer, const OnlineDesk& desk)
+OnlineStream::OnlineStream(std::string folder, std::string name, OnlineWriter writer, OnlineDesk& desk)
     : folder_(std::move(folder)), name_(std::move(name)), writer_(writer), desk_(desk) {}
 
 OnlineStream::~OnlineStream() {
@@ -92,6 +92,7 @@ void OnlineStream::advance_for_a_while(bool& any) {
       finish();
       remove_all();
     } else {
+      if (!has_results_ && !message.leaf.empty()) claim_results(message.leaf);
       judge_->take(std::move(message));
     }
   }
@@ -193,6 +194,17 @@ void OnlineStream::begin(const std::string& line) {
   start.device = desk_.settings.device;
   start.time_limit = desk_.settings.time_limit;
   judge_.emplace(std::move(start), *this, desk_.runner, desk_.standards, desk_.color);
+}
+
+/// Of a second training that has the same rank, the results lie beside those of the first.
+void OnlineStream::claim_results(const std::string& leaf) {
+  has_results_ = true;
+  const std::size_t number = ++desk_.trainings[leaf];
+  if (number == 1) return;
+  const std::string folder = fmt::format("{}/training{}", desk_.settings.results, number);
+  log_info(fmt::format("online pre-check: {} is training {} with a {}: its results go to {}", display(name_),
+                       number, display(leaf), display(folder)));
+  judge_->set_training(number, folder);
 }
 
 void OnlineStream::remove_all() {

@@ -39,6 +39,7 @@ struct OnlineDesk {
   const Standards& standards;
   Runner& runner;
   bool color = false;
+  std::map<std::string, std::size_t> trainings = {};  // that have sent calls of this rank
 };
 
 /// Who wrote the files.
@@ -50,7 +51,7 @@ enum class OnlineWriter : std::uint8_t {
 class OnlineStream final : public OnlineSource {
  public:
   /// `name`: for the user.
-  OnlineStream(std::string folder, std::string name, OnlineWriter writer, const OnlineDesk& desk);
+  OnlineStream(std::string folder, std::string name, OnlineWriter writer, OnlineDesk& desk);
   ~OnlineStream() override;
   OnlineStream(const OnlineStream&) = delete;
   OnlineStream& operator=(const OnlineStream&) = delete;
@@ -75,18 +76,20 @@ class OnlineStream final : public OnlineSource {
   void open_messages(const std::string& name);
   void close_messages();
   void begin(const std::string& line);
+  void claim_results(const std::string& leaf);
   void remove_tensors(std::uint64_t file) const;
   void remove_judged();
 
   std::string folder_;
   std::string name_;
   OnlineWriter writer_;
-  const OnlineDesk& desk_;
+  OnlineDesk& desk_;
   int descriptor_ = -1;
   std::uint64_t number_ = 0;  // of the file of messages
   std::optional<MessageReader> reader_;
   std::map<std::uint64_t, std::size_t> waiting_;  // files of tensors that are there: messages that need them
   std::optional<OnlineJudge> judge_;
+  bool has_results_ = false;  // a place for them
   bool ended_ = false;
 };
 

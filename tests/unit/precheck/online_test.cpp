@@ -95,7 +95,7 @@ TEST_CASE("online: what a receiver has written") {
   settings.device = "cpu";
   const Standards standards = Standards::built_in();
   Runner runner(online_runner(settings.python, settings.device));
-  const OnlineDesk desk{settings, standards, runner, false};
+  OnlineDesk desk{settings, standards, runner, false};
   OnlineStream stream(folder, "peer", OnlineWriter::receiver, desk);
   write("messages.0",
         R"({"begin": {"folder": "/", "cases": "/", "python": "/", "device": "x", "timeout": 0}})"

@@ -66,6 +66,10 @@ class Task:
         self.judge = self._open(begin, settings)
         self._process = os.getpid()
 
+    def server(self):
+        """Its address, if calls go to one: what is judged, and where the results are, it says itself."""
+        return self.judge.name if isinstance(self.judge, Server) else None
+
     @staticmethod
     def _open(begin, settings):
         host, _, port = settings["server"].rpartition(":")
