@@ -170,6 +170,7 @@ void read_online_check(const ConfigReader& section, Config& config) {
   section.texts("black_list");
   section.choice("reference");
   section.count("interval");
+  section.boolean("compare");
   section.text("error_data_path");
   read_server(section);
   const Json* budget = section.find("budget");

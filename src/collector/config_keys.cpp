@@ -74,6 +74,7 @@ constexpr Key kOnlineCheckKeys[] = {
     {"reference", R"("cpu")", kReferences},
     {"budget", "0.2"},
     {"interval", "1", {}, 1, kMany},
+    {"compare", "false"},
     {"error_data_path", R"("")"},
     {"rank_list", "[]"},
     {"nfs_path", R"("")"},

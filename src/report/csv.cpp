@@ -69,7 +69,22 @@ void end_line(std::string& out, std::size_t start, std::size_t columns, const Wr
   out += options.csv_line_end;
 }
 
+void append_cells(std::string& out, const std::vector<Cell>& cells, const WriteOptions& options) {
+  const std::size_t start = out.size();
+  for (std::size_t k = 0; k < cells.size(); ++k) {
+    if (k != 0) out += ',';
+    std::visit(CsvCellAppender{out}, cells[k]);
+  }
+  end_line(out, start, cells.size(), options);
+}
+
 }  // namespace
+
+std::string csv_line(const std::vector<Cell>& cells) {
+  std::string line;
+  append_cells(line, cells, {});
+  return line;
+}
 
 void write_csv(const Table& table, RowRange rows, const Sink& sink, const WriteOptions& options) {
   std::string header = options.csv_byte_order_mark ? "\xEF\xBB\xBF" : "";
@@ -87,12 +102,7 @@ void write_csv(const Table& table, RowRange rows, const Sink& sink, const WriteO
     out.clear();
     for (std::size_t i = part.first; i < part.last; ++i) {
       table.row(i, cells, scratch);
-      const std::size_t start = out.size();
-      for (std::size_t k = 0; k < cells.size(); ++k) {
-        if (k != 0) out += ',';
-        std::visit(CsvCellAppender{out}, cells[k]);
-      }
-      end_line(out, start, cells.size(), options);
+      append_cells(out, cells, options);
     }
     return out.size();
   };

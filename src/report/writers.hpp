@@ -39,6 +39,9 @@ struct WriteOptions {
 std::vector<std::string> write_file(const Table& table, Format format, const std::string& path,
                                     const WriteOptions& options = {});
 
+/// A line of a csv that grows row by row, as write_file() has it.
+std::string csv_line(const std::vector<Cell>& cells);
+
 /// A sheet of a workbook. Longer tables than fit are cut: `name_part_0`, `name_part_1`, …, behind the first
 /// 23 characters of the name.
 struct NamedTable {

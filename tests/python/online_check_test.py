@@ -54,6 +54,12 @@ class OnlineCheck(Case):
         found, = glob.glob(self.dump_path + "/proc*/accuracy_checking_result_*.csv")
         return read_rows(found)
 
+    def compared(self):
+        """All rows of the table of compare."""
+        found, = glob.glob(self.dump_path + "/proc*/compare_result_*.csv")
+        with open(found, encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
     def judged(self, function, steps=1, section=None, model=None, **keys):
         """The rows of a program that runs in this process."""
         debugger = self.open("L1", "acc_check", {"budget": None, **(section or {})}, **keys)
@@ -141,6 +147,47 @@ class SameVerdicts(OnlineCheck):
         self.check("vit", "amp")
 
 
+class TableOfCompare(OnlineCheck):
+    def check(self, kind, precision, too_close):
+        """The training's side has the cells that `compare` has of a dump of the same step. Of one wrong operation the
+        outputs do not differ enough for the rules of `compare`."""
+        _, told = self.train(kind, precision, "faulty", 6, {"budget": None, "compare": True}, step=[5])
+        rows = self.compared()
+        self.assertRegex(told, r"\n  written: \S+/compare_result_[0-9]+\.csv\n")
+        self.train(kind, precision, "faulty", 6, {}, task="tensor", step=[5])
+        dump, = glob.glob(self.dump_path + "/step5/proc*/dump.json")
+        folder = os.path.join(self.folder, "compared" + kind + precision)
+        status, _, told = command.ask(["compare", dump, dump, "-o", folder])
+        self.assertEqual(status, 0, told)
+        with open(glob.glob(folder + "/compare_result_*.csv")[0], encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            others = {row["NPU Name"]: row for row in reader}
+        columns = [name for name in reader.fieldnames if name not in ("NPU_Stack_Info", "Error", "Origin", "Evidence")]
+        self.assertEqual(list(rows[0]), columns + ["Step"])
+        cells = ["NPU Dtype", "NPU Tensor Shape", "NPU max", "NPU min", "NPU mean", "NPU l2norm"]
+        for row in rows:
+            other = others[row["NPU Name"]]
+            self.assertEqual([row[name] for name in cells], [other[name] for name in cells], row["NPU Name"])
+        self.assertEqual({row["Bench Name"] for row in rows}, {row["NPU Name"] for row in rows})
+        self.assertEqual(len(rows), len({row["NPU Name"] for row in rows}))
+        self.assertTrue(any(".backward.output.1" in row["NPU Name"] for row in rows))
+        differ = {".".join(row["NPU Name"].split(".")[:3]) for row in rows if row["Result"] != "pass"}
+        self.assertEqual(differ, set(WRONG[kind]) - {too_close})
+
+    def test_llama(self):
+        self.check("llama", "float32", "Functional.linear.13")
+
+    def test_vit_under_automatic_casts(self):
+        self.check("vit", "amp", "Functional.linear.1")
+
+    def test_a_row_for_each_change(self):
+        self.train("llama", "float32", "faulty", 8, {"budget": None, "compare": True})
+        name = "Functional.softmax.0.forward.output.0"
+        rows = [row for row in self.compared() if row["NPU Name"] == name]
+        self.assertEqual([(row["Step"], row["Result"]) for row in rows], [("0", "pass"), ("5", "warning")])
+        self.assertLess(float(rows[1]["One Thousandth Err Ratio"]), 1)
+
+
 class Healthy(OnlineCheck):
     def check(self, kind, precision):
         plain, _ = self.train(kind, precision, "healthy", 30)
@@ -215,7 +262,7 @@ class SharedFolders(OnlineCheck):
         results = os.path.join(self.folder, "results")
         judge = self.start_judge(folder, results)
         plain, _ = self.train("llama", "float32", "faulty", 8)
-        printed, told = self.train("llama", "float32", "faulty", 8, {"budget": None, "nfs_path": folder})
+        printed, told = self.train("llama", "float32", "faulty", 8, {"budget": None, "nfs_path": folder, "compare": True})
         self.assertEqual(printed[:2], plain[:2])
         self.assertNotIn("is wrong", told)
         told, _ = judge.communicate(timeout=120)
@@ -228,6 +275,7 @@ class SharedFolders(OnlineCheck):
         self.assertEqual({name for name, row in self.results().items() if "error" in row["Forward Verdict"]},
                          set(WRONG["llama"]))
         self.assertEqual(sorted(name for name in os.listdir(results) if name.startswith("step")), ["step5", "step6"])
+        self.assertEqual({row["Step"] for row in self.compared()}, {"0", "5"})
 
     def test_the_judge_may_come_later(self):
         folder = tempfile.mkdtemp(dir=self.folder)
@@ -349,7 +397,8 @@ class Settings(OnlineCheck):
 
     def test_invalid_values(self):
         for section, text in (({"budget": 0}, "budget: must be a number above 0"), ({"budget": "a"}, "budget: must be"),
-                              ({"interval": 0}, "interval"), ({"reference": "gpu"}, 'reference: "gpu" must be one of'),
+                              ({"interval": 0}, "interval"), ({"compare": "yes"}, "compare: must be true or false"),
+                              ({"reference": "gpu"}, 'reference: "gpu" must be one of'),
                               ({"white_list": "sin"}, "white_list: must be a list"), ({"rank_list": "a"}, "rank_list")):
             with self.assertRaisesRegex(MsprobeException, text):
                 self.open("L1", "acc_check", section)

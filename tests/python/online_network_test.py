@@ -160,8 +160,9 @@ class Network(Case):
 class SameRows(Network):
     def test_over_tls_as_in_the_process(self):
         listener = self.listen("--tls", self.tls)
-        sent = self.start_training("llama", "float32", "faulty", 8, {"server": listener.address, "tls_path": self.tls})
-        inside = self.start_training("llama", "float32", "faulty", 8, {})
+        sent = self.start_training("llama", "float32", "faulty", 8,
+                                   {"server": listener.address, "tls_path": self.tls, "compare": True})
+        inside = self.start_training("llama", "float32", "faulty", 8, {"compare": True})
         printed, told = self.ended(sent)
         self.assertEqual((printed, ), (self.ended(inside)[0], ))
         self.assertEqual(printed, self.ended(self.start_training("llama", "float32", "faulty", 8))[0])
@@ -174,6 +175,11 @@ class SameRows(Network):
         rows, other_rows = map(read_rows, files)
         self.assertEqual(rows, other_rows)
         self.assertEqual({name for name, row in rows.items() if "error" in row["Forward Verdict"]}, set(WRONG))
+        tables = []
+        for folder in (self.results, inside.dump_path):
+            with open(glob.glob(folder + "/proc*/compare_result_*.csv")[0], encoding="utf-8", newline="") as file:
+                tables.append(sorted(file))
+        self.assertEqual(*tables)
         self.assertEqual(sorted(name for name in os.listdir(self.results) if name.startswith("step")), ["step5", "step6"])
 
     def test_two_ranks(self):

@@ -186,6 +186,7 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
     }
   }
   if (result.rows.empty()) {
+    if (job_.seen) job_.seen(Direction::forward, answer.forward->reference, answer.forward->device, {});
     Judgement judgement = judge(call.api, Direction::forward, answer.forward->reference,
                                 answer.forward->device, job_.standards, options.selection, prepared.traits());
     if (options.python_rules && !judgement.failure.empty())
@@ -250,13 +251,16 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
     const RecordedOutputs recorded = recorded_outputs(prepared.backward, job_.tensors.get());
     // Of an operation that is several to autograd a dump has the gradients of the last one.
     std::optional<Judgement> best;
+    GradientPairs best_pairs;
     for (const Output* made : {&answer.backward->reference, &answer.backward->last}) {
       try {
         GradientPairs pairs = pair_gradients(*made, recorded.elements);
         narrow_gradients(pairs.recorded, prepared.request.cast, narrowed);
         Judgement judgement = judge(call.api, Direction::backward, pairs.reference, pairs.recorded,
                                     job_.standards, options.selection, traits);
-        if (!best || judgement.verdict < best->verdict) best = std::move(judgement);
+        if (best && judgement.verdict >= best->verdict) continue;
+        best = std::move(judgement);
+        best_pairs = std::move(pairs);
       } catch (const NotRebuilt& refused) {
         if (reason.empty()) reason = refused.what();
       }
@@ -267,6 +271,8 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
       reason = "an in-place operation on a view: the dump has the incoming gradient, not the outgoing one";
     }
     if (best) {
+      if (job_.seen)
+        job_.seen(Direction::backward, best_pairs.reference, best_pairs.recorded, best_pairs.places);
       take_judgement(result, Direction::backward, std::move(*best));
       return;
     }

@@ -2,10 +2,13 @@
 // One worker: it has a runner, and turns a planned call into a result.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dump/entry.hpp"
 #include "precheck/acc_check/check.hpp"
@@ -15,6 +18,11 @@
 
 namespace msprobe::precheck {
 
+/// Told of both sides of what is judged, while they are there. `places`: of the elements of both lists among
+/// all that were recorded; empty: as they stand.
+using OutputsSeen = std::function<void(Direction direction, const Output& reference, const Output& device,
+                                       const std::vector<std::size_t>& places)>;
+
 /// What all workers share.
 struct CallerJob {
   const CheckOptions& options;
@@ -23,6 +31,7 @@ struct CallerJob {
   const ByteSource& json;
   std::shared_ptr<const TensorStore> tensors;  // that its entries name; nothing: none were dumped
   const std::string& error_data;
+  OutputsSeen seen = {};
 };
 
 /// A call with its request.

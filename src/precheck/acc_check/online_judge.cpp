@@ -55,6 +55,7 @@ OnlineJudge::OnlineJudge(OnlineStart start, OnlineSource& source, Runner& runner
   traits_.real_data_only = true;
   traits_.device_call = false;
   traits_.reference_on_device = start_.device != "cpu";
+  if (start_.compare) table_.emplace();
   traits_.timeout = static_cast<std::int64_t>(std::ceil(start_.time_limit));
   reply_begin();
 }
@@ -112,6 +113,7 @@ void OnlineJudge::finish() {
   if (files_) {
     text += "\n  written: " + display(files_->result_path());
     text += "\n  written: " + display(files_->details_path());
+    if (!files_->compared_path().empty()) text += "\n  written: " + display(files_->compared_path());
   }
   log_info(text);
 }
@@ -241,7 +243,13 @@ bool OnlineJudge::judge_held(const HeldCall& held) {
   plan.calls.push_back(std::move(call));
   const auto json = memory_source(held.forward.entry + backward, name);
   const std::string no_folder;
-  const CallerJob job{options_, standards_, plan, *json, held.tensors, no_folder};
+  CallerJob job{options_, standards_, plan, *json, held.tensors, no_folder};
+  if (table_) {
+    job.seen = [&](Direction direction, const Output& reference, const Output& training,
+                   const std::vector<std::size_t>& places) {
+      table_->take({name, held.forward.step, direction, places}, training, reference);
+    };
+  }
   Caller caller(job, runner_);
   RequestBuilder builder(held.tensors, traits_);
   const PreparedCall prepared = caller.prepare(0, builder);
@@ -249,6 +257,7 @@ bool OnlineJudge::judge_held(const HeldCall& held) {
   if (!refused) torch_ = runner_.start().torch;
   const OperationReport report = caller.make(0, prepared);
   conclude(report, held.forward.step, held.forward.id);
+  if (table_) add_compared();
   const bool wrong = std::max(report.forward_verdict, report.backward_verdict) == Verdict::error;
   if (wrong) save(held, backward);
   source_.release(held.forward);
@@ -274,6 +283,16 @@ void OnlineJudge::add_row(const OperationReport& report) {
       files_.emplace(ResultFiles::create(folder, claim_time_stamp(folder), style));
     }
     files_->add(report);
+  } catch (const IoError& error) {
+    warn_of_disk(error);
+  }
+}
+
+void OnlineJudge::add_compared() {
+  const std::string lines = table_->take_lines();
+  if (lines.empty() || !files_) return;
+  try {
+    files_->add_compared(table_->header(), lines);
   } catch (const IoError& error) {
     warn_of_disk(error);
   }

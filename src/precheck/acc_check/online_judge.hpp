@@ -15,6 +15,7 @@
 #include "precheck/acc_check/online_case.hpp"
 #include "precheck/acc_check/online_findings.hpp"
 #include "precheck/acc_check/online_messages.hpp"
+#include "precheck/acc_check/online_table.hpp"
 #include "precheck/acc_check/online_tensors.hpp"
 #include "precheck/calls/request.hpp"
 #include "precheck/result_files/result_files.hpp"
@@ -76,6 +77,7 @@ class OnlineJudge {
   bool judge_held(const HeldCall& held);
   void conclude(OperationReport report, std::uint64_t step, std::uint64_t order);
   void add_row(const OperationReport& report);
+  void add_compared();
   void save(const HeldCall& held, const std::string& backward);
   void warn_of_disk(const IoError& error);
   void tell_progress();
@@ -92,6 +94,7 @@ class OnlineJudge {
   std::uint64_t held_memory_ = 0;
   OnlineFindings findings_;
   std::optional<ResultFiles> files_;
+  std::optional<OnlineTable> table_;  // if it was asked for
   std::string torch_;
   std::string leaf_;          // of the rank that sends
   std::size_t training_ = 1;  // of those with this rank

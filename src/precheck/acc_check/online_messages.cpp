@@ -113,6 +113,7 @@ void read_online_start(const std::string& line, OnlineStart& start) {
   if (start.folder.empty() || start.cases.empty() || start.python.empty() || start.device.empty())
     malformed("without a folder, a Python or a device");
   start.time_limit = static_cast<double>(number_of(entry, begin, "timeout"));
+  start.compare = entry.flag(begin, "compare");
   start.tensors = descriptor("tensors");
   for (const auto& [type, names] :
        {std::pair{"white_list", &start.lists.white}, std::pair{"black_list", &start.lists.black}}) {

@@ -34,7 +34,8 @@ struct OnlineStart {
   std::string python;  // for the runner
   std::string device;  // of the references: "cpu", "cuda:1"
   double time_limit = 0;
-  int tensors = -1;  // descriptors; negative: there are none
+  bool compare = false;  // write the table of `compare`, too
+  int tensors = -1;      // descriptors; negative: there are none
   int replies = -1;
   CallLists lists;
   std::vector<std::pair<std::string, std::string>> operations;  // types and names of those that may come

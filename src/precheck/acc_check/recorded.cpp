@@ -195,7 +195,12 @@ GradientPairs pair_gradients(const Output& reference, std::vector<Output> record
   const auto* list = std::get_if<Output::List>(&reference.value);
   if (list == nullptr) throw NotRebuilt("the runner did not return a list of gradients", "");
   Output::List made = *list;
-  if (made.elements.size() != recorded.size()) {
+  std::vector<std::size_t> there;
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    if (is_there(recorded[i])) there.push_back(i);
+  }
+  const bool by_place = made.elements.size() == recorded.size();
+  if (!by_place) {
     std::erase_if(made.elements, [&](const Output& output) { return !is_there(output); });
     std::erase_if(recorded, [&](const Output& output) { return !is_there(output); });
     if (made.elements.size() != recorded.size())
@@ -205,13 +210,15 @@ GradientPairs pair_gradients(const Output& reference, std::vector<Output> record
   }
   Output::List ours;
   Output::List theirs;
+  std::vector<std::size_t> places;
   for (std::size_t i = 0; i < recorded.size(); ++i) {
     if (!is_there(made.elements[i]) || !is_there(recorded[i])) continue;
     theirs.elements.push_back(std::move(made.elements[i]));
     ours.elements.push_back(std::move(recorded[i]));
+    places.push_back(by_place ? i : there[i]);
   }
   if (ours.elements.empty()) throw NotRebuilt("no gradient was recorded", "");
-  return {{std::move(theirs)}, {std::move(ours)}};
+  return {{std::move(theirs)}, {std::move(ours)}, std::move(places)};
 }
 
 }  // namespace msprobe::precheck

@@ -40,6 +40,7 @@ Output shaped_like(const Output& reference, std::vector<Output> elements);
 struct GradientPairs {
   Output reference;
   Output recorded;
+  std::vector<std::size_t> places;  // of their elements, among all that were recorded
 };
 
 /// They pair by place where there are as many, else those that are there. NotRebuilt if there are not as

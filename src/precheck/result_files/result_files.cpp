@@ -23,6 +23,7 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kResultStem = "accuracy_checking_result_";
 constexpr std::string_view kDetailsStem = "accuracy_checking_details_";
+constexpr std::string_view kComparedStem = "compare_result_";  // as compare calls its own
 constexpr std::string_view kEnding = ".csv";
 constexpr std::size_t kTimeDigits = 14;
 
@@ -119,6 +120,10 @@ void ResultFiles::File::cut(std::uint64_t to) {
   size = to;
 }
 
+void ResultFiles::File::cut_quietly(std::uint64_t to) noexcept {
+  if (::ftruncate(descriptor, static_cast<off_t>(to)) == 0) size = to;
+}
+
 void ResultFiles::File::close() noexcept {
   if (descriptor >= 0) ::close(descriptor);
   descriptor = -1;
@@ -127,15 +132,17 @@ void ResultFiles::File::close() noexcept {
 ResultFiles::~ResultFiles() {
   result_.close();
   details_.close();
+  compared_.close();
 }
 
 ResultFiles::ResultFiles(ResultFiles&& other) noexcept
     : result_(std::move(other.result_)),
       details_(std::move(other.details_)),
+      compared_(std::move(other.compared_)),
       time_(std::move(other.time_)),
       style_(other.style_),
       finished_(std::move(other.finished_)) {
-  other.result_.descriptor = other.details_.descriptor = -1;
+  other.result_.descriptor = other.details_.descriptor = other.compared_.descriptor = -1;
 }
 
 ResultFiles ResultFiles::create(const std::string& folder, const std::string& time,
@@ -244,11 +251,29 @@ void ResultFiles::add(const OperationReport& report) {
     result_.append(result_text(report));
   } catch (const Error&) {
     // An operation is there as a whole or not at all. What cannot be cut now, a resumed run cuts.
-    if (::ftruncate(details_.descriptor, static_cast<off_t>(details_size)) == 0) details_.size = details_size;
-    if (::ftruncate(result_.descriptor, static_cast<off_t>(result_size)) == 0) result_.size = result_size;
+    details_.cut_quietly(details_size);
+    result_.cut_quietly(result_size);
     throw;
   }
   finished_.insert(report.name);
+}
+
+void ResultFiles::add_compared(const std::string& header, const std::string& lines) {
+  if (compared_.path.empty()) {
+    File file;
+    const std::string folder =
+        result_.path.substr(0, result_.path.size() - time_.size() - kResultStem.size() - kEnding.size());
+    file.path = folder + std::string(kComparedStem) + time_ + std::string(kEnding);
+    file.open(true);
+    compared_ = std::move(file);
+  }
+  const std::uint64_t size = compared_.size;
+  try {
+    compared_.append(size == 0 ? header + lines : lines);
+  } catch (const Error&) {
+    compared_.cut_quietly(size);
+    throw;
+  }
 }
 
 }  // namespace msprobe::precheck

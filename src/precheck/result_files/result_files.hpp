@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two files of a pre-check, written operation by operation so that what is finished stays, whatever
+// The files of a pre-check, written operation by operation so that what is finished stays, whatever
 // happens.
 #pragma once
 
@@ -55,11 +55,16 @@ class ResultFiles {
 
   /// All rows of an operation, or none of them: an IoError leaves the files as they were before.
   void add(const OperationReport& report);
+  /// Whole lines for a third file, `compare_result_{time}.csv`, which the first of them make; `header` goes
+  /// before these. IoError likewise.
+  void add_compared(const std::string& header, const std::string& lines);
 
   /// Names of the operations in the result file.
   const std::set<std::string, std::less<>>& finished() const { return finished_; }
   const std::string& result_path() const { return result_.path; }
   const std::string& details_path() const { return details_.path; }
+  /// Empty if there is none.
+  const std::string& compared_path() const { return compared_.path; }
   /// `YYYYmmddHHMMSS` of their names.
   const std::string& time() const { return time_; }
   const ResultStyle& style() const { return style_; }
@@ -73,6 +78,7 @@ class ResultFiles {
     void open(bool create);
     void append(std::string_view text);
     void cut(std::uint64_t size);
+    void cut_quietly(std::uint64_t size) noexcept;
     void close() noexcept;
   };
 
@@ -82,6 +88,7 @@ class ResultFiles {
 
   File result_;
   File details_;
+  File compared_;
   std::string time_;
   ResultStyle style_;
   std::set<std::string, std::less<>> finished_;

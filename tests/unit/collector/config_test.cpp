@@ -148,6 +148,7 @@ TEST_CASE("config: calls that are judged while the training runs") {
         "c.json: acc_check: interval: must be a whole number from 1 to 1000000");
   CHECK(complaint(of(R"({"reference": "gpu"})")) ==
         "c.json: acc_check: reference: \"gpu\" must be one of cpu, device");
+  CHECK(complaint(of(R"({"compare": 1})")) == "c.json: acc_check: compare: must be true or false");
   CHECK(complaint(of(R"({"error_data_path": 1})")) == "c.json: acc_check: error_data_path: must be a string");
 
   const Config old = parsed(of(

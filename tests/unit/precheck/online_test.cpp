@@ -3,10 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dump/member_stream.hpp"
@@ -14,6 +18,7 @@
 #include "precheck/acc_check/online_listen.hpp"
 #include "precheck/acc_check/online_messages.hpp"
 #include "precheck/acc_check/online_stream.hpp"
+#include "precheck/acc_check/online_table.hpp"
 #include "precheck/acc_check/online_tensors.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
@@ -78,6 +83,56 @@ TEST_CASE("online: messages") {
           start),
       "acc_check: white_list: 'sine' is not an operation that is recorded; did you mean 'sin'?", FormatError);
   CHECK(start.replies == 4);
+}
+
+TEST_CASE("online: the table of compare") {
+  const auto tensor = [](tensor::DType dtype, const auto& elements) {
+    TensorOutput made;
+    made.dtype = dtype;
+    made.shape = {elements.size()};
+    made.bytes = std::as_bytes(std::span(elements));
+    return Output{made};
+  };
+  const auto pair_of = [](Output first, Output second) {
+    Output::List list;
+    list.elements.push_back(std::move(first));
+    list.elements.push_back(std::move(second));
+    return Output{std::move(list)};
+  };
+  const std::array<float, 2> right = {3, 4};
+  const std::array<float, 2> wrong = {3, -4};
+  const std::array<double, 2> wide = {3, 4};
+  const std::array<std::int64_t, 1> places = {7};
+  const Output training = tensor(tensor::DType::float32, right);
+  const Output indices = tensor(tensor::DType::int64, places);
+  const std::string name = "Torch.a.0";
+  const std::vector<std::size_t> as_they_stand;
+  const std::vector<std::size_t> behind_null = {1, 2};
+  OnlineTable table;
+  const auto rows = [&](std::uint64_t step, const std::vector<std::size_t>& of, const Output& ours,
+                        const Output& theirs) {
+    table.take({name, step, of.empty() ? Direction::forward : Direction::backward, of}, ours, theirs);
+    return table.take_lines();
+  };
+  const std::string row = "Torch.a.0.forward.output.0,Torch.a.0.forward.output.0,torch.float32,";
+  // A reference in a wider type is rounded.
+  CHECK(rows(3, as_they_stand, training, tensor(tensor::DType::float64, wide)) ==
+        row +
+            "torch.float32,[2],[2],N/A,N/"
+            "A,1.0,0.0,0.0,0.0,1.0,1.0,4.0,3.0,3.5,5.0,4.0,3.0,3.5,5.0,True,pass,[],"
+            "\"['-1', '-1']\",3\n");
+  CHECK(table.header().starts_with("NPU Name,Bench Name,"));
+  CHECK(table.header().ends_with(",Err_message,Data_name,Step\n"));
+  // Of the same verdict there is a row already.
+  CHECK(rows(4, as_they_stand, training, training).empty());
+  CHECK(rows(5, as_they_stand, training, tensor(tensor::DType::float32, wrong))
+            .starts_with(row + "torch.float32,[2],[2],N/A,N/A,-0.28,"));
+  CHECK_FALSE(rows(6, as_they_stand, training, training).empty());
+  // Gradients are called as they were recorded.
+  const std::string two = rows(7, behind_null, pair_of(training, indices), pair_of(training, indices));
+  CHECK(two.starts_with("Torch.a.0.backward.output.1,Torch.a.0.backward.output.1,"));
+  CHECK(two.find("\nTorch.a.0.backward.output.2,Torch.a.0.backward.output.2,torch.int64,torch.int64,[1],") !=
+        std::string::npos);
 }
 
 TEST_CASE("online: what a receiver has written") {

@@ -26,8 +26,8 @@ from .sender import Server
 _MOST_HELD = 512 << 20
 # They do more than to compute.
 _NEVER = {"backward", "register_hook", "retain_grad", "pin_memory", "record_stream", "__deepcopy__", "__reduce_ex__"}
-_KEYS = ("white_list", "black_list", "reference", "budget", "interval", "error_data_path", "nfs_path", "server", "host", "port",
-         "tls_path")
+_KEYS = ("white_list", "black_list", "reference", "budget", "interval", "compare", "error_data_path", "nfs_path", "server",
+         "host", "port", "tls_path")
 
 
 class Task:
@@ -62,7 +62,8 @@ class Task:
         folder = os.path.abspath(settings["dump_path"])
         begin = {"folder": folder, "cases": os.path.abspath(settings["error_data_path"] or folder),
                  "white_list": settings["white_list"] or [], "black_list": settings["black_list"] or [],
-                 "device": self._device(settings["reference"]), "operations": sorted(set(self._names.values()))}
+                 "device": self._device(settings["reference"]), "operations": sorted(set(self._names.values())),
+                 "compare": settings["compare"]}
         self.judge = self._open(begin, settings)
         self._process = os.getpid()
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cells of a pair of ranks: the Python tool's columns (docs/formats.md, "The table of compare").
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/table.hpp"
+#include "verdict/imports.hpp"
+#include "verdict/result.hpp"
+
+namespace msprobe::verdict {
+
+inline constexpr std::array<const char*, kStatistics> kDifferenceNames = {"Max diff", "Min diff", "Mean diff",
+                                                                          "L2norm diff"};
+inline constexpr std::array<const char*, kStatistics> kRelativeNames = {"MaxRelativeErr", "MinRelativeErr",
+                                                                        "MeanRelativeErr", "NormRelativeErr"};
+inline constexpr std::array<const char*, kMetrics> kMetricNames = {"Cosine",
+                                                                   "EucDist",
+                                                                   "MaxAbsErr",
+                                                                   "MaxRelativeErr",
+                                                                   "One Thousandth Err Ratio",
+                                                                   "Five Thousandths Err Ratio"};
+
+/// What a column holds, and of which statistic or metric.
+enum class Field : std::uint8_t {
+  target_name,
+  golden_name,
+  target_dtype,
+  golden_dtype,
+  target_shape,
+  golden_shape,
+  target_grad,
+  golden_grad,
+  metric,      // tensor mode
+  difference,  // statistics
+  relative,    // statistics
+  target_checksum,
+  golden_checksum,
+  target_statistic,
+  golden_statistic,
+  same_grad,
+  verdict,
+  messages,
+  stack,
+  data_names,
+  error,     // relative to the reference, of the whole tensor
+  origin,    // where the error comes from
+  evidence,  // on the first row of an entry that is to blame
+};
+
+struct Column {
+  Field field = Field::target_name;
+  std::size_t which = 0;
+  std::string title;
+};
+
+class RowCells {
+ public:
+  /// Of a result that outlives them.
+  explicit RowCells(const RankResult& result);
+
+  const std::vector<Column>& columns() const { return columns_; }
+  /// The place of a field among the cells; nothing if these rows do not have it.
+  std::optional<std::size_t> place_of(Field field, std::size_t which = 0) const;
+  /// As report::Table has it.
+  void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const;
+  /// The cells that an item of the reference would have, were it a row of its own.
+  void golden_item(std::uint32_t item, std::vector<report::Cell>& cells, report::Scratch& scratch) const;
+
+ private:
+  void add(Field field, std::string title, std::size_t which = 0);
+  /// `index` is not there for what is no row.
+  void fill(const Pair& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
+            report::Scratch& scratch) const;
+  void add_metrics(const TensorMetrics& metrics, std::vector<report::Cell>& cells) const;
+  void add_differences(const Pair& row, std::vector<report::Cell>& cells) const;
+  void add_stack(std::optional<std::size_t> index, const Item* item, std::vector<report::Cell>& cells,
+                 report::Scratch& scratch) const;
+  bool is_first_of_entry(std::size_t index) const;
+  void add_diagnosis(const Pair& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
+                     report::Scratch& scratch) const;
+  std::string_view checksum_text(const Side& side, const Item& item) const;
+
+  const RankResult& result_;
+  std::vector<Column> columns_;
+};
+
+}  // namespace msprobe::verdict
