@@ -144,12 +144,12 @@ void read_server(const ConfigReader& section) {
   const Json* given = section.find("port");
   const std::int64_t port = given == nullptr ? -1 : section.integer("port", *given);
   const std::string tls = section.text("tls_path");
+  if (port < -1 || port > kLastPort) section.fail("port", fmt::format("must be at most {}", kLastPort));
   const bool has_folder = !section.text("nfs_path").empty();
   if (server.empty() && host.empty() && !has_folder) {
     if (port >= 0) section.fail("port", "needs a host");
     if (!tls.empty()) section.fail("tls_path", "needs a server");
   }
-  if (port < -1 || port > kLastPort) section.fail("port", fmt::format("must be at most {}", kLastPort));
   if (!server.empty()) {
     const std::size_t colon = server.rfind(':');
     const bool has_port =

@@ -5,6 +5,7 @@ import csv
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -203,6 +204,11 @@ class Healthy(OnlineCheck):
 
     def test_vit(self):
         self.check("vit", "float32")
+
+    def test_what_never_had_its_turn_is_counted(self):
+        _, told = self.train("vit", "float32", "healthy", 3, {"budget": None, "interval": 50})
+        found = re.search(r"task acc_check: (\d+) of (\d+) operations of a step never had their turn", told)
+        self.assertTrue(found and 0 < int(found[1]) < int(found[2]), told)
 
     def test_the_judge_may_die(self):
         plain, _ = self.train("llama", "float32", "healthy", 12)

@@ -172,6 +172,8 @@ TEST_CASE("config: calls that are judged while the training runs") {
         "c.json: acc_check: server: is given besides nfs_path: leave out one of them");
   CHECK(complaint(of(R"({"host": "b"})")) == "c.json: acc_check: port: is missing beside host");
   CHECK(complaint(of(R"({"port": 65536})")) == "c.json: acc_check: port: must be at most 65535");
+  CHECK(complaint(of(R"({"port": 9000})")) == "c.json: acc_check: port: needs a host");
+  CHECK(complaint(of(R"({"tls_path": "c"})")) == "c.json: acc_check: tls_path: needs a server");
 }
 
 TEST_CASE("config: data_mode") {

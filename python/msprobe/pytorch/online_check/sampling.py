@@ -65,6 +65,8 @@ class Turns:
         self._step = 0
         self._done = set()   # in this round
         self._left = False   # has a call of this step not had its turn?
+        self._seen = set()   # in any round
+        self._judged = set()
         self.never = set()   # calls that have none
 
     def is_over(self, call):
@@ -72,6 +74,7 @@ class Turns:
         return call in self._done or call in self.never
 
     def is_next(self, call):
+        self._seen.add(call)
         if self._interval == 1:
             return True
         place = self._places.setdefault(call, len(self._places))
@@ -79,10 +82,16 @@ class Turns:
 
     def take(self, call):
         self._done.add(call)
+        self._judged.add(call)
 
     def leave(self):
         """One that comes next did not get its turn."""
         self._left = True
+
+    def left_out(self):
+        """How many calls never had their turn, and of how many that could have had one."""
+        could = self._seen - self.never
+        return len(could - self._judged), len(could)
 
     def end_step(self):
         if not self._left:

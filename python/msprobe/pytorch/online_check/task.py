@@ -14,6 +14,7 @@ import torch
 
 from msprobe import _native
 from msprobe.core import session
+from msprobe.core.common import log
 
 from .. import gradients
 from ..free_benchmark import structures, surroundings
@@ -59,6 +60,7 @@ class Task:
         self._held = {}         # numbers of calls whose backward is to come -> (bytes, operation, reserved time)
         self._known_places = {}
         self.judged = 0
+        self._has_told = False
         folder = os.path.abspath(settings["dump_path"])
         begin = {"folder": folder, "cases": os.path.abspath(settings["error_data_path"] or folder),
                  "white_list": settings["white_list"] or [], "black_list": settings["black_list"] or [],
@@ -111,7 +113,16 @@ class Task:
     def finish(self):
         with self._lock:
             if self.judge is not None and self._process == os.getpid():
+                self._tell_left_out()
                 self.judge.finish()
+
+    def _tell_left_out(self):
+        """Once, by one of many processes."""
+        left_out, count = self._turns.left_out()
+        if 0 < left_out < count and not self._has_told and _native.info()["rank"] <= 0:
+            self._has_told = True
+            log.info("task acc_check: %d of %d operations of a step never had their turn, and nothing is known of them: a larger "
+                     "budget, or more steps, would judge them" % (left_out, count))
 
     def _is_on(self):
         return self.judge is not None and self.judge.alive and self._process == os.getpid()
