@@ -311,8 +311,8 @@ class Comparison {
     if (check.holds()) return true;
     if (check.beyond == 0) {
       result.step_note =
-          "half a step of the format is more than nearly all of its elements: nothing tells that they are "
-          "right";
+          "half a step of the format is larger than nearly all of its elements, so nothing tells whether "
+          "they are right";
       return true;
     }
     // Where most are, it is another weight, and the difference itself tells more.

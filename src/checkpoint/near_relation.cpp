@@ -293,29 +293,39 @@ class NearFinder {
   }
 
   std::string scaled() const {
-    if (factors_.any() && factors_.simplest() != 0 && (!is_searched_ || is_scaled(factors_.simplest()))) {
+    if (factors_.any() && factors_.simplest() != 0 &&
+        is_scaled([&](std::int64_t) { return factors_.simplest(); })) {
       const std::string text = short_number(factors_.simplest(), 3);
       return text == "-1" ? "negated" : fmt::format("scaled by {}", text);
     }
     // A search for scales leaves too much room, and few columns do, too.
     constexpr std::int64_t kEnough = 16;
-    if (is_searched_ || row_factors_.empty() || columns_ < kEnough) return {};
-    const bool all = std::ranges::all_of(row_factors_, [](const Factors& row) { return row.any(); });
-    return all ? "each row scaled by a factor of its own" : "";
+    const auto is_possible = [](const Factors& row) { return row.any(); };
+    if (is_searched_ || columns_ < kEnough || !std::ranges::all_of(row_factors_, is_possible)) return {};
+    std::vector<double> factors;
+    for (const Factors& row : row_factors_) factors.push_back(row.simplest());
+    const auto factor_of = [&](std::int64_t row) { return factors[static_cast<std::size_t>(row)]; };
+    return !factors.empty() && is_scaled(factor_of) ? "each row scaled by a factor of its own" : "";
   }
 
-  bool is_scaled(double factor) const {
+  /// By a factor that is known to do for each element alone. Together they also have to say something.
+  template <typename FactorOf>
+  bool is_scaled(const FactorOf& factor_of_row) const {
     StepJudge<T> judge(is_searched_);
     std::vector<T> wanted;
     std::vector<T> steps;
+    RowWalk walk(columns_);
     each(first_, second_,
          [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
            wanted.resize(x.size());
            steps.resize(x.size());
-           for (std::size_t i = 0; i < x.size(); ++i) {
-             wanted[i] = static_cast<T>(factor * static_cast<double>(x[i]));
-             steps[i] = static_cast<T>(std::fabs(factor) * static_cast<double>(a[i])) + b[i];
-           }
+           walk.advance(x.size(), [&](std::int64_t row, std::int64_t, std::size_t begin, std::size_t count) {
+             const double factor = factor_of_row(row);
+             for (std::size_t i = begin; i < begin + count; ++i) {
+               wanted[i] = static_cast<T>(factor * static_cast<double>(x[i]));
+               steps[i] = static_cast<T>(std::fabs(factor) * static_cast<double>(a[i])) + b[i];
+             }
+           });
            judge.add(wanted, y, steps);
          });
     return holds(judge.result());

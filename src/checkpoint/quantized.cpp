@@ -84,8 +84,8 @@ void tell_left(const Checkpoint& checkpoint, const std::vector<LeftCodes>& left,
   }
   if (count == 0) return;
   const std::string more = count == 1 ? "" : fmt::format(" and {} more", human_count(count - 1));
-  lines.push_back(fmt::format("{}: not dequantized, and compared as the numbers that are stored: {}{}",
-                              display(checkpoint.path), first, more));
+  lines.push_back(
+      fmt::format("{}: not dequantized, but left as stored: {}{}", display(checkpoint.path), first, more));
 }
 
 }  // namespace

@@ -344,9 +344,14 @@ def nothing_is_told_by_steps_that_are_too_wide(msprobe, scratch):
         return {"weight": np.clip(np.rint(values / scale), -127, 127).astype("i1"), "weight_scale": np.full((1, 1), scale, "f4")}
 
     zeros = np.zeros_like(weight)
+    large = np.zeros(weight.shape, "i1")
+    large[:, ::13] = 1  # all that is left of a weight, and multiples of it on the other side
+    rows = np.linspace(200, 400, ROWS, dtype="f4")[:, None]
     cases = (
-        ("wide", int8(zeros, 8), weight, "half a step of the format is more than nearly all of its elements"),
-        ("outlier", int8(other, 40), outlier, "half a step of the format is more than nearly all of its elements"),
+        ("wide", int8(zeros, 8), weight, "half a step of the format is larger than nearly all of its elements"),
+        ("outlier", int8(other, 40), outlier, "half a step of the format is larger than nearly all of its elements"),
+        ("large ones", {"weight": large, "weight_scale": np.full((1, 1), 100, "f4")}, weight + 300 * large, "of 16,384 elements are further"),
+        ("large ones of rows", {"weight": large, "weight_scale": np.full((1, 1), 100, "f4")}, weight + rows * large, "of 16,384 elements are further"),
         ("zeros", int8(zeros, 0.01), weight, "w.weight: the first is 0 throughout"),
         ("zeros of float8", {**float8_rows(weight), "weight": ("F8_E4M3", zeros.astype("u1"))}, weight, "w.weight: the first is 0 throughout"),
         ("no number", {**int8(weight, 0.03), "weight_scale": np.full((1, 1), np.nan, "f4")}, weight, "w.weight: the first is NaN throughout"),
@@ -499,7 +504,7 @@ def why_a_weight_is_not_dequantized(msprobe, scratch):
         if text is None:
             harness.check(rows["w.weight"]["Status"] == "equal within half a step", f"{case}: {result.stderr}")
         else:
-            told = f"{case}: not dequantized, and compared as the numbers that are stored: {text}"
+            told = f"{case}: not dequantized, but left as stored: {text}"
             harness.check(result.returncode != 0 and told in result.stderr, f"{case}: {result.stderr}")
         result, _ = gated(msprobe, scratch, case, case)
         harness.check(result.returncode == 0 and "dequantized" not in result.stderr, f"{case}: {result.stderr}")

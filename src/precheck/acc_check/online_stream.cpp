@@ -202,7 +202,7 @@ void OnlineStream::claim_results(const std::string& leaf) {
   const std::size_t number = ++desk_.trainings[leaf];
   if (number == 1) return;
   const std::string folder = fmt::format("{}/training{}", desk_.settings.results, number);
-  log_info(fmt::format("online pre-check: {} is training {} with a {}: its results go to {}", display(name_),
+  log_info(fmt::format("online pre-check: {} is training {} of {}: its results go to {}", display(name_),
                        number, display(leaf), display(folder)));
   judge_->set_training(number, folder);
 }
