@@ -10,12 +10,11 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
-#include <unordered_map>
 #include <utility>
 
 #include "checkpoint/adapter.hpp"
 #include "checkpoint/average.hpp"
+#include "checkpoint/equal_contents.hpp"
 #include "checkpoint/lone_contents.hpp"
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
@@ -170,8 +169,10 @@ class Comparison {
     team().share(shared);
     if (!team().is_root()) return;
     relate_to_others(report.results);
-    if (pairs_.size() <= kMostKept) relate_to_equal(report.results);
-    if (pairs_.size() <= kMostKept) relate_near_contents(pairs_, report.results);
+    if (pairs_.size() <= kMostKept) {
+      relate_to_equal(pairs_, report.results);
+      relate_near_contents(pairs_, report.results);
+    }
     for (const Pairing::Tied& tied : pairing.tied) settle(tied, pairing, report);
     for (Pairing::Unreadable& lone : pairing.unreadable) {
       ParameterResult& result = report.results.emplace_back();
@@ -349,7 +350,8 @@ class Comparison {
       }
       if (third_ != nullptr) result.relation.text = third_->average(first, second);
       const bool has_steps = first.half_step != nullptr || second.half_step != nullptr;
-      if (result.relation.text.empty() && has_steps) result.relation.text = find_near_relation(first, second);
+      if (result.relation.text.empty() && has_steps)
+        result.relation.text = find_near_relation(first, second, result.metrics);
       result.relation.is_proved = !result.relation.text.empty();
       // Of what is near in most places only what explains all of it is worth telling.
       if (result.relation.is_proved || may_be_average || !result.step_note.empty()) return;
@@ -357,64 +359,6 @@ class Comparison {
       if (!result.relation.place.empty()) result.note += result.relation.place + "; ";
     } catch (const Error&) {
       // It was read once, or could not be: that is told.
-    }
-  }
-
-  /// Those that are equal on both sides were not hashed; one that differs may have become the same as one of
-  /// them: a head tied to the embedding, a layer that was copied.
-  void relate_to_equal(std::vector<ParameterResult>& results) {
-    for (const bool in_second : {true, false}) relate_to_equal(results, in_second);
-  }
-
-  void relate_to_equal(std::vector<ParameterResult>& results, bool in_second) {
-    const auto side = [&](std::size_t i) -> const Parameter& {
-      return in_second ? pairs_[i].second.parameter : pairs_[i].first.parameter;
-    };
-    std::vector<std::size_t> different;
-    std::set<Shape> shapes;
-    for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      // A few numbers are alike by chance.
-      const SideCounts& counts = in_second ? results[i].metrics.second : results[i].metrics.first;
-      if (results[i].status != Status::different || results[i].relation.is_proved || side(i).numel() < 16 ||
-          counts.least == counts.most)
-        continue;
-      different.push_back(i);
-      shapes.insert(side(i).shape);
-    }
-    // The first row tells most of them apart.
-    std::unordered_map<std::uint64_t, std::vector<std::size_t>> equal;
-    for (std::size_t i = 0; i < pairs_.size() && !different.empty(); ++i) {
-      if (severity_of(results[i].status) != report::Severity::none || !shapes.contains(side(i).shape))
-        continue;
-      if (const auto hash = hash_of_first_row(side(i))) equal[*hash].push_back(i);
-    }
-    for (const std::size_t i : different) {
-      const auto hash = hash_of_first_row(side(i));
-      const auto found = hash ? equal.find(*hash) : equal.end();
-      if (found == equal.end()) continue;
-      const auto tried = std::span(found->second).first(std::min(found->second.size(), kMostTried));
-      const auto same = std::ranges::find_if(tried, [&](std::size_t k) { return is_copy(side(i), side(k)); });
-      if (same == tried.end()) continue;
-      results[i].relation.is_proved = true;
-      results[i].relation.text =
-          fmt::format("the same as {} in the {}, not in the {}", display(results[*same].name),
-                      in_second ? "second" : "first", in_second ? "first" : "second");
-    }
-  }
-
-  static std::optional<std::uint64_t> hash_of_first_row(const Parameter& parameter) {
-    try {
-      return content_hash(narrow(parameter, 0, 0, 1));
-    } catch (const Error&) {
-      return {};  // that it cannot be read is told where it is compared
-    }
-  }
-
-  static bool is_copy(const Parameter& a, const Parameter& b) {
-    try {
-      return a.shape == b.shape && a.dtype == b.dtype && check_replica(a, b).unequal == 0;
-    } catch (const Error&) {
-      return false;
     }
   }
 
@@ -452,7 +396,6 @@ class Comparison {
   }
 
   static constexpr std::size_t kMostKept = 20'000;
-  static constexpr std::size_t kMostTried = 8;  // of those with one first row
 
   const CompareOptions& options_;
   std::set<std::int64_t> vocabularies_;  // as the configurations have them

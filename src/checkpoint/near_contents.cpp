@@ -59,8 +59,9 @@ class NearContents {
     for (const std::size_t i : open) {
       const auto own = seconds.find(i);
       if (own == seconds.end()) continue;
+      check_interrupt();
       for (const auto& [other, head] : firsts) {
-        if (other == i || !are_heads_near(head, own->second) || !holds(first(other), second(i))) continue;
+        if (other == i || !are_heads_near(head, own->second) || !are_near(first(other), second(i))) continue;
         sources.emplace(i, other);
         break;
       }
@@ -96,17 +97,17 @@ class NearContents {
 
   static bool are_heads_near(const Head& a, const Head& b) {
     if (a.values.size() != b.values.size()) return false;
-    std::size_t near = 0;
-    for (std::size_t i = 0; i < a.values.size(); ++i)
-      near += is_near(a.values[i], b.values[i], a.steps[i] + b.steps[i]) ? 1 : 0;
     // A search for scales leaves some further away.
-    return 10 * near >= 9 * a.values.size();
+    std::size_t exceptions = a.values.size() / 10;
+    for (std::size_t i = 0; i < a.values.size(); ++i) {
+      if (!is_near(a.values[i], b.values[i], a.steps[i] + b.steps[i]) && exceptions-- == 0) return false;
+    }
+    return true;
   }
 
-  static bool holds(const Parameter& a, const Parameter& b) {
+  static bool are_near(const Parameter& a, const Parameter& b) {
     try {
-      const StepCheck check = check_steps(a, b);
-      return check.holds() || check.as_searched;
+      return check_steps(a, b).explains();
     } catch (const Error&) {
       return false;
     }

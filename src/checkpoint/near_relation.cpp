@@ -44,9 +44,9 @@ class LineSamples {
     steps_[at] = step;
   }
 
-  /// Where each line of `second` stands here, as permutation_between() has it; nothing if one is nowhere.
+  /// Where each line of `second`, of the same shape, stands here, as permutation_between() has it; nothing if
+  /// one is nowhere.
   std::optional<std::vector<std::int64_t>> places_of(const LineSamples& second, bool is_searched) const {
-    if (lines_ > kMost || lines_ != second.lines_ || count_ != second.count_) return {};
     std::vector<std::int64_t> free(static_cast<std::size_t>(lines_));
     std::iota(free.begin(), free.end(), 0);
     std::vector<std::int64_t> permutation;
@@ -69,7 +69,6 @@ class LineSamples {
 
   /// Are all lines of both near each other, in their order?
   bool are_lines_near(const LineSamples& second, bool is_searched) const {
-    if (lines_ == 0 || lines_ != second.lines_ || count_ != second.count_) return false;
     for (std::int64_t line = 0; line < lines_; ++line) {
       if (!is_line_near(line, second, line, is_searched)) return false;
     }
@@ -96,20 +95,6 @@ class LineSamples {
   std::int64_t count_ = 0;
   std::vector<T> values_;
   std::vector<T> steps_;
-};
-
-/// From the least to the most; NaN counts for nothing.
-class Extent {
- public:
-  void add(double value) {
-    least_ = std::min(least_, value);
-    most_ = std::max(most_, value);
-  }
-  bool is_constant() const { return !(least_ < most_); }
-
- private:
-  double least_ = std::numeric_limits<double>::infinity();
-  double most_ = -std::numeric_limits<double>::infinity();
 };
 
 /// The factors by which every x so far may have been multiplied to give y, where both may be half a step from
@@ -173,9 +158,10 @@ class Factors {
 template <typename T>
 class NearFinder {
  public:
-  NearFinder(const Parameter& first, const Parameter& second)
+  NearFinder(const Parameter& first, const Parameter& second, const PairMetrics& metrics)
       : first_(first),
         second_(second),
+        metrics_(metrics),
         is_searched_(first.has_searched_scales || second.has_searched_scales),
         rows_(first.shape.empty() ? 1 : first.shape[0]),
         columns_(rows_ == 0 ? 0 : first.numel() / rows_) {}
@@ -186,9 +172,10 @@ class NearFinder {
     if (first_.numel() < kFewest) return {};
     if (first_.shape != second_.shape) return are_transposed() ? "transposed" : "";
     if (first_.base != nullptr) return adapter();
-    read();
     // Anything is a multiple of what is 0 throughout, which is told as such.
-    if (x_range_.is_constant() || y_range_.is_constant()) return {};
+    const auto is_constant = [](const SideCounts& side) { return !(side.least < side.most); };
+    if (is_constant(metrics_.first) || is_constant(metrics_.second)) return {};
+    read();
     if (std::string text = shifted(); !text.empty()) return text;
     if (std::string text = scaled(); !text.empty()) return text;
     return order();
@@ -208,8 +195,6 @@ class NearFinder {
       take(x, y, a, or_zeros(theirs.next(x.size()), x.size()));
     });
   }
-
-  static bool holds(const StepCheck& check) { return check.holds() || check.as_searched; }
 
   void read() {
     const bool lines = rows_ > 1 && columns_ > 1;
@@ -240,8 +225,6 @@ class NearFinder {
       const auto ours = static_cast<double>(x[i]);
       const auto theirs = static_cast<double>(y[i]);
       const auto step = static_cast<double>(a[i] + b[i]);
-      x_range_.add(ours);
-      y_range_.add(theirs);
       moved_ += (theirs - ours) * step;
       steps_ += step * step;
       const double our_step = widening * static_cast<double>(a[i]);
@@ -328,11 +311,11 @@ class NearFinder {
            });
            judge.add(wanted, y, steps);
          });
-    return holds(judge.result());
+    return judge.result().explains();
   }
 
   bool are_transposed() const {
-    return first_.shape.size() == 2 && holds(check_steps(transposed(first_), second_));
+    return first_.shape.size() == 2 && check_steps(transposed(first_), second_).explains();
   }
 
   std::string order() const {
@@ -368,7 +351,7 @@ class NearFinder {
       const std::span<const T> own = step.empty() ? step : std::span<const T>(steps);
       judge.add(values, second.next(width), summed_steps(own, theirs.next(width), width, sums));
     }
-    return holds(judge.result());
+    return judge.result().explains();
   }
 
   /// Rows of the first are put in order as many at a time as memory may hold.
@@ -407,7 +390,7 @@ class NearFinder {
                   summed_steps(own, theirs.next(width), width, sums));
       }
     }
-    return holds(judge.result());
+    return judge.result().explains();
   }
 
   /// How often is in the second what was added to the base? What was merged was rounded to its type.
@@ -432,11 +415,10 @@ class NearFinder {
 
   const Parameter& first_;
   const Parameter& second_;
+  const PairMetrics& metrics_;
   bool is_searched_;
   std::int64_t rows_;
   std::int64_t columns_;
-  Extent x_range_;
-  Extent y_range_;
   Factors factors_;  // of all elements
   std::vector<Factors> row_factors_;
   double moved_ = 0;  // sum of differences times half steps
@@ -449,11 +431,11 @@ class NearFinder {
 
 }  // namespace
 
-std::string find_near_relation(const Parameter& first, const Parameter& second) {
+std::string find_near_relation(const Parameter& first, const Parameter& second, const PairMetrics& metrics) {
   if (is_complex(first.dtype) || is_complex(second.dtype)) return {};
   if (tensor::work_of(first.dtype, second.dtype) == tensor::Work::single)
-    return NearFinder<float>(first, second).run();
-  return NearFinder<double>(first, second).run();
+    return NearFinder<float>(first, second, metrics).run();
+  return NearFinder<double>(first, second, metrics).run();
 }
 
 }  // namespace msprobe::checkpoint

@@ -6,13 +6,15 @@
 
 #include <string>
 
+#include "checkpoint/metrics.hpp"
 #include "checkpoint/parameter.hpp"
 
 namespace msprobe::checkpoint {
 
 /// "rows permuted: halves -> interleaved, 64 per head"; empty if none was found. Both have one shape, or that
 /// of the other transposed, and one of them has steps. Reads them once, and once more where a relation is to
-/// be proved, permuted rows in bands of 64 MiB. FormatError or IoError if one cannot be read.
-std::string find_near_relation(const Parameter& first, const Parameter& second);
+/// be proved, permuted rows in bands of 64 MiB. The metrics are those of the pair, where shapes are the same.
+/// FormatError or IoError if one cannot be read.
+std::string find_near_relation(const Parameter& first, const Parameter& second, const PairMetrics& metrics);
 
 }  // namespace msprobe::checkpoint

@@ -94,11 +94,11 @@ class OtherNames {
     }
     if (const auto other = partner(seconds_, own.second_content, i)) {
       if (results_[*other].relation.first_content != own.first_content)
-        return fmt::format("the same as {} in the second, not in the first", display(results_[*other].name));
+        return same_text(results_[*other].name, true);
     }
     if (const auto other = partner(firsts_, own.first_content, i)) {
       if (results_[*other].relation.second_content != own.second_content)
-        return fmt::format("the same as {} in the first, not in the second", display(results_[*other].name));
+        return same_text(results_[*other].name, false);
     }
     return {};
   }
@@ -226,6 +226,11 @@ std::string exchanged_text(const std::string& name) {
 
 std::string moved_text(const std::string& name) {
   return fmt::format("the second has what is {} in the first", display(name));
+}
+
+std::string same_text(const std::string& name, bool in_second) {
+  return fmt::format("the same as {} in the {}, not in the {}", display(name), in_second ? "second" : "first",
+                     in_second ? "first" : "second");
 }
 
 void relate_to_others(std::vector<ParameterResult>& results) {

@@ -13,10 +13,11 @@ namespace msprobe::checkpoint {
 /// Fills in the relations that other parameters explain, by the contents of those that differ.
 void relate_to_others(std::vector<ParameterResult>& results);
 
-/// What is said of a parameter that has the place of the one with this name: both changed places, or the
-/// second has its content.
+/// What is said of a parameter that has the place of the one with this name: both changed places, the second
+/// has its content, or on one side both are the same.
 std::string exchanged_text(const std::string& name);
 std::string moved_text(const std::string& name);
+std::string same_text(const std::string& name, bool in_second);
 
 /// A line for each relation, with what it holds for: "self_attn.q_proj.weight of 32 layers: rows permuted:
 /// ...".

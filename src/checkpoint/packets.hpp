@@ -27,7 +27,7 @@ void carry(auto& packet, Carried<Relation> auto& relation) {
 
 void carry(auto& packet, Carried<StepCheck> auto& steps) {
   packet(steps.tried, steps.beyond, steps.first, steps.farthest, steps.farthest_at, steps.farthest_of_chunk,
-         steps.as_searched, steps.is_empty);
+         steps.as_searched, steps.says_nothing);
 }
 
 void carry(auto& packet, Carried<ParameterResult> auto& result) {

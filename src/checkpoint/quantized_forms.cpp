@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +14,7 @@
 
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/packed_weight.hpp"
+#include "checkpoint/quantization_settings.hpp"
 #include "checkpoint/stored_scales.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -44,7 +44,7 @@ std::optional<std::string> stem_of(const std::string& name, std::string_view suf
 
 class Finder {
  public:
-  explicit Finder(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {
+  explicit Finder(const Checkpoint& checkpoint) : checkpoint_(checkpoint), settings_(checkpoint.path) {
     for (std::size_t i = 0; i < checkpoint.entries.size(); ++i) {
       const Entry& entry = checkpoint.entries[i];
       // Copies would have to be compared as well.
@@ -102,7 +102,7 @@ class Finder {
       needed = {*stem + ".scales", *stem + ".qzeros"};
     } else if (const auto packed = stem_of(name, "_packed"); packed && packed->ends_with(".weight")) {
       needed = {*packed + "_scale"};
-      if (has_zero_points()) needed.push_back(*packed + "_zero_point");
+      if (settings_.has_zero_points()) needed.push_back(*packed + "_zero_point");
     } else if (const auto blocks = stem_of(name, "_blocks"); blocks && codes.dtype == DType::uint8) {
       needed = {*blocks + "_scales"};
     } else if (is_float8(codes.dtype) && codes.shape.size() >= 2 && name.ends_with("weight")) {
@@ -115,11 +115,11 @@ class Finder {
     for (const std::string& part : needed) {
       if (get(part) == nullptr) return fmt::format("{} is missing", display(part));
     }
-    const auto block = is_float8(codes.dtype) ? configured_block() : std::nullopt;
+    const auto block = is_float8(codes.dtype) ? settings_.block() : std::nullopt;
     return fmt::format(
         "of the shape {}, which {} of the shape {} does not fit in a layout that is read{}",
         shape_text(codes.shape), display(needed.front()), shape_text(get(needed.front())->shape),
-        block ? fmt::format(": weight_block_size is [{}, {}]", block->first, block->second) : "");
+        block ? fmt::format(": weight_block_size is [{}, {}]", block->rows, block->columns) : "");
   }
 
   template <typename Make>
@@ -245,12 +245,12 @@ class Finder {
     }
     if (one.size() != shape.size()) return {};
     if (!std::equal(one.begin(), one.end() - 2, shape.begin())) return {};
-    if (const auto block = configured_block()) {
-      packed.scale_rows = block->first;
-      packed.scale_columns = block->second;
+    if (const auto block = settings_.block()) {
+      packed.scale_rows = block->rows;
+      packed.scale_columns = block->columns;
       const auto count = [](std::int64_t all, std::int64_t side) { return (all + side - 1) / side; };
-      if (one[one.size() - 2] != count(length, block->first) ||
-          one.back() != count(packed.columns, block->second))
+      if (one[one.size() - 2] != count(length, block->rows) ||
+          one.back() != count(packed.columns, block->columns))
         return {};
     } else {
       packed.scale_rows = block_side(length, one[one.size() - 2]);
@@ -294,7 +294,7 @@ class Finder {
     packed.scale_columns = block_side(packed.columns, groups);
     if (packed.scale_columns == 0) return;
     const Parameter* zero = get(name + "_zero_point");
-    if (zero == nullptr && has_zero_points()) return;
+    if (zero == nullptr && settings_.has_zero_points()) return;
     packed.levels = levels(fmt::format("offset {} {}", packed.bits, zero != nullptr), [&] {
       Levels made = integer_levels(packed.bits, static_cast<float>(-offset), false);
       if (zero != nullptr) widen_ends(made);
@@ -405,7 +405,7 @@ class Finder {
                       (order == nullptr || order->shape == Shape{packed.columns});
     if (!fits) return;
     // AutoGPTQ stores zero points less one; its second format, and AWQ, as they are.
-    const float more = awq || is_second_gptq() ? 0 : 1;
+    const float more = awq || settings_.is_second_gptq() ? 0 : 1;
     packed.load_scales = [scale = *scale, zeros = *zeros, awq, more, groups, outputs, bits = packed.bits,
                           order = order == nullptr ? std::nullopt : std::optional(*order)] {
       Scales scales = scales_of(scale, groups);
@@ -535,65 +535,11 @@ class Finder {
          name + ".nested_quant_map"});
   }
 
-  /// What the configuration beside the weights says of how they were quantized; null if there is none.
-  const nlohmann::json& settings() const {
-    if (settings_) return *settings_;
-    settings_.emplace();
-    namespace fs = std::filesystem;
-    const std::string folder =
-        is_folder(checkpoint_.path) ? checkpoint_.path : fs::path(checkpoint_.path).parent_path().string();
-    constexpr std::uint64_t kMostConfig = std::uint64_t{1} << 20;
-    for (const char* file : {"quantize_config.json", "config.json"}) {
-      try {
-        nlohmann::json json =
-            nlohmann::json::parse(read_all(*open_file(in_folder(folder, file)), kMostConfig), nullptr, false);
-        const bool is_part = json.is_object() && json.contains("quantization_config");
-        nlohmann::json config = is_part ? json["quantization_config"] : std::move(json);
-        if (!config.is_object() || (!is_part && std::string_view(file) == "config.json")) continue;
-        settings_ = std::move(config);
-        break;
-      } catch (const Error&) {
-        // None there.
-      }
-    }
-    return *settings_;
-  }
-
-  bool is_second_gptq() const {
-    const auto format = settings().find("checkpoint_format");
-    return format != settings().end() && *format == "gptq_v2";
-  }
-
-  /// Rows and columns of a block that has one scale: `weight_block_size` of DeepSeek.
-  std::optional<std::pair<std::int64_t, std::int64_t>> configured_block() const {
-    const auto found = settings().find("weight_block_size");
-    if (found == settings().end() || !found->is_array() || found->size() != 2) return {};
-    const auto side = [&](std::size_t i) {
-      const nlohmann::json& value = (*found)[i];
-      return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-    };
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
-    if (side(0) - 1 >= kMost || side(1) - 1 >= kMost) return {};
-    return std::pair(static_cast<std::int64_t>(side(0)), static_cast<std::int64_t>(side(1)));
-  }
-
-  /// Does compressed-tensors say that weights are not symmetric around 0? Of several groups all must.
-  bool has_zero_points() const {
-    const auto groups = settings().find("config_groups");
-    if (groups == settings().end() || !groups->is_object() || groups->empty()) return false;
-    return std::ranges::all_of(*groups, [](const nlohmann::json& group) {
-      const auto weights = group.is_object() ? group.find("weights") : group.end();
-      if (weights == group.end() || !weights->is_object()) return false;
-      const auto symmetric = weights->find("symmetric");
-      return symmetric != weights->end() && *symmetric == false;
-    });
-  }
-
   const Checkpoint& checkpoint_;
   std::map<std::string, std::size_t> index_;
   std::map<std::string, std::shared_ptr<const Levels>> levels_;
   std::vector<QuantizedWeight> found_;
-  mutable std::optional<nlohmann::json> settings_;
+  QuantizationSettings settings_;
 };
 
 }  // namespace

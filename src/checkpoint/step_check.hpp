@@ -17,8 +17,10 @@ struct StepCheck {
   std::int64_t farthest_at = -1;
   double farthest_of_chunk = 0;  // in the widest half step of 256 elements, where scales are searched for
   bool as_searched = false;      // what is beyond is what a search for scales leaves
-  bool is_empty = false;         // of most that differ, either side may as well be 0
-  bool holds() const { return tried && beyond == 0 && !is_empty; }
+  bool says_nothing = false;     // of most that differ, either side may as well be 0
+  bool holds() const { return tried && beyond == 0 && !says_nothing; }
+  /// Is the one made of the other, as far as steps tell?
+  bool explains() const { return holds() || as_searched; }
 };
 
 /// Of parameters of one shape. FormatError or IoError if a side cannot be read.

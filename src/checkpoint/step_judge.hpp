@@ -162,8 +162,8 @@ class StepJudge {
   StepCheck result() const {
     StepCheck check = check_;
     // Of two bits about half are; of ever more, where one scale has to do for an outlier, too.
-    check.is_empty = 10 * drowned_ > 9 * unequal_ && 10 * unequal_ > static_cast<std::uint64_t>(at_);
-    check.as_searched = is_searched_ && !check.is_empty && searched_.hold(check.beyond);
+    check.says_nothing = 10 * drowned_ > 9 * unequal_ && 10 * unequal_ > static_cast<std::uint64_t>(at_);
+    check.as_searched = is_searched_ && !check.says_nothing && searched_.hold(check.beyond);
     check.farthest_of_chunk = searched_.farthest();
     return check;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives the fuzz targets without an engine: `fuzz_replay TARGET FILES` runs the files and folders given, and
-// with
-// `--mutate N --seed S` N mutations of them, the same ones for the same seed. The last input is kept in
+// Drives fuzz targets without an engine: `fuzz_replay TARGET FILES` runs the files and folders given, with
+// `--mutate N --seed S` also N mutations of them, the same ones for the same seed. The last input is kept in
 // `--keep FILE` (default: not kept) so that a crash can be looked at.
 #include <algorithm>
 #include <array>
@@ -17,8 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fuzz_targets.hpp"
-
+// FUZZ_TARGETS(X): X(name) for each target, as the build has it.
 #define DECLARE(name) extern "C" int fuzz_##name(const std::uint8_t* data, std::size_t size);
 FUZZ_TARGETS(DECLARE)
 

@@ -18,8 +18,6 @@ namespace msprobe::precheck {
 namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(200);
-// So long after the last one has ended others may begin, as ranks of one training.
-constexpr auto kLastLook = std::chrono::seconds(5);
 
 class FolderStreams {
  public:
@@ -37,7 +35,7 @@ class FolderStreams {
       }
       const auto now = std::chrono::steady_clock::now();
       if (any) last = now;
-      if (!streams_.empty() && all_ended && now - last >= kLastLook) return;
+      if (!streams_.empty() && all_ended && now - last >= kLastBegin) return;
       if (!any) std::this_thread::sleep_for(kBetweenLooks);
     }
   }
@@ -75,13 +73,7 @@ OnlineCounts judge_folder(const std::string& folder, const OnlineSettings& setti
   Runner runner(online_runner(settings.python, settings.device));
   OnlineDesk desk{settings, standards, runner, color};
   FolderStreams streams(folder, desk);
-  try {
-    streams.run();
-  } catch (const Interrupted&) {
-    streams.finish();
-    throw;
-  }
-  return streams.counts();
+  return judge_streams(streams);
 }
 
 }  // namespace msprobe::precheck

@@ -36,8 +36,6 @@ constexpr milliseconds kStartOfReceiver{60'000};
 constexpr milliseconds kEndOfReceiver{5'000};
 constexpr milliseconds kRequestLimit{30'000};
 constexpr milliseconds kBetweenEvents{100};
-// So long after the last one has ended others may begin, as ranks of one training.
-constexpr seconds kLastBegin{5};
 
 std::string receiver_settings(const ListenAddress& address) {
   JsonWriter json;
@@ -229,13 +227,7 @@ OnlineCounts judge_calls_of_network(const ListenAddress& address, const OnlineSe
                        address.tls.empty() ? ", without TLS" : ""));
   OnlineDesk desk{settings, standards, runner, color};
   NetworkStreams streams(receiver, desk);
-  try {
-    streams.run();
-  } catch (const Interrupted&) {
-    streams.finish();
-    throw;
-  }
-  return streams.counts();
+  return judge_streams(streams);
 }
 
 }  // namespace msprobe::precheck

@@ -2,6 +2,7 @@
 // One training that is judged by a process it did not start: its messages and tensors are files.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -14,6 +15,7 @@
 #include "precheck/runner/runner.hpp"
 #include "precheck/standards/standards.hpp"
 #include "support/byte_source.hpp"
+#include "support/error.hpp"
 
 namespace msprobe::precheck {
 
@@ -41,6 +43,21 @@ struct OnlineDesk {
   bool color = false;
   std::map<std::string, std::size_t> trainings = {};  // that have sent calls of this rank
 };
+
+/// So long after the last one has ended others may begin, as ranks of one training.
+inline constexpr std::chrono::seconds kLastBegin{5};
+
+/// Judges all that comes; what was found until then is told where it is interrupted.
+template <typename Streams>
+OnlineCounts judge_streams(Streams& streams) {
+  try {
+    streams.run();
+  } catch (const Interrupted&) {
+    streams.finish();
+    throw;
+  }
+  return streams.counts();
+}
 
 /// Who wrote the files.
 enum class OnlineWriter : std::uint8_t {

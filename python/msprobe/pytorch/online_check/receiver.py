@@ -384,7 +384,7 @@ class Receiver:
         self.folder = None
         if settings["tls"]:
             self.context = wire.tls_context(settings["tls"], "server")
-        self._listeners = self._listen(settings["host"], settings["port"])
+        self._listener = self._listen(settings["host"], settings["port"])
         self.folder = tempfile.mkdtemp(prefix="msprobe-")
         space = os.statvfs(self.folder)
         self._most = space.f_bavail * space.f_frsize // 2
@@ -438,7 +438,7 @@ class Receiver:
     def _accept(self):
         for _ in range(_PIECES):
             try:
-                plain, address = self._listeners.accept()
+                plain, address = self._listener.accept()
             except _BLOCKED:
                 return
             except OSError as error:
@@ -520,7 +520,7 @@ class Receiver:
         return True
 
     def run(self):
-        _tell(listens=wire.named(self._listeners.getsockname()), folder=self.folder)
+        _tell(listens=wire.named(self._listener.getsockname()), folder=self.folder)
         self.selector.register(_REQUESTS, selectors.EVENT_READ, self)
         next_tick = 0.0
         while True:
