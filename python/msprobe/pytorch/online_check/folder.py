@@ -10,7 +10,7 @@ from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
 
 from .entries import TensorFile
-from .judge import Judge, Lost
+from .judge import Elsewhere, Judge, Lost
 
 _MOST_WAITING = 1 << 30  # bytes of tensors that the judge has not removed yet
 
@@ -49,17 +49,12 @@ class _TensorFiles(TensorFile):
         return os.path.join(self._place, "tensors.%d" % self.number)
 
 
-class SharedFolder:
-    """In the place of a judge: takes what is said to it, and never answers."""
-
-    answers = False
+class SharedFolder(Elsewhere):
+    """What is said is written there."""
 
     def __init__(self, begin, folder):
         """Raises MsprobeException if it cannot be written to, or if what is asked for cannot be done."""
-        # What the command knows of operations.
-        known = Judge(begin)
-        known.close()
-        self.skipped = known.skipped
+        super().__init__(begin)
         self.alive = False
         place = os.path.join(os.path.abspath(folder), "%s-%d-%d" % (socket.gethostname(), os.getpid(), time.time()))
         try:
@@ -70,7 +65,7 @@ class SharedFolder:
         except OSError as error:
             raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR, "nfs_path: %s" % error) from None
         self.alive = True
-        self.tell({"begin": dict(begin, python="python3", timeout=0)})
+        self.tell(self.begin)
 
     described = staticmethod(Judge.described)
 

@@ -192,3 +192,16 @@ class Judge:
         if self._replies >= 0:
             os.close(self._replies)
             self._replies = -1
+
+
+class Elsewhere:
+    """In the place of a judge that this training has started: what is said goes to another process, which never answers."""
+
+    answers = False
+
+    def __init__(self, begin):
+        """Raises MsprobeException if what is asked for cannot be done: the command is asked that here, too."""
+        known = Judge(begin)
+        known.close()
+        self.skipped = known.skipped
+        self.begin = {"begin": dict(begin, python="python3", timeout=0)}

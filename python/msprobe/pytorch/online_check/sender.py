@@ -21,7 +21,7 @@ from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
 
 from . import entries, wire
-from .judge import Judge
+from .judge import Elsewhere
 
 _MOST_QUEUED = 256 << 20      # bytes that are still here, unless it is one call alone
 _MOST_WAITING = 1 << 30       # of tensors that are not judged yet, here and there
@@ -130,17 +130,12 @@ class _Connection:
             yield kind, content
 
 
-class Server:
-    """In the place of a judge: takes what is said to it, and never answers."""
-
-    answers = False
+class Server(Elsewhere):
+    """What is said is sent there."""
 
     def __init__(self, begin, host, port, tls):
         """Raises MsprobeException if what is asked for cannot be done here."""
-        known = Judge(begin)
-        known.close()
-        self.skipped = known.skipped
-        self._begin = {"begin": dict(begin, python="python3", timeout=0)}
+        super().__init__(begin)
         self._host, self._port = host, port
         self.name = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
         try:
@@ -473,7 +468,7 @@ class Server:
             self._sent = self._judged = self._file = self._file_bytes = 0
             self._follow.clear()
             self._told_places.clear()
-            self._append(_Item(json.dumps(self._begin).encode()))
+            self._append(_Item(json.dumps(self.begin).encode()))
             self._is_connected = True
 
     def _end_connection(self):
