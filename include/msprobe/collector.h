@@ -86,7 +86,8 @@ typedef struct msprobe_info {
   int records_apis;     /* level L1 or mix */
   int enabled;          /* 0: dump_enable is false */
   int reloads;          /* the file is watched: dump_enable stands in it */
-  int wants_bytes;      /* checksums or tensor files are wanted: tensors on a device must be copied to the host */
+  int wants_bytes;      /* checksums, cropped tensors or tensor files are wanted: what cannot make them of a tensor on a
+                           device (device.h) must copy it to the host */
   int async_dump;
   uint64_t step;        /* current step */
   int64_t rank;         /* -1: unknown */
@@ -94,6 +95,7 @@ typedef struct msprobe_info {
   uint64_t entries;     /* recorded so far, in all steps */
   uint64_t steps;       /* of which something was recorded */
   int links_tensors;    /* tensors that have a file already are not written again: give their owners, small ones' too */
+  int wants_files;      /* tensor files are wanted, or it is told by the bytes whether they are */
 } msprobe_info;
 MSPROBE_API msprobe_status msprobe_session_info(msprobe_session* session, msprobe_info* info);
 /* A key of the configuration after defaults and overrides, as JSON ("null" if absent). Keys of the task's section
@@ -154,8 +156,9 @@ enum { /* msprobe_event.wants */
   MSPROBE_WANT_PARAMETERS = 4, /* of a module's forward */
   MSPROBE_WANT_BACKWARD = 8,   /* the backward will be recorded: hook it. Also where only the structure is */
   MSPROBE_WANT_STACK = 16,
-  MSPROBE_WANT_TENSORS = 32,   /* bytes of tensors are needed in this event (a tensor file or a checksum) */
-  MSPROBE_WANT_AGAIN = 64      /* tasks free_benchmark, acc_check: the front end makes this call */
+  MSPROBE_WANT_TENSORS = 32,   /* bytes of tensors are needed in this event (a tensor file, a checksum, a cropped tensor) */
+  MSPROBE_WANT_AGAIN = 64,     /* tasks free_benchmark, acc_check: the front end makes this call */
+  MSPROBE_WANT_FILES = 128     /* the bytes must come to the host for it: the kernel of device.h does not do */
 };
 
 /* One call of an API or a module, forward or backward. Plain data: copy and keep it as long as you like (a
@@ -288,9 +291,11 @@ enum { /* msprobe_tensor.flags */
   MSPROBE_TENSOR_HAS_REQUIRES_GRAD = 2, /* write the field at all */
   MSPROBE_TENSOR_CONJ = 4,              /* the bytes are to be read as their complex conjugate */
   MSPROBE_TENSOR_NEG = 8,               /* the bytes are to be read with the other sign */
-  MSPROBE_TENSOR_DEFERRED = 16,         /* statistics come later, by msprobe_fill_statistics() */
+  MSPROBE_TENSOR_DEFERRED = 16,         /* numbers come later: statistics by msprobe_fill_statistics(); with
+                                           MSPROBE_TENSOR_ON_DEVICE all of them by msprobe_gpu_measure() */
   MSPROBE_TENSOR_NO_FILE = 32,          /* never save this one */
-  MSPROBE_TENSOR_UNCOUNTED = 64         /* not all that changes the elements counts in `version` */
+  MSPROBE_TENSOR_UNCOUNTED = 64,        /* not all that changes the elements counts in `version` */
+  MSPROBE_TENSOR_ON_DEVICE = 128        /* `data` is an address on a device, which is not read here */
 };
 
 /* Results of the statistics pass, in double. max and min are NaN if an element is NaN (as PyTorch), whole numbers
@@ -304,7 +309,7 @@ typedef struct msprobe_statistics {
 
 typedef struct msprobe_tensor {
   size_t struct_size;
-  const void* data;          /* first element, on the host; NULL: no bytes at hand */
+  const void* data;          /* first element, on the host unless `flags` say otherwise; NULL: no bytes at hand */
   const int64_t* shape;      /* ndim numbers */
   const int64_t* strides;    /* in elements, 0 and negative allowed; NULL: row-major */
   uint32_t ndim;             /* at most 64 */

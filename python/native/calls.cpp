@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "gpu.hpp"
 #include "overrides.hpp"
 #include "stacks.hpp"
 #include "tensors.hpp"
@@ -553,6 +554,7 @@ PyObject* parameter_gradient(PyObject*, PyObject* arguments) {
       msprobe_parameter_gradient(state.session, module, parameter, expected, &builder);
   if (status != MSPROBE_OK || builder == nullptr) Py_RETURN_NONE;
   this_thread.wants_elements = state.adding_may_wait;
+  this_thread.wants_files = state.wants_files;
   bool added = false;
   guarded("recording a gradient", [&] { added = add_value(builder, nullptr, gradient); });
   if (added) {
@@ -561,7 +563,7 @@ PyObject* parameter_gradient(PyObject*, PyObject* arguments) {
     log_exception("recording a gradient");
     msprobe_builder_abort(builder);
   }
-  start_deferred();
+  measure_on_gpus();
   guarded("recording a gradient", collect_released);
   Py_RETURN_NONE;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu.hpp"
 
-#include <deque>
+#include <map>
 #include <vector>
 
 #include "msprobe/device.h"
@@ -11,34 +11,54 @@
 namespace msprobe::python {
 namespace {
 
-void* as_pointer(unsigned long long number) {
-  return reinterpret_cast<void*>(static_cast<uintptr_t>(number));
+std::map<int, msprobe_gpu*> gpus;  // by ordinal; to the end of the process
+
+struct Waiting {
+  int ordinal;
+  uint64_t slot;
+  PyObject* tensor;  // whose memory must be there until the kernel is started
+};
+thread_local std::vector<Waiting> waiting;
+
+int ordinal_of(PyObject* tensor) {
+  const Ref is_cuda(PyObject_GetAttr(tensor, names.is_cuda));
+  if (!is_cuda || is_cuda.get() != Py_True) return -1;
+  const Ref ordinal(PyObject_CallFunctionObjArgs(state.get_device, tensor, nullptr));
+  return ordinal ? static_cast<int>(PyLong_AsLong(ordinal.get())) : -1;
 }
 
-// Fills what a tuple (address, number of the dtype, shape, strides, whether the sign is the other one) says.
-bool read_tensor(PyObject* tuple, Geometry* geometry, msprobe_tensor* tensor) {
-  unsigned long long address = 0;
-  unsigned int dtype = 0;
-  PyObject* shape = nullptr;
-  PyObject* strides = nullptr;
-  int negative = 0;
-  if (PyArg_ParseTuple(tuple, "KIOOp", &address, &dtype, &shape, &strides, &negative) == 0) return false;
-  size_t ndim = 0;
-  size_t count = 0;
-  if (!read_numbers(shape, geometry->shape, &ndim) || !read_numbers(strides, geometry->strides, &count) ||
-      ndim != count) {
-    if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_TypeError, "a tensor has no shape or strides");
-    return false;
-  }
-  *tensor = msprobe_tensor{};
-  tensor->struct_size = sizeof(msprobe_tensor);
-  tensor->data = as_pointer(address);
-  tensor->shape = geometry->shape;
-  tensor->strides = geometry->strides;
-  tensor->ndim = static_cast<uint32_t>(ndim);
-  tensor->dtype = dtype;
-  if (negative != 0) tensor->flags |= MSPROBE_TENSOR_NEG;
-  return true;
+bool is_capturing() {
+  const Ref answer(PyObject_CallFunctionObjArgs(state.is_capturing, nullptr));
+  return !answer || answer.get() != Py_False;
+}
+
+/// A device that failed is left to the framework's kernels; Python tells it.
+void give_up(int ordinal) {
+  gpus.erase(ordinal);
+  const Ref told(PyObject_CallFunction(state.gpu_failed, "is", ordinal, msprobe_last_error()));
+  if (!told) log_exception("measuring tensors on a device");
+}
+
+/// Calls work(gpu) without the interpreter lock. The library's reason of a failure is this thread's.
+template <typename Work>
+void on_gpu(int ordinal, Work work) {
+  const auto found = gpus.find(ordinal);
+  if (found == gpus.end()) return;
+  msprobe_gpu* gpu = found->second;
+  PyThreadState* thread = PyEval_SaveThread();
+  const msprobe_status status = work(gpu);
+  PyEval_RestoreThread(thread);
+  if (status < 0) give_up(ordinal);
+}
+
+void measure(int ordinal, const std::vector<uint64_t>& slots) {
+  const Ref number(PyObject_CallFunction(state.current_stream, "i", ordinal));
+  const unsigned long long stream = number ? PyLong_AsUnsignedLongLong(number.get()) : 0;
+  if (PyErr_Occurred() != nullptr) return log_exception("measuring tensors on a device");
+  on_gpu(ordinal, [&](msprobe_gpu* gpu) {
+    return msprobe_gpu_measure(gpu, state.session, reinterpret_cast<void*>(static_cast<uintptr_t>(stream)),
+                               slots.data(), slots.size());
+  });
 }
 
 }  // namespace
@@ -46,62 +66,65 @@ bool read_tensor(PyObject* tuple, Geometry* geometry, msprobe_tensor* tensor) {
 PyObject* gpu_open(PyObject*, PyObject* arguments) {
   const char* driver = nullptr;
   const char* compiler = nullptr;
+  const char* architecture = nullptr;
   int ordinal = 0;
-  if (PyArg_ParseTuple(arguments, "zsi", &driver, &compiler, &ordinal) == 0) return nullptr;
+  if (PyArg_ParseTuple(arguments, "zszi", &driver, &compiler, &architecture, &ordinal) == 0) return nullptr;
   msprobe_gpu* gpu = nullptr;
   PyThreadState* thread = PyEval_SaveThread();
-  const msprobe_status status = msprobe_gpu_open(driver, compiler, ordinal, &gpu);
+  const msprobe_status status = msprobe_gpu_open(driver, compiler, architecture, ordinal, &gpu);
   PyEval_RestoreThread(thread);
   if (status != MSPROBE_OK) return raise_status(status);
-  return PyLong_FromVoidPtr(gpu);
+  gpus[ordinal] = gpu;
+  Py_RETURN_NONE;
 }
 
-PyObject* gpu_takes(PyObject*, PyObject* arguments) {
+PyObject* gpu_takes(PyObject*, PyObject* object) {
   Geometry geometry;
   msprobe_tensor tensor;
-  if (!read_tensor(arguments, &geometry, &tensor)) return nullptr;
-  return PyBool_FromLong(msprobe_gpu_takes(&tensor) == MSPROBE_OK ? 1 : 0);
+  int64_t bytes = 0;
+  bool on_host = false;
+  const bool read = read_tensor(object, &geometry, &tensor, &bytes, &on_host);
+  PyErr_Clear();
+  return PyBool_FromLong(read && !on_host && is_for_gpu(object, tensor) ? 1 : 0);
 }
 
-PyObject* gpu_measure(PyObject*, PyObject* arguments) {
-  unsigned long long handle = 0;
-  unsigned long long stream = 0;
-  PyObject* jobs = nullptr;
-  if (PyArg_ParseTuple(arguments, "KKO!", &handle, &stream, &PyList_Type, &jobs) == 0) return nullptr;
+PyObject* gpu_drain(PyObject*, PyObject*) {
   if (state.session == nullptr) Py_RETURN_NONE;
-  std::deque<Geometry> geometries;
-  std::vector<msprobe_tensor> tensors;
-  std::vector<uint64_t> slots;
-  for (Py_ssize_t at = 0; at < PyList_Size(jobs); ++at) {
-    unsigned long long slot = 0;
-    PyObject* described = nullptr;
-    PyObject* alive = nullptr;  // until the kernel is started
-    if (PyArg_ParseTuple(PyList_GetItem(jobs, at), "KO!O", &slot, &PyTuple_Type, &described, &alive) == 0)
-      return nullptr;
-    geometries.emplace_back();
-    tensors.emplace_back();
-    slots.push_back(slot);
-    if (!read_tensor(described, &geometries.back(), &tensors.back())) return nullptr;
-  }
-  PyThreadState* thread = PyEval_SaveThread();
-  const msprobe_status status =
-      msprobe_gpu_measure(static_cast<msprobe_gpu*>(as_pointer(handle)), state.session, as_pointer(stream),
-                          tensors.data(), slots.data(), slots.size());
-  PyEval_RestoreThread(thread);
-  return none_or_raise(status);
+  const Busy busy;
+  measure_on_gpus();
+  std::vector<int> ordinals;
+  for (const auto& one : gpus) ordinals.push_back(one.first);
+  for (const int ordinal : ordinals)
+    on_gpu(ordinal, [](msprobe_gpu* gpu) { return msprobe_gpu_drain(gpu, state.session); });
+  Py_RETURN_NONE;
 }
 
-PyObject* gpu_drain(PyObject*, PyObject* handle) {
-  auto* gpu = static_cast<msprobe_gpu*>(PyLong_AsVoidPtr(handle));
-  if (gpu == nullptr) {
-    if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_TypeError, "this is no device");
-    return nullptr;
-  }
-  if (state.session == nullptr) Py_RETURN_NONE;
-  PyThreadState* thread = PyEval_SaveThread();
-  const msprobe_status status = msprobe_gpu_drain(gpu, state.session);
-  PyEval_RestoreThread(thread);
-  return none_or_raise(status);
+bool is_for_gpu(PyObject* object, const msprobe_tensor& tensor) {
+  if (gpus.empty() || this_thread.wants_files || state.session == nullptr) return false;
+  const bool taken = gpus.count(ordinal_of(object)) != 0 && !is_capturing() &&
+                     msprobe_gpu_takes(state.session, &tensor) == MSPROBE_OK;
+  PyErr_Clear();
+  return taken;
+}
+
+void add_on_gpu(msprobe_builder* builder, const char* key, PyObject* object, msprobe_tensor tensor) {
+  tensor.flags |= MSPROBE_TENSOR_DEFERRED | MSPROBE_TENSOR_ON_DEVICE;
+  uint64_t slot = 0;
+  msprobe_add_tensor(builder, key, &tensor, &slot);
+  if (slot == 0) return;
+  Py_INCREF(object);
+  waiting.push_back({ordinal_of(object), slot, object});
+}
+
+void measure_on_gpus() {
+  if (waiting.empty()) return;
+  const ExceptionGuard guard;
+  std::vector<Waiting> all;
+  all.swap(waiting);
+  std::map<int, std::vector<uint64_t>> by_ordinal;
+  for (const Waiting& one : all) by_ordinal[one.ordinal].push_back(one.slot);
+  for (const auto& [ordinal, slots] : by_ordinal) measure(ordinal, slots);
+  for (const Waiting& one : all) Py_DECREF(one.tensor);
 }
 
 }  // namespace msprobe::python

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors on a CUDA device, measured there by the collector's kernel.
+// Tensors on a GPU, measured there by the collector's kernel: all of a call by one launch.
 #pragma once
 
+#include "msprobe/collector.h"
 #include "python.hpp"
 
 namespace msprobe::python {
 
 PyObject* gpu_open(PyObject*, PyObject* arguments);
-PyObject* gpu_takes(PyObject*, PyObject* arguments);
-PyObject* gpu_measure(PyObject*, PyObject* arguments);
-PyObject* gpu_drain(PyObject*, PyObject* handle);
+PyObject* gpu_takes(PyObject*, PyObject* tensor);
+PyObject* gpu_drain(PyObject*, PyObject*);
+
+/// Whether the kernel makes all that is wanted of this tensor, whose elements are on a device. No exception
+/// is pending.
+bool is_for_gpu(PyObject* object, const msprobe_tensor& tensor);
+/// Adds a tensor of which is_for_gpu() said so. It is measured when measure_on_gpus() is called.
+void add_on_gpu(msprobe_builder* builder, const char* key, PyObject* object, msprobe_tensor tensor);
+/// Starts to measure what this thread has added, after what is on the current streams now: before the
+/// training goes on. No other thread may do it, it could be late.
+void measure_on_gpus();
 
 }  // namespace msprobe::python

@@ -45,11 +45,13 @@ PyMethodDef methods[] = {
     {"save", save, METH_VARARGS, "save(value, name, gradient) -> number or None"},
     {"fill_gradient", fill_saved_gradient, METH_VARARGS, "fill_gradient(entry, path, tensor)"},
     {"fill_statistics", fill_statistics, METH_VARARGS, "fill_statistics(slot, max, min, mean, norm, ...)"},
-    {"gpu_open", gpu_open, METH_VARARGS, "gpu_open(driver or None, compiler, ordinal) -> handle"},
-    {"gpu_takes", gpu_takes, METH_VARARGS, "gpu_takes(address, dtype, shape, strides, negative)"},
-    {"gpu_measure", gpu_measure, METH_VARARGS,
-     "gpu_measure(handle, stream, [(slot, (address, ...), tensor)])"},
-    {"gpu_drain", gpu_drain, METH_O, "gpu_drain(handle): waits, and fills all slots"},
+    {"gpu_open", gpu_open, METH_VARARGS,
+     "gpu_open(driver or None, compiler, architecture or None, ordinal): from now on tensors there are "
+     "measured by the "
+     "collector's kernel"},
+    {"gpu_takes", gpu_takes, METH_O,
+     "gpu_takes(tensor) -> whether that kernel makes all that is wanted of it now"},
+    {"gpu_drain", gpu_drain, METH_NOARGS, "gpu_drain(): waits for all GPUs, and fills what waits for them"},
     {"add_api", add_api, METH_VARARGS, "add_api(name, distributed, dropout, masks...) -> number"},
     {"call_api", call_api, METH_VARARGS, "call_api(number, function, args, kwargs)"},
     {"call_quietly", call_quietly, METH_VARARGS, "call_quietly(function, *args): without being recorded"},

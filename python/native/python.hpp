@@ -73,6 +73,7 @@ struct Names {
   PyObject* shape;
   PyObject* layout;
   PyObject* is_cpu;
+  PyObject* is_cuda;
   PyObject* requires_grad;
   PyObject* version;
   PyObject* grad_fn;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "gpu.hpp"
 #include "stacks.hpp"
 #include "tensors.hpp"
 #include "values.hpp"
@@ -80,8 +81,14 @@ PyObject* bind(PyObject*, PyObject* binding) {
   Py_CLEAR(state.plain_functions);
   Py_CLEAR(state.call_again);
   if (!take(binding, "call_again", &state.call_again)) PyErr_Clear();
-  Py_CLEAR(state.start_deferred);
-  if (!take(binding, "start_deferred", &state.start_deferred)) PyErr_Clear();
+  Py_CLEAR(state.get_device);
+  if (take(binding, "get_device", &state.get_device) &&
+      (!take(binding, "is_capturing", &state.is_capturing) ||
+       !take(binding, "current_stream", &state.current_stream) ||
+       !take(binding, "gpu_failed", &state.gpu_failed))) {
+    return nullptr;
+  }
+  PyErr_Clear();
   Py_CLEAR(state.node_of_change);
   if (!take(binding, "node_of_change", &state.node_of_change)) PyErr_Clear();
   if (!take(binding, "call_unwrapped", &state.call_unwrapped) ||
@@ -140,6 +147,7 @@ PyObject* info(PyObject*, PyObject*) {
   const msprobe_status status = msprobe_session_info(state.session, &told);
   if (status != MSPROBE_OK) return raise_status(status);
   state.adding_may_wait = told.wants_bytes != 0;
+  state.wants_files = told.wants_files != 0;
   state.links_tensors = told.links_tensors != 0;
   return Py_BuildValue(
       "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:K,s:L,s:i,s:K,s:K}", "task", static_cast<int>(told.task), "level",
@@ -319,15 +327,16 @@ PyObject* save(PyObject*, PyObject* arguments) {
   if (status < 0) return raise_status(status);
   if (status != MSPROBE_OK || builder == nullptr) Py_RETURN_NONE;
   this_thread.wants_elements = state.adding_may_wait;
+  this_thread.wants_files = state.wants_files;
   const bool added = add_value(builder, nullptr, value);
   if (!added) {
     msprobe_builder_abort(builder);
     log_exception("saving a value");
-    start_deferred();
+    measure_on_gpus();
     Py_RETURN_NONE;
   }
   msprobe_builder_commit(builder);
-  start_deferred();
+  measure_on_gpus();
   return PyLong_FromUnsignedLongLong(entry);
 }
 

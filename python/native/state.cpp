@@ -10,21 +10,14 @@ thread_local ThreadState this_thread;
 bool make_names() {
   const auto intern = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = Names{
-      intern("dtype"),
-      intern("shape"),
-      intern("layout"),
-      intern("is_cpu"),
-      intern("requires_grad"),
-      intern("_version"),
-      intern("grad_fn"),
-      intern("register_hook"),
-      intern("f_back"),
-      intern("f_code"),
-      intern("f_lasti"),
-      intern("items"),
-      intern("__array_interface__"),
-      intern("hook_arguments"),
-      intern("hook_outputs"),
+      intern("dtype"),          intern("shape"),
+      intern("layout"),         intern("is_cpu"),
+      intern("is_cuda"),        intern("requires_grad"),
+      intern("_version"),       intern("grad_fn"),
+      intern("register_hook"),  intern("f_back"),
+      intern("f_code"),         intern("f_lasti"),
+      intern("items"),          intern("__array_interface__"),
+      intern("hook_arguments"), intern("hook_outputs"),
   };
   return PyErr_Occurred() == nullptr;
 }

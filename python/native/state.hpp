@@ -36,6 +36,7 @@ struct State {
   msprobe_session* session = nullptr;
   bool python_compatible = false;
   bool adding_may_wait = false;  // bytes of tensors go to files: the lock is given away for small ones, too
+  bool wants_files = false;      // of tensors that no event has
   bool links_tensors = false;    // a tensor that was saved before is not written again
   std::deque<Api> apis;          // references stay good while more are added
   std::vector<Dtype> dtypes;
@@ -58,6 +59,9 @@ struct State {
   PyObject* is_conj = nullptr;
   PyObject* strided = nullptr;
   PyObject* is_grad_enabled = nullptr;
+  PyObject* get_device = nullptr;       // (tensor) -> its device's ordinal; missing: no GPU is known
+  PyObject* is_capturing = nullptr;     // () -> whether the current stream's work makes a graph
+  PyObject* current_stream = nullptr;   // (ordinal) -> the stream
   PyObject* tracing_state = nullptr;    // () -> not None while a script is traced
   PyObject* compile_context = nullptr;  // () -> not None while something is compiled; None before PyTorch 2.0
   // Of our Python part.
@@ -74,8 +78,8 @@ struct State {
   PyObject* call_again =
       nullptr;  // (API, number of the call, function, args, kwargs) -> its result; may be missing
   PyObject* asynchronous =
-      nullptr;  // (call, result, args, kwargs) -> whether it will complete the call later
-  PyObject* start_deferred = nullptr;  // () starts to measure what was put off; may be missing
+      nullptr;                     // (call, result, args, kwargs) -> whether it will complete the call later
+  PyObject* gpu_failed = nullptr;  // (ordinal, why): it is not measured there any more
   PyObject* node_of_change = nullptr;  // (tensor changed in place) -> the node of that; may be missing
 };
 extern State state;
@@ -85,8 +89,8 @@ extern State state;
 struct ThreadState {
   int busy = 0;
   int depth = 0;
-  bool has_deferred = false;    // numbers come later, of which work has to be started
-  bool wants_elements = false;  // of the entry being filled: for checksums or files
+  bool wants_elements = false;  // of the entry being filled: for checksums, cropped tensors or files
+  bool wants_files = false;     // for files, at least
 };
 extern thread_local ThreadState this_thread;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensors.hpp"
 
+#include "gpu.hpp"
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -112,13 +114,15 @@ int call_flag(PyObject* method, PyObject* tensor) {
   return answer ? PyObject_IsTrue(answer.get()) : -1;
 }
 
-// Fills `tensor` from a tensor object that is strided and on the host. False (an exception may be pending) if
-// it is something else.
-bool fill(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t* bytes) {
+}  // namespace
+
+bool read_tensor(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t* bytes,
+                 bool* on_host) {
   const Ref layout(PyObject_GetAttr(object, names.layout));
   if (!layout || layout.get() != state.strided) return false;
-  const Ref on_host(PyObject_GetAttr(object, names.is_cpu));
-  if (!on_host || on_host.get() != Py_True) return false;
+  const Ref is_cpu(PyObject_GetAttr(object, names.is_cpu));
+  if (!is_cpu) return false;
+  *on_host = is_cpu.get() == Py_True;
   const Ref dtype_object(PyObject_GetAttr(object, names.dtype));
   if (!dtype_object) return false;
   const Dtype* dtype = find_dtype(dtype_object.get());
@@ -156,6 +160,14 @@ bool fill(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t*
   if (conjugate > 0) tensor->flags |= MSPROBE_TENSOR_CONJ;
   if (__builtin_mul_overflow(geometry->count, static_cast<int64_t>(dtype->size), bytes)) return false;
   return true;
+}
+
+namespace {
+
+/// The same of one that is on the host.
+bool fill(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t* bytes) {
+  bool on_host = false;
+  return read_tensor(object, geometry, tensor, bytes, &on_host) && on_host;
 }
 
 // The number of a NumPy type by its text ("<f4"), and the size of an element. 255: none with values here, or
@@ -298,9 +310,15 @@ Added add_plain_tensor(msprobe_builder* builder, const char* key, PyObject* obje
   Geometry geometry;
   msprobe_tensor tensor;
   int64_t bytes = 0;
-  if (!fill(object, &geometry, &tensor, &bytes)) {
+  bool on_host = false;
+  if (!read_tensor(object, &geometry, &tensor, &bytes, &on_host)) {
     PyErr_Clear();
     return Added::not_plain;
+  }
+  if (!on_host) {
+    if (!is_for_gpu(object, tensor)) return Added::not_plain;
+    add_on_gpu(builder, key, object, tensor);
+    return Added::yes;
   }
   set_owner(object, bytes, &tensor);
   submit(builder, key, tensor, bytes, nullptr);
@@ -311,7 +329,7 @@ namespace {
 
 // A Record is a tuple: (tensor or NumPy array with the elements or None, type, dtype text, dtype code, shape,
 // requires_grad or None, extra JSON or None, statistics or None, deferred callback or None[, the tensor whose
-// elements these are]).
+// elements these are]). A tensor on a device is one that gpu_takes() says it takes.
 class Record {
  public:
   /// False with an exception pending if it is none.
@@ -320,6 +338,7 @@ class Record {
   msprobe_tensor tensor{};
   int64_t bytes = 0;
   PyObject* deferred = nullptr;  // None: nothing comes later
+  PyObject* on_gpu = nullptr;    // the tensor, if that is where it is measured
 
  private:
   bool read_statistics(PyObject* statistics);
@@ -345,9 +364,15 @@ bool Record::read(PyObject* record) {
   }
   bool have_elements = false;
   if (elements != Py_None) {
-    have_elements = is_framework_tensor(elements) ? fill(elements, &geometry_, &tensor, &bytes)
-                                                  : fill_array(elements, &geometry_, &tensor, &bytes);
+    bool on_host = true;
+    have_elements = is_framework_tensor(elements)
+                        ? read_tensor(elements, &geometry_, &tensor, &bytes, &on_host)
+                        : fill_array(elements, &geometry_, &tensor, &bytes);
     if (!have_elements && PyErr_Occurred() != nullptr) return false;
+    if (!on_host) {
+      have_elements = is_for_gpu(elements, tensor);
+      if (have_elements) on_gpu = elements;
+    }
   }
   if (!have_elements) {
     tensor = msprobe_tensor{};
@@ -419,6 +444,7 @@ bool fill_gradient(uint64_t entry, const char* path, PyObject* object) {
   const msprobe_tensor* tensor = &plain;
   if (!fill(object, &geometry, &plain, &bytes)) {
     PyErr_Clear();
+    this_thread.wants_elements = this_thread.wants_files = true;  // numbers cannot come later
     described = Ref(PyObject_CallFunctionObjArgs(state.describe, object, nullptr));
     if (!described || reinterpret_cast<PyObject*>(Py_TYPE(described.get())) != state.record_type)
       return false;
@@ -434,23 +460,17 @@ bool fill_gradient(uint64_t entry, const char* path, PyObject* object) {
 bool add_record(msprobe_builder* builder, const char* key, PyObject* tuple) {
   Record record;
   if (!record.read(tuple)) return false;
+  if (record.on_gpu != nullptr) {
+    add_on_gpu(builder, key, record.on_gpu, record.tensor);
+    return true;
+  }
   const bool comes_later = record.deferred != Py_None;
   uint64_t slot = 0;
   submit(builder, key, record.tensor, record.bytes, comes_later ? &slot : nullptr);
   if (!comes_later) return true;
   const Ref number(PyLong_FromUnsignedLongLong(slot));
   const Ref done(number ? PyObject_CallFunctionObjArgs(record.deferred, number.get(), nullptr) : nullptr);
-  this_thread.has_deferred = true;
   return static_cast<bool>(done);
-}
-
-void start_deferred() {
-  if (!this_thread.has_deferred) return;
-  this_thread.has_deferred = false;
-  if (state.start_deferred == nullptr) return;
-  const ExceptionGuard guard;
-  const Ref done(PyObject_CallFunctionObjArgs(state.start_deferred, nullptr));
-  if (!done) log_exception("measuring tensors on a device");
 }
 
 }  // namespace msprobe::python

@@ -35,21 +35,22 @@ bool read_host_tensor(PyObject* object, HostTensor* tensor);
 /// The same of an array of NumPy.
 bool read_array(PyObject* object, HostTensor* tensor);
 
+/// Fills `tensor` from a tensor object that is strided, on the host or on a device. False (an exception may
+/// be pending) if it is something else.
+bool read_tensor(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t* bytes, bool* on_host);
+
 enum class Added {
   yes,
-  not_plain,  // no plain tensor on the host: describe() knows more. No exception is pending
+  not_plain,  // describe() knows more. No exception is pending
 };
 
-/// Adds a torch.Tensor or Parameter (exactly these types) that has its elements in host memory.
+/// Adds a torch.Tensor or Parameter (exactly these types) that has its elements in host memory, or on a GPU
+/// whose kernel measures it.
 Added add_plain_tensor(msprobe_builder* builder, const char* key, PyObject* tensor);
 /// The same, as the whole of an earlier gradient.
 bool fill_gradient(uint64_t entry, const char* path, PyObject* tensor);
 /// Adds a Record of our Python part. False with an exception pending.
 bool add_record(msprobe_builder* builder, const char* key, PyObject* record);
-
-/// Starts what was put off until all values of a call are there: measuring tensors on devices, before the
-/// training goes on.
-void start_deferred();
 
 /// `_version` of a tensor; -1 (and no exception) if it has none.
 int64_t version_of(PyObject* tensor);

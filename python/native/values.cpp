@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 
+#include "gpu.hpp"
 #include "tensors.hpp"
 
 namespace msprobe::python {
@@ -161,6 +162,7 @@ Section::Section(const msprobe_event& event, msprobe_section section)
     : exceptions_(std::uncaught_exceptions()) {
   if (msprobe_section_begin(state.session, &event, section, &builder_) != MSPROBE_OK) builder_ = nullptr;
   this_thread.wants_elements = (event.wants & MSPROBE_WANT_TENSORS) != 0;
+  this_thread.wants_files = (event.wants & MSPROBE_WANT_FILES) != 0;
 }
 
 Section::~Section() {
@@ -170,7 +172,7 @@ Section::~Section() {
   } else {
     msprobe_builder_commit(builder_);
   }
-  start_deferred();
+  measure_on_gpus();
 }
 
 void Section::add(const char* key, PyObject* value) {

@@ -122,6 +122,8 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
   if (slot != nullptr) *slot = 0;
   TensorView view = view_of(tensor);
   crop(view, target_.rules->slice);
+  const TensorView there = view;
+  if ((tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0) view.data = nullptr;
   Record record;
   const Reuse reuse{&session_.reuse(), std::move(owner)};
   const ValueWriter::Mark mark = writer_.mark();
@@ -141,7 +143,8 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
                               std::vector(view.shape.begin(), view.shape.begin() + view.rank)});
   }
   if (record.deferred) {
-    gaps_.push_back({record.gap, record.deferred->slot});
+    std::ranges::move(record.gaps, std::back_inserter(gaps_));
+    if ((tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0) record.deferred->there = there;
     const std::uint64_t number =
         session_.locked([&](Recorder& recorder) { return recorder.add_slot(*record.deferred); });
     if (slot != nullptr) *slot = number;

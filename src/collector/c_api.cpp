@@ -405,7 +405,9 @@ msprobe_status msprobe_add_tensor(msprobe_builder* builder, const char* key, con
 
 msprobe_status msprobe_fill_statistics(msprobe_session* session, uint64_t slot,
                                        const msprobe_statistics* statistics) {
-  return with_recorder(session, [&](Recorder& r) { return r.fill_statistics(slot, known_part(statistics)); });
+  return with_recorder(session, [&](Recorder& r) {
+    return r.fill_slot(slot, {msprobe::collector::measured_of(known_part(statistics)), std::nullopt});
+  });
 }
 
 msprobe_status msprobe_hold(msprobe_session* session, const msprobe_event* event) {

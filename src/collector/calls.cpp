@@ -37,11 +37,10 @@ std::uint32_t Recorder::wants_of(const std::string& entry, const Call& call, boo
     if (backward_data || config_.has_structure(call.module)) wants |= MSPROBE_WANT_BACKWARD;
     if (recorded && config_.extra_info) wants |= MSPROBE_WANT_STACK;
   }
-  if ((wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) != 0 &&
-      (config_.summary_mode != SummaryMode::statistics || config_.task == Task::overflow_check ||
-       config_.wants_files(entry))) {
-    wants |= MSPROBE_WANT_TENSORS;
-  }
+  if ((wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) == 0) return wants;
+  const bool files = config_.wants_files(entry) || keeps_files();
+  if (files) wants |= MSPROBE_WANT_FILES;
+  if (files || config_.reads_elements()) wants |= MSPROBE_WANT_TENSORS;
   return wants;
 }
 

@@ -329,6 +329,10 @@ bool Config::wants_tensor_folder() const {
          (task == Task::statistics && level != Level::debug && !tensor_list.empty());
 }
 
+bool Config::reads_elements() const {
+  return summary_mode != SummaryMode::statistics || !slice.empty() || !request_id.empty();
+}
+
 bool Config::wants_files(std::string_view entry) const {
   if (task == Task::tensor || task == Task::overflow_check) return true;
   if (task != Task::statistics || level == Level::debug) return false;

@@ -105,6 +105,8 @@ struct Config {
   bool records() const { return dump_enable != false && !loads_only; }
   /// Can a step have files of tensors?
   bool wants_tensor_folder() const;
+  /// Besides files: for checksums, or a part that is cut out.
+  bool reads_elements() const;
   /// Are outputs compared with those of another dump?
   bool has_bench() const { return task == Task::tensor && !bench_path.empty() && level != Level::debug; }
   /// Does a tensor that was saved before get another name of that file? What waits until it is known whether

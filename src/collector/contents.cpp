@@ -17,9 +17,14 @@ Builder::Target Recorder::new_target() const {
   return target;
 }
 
-std::uint64_t Recorder::add_slot(const DeferredNumbers& numbers) {
-  slots_.emplace(++next_slot_, numbers);
+std::uint64_t Recorder::add_slot(Deferred deferred) {
+  slots_.emplace(++next_slot_, std::move(deferred));
   return next_slot_;
+}
+
+const Deferred* Recorder::find_slot(std::uint64_t number) const {
+  const auto found = slots_.find(number);
+  return found == slots_.end() ? nullptr : &found->second;
 }
 
 msprobe_status Recorder::commit(const Builder::Target& target, Section section, Findings findings) {
@@ -102,14 +107,10 @@ std::string Recorder::tensor_folder(std::uint64_t serial) const {
   return step_ && serial == serial_ ? step_->folder() + "/dump_tensor_data/" : "";
 }
 
-msprobe_status Recorder::fill_statistics(std::uint64_t number, const msprobe_statistics& statistics) {
+msprobe_status Recorder::fill_slot(std::uint64_t number, const DeviceResults& results) {
   const auto found = slots_.find(number);
   if (found == slots_.end()) return MSPROBE_SKIP;
-  const DeferredNumbers& numbers = found->second;
-  const Measured measured = measured_of(statistics);
-  numbers.slot->text.clear();
-  append_numbers(numbers.slot->text, numbers.level, numbers.kind, rules_, &measured);
-  numbers.slot->filled = true;
+  fill(found->second, results, rules_);
   slots_.erase(found);
   if (!step_) return MSPROBE_SKIP;
   step_->changed = true;

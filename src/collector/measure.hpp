@@ -27,6 +27,12 @@ struct Measured {
   std::uint64_t below = 0;    // elements of measure_real() whose magnitude is below its `eps`
 };
 
+/// What a device measured of a tensor.
+struct DeviceResults {
+  std::optional<Measured> measured;
+  std::optional<std::uint64_t> checksum;  // CRC-32 or xor, whichever was asked for
+};
+
 /// Of a view with at least one element. `crc` (or null) receives the checksum of the element bytes if it
 /// comes at the cost of one pass: if they lie in row-major order.
 Measured measure(const TensorView& view, std::optional<std::uint32_t>* crc = nullptr);

@@ -102,7 +102,6 @@ class Recorder {
   msprobe_status use_stack(const msprobe_event& event, std::uint64_t key);
   msprobe_status define_stack(std::uint64_t key, std::vector<std::string> frames);
   msprobe_status hold(const msprobe_event& event, bool on);
-  msprobe_status fill_statistics(std::uint64_t slot, const msprobe_statistics& statistics);
 
   /// What a builder is to make; nothing where nothing is to be recorded.
   std::optional<Builder::Target> begin_section(const msprobe_event& event, msprobe_section section);
@@ -111,7 +110,12 @@ class Recorder {
   /// A step must be open.
   Builder::Target begin_save(std::string_view name, bool gradient, std::uint64_t& gradient_entry);
 
-  std::uint64_t add_slot(const DeferredNumbers& numbers);
+  std::uint64_t add_slot(Deferred deferred);
+  /// Null if it was filled, or its step is over.
+  const Deferred* find_slot(std::uint64_t number) const;
+  msprobe_status fill_slot(std::uint64_t number, const DeviceResults& results);
+  /// Of the step that is open; null if none is.
+  std::shared_ptr<const RecordRules> record_rules() const { return step_ ? step_->rules : nullptr; }
   msprobe_status commit(const Builder::Target& target, Section section, Findings findings);
   msprobe_status commit_saved(const Builder::Target& target, Section section, Section gradient,
                               std::vector<GradientLeaf> leaves);
@@ -171,7 +175,7 @@ class Recorder {
   std::uint64_t steps_ = 0;       // that were begun
   Losses losses_;                 // of steps that are over
   std::uint64_t next_slot_ = 0;
-  std::unordered_map<std::uint64_t, DeferredNumbers> slots_;
+  std::unordered_map<std::uint64_t, Deferred> slots_;
 };
 
 }  // namespace msprobe::collector

@@ -225,7 +225,8 @@ msprobe_status Session::fill_gradient(std::uint64_t gradient_entry, std::string_
   std::string text;
   append_record(text, *leaf->rules, tensor, view, {}, record);
   // There is nothing to put the numbers into later: what is known is all.
-  if (record.deferred) text.insert(record.gap, record.deferred->slot->text);
+  for (auto gap = record.gaps.rbegin(); gap != record.gaps.rend(); ++gap)
+    text.insert(gap->offset, gap->slot->text);
   const msprobe_status status =
       record.data_name.empty() ? MSPROBE_OK : save_tensor(leaf->serial, record.data_name, view, record.keep);
   const bool filled = locked([&](Recorder& recorder) { return recorder.fill_leaf(*leaf, std::move(text)); });
@@ -267,7 +268,8 @@ void Session::get_info(msprobe_info& info) {
   info.records_apis = config.level == Level::l1 || config.level == Level::mix ? 1 : 0;
   info.enabled = config.records() ? 1 : 0;
   info.reloads = config.dump_enable.has_value() && !path_.empty() ? 1 : 0;
-  info.wants_bytes = config.summary_mode != SummaryMode::statistics || config.wants_tensor_folder() ? 1 : 0;
+  info.wants_files = config.wants_tensor_folder() ? 1 : 0;
+  info.wants_bytes = config.wants_tensor_folder() || config.reads_elements() ? 1 : 0;
   info.async_dump = config.async_dump ? 1 : 0;
   info.step = present_step();
   info.rank = rank_;

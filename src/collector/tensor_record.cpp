@@ -178,6 +178,14 @@ class Values {
   Keep keep_;
 };
 
+/// As it stands in the record.
+std::string checksum_text(SummaryMode summary, std::uint64_t value) {
+  std::string text = summary == SummaryMode::xor_ ? "\"0x" : "\"";
+  append_hex(text, value, summary == SummaryMode::xor_ ? 16 : 8);
+  text += '"';
+  return text;
+}
+
 /// Empty without bytes to compute it of.
 std::string crc32_text(const TensorView& view, Values& values) {
   std::string text;
@@ -199,9 +207,7 @@ void append_xor(std::string& out, const RecordRules& rules, const TensorView& vi
   std::uint64_t value = xor_of(view);
   if (rules.numbers.python_compatible && view.rank == 0 && kind == Kind::integer)
     value = static_cast<std::uint64_t>(measure(view).integer_max);
-  out += "\"0x";
-  append_hex(out, value, 16);
-  out += '"';
+  out += checksum_text(SummaryMode::xor_, value);
 }
 
 }  // namespace
@@ -300,6 +306,19 @@ bool has_file(const msprobe_tensor& tensor, const TensorView& view) {
   return view.data != nullptr && view.count > 0 && (tensor.flags & MSPROBE_TENSOR_NO_FILE) == 0;
 }
 
+void fill(const Deferred& deferred, const DeviceResults& results, const NumberRules& rules) {
+  if (deferred.numbers) {
+    deferred.numbers->text.clear();
+    append_numbers(deferred.numbers->text, deferred.level, deferred.kind, rules,
+                   results.measured ? &*results.measured : nullptr);
+    deferred.numbers->filled = true;
+  }
+  if (deferred.checksum) {
+    if (results.checksum) deferred.checksum->text = checksum_text(deferred.summary, *results.checksum);
+    deferred.checksum->filled = true;
+  }
+}
+
 void append_record(std::string& out, const RecordRules& rules, const msprobe_tensor& tensor,
                    const TensorView& view, const Reuse& reuse, Record& record) {
   const int level = record.level + 1;
@@ -324,16 +343,26 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   const bool checksums = !kind.array && rules.summary != SummaryMode::statistics;
   const bool by_xor = checksums && rules.summary == SummaryMode::xor_;
   const bool by_crc = checksums && rules.summary == SummaryMode::md5;
-  const bool deferred = !by_xor && (tensor.flags & MSPROBE_TENSOR_DEFERRED) != 0;
   const bool named = !record.data_name.empty();
+  // Only the kernel of a device makes checksums.
+  const bool checksum_comes = checksums && (tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0;
+  if ((tensor.flags & MSPROBE_TENSOR_DEFERRED) != 0 && (!by_xor || checksum_comes))
+    record.deferred = Deferred{nullptr, nullptr, rules.summary, level, kind, std::nullopt};
+  const auto gap = [&](std::shared_ptr<Slot>& slot) {
+    slot = std::make_shared<Slot>();
+    record.gaps.push_back({out.size(), slot});
+    return slot;
+  };
   Values values(view, tensor, reuse, by_crc, named && rules.hard_links);
   if (by_xor) {
     append_member(out, level, "md5");
-    append_xor(out, rules, view);
-  } else if (deferred) {
-    record.deferred = DeferredNumbers{std::make_shared<Slot>(), level, kind};
-    append_numbers(record.deferred->slot->text, level, kind, rules.numbers, nullptr);
-    record.gap = out.size();
+    if (record.deferred) {
+      gap(record.deferred->checksum)->text = "null";
+    } else {
+      append_xor(out, rules, view);
+    }
+  } else if (record.deferred) {
+    append_numbers(gap(record.deferred->numbers)->text, level, kind, rules.numbers, nullptr);
   } else if (tensor.statistics != nullptr) {
     const Measured given = measured_of(known_part(tensor.statistics));
     append_numbers(out, level, kind, rules.numbers, &given);
@@ -355,7 +384,9 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   if (named && !rules.bench) text("data_name", record.data_name);
   if (by_crc) {
     append_member(out, level, "md5");
-    if (record.md5.empty()) {
+    if (record.deferred && checksum_comes) {
+      gap(record.deferred->checksum)->text = "null";
+    } else if (record.md5.empty()) {
       out += "null";
     } else {
       append_json_string(out, record.md5);

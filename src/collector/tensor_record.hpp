@@ -53,11 +53,14 @@ struct Keep {
   bool fresh = false;     // there is something to keep that was not kept before
 };
 
-/// Numbers of a tensor that come later.
-struct DeferredNumbers {
-  std::shared_ptr<Slot> slot;
+/// What of a tensor's record comes later.
+struct Deferred {
+  std::shared_ptr<Slot> numbers;   // null: there are none
+  std::shared_ptr<Slot> checksum;  // null: none comes
+  SummaryMode summary = SummaryMode::statistics;
   int level = 0;
   NumberKind kind;
+  std::optional<TensorView> there;  // the elements on a device
 };
 
 /// Takes what the rules cut away off a view.
@@ -66,16 +69,19 @@ void crop(TensorView& view, const std::vector<SliceRule>& rules);
 bool has_file(const msprobe_tensor& tensor, const TensorView& view);
 
 struct Record {
-  int level = 0;                            // at which the object stands
-  std::string data_name;                    // of the file; empty: none
-  std::optional<DeferredNumbers> deferred;  // set if the numbers come later:
-  std::size_t gap = 0;                      // where in the text
-  bool nonfinite = false;                   // Max or Min is NaN or infinite
-  std::string md5;                          // if there is one
+  int level = 0;                     // at which the object stands
+  std::string data_name;             // of the file; empty: none
+  std::optional<Deferred> deferred;  // set if something comes later:
+  std::vector<Section::Gap> gaps;    // where in the text
+  bool nonfinite = false;            // Max or Min is NaN or infinite
+  std::string md5;                   // if there is one
   Keep keep;
 };
 
-/// Appends the object of a tensor.
+/// Puts what came into its places; `rules` are those of the numbers.
+void fill(const Deferred& deferred, const DeviceResults& results, const NumberRules& rules);
+
+/// Appends the object of a tensor. `view` has no data where the elements are not on the host.
 void append_record(std::string& out, const RecordRules& rules, const msprobe_tensor& tensor,
                    const TensorView& view, const Reuse& reuse, Record& record);
 

@@ -48,7 +48,7 @@ struct AnyTensor {
     tensor.struct_size = sizeof tensor;
     tensor.dtype = input.byte() % 26;
     if (tensor.dtype == 25) tensor.dtype = MSPROBE_DTYPE_OTHER;
-    tensor.flags = input.byte() & 0x3f;
+    tensor.flags = input.byte() & 0xbf;
     tensor.ndim = input.byte() % 4;
     for (std::size_t axis = 0; axis < tensor.ndim; ++axis) {
       shape[axis] = input.byte() % 5;

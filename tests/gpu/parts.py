@@ -14,9 +14,6 @@ import torch
 from recording import Skipped, close, record, record_values
 from torch.nn import functional
 
-# What is checked here is what it is asked for with.
-os.environ.setdefault("MSPROBE_GPU_KERNEL", "1")
-
 
 def values():
     generator = torch.Generator().manual_seed(3)
@@ -68,20 +65,20 @@ def check_synchronisation(place):
 
     drained = []
     original = device._Ring.drain
-    original_of_kernel = gpu.Kernel.drain
+    original_of_all = device.drain
 
     def drain(ring):
         drained.append(len(ring._slots))
-        with synchronising(place, True):
-            original(ring)
+        original(ring)
 
-    def drain_kernel(kernel):
-        drained.append("our own kernel")
+    def drain_all():
+        if own:
+            drained.append("our own kernel")
         with synchronising(place, True):
-            original_of_kernel(kernel)
+            original_of_all()
 
     x = place.put(torch.ones(64, 64))
-    kernel = gpu.kernel_for(x)  # its self-test waits
+    own = gpu.use(x.device)  # its self-test waits
     torch.relu(x + 1)  # what libraries wait for when they are first used
 
     def work():
@@ -90,18 +87,16 @@ def check_synchronisation(place):
             for _ in range(50):
                 y = torch.relu(y + 1)
 
-    device._Ring.drain = drain
-    gpu.Kernel.drain = drain_kernel
+    device._Ring.drain, device.drain = drain, drain_all
     try:
         trees, _ = record(work)
     finally:
-        device._Ring.drain = original
-        gpu.Kernel.drain = original_of_kernel
+        device._Ring.drain, device.drain = original, original_of_all
     assert len(trees[0]) == 100, "%d entries" % len(trees[0])
     waits = [count for count in drained if count]
     assert len(waits) == 1, "results were fetched %d times" % len(waits)
     assert trees[0]["Torch.relu.49.forward"]["output"][0]["Max"] == 51.0
-    if kernel is not None:
+    if own:
         return "fetched at once, by our own kernel"
     return "%d tensors, fetched at once, by PyTorch's kernels" % waits[0]
 
@@ -309,51 +304,49 @@ def check_graphs(place):
 def check_own_kernel(place):
     """That the collector's own kernel is used, and where the time of recording with it goes."""
     place.need_gpu("the collector's own kernel")
-    from msprobe.pytorch import gpu
+    from msprobe.pytorch import device, gpu
 
     x = place.put(torch.ones(256, 256))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         begin = time.perf_counter()
-        kernel = gpu.kernel_for(x)
+        used = gpu.use(x.device)
         opened = time.perf_counter() - begin
-    assert kernel is not None, told[-1].message if told else "it is turned off"
-    spent = {"launch": 0.0, "fetch": 0.0, "calls": 0.0}
-    events = []
-    measure, drain = gpu.Kernel.measure, gpu.Kernel.drain
+    assert used, told[-1].message if told else "it is turned off"
+    calls = 200
+    spent = {"calls": 0.0, "fetch": 0.0}
+    drain = device.drain
 
-    def timed_measure(kernel, stream, jobs):
-        events.append((torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)))
-        events[-1][0].record()
+    def timed_drain():
         begin = time.perf_counter()
-        measure(kernel, stream, jobs)
-        spent["launch"] += time.perf_counter() - begin
-        events[-1][1].record()
-
-    def timed_drain(kernel):
-        begin = time.perf_counter()
-        drain(kernel)
+        drain()
         spent["fetch"] += time.perf_counter() - begin
 
     def work():
+        torch.cuda.synchronize()
         begin = time.perf_counter()
-        for _ in range(200):
+        for _ in range(calls):
             torch.relu(x)
         spent["calls"] = time.perf_counter() - begin
 
     work()
     plain = spent["calls"]
-    gpu.Kernel.measure, gpu.Kernel.drain = timed_measure, timed_drain
+    device.drain = timed_drain
     try:
         record(work)
+        hooks = (spent["calls"] - plain) * 1e6 / calls
+        fetch = spent["fetch"] * 1e3
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+            record(work)
     finally:
-        gpu.Kernel.measure, gpu.Kernel.drain = measure, drain
-    torch.cuda.synchronize()
-    on_gpu = sum(start.elapsed_time(end) for start, end in events) * 1e-3
-    each = 1e6 / 200
-    return "ready in %.1f s; a call: %.0f us in hooks, %.0f us in launches, %.0f us on the GPU; %.1f ms to fetch" % (
-        opened, (spent["calls"] - plain - spent["launch"]) * each, spent["launch"] * each, on_gpu * each,
-        spent["fetch"] * 1e3)
+        device.drain = drain
+    spans = {"cuLaunchKernel": 0.0, "msprobe_measure": 0.0}  # the driver's call, and what it starts
+    for event in profile.events():
+        if event.name in spans:
+            spans[event.name] += event.time_range.elapsed_us() / calls
+    launch, kernel = spans.values()
+    return "ready in %.1f s; a call: %.0f us in hooks, %.0f us of it in launches, %.0f us on the GPU; %.1f ms to fetch" % (
+        opened, hooks, launch, kernel, fetch)
 
 
 PARTS = {

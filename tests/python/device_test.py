@@ -2,19 +2,25 @@
 """Tensors on a device, with a class that says it is on one: same values as on the host, fetched together."""
 
 import ctypes
+import dataclasses
 import os
 import threading
 import types
 import warnings
 
 from helpers import *
-from msprobe.pytorch import device, gpu
+from msprobe.pytorch import debugger as debugger_module
+from msprobe.pytorch import device, framework, gpu
 
 
 class OnDevice(torch.Tensor):
     """Plain memory of the host that nobody may read directly."""
 
     is_cpu = False
+    is_cuda = True
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor).clone()
 
 
 def on_device(tensor):
@@ -27,10 +33,10 @@ class Device(Case):
                torch.tensor([60000.0, 60000.0], dtype=torch.float16).repeat(50),
                torch.ones(3, dtype=torch.bfloat16).expand(4, 3), torch.tensor([-1, 5], dtype=torch.int8)]
 
-    def record(self, tensors, section=None):
+    def record(self, tensors, section=None, task="statistics"):
         library = types.ModuleType("library")
         library.function = lambda *args: None
-        debugger = self.open("L1", section=section or {})
+        debugger = self.open("L1", task, section=section or {})
         debugger.register_custom_api(library, "function")
         debugger.start()
         fetched = []
@@ -112,14 +118,14 @@ class Device(Case):
         self.assertEqual((asked, len(copies)), ([True, True], 1))
 
     def test_nothing_is_measured_while_a_graph_is_captured(self):
-        original = device.is_captured
-        device.is_captured = lambda tensor: True
+        originals = device.is_captured, gpu.is_capturing
+        device.is_captured, gpu.is_capturing = lambda tensor: True, lambda: True
         try:
             for section in ({}, {"summary_mode": "md5"}):
                 got, _ = self.record([on_device(torch.ones(3))], section)
                 self.assertEqual((got[0]["dtype"], got[0]["shape"], got[0]["Max"]), ("torch.float32", [3], None))
         finally:
-            device.is_captured = original
+            device.is_captured, gpu.is_capturing = originals
 
     def test_full_buffer_is_fetched(self):
         ring = device._Ring(torch.device("cpu"), 4)
@@ -142,26 +148,40 @@ FAKE_GPU = os.environ.get("MSPROBE_FAKE_GPU")  # a driver and a compiler that ar
 
 @unittest.skipUnless(FAKE_GPU, "MSPROBE_FAKE_GPU is not set")
 class OwnKernel(Device):
-    """The same with the collector's own kernel, which runs by emulation."""
+    """The same with the collector's own kernel, which runs by emulation: of plain tensors, which the extension sees to."""
 
-    STUBS = {"is_gpu": lambda device: True, "ordinal_of": lambda device: 0, "current_stream": lambda ordinal: 7,
-             "find_compiler": lambda: FAKE_GPU, "DRIVER": FAKE_GPU}
+    PLAIN = True
+
+    ORDINAL = [0]
+    STUBS = {"is_gpu": lambda device: True, "ordinal_of": lambda device: OwnKernel.ORDINAL[0],
+             "current_stream": lambda ordinal: 7,
+             "is_capturing": lambda: False, "libraries": lambda ordinal: (FAKE_GPU, FAKE_GPU, None)}
 
     def setUp(self):
         super().setUp()
         self.originals = {name: getattr(gpu, name) for name in self.STUBS}
         for name, stub in self.STUBS.items():
             setattr(gpu, name, stub)
-        gpu._kernels.clear()
+        gpu._opened.clear()
+        self.binding = debugger_module.binding
+        debugger_module.binding = self.bind
+
+    def bind(self):
+        found = self.binding()
+        found.get_device = lambda tensor: self.ORDINAL[0]
+        if self.PLAIN:
+            found.parameter_type = OnDevice
+        return found
 
     def tearDown(self):
         for name, original in self.originals.items():
             setattr(gpu, name, original)
-        gpu._kernels.clear()
+        gpu._opened.clear()
+        debugger_module.binding = self.binding
         super().tearDown()
 
     def counts(self):
-        numbers = (ctypes.c_int * 4)()
+        numbers = (ctypes.c_int * 5)()
         ctypes.CDLL(FAKE_GPU).fake_gpu_counts(numbers)
         return list(numbers[:2])  # launches and fetches
 
@@ -183,12 +203,42 @@ class OwnKernel(Device):
         tensors = self.TENSORS + [torch.arange(60.0).reshape(3, 4, 5).permute(2, 0, 1)[::2], torch.ones(3).double(),
                                   torch.arange(-3, 900, dtype=torch.int16)] + float8
         expected, _ = self.record(tensors)
-        gpu.kernel_for(on_device(tensors[0]))  # its test is over
+        self.assertTrue(gpu.use(tensors[0].device))  # its test is over
         before = self.counts()
         got, fetched = self.record([on_device(tensor) for tensor in tensors])
         self.assertEqual(sum(fetched), 0)  # by the framework's kernels
         self.assertEqual([after - one for after, one in zip(self.counts(), before)], [1, 1])
         self.check_equal(expected, got)
+
+    def test_checksums_need_the_elements(self):
+        """The kernel makes them, with the statistics if there are some: one launch, one fetch."""
+        tensors = [one for one in self.TENSORS if one.numel()] + [
+            torch.arange(60.0).reshape(3, 4, 5).permute(2, 0, 1)[::2], torch.arange(7.0)[1:],
+            torch.tensor([1 + 2j, 3 - 4j, 0j]).conj(), torch._neg_view(torch.arange(5.0)),
+            torch.tensor([1 + 2j, 3 - 4j, 0j]).conj().imag, torch.ones(5, dtype=torch.bfloat16)]
+        self.assertTrue(gpu.use(tensors[0].device))
+        for mode in ("md5", "xor"):
+            expected, _ = self.record(tensors, {"summary_mode": mode})
+            before = self.counts()
+            got, fetched = self.record([on_device(tensor) for tensor in tensors], {"summary_mode": mode})
+            self.assertEqual(sum(fetched), 0)
+            self.assertEqual([after - one for after, one in zip(self.counts(), before)], [1, 1])
+            self.check_equal(expected, got)
+            self.assertTrue(all(one["md5"] for one in got), got)
+
+    def test_a_part_that_is_cut_out(self):
+        tensors = [torch.arange(60.0).reshape(3, 4, 5), torch.arange(60).reshape(5, 12), torch.arange(60.0)[:0]]
+        for mode in ("statistics", "md5"):
+            section = {"summary_mode": mode, "slice": [{"dim": 0, "begin": 1, "end": 3}, {"dim": 1, "begin": 2}]}
+            expected, _ = self.record(tensors, section)
+            got, _ = self.record([on_device(tensor) for tensor in tensors], section)
+            self.check_equal(expected, got)
+            self.assertEqual((got[1]["shape"], got[1]["Min"], got[1]["Max"]), ([2, 10], 14, 35))
+
+    def test_tensors_come_to_the_host_for_files(self):
+        got, fetched = self.record([on_device(torch.ones(3))], task="tensor")
+        self.assertEqual((got[0]["Max"], sum(fetched)), (1.0, 0))
+        self.assertTrue(os.path.exists(os.path.join(self.tree().folder, "dump_tensor_data", got[0]["data_name"])))
 
     def test_values_are_those_before_the_call(self):
         library = types.ModuleType("library")
@@ -216,9 +266,11 @@ class OwnKernel(Device):
     def test_without_the_kernel(self):
         """Whatever is missing or wrong: the framework's kernels, and one line."""
         expected, _ = self.record(self.TENSORS)
+        self.ORDINAL[0] = 1  # never used with success
+        self.addCleanup(self.ORDINAL.__setitem__, 0, 0)
         for fault in ("init", "compile", "load", "memory", "launch", "sum", "crc"):
             os.environ["MSPROBE_FAKE_GPU_FAULT"] = fault
-            gpu._kernels.clear()
+            gpu._opened.clear()
             try:
                 with warnings.catch_warnings(record=True) as told:
                     warnings.simplefilter("always")
@@ -233,7 +285,7 @@ class OwnKernel(Device):
 
     def test_a_launch_that_fails_later(self):
         """No numbers rather than wrong ones, then the framework's kernels."""
-        gpu.kernel_for(on_device(torch.ones(1)))
+        self.assertTrue(gpu.use(torch.device("cpu")))
         os.environ["MSPROBE_FAKE_GPU_FAULT"] = "launch"
         try:
             with warnings.catch_warnings(record=True) as told:
@@ -247,29 +299,83 @@ class OwnKernel(Device):
         self.assertEqual(len([one for one in told if str(one.message).startswith("msprobe: ")]), 1)
 
     def test_each_thread_starts_what_it_recorded(self):
-        kernel = gpu.kernel_for(on_device(torch.ones(1)))
-        tensor = torch.ones(3)
-        kernel.add(0, kernel.prepare(tensor), tensor)
-        before = self.counts()
-        other = threading.Thread(target=gpu.flush)
-        other.start()
-        other.join()
-        self.assertEqual(self.counts(), before)
-        self.assertEqual(len(gpu._waiting.batches), 1)
-        gpu._waiting.batches.clear()
+        """Another one could be late: the training of this one would have gone on."""
+        self.assertTrue(gpu.use(torch.device("cpu")))
+        seen = []
 
-    def test_it_is_asked_for(self):
+        def drain():
+            other = threading.Thread(target=debugger_module._native.gpu_drain)
+            other.start()
+            other.join()
+            seen.append(self.counts()[0])
+
+        @dataclasses.dataclass
+        class Value:
+            """Asked for its field behind the first tensor, before the call goes on."""
+
+            field: int = 1
+
+            def __getattribute__(self, name):
+                if name == "field":
+                    drain()
+                return super().__getattribute__(name)
+
+        library = types.ModuleType("library")
+        library.function = lambda tensor, value: seen.append(self.counts()[0])
+        debugger = self.open("L1")
+        debugger.register_custom_api(library, "function")
+        value = Value()
+        seen.clear()
+        debugger.start()
+        before = self.counts()[0]
+        library.function(on_device(torch.ones(3)), value)
+        debugger.stop()
+        self.assertEqual(seen, [before, before + 1])
+
+    def test_a_process_that_tries_the_kernel_may_end_as_it_likes(self):
+        original = gpu._TRIAL
+        for trial, why in (("import os; os.abort()", "ended with status -6"),
+                           ("import time; time.sleep(60)", "timed out after 1 seconds"),
+                           ("import sys; print('x'); sys.exit('a reason')", ": a reason")):
+            gpu._opened.clear()
+            gpu._TRIAL, gpu._LONGEST_TRIAL = trial, 1 if "sleep" in trial else 120
+            try:
+                with warnings.catch_warnings(record=True) as told:
+                    warnings.simplefilter("always")
+                    self.assertFalse(gpu.use(torch.device("cpu")))
+            finally:
+                gpu._TRIAL, gpu._LONGEST_TRIAL = original, 120
+            self.assertEqual(len(told), 1)
+            self.assertIn(why, str(told[0].message))
+
+    def test_it_can_be_turned_off(self):
         self.assertFalse(self.originals["is_gpu"](torch.device("cpu")))
         device_type = types.SimpleNamespace(type="cuda")
         version = torch.version.cuda
         torch.version.cuda = "12.8"
         try:
-            self.assertFalse(self.originals["is_gpu"](device_type))
-            os.environ["MSPROBE_GPU_KERNEL"] = "1"
             self.assertTrue(self.originals["is_gpu"](device_type))
+            os.environ["MSPROBE_GPU_KERNEL"] = "0"
+            self.assertFalse(self.originals["is_gpu"](device_type))
         finally:
             torch.version.cuda = version
             os.environ.pop("MSPROBE_GPU_KERNEL", None)
+
+
+@unittest.skipUnless(FAKE_GPU, "MSPROBE_FAKE_GPU is not set")
+class OwnKernelByDescription(OwnKernel):
+    """The same of tensors that are not plain, which our Python part sees to."""
+
+    PLAIN = False
+
+    def setUp(self):
+        super().setUp()
+        self.detach = framework.detach
+        framework.detach = lambda tensor: on_device(self.detach(tensor))
+
+    def tearDown(self):
+        framework.detach = self.detach
+        super().tearDown()
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from msprobe import _native
 from msprobe.core import arguments, closing, debugger, module_dump, saving, session, torch_apis
 from msprobe.core.describe import Record
 
-from . import apis, compiled, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, gradients
-from . import loading, megatron, modules, online_check, optimizers
+from . import apis, compiled, compiling, describe, device, distributed, framework, free_benchmark, gpu, grad_probe
+from . import gradients, loading, megatron, modules, online_check, optimizers
 from . import training, triton_kernels, versions
 
 
@@ -54,7 +54,10 @@ def binding():
         asynchronous=_follow_asynchronous,
         call_again=_make_call,
         node_of_change=gradients.node_of_change,
-        start_deferred=device.start_deferred,
+        get_device=base.get_device,
+        is_capturing=gpu.is_capturing,
+        current_stream=gpu.current_stream,
+        gpu_failed=gpu.failed,
     )
 
 

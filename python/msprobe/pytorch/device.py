@@ -3,8 +3,8 @@
 one (gpu.py), else by kernels of the framework.
 
 The results of many tensors share one buffer on the device. It is fetched when it is full, and when a step is stopped
-or ends; the extension keeps the records open until then. Elements are copied to the host only for a checksum or a
-file.
+or ends; the extension keeps the records open until then. Elements are copied to the host for a file; and for a checksum
+or a part that is cut out, where the collector's kernel is not used.
 """
 
 import math
@@ -28,13 +28,10 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
     plain = framework.detach(tensor)
     if is_captured(tensor):
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
+    if gpu.use(tensor.device) and _native.gpu_takes(plain):
+        return record(plain, kind, tensor.dtype, tensor.shape, requires_grad, extra)
     if _native.wants_elements():
         return record(_to_host(plain), kind, tensor.dtype, tensor.shape, requires_grad, extra, source=tensor)
-    kernel = gpu.kernel_for(tensor)
-    described = kernel.prepare(plain) if kernel is not None else None
-    if described is not None:
-        return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra,
-                      deferred=lambda slot: kernel.add(slot, described, plain))
     measured = measure(plain)
     if measured is None:
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
@@ -44,8 +41,7 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
 
 
 def is_captured(tensor):
-    """While a graph is captured nothing is computed yet, and any synchronization would end the capture."""
-    return tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+    return tensor.device.type == "cuda" and gpu.is_capturing()
 
 
 def _to_host(tensor):
@@ -91,12 +87,9 @@ def measure(tensor):
         return numbers, exact
 
 
-start_deferred = gpu.flush
-
-
 def drain():
     """Fetches all results. Waits for the devices."""
-    gpu.drain()
+    _native.gpu_drain()
     for ring in list(_rings.values()):
         ring.drain()
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on a CUDA device, measured there by the collector's own kernel: one launch for all tensors of a call, one
-fetch for all results of a step. Where it cannot be used, device.py measures by kernels of the framework."""
+"""Tensors on a CUDA or HIP device, measured there by the collector's own kernel: one launch for all tensors of a call,
+one fetch for all results of a step. Where it cannot be used, device.py measures by kernels of the framework."""
 
 import glob
 import os
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -11,89 +13,35 @@ import torch
 
 from msprobe import _native
 
-from . import framework
-
 DRIVER = None  # the driver's own name
-_kernels = {}  # torch.device -> Kernel, or None: it cannot be used there
+_TRIAL = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("msprobe._native", sys.argv[1])
+native = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(native)
+driver, compiler, architecture = (text or None for text in sys.argv[2:5])
+try:
+    native.gpu_open(driver, compiler, architecture, int(sys.argv[5]))
+except RuntimeError as error:
+    sys.exit(str(error.args[-1]))
+"""
+_LONGEST_TRIAL = 120  # seconds; a compiler takes up to ten
+_opened = {}  # torch.device -> whether the kernel is used there
+_opening = threading.Lock()
 
 
-class _Waiting(threading.local):
-    """What is to be measured before this thread goes on with the training: no other thread may start it, it could be
-    late."""
-
-    def __init__(self):
-        self.batches = {}  # by (Kernel, stream)
-
-
-_waiting = _Waiting()
-
-
-class Kernel:
-    """One device's."""
-
-    def __init__(self, handle, ordinal):
-        self._handle = handle
-        self._ordinal = ordinal
-        self.usable = True
-
-    def prepare(self, tensor):
-        """What measure() takes; None if the kernel does not measure such a tensor."""
-        try:
-            described = (tensor.data_ptr(), framework.dtype_number(tensor.dtype), tuple(tensor.shape),
-                         tensor.stride(), tensor.is_neg())
-        except RuntimeError:  # another tensor inside, without memory of its own
-            return None
-        return described if _native.gpu_takes(*described) else None
-
-    def add(self, slot, described, tensor):
-        """To be measured on the current stream, after what is there now: once flush() is called."""
-        _waiting.batches.setdefault((self, current_stream(self._ordinal)), []).append((slot, described, tensor))
-
-    def measure(self, stream, jobs):
-        self._guarded(_native.gpu_measure, self._handle, stream, jobs)
-
-    def drain(self):
-        if self.usable:
-            self._guarded(_native.gpu_drain, self._handle)
-
-    def _guarded(self, function, *arguments):
-        try:
-            function(*arguments)
-        except RuntimeError as error:
-            self.usable = False
-            warnings.warn("msprobe: tensors without numbers follow, and later ones are measured by PyTorch's kernels: "
-                          "%s" % error.args[-1])
-
-
-def kernel_for(tensor):
-    """The kernel that measures on the tensor's device; None: there is none."""
-    device = tensor.device
-    if device not in _kernels:
-        _kernels[device] = None  # for whoever asks meanwhile
-        if is_gpu(device):
-            _kernels[device] = _open(device)
-    kernel = _kernels[device]
-    return kernel if kernel is not None and kernel.usable else None
-
-
-def flush():
-    """Starts what is to be measured. The extension calls it when the values of a call are recorded."""
-    while _waiting.batches:
-        (kernel, stream), jobs = _waiting.batches.popitem()
-        if kernel.usable:
-            kernel.measure(stream, jobs)
-
-
-def drain():
-    flush()
-    for kernel in list(_kernels.values()):
-        if kernel is not None:
-            kernel.drain()
+def use(device):
+    """Whether the kernel measures tensors on the device. The first question takes seconds; no graph may be captured then."""
+    if device not in _opened:
+        with _opening:
+            if device not in _opened:
+                _opened[device] = is_gpu(device) and _open(device)
+    return _opened[device]
 
 
 def is_gpu(device):
-    # Asked for until it has been run on real devices: a fault in it would end the training that is recorded.
-    return device.type == "cuda" and torch.version.cuda is not None and os.environ.get("MSPROBE_GPU_KERNEL") == "1"
+    return device.type == "cuda" and bool(torch.version.cuda or torch.version.hip) and os.environ.get(
+        "MSPROBE_GPU_KERNEL") != "0"
 
 
 def ordinal_of(device):
@@ -105,23 +53,68 @@ def current_stream(ordinal):
     return raw(ordinal) if raw is not None else torch.cuda.current_stream(ordinal).cuda_stream
 
 
+def is_capturing():
+    """While a graph is captured nothing is computed yet, and any synchronization would end the capture."""
+    return torch.cuda.is_current_stream_capturing()
+
+
+def failed(ordinal, why):
+    """Called by the extension, which does not use the kernel there any more."""
+    for device in _opened:
+        if ordinal_of(device) == ordinal:
+            _opened[device] = False
+    warnings.warn("msprobe: tensors without numbers follow, and later ones are measured by PyTorch's kernels: %s" % why)
+
+
 def _open(device):
-    ordinal = ordinal_of(device)
     try:
-        return Kernel(_native.gpu_open(DRIVER, find_compiler(), ordinal), ordinal)
+        ordinal = ordinal_of(device)
+        driver, compiler, architecture = libraries(ordinal)
+        # What it does to the GPU, if anything is wrong with it, it may do to a process that is not the training.
+        why = _try_apart(driver, compiler, architecture, ordinal)
+        if why is None:
+            _native.gpu_open(driver, compiler, architecture, ordinal)
+            return True
     except RuntimeError as error:
-        warnings.warn("msprobe: tensors on %s are measured by PyTorch's kernels, which costs more: %s"
-                      % (device, error.args[-1]))
+        why = error.args[-1]
+    warnings.warn("msprobe: tensors on %s are measured by PyTorch's kernels, which costs more: %s" % (device, why))
+    return False
+
+
+def _try_apart(driver, compiler, architecture, ordinal):
+    """Why the kernel cannot be used on this GPU, by a process that tried; None if it can."""
+    if "python" not in os.path.basename(sys.executable or ""):
+        return "no Python is known that could try the collector's kernel"
+    command = [sys.executable, "-I", "-S", "-c", _TRIAL, _native.__file__, driver or "", compiler, architecture or "",
+               str(ordinal)]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              timeout=_LONGEST_TRIAL, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        return "the collector's kernel could not be tried: %s" % error
+    if done.returncode == 0:
         return None
+    lines = done.stderr.decode("utf-8", "replace").split("\n")
+    told = [line for line in lines if line.strip()]
+    return told[-1] if told else "the process that tried the collector's kernel ended with status %d" % done.returncode
 
 
-def find_compiler():
-    """The path of NVRTC: the one that is loaded, or that comes with this PyTorch, or the system's."""
+def libraries(ordinal):
+    """(driver, compiler, architecture) as _native.gpu_open() takes them, of the GPU with this number."""
+    if torch.version.hip:
+        driver = _find("libamdhip64") or "libamdhip64.so"
+        # Up to version 5 the runtime has the compiler inside.
+        return driver, _find("libhiprtc") or driver, torch.cuda.get_device_properties(ordinal).gcnArchName
+    return DRIVER, _find("libnvrtc") or "libnvrtc.so", None
+
+
+def _find(name):
+    """The path of a library: the one that is loaded, or that comes with this PyTorch. None: the system may have it."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-        loaded = {line.split(None, 5)[5].strip() for line in maps if "libnvrtc" in line}
+        loaded = {line.split(None, 5)[5].strip() for line in maps if "/" + name in line}
     folder = os.path.dirname(os.path.abspath(torch.__file__))
     packages = os.path.dirname(folder)
-    candidates = sorted(loaded) + sorted(glob.glob(os.path.join(folder, "lib", "libnvrtc*.so*"))) + sorted(
-        glob.glob(os.path.join(packages, "nvidia", "*", "lib", "libnvrtc.so*")))
+    candidates = sorted(loaded) + sorted(glob.glob(os.path.join(folder, "lib", name + "*.so*"))) + sorted(
+        glob.glob(os.path.join(packages, "nvidia", "*", "lib", name + ".so*")))
     plain = [path for path in candidates if "builtins" not in os.path.basename(path) and ".alt." not in path]
-    return plain[0] if plain else "libnvrtc.so"
+    return plain[0] if plain else None

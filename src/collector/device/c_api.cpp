@@ -3,24 +3,57 @@
 #include "msprobe/device.h"
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "collector/c_guard.hpp"
 #include "collector/device/gpu.hpp"
+#include "collector/session.hpp"
+#include "collector/tensor_record.hpp"
 
 struct msprobe_gpu {
-  msprobe_gpu(const char* driver, const char* compiler, int ordinal) : device(driver, compiler, ordinal) {}
+  msprobe_gpu(const msprobe::gpu::Libraries& libraries, int ordinal) : device(libraries, ordinal) {}
   msprobe::gpu::Gpu device;
 };
 
 namespace msprobe::gpu {
 namespace {
 
-Gpu::Take into(msprobe_session* session) {
-  return [session](std::uint64_t slot, const collector::Measured& measured) {
-    const msprobe_statistics statistics = collector::statistics_of(measured);
-    msprobe_fill_statistics(session, slot, &statistics);
+using collector::Recorder;
+using collector::SummaryMode;
+
+Gpu::Take into(msprobe_session& session) {
+  return [&session](std::uint64_t slot, const collector::DeviceResults& results) {
+    session.session.locked([&](Recorder& recorder) { recorder.fill_slot(slot, results); });
   };
+}
+
+std::uint8_t tasks_of(SummaryMode summary, bool statistics) {
+  u32 tasks = statistics ? u32{kStatistics} : 0;
+  if (summary == SummaryMode::md5) tasks |= kCrc;
+  if (summary == SummaryMode::xor_) tasks |= kXor;
+  return static_cast<std::uint8_t>(tasks);
+}
+
+bool is_taken(const collector::RecordRules& rules, collector::TensorView view) {
+  collector::crop(view, rules.slice);
+  const bool by_xor = rules.summary == SummaryMode::xor_;
+  // There the Python tool has the number itself.
+  if (by_xor && rules.numbers.python_compatible && view.rank == 0) return false;
+  return make_plan(view, tasks_of(rules.summary, !by_xor)).has_value();
+}
+
+/// What is gone meanwhile is left out.
+std::vector<Request> requests_for(const Recorder& recorder, std::span<const std::uint64_t> slots) {
+  std::vector<Request> requests;
+  requests.reserve(slots.size());
+  for (const std::uint64_t slot : slots) {
+    const collector::Deferred* deferred = recorder.find_slot(slot);
+    if (deferred == nullptr || !deferred->there) continue;
+    const SummaryMode summary = deferred->checksum ? deferred->summary : SummaryMode::statistics;
+    requests.push_back({*deferred->there, tasks_of(summary, deferred->numbers != nullptr), slot});
+  }
+  return requests;
 }
 
 }  // namespace
@@ -30,13 +63,17 @@ using msprobe::collector::guarded;
 using msprobe::collector::known_part;
 using msprobe::collector::needed;
 
-msprobe_status msprobe_gpu_open(const char* driver, const char* compiler, int ordinal, msprobe_gpu** gpu) {
+msprobe_status msprobe_gpu_open(const char* driver, const char* compiler, const char* architecture,
+                                int ordinal, msprobe_gpu** gpu) {
   return guarded(MSPROBE_FAILED, [&] {
     msprobe_gpu*& to = needed(gpu, "the place for the device");
     to = nullptr;
-    to = std::make_unique<msprobe_gpu>(driver != nullptr ? driver : "libcuda.so.1",
-                                       &needed(compiler, "the compiler's path"), ordinal)
-             .release();
+    const bool hip = architecture != nullptr;
+    const char* const usual = hip ? "libamdhip64.so" : "libcuda.so.1";
+    const msprobe::gpu::Libraries libraries{
+        hip ? msprobe::gpu::Maker::hip : msprobe::gpu::Maker::cuda, driver != nullptr ? driver : usual,
+        &needed(compiler, "the compiler's path"), hip ? architecture : ""};
+    to = std::make_unique<msprobe_gpu>(libraries, ordinal).release();
     return MSPROBE_OK;
   });
 }
@@ -48,33 +85,36 @@ msprobe_status msprobe_gpu_close(msprobe_gpu* gpu) {
   });
 }
 
-msprobe_status msprobe_gpu_takes(const msprobe_tensor* tensor) {
+msprobe_status msprobe_gpu_takes(msprobe_session* session, const msprobe_tensor* tensor) {
   return guarded(MSPROBE_FAILED, [&] {
-    const auto view = msprobe::collector::view_of(known_part(tensor));
-    return msprobe::gpu::make_plan(view, msprobe::gpu::kStatistics) ? MSPROBE_OK : MSPROBE_SKIP;
+    auto view = msprobe::collector::view_of(known_part(tensor));
+    const auto rules =
+        needed(session, "the session").session.locked([](msprobe::collector::Recorder& recorder) {
+          return recorder.record_rules();
+        });
+    if (!rules) return MSPROBE_SKIP;
+    return msprobe::gpu::is_taken(*rules, view) ? MSPROBE_OK : MSPROBE_SKIP;
   });
 }
 
 msprobe_status msprobe_gpu_measure(msprobe_gpu* gpu, msprobe_session* session, void* stream,
-                                   const msprobe_tensor* tensors, const uint64_t* slots, size_t count) {
+                                   const uint64_t* slots, size_t count) {
   return guarded(MSPROBE_FAILED, [&] {
     msprobe::gpu::Gpu& device = needed(gpu, "the device").device;
+    msprobe_session& of = needed(session, "the session");
     if (count == 0) return MSPROBE_OK;
-    needed(tensors, "the list of tensors");
     needed(slots, "the list of slots");
-    std::vector<msprobe::gpu::Request> requests(count);
-    for (size_t i = 0; i < count; ++i) {
-      requests[i].view = msprobe::collector::view_of(known_part(tensors + i));
-      requests[i].name = slots[i];
-    }
-    device.measure(stream, requests, msprobe::gpu::into(session));
+    const auto requests = of.session.locked([&](msprobe::collector::Recorder& recorder) {
+      return msprobe::gpu::requests_for(recorder, {slots, count});
+    });
+    device.measure(stream, requests, msprobe::gpu::into(of));
     return MSPROBE_OK;
   });
 }
 
 msprobe_status msprobe_gpu_drain(msprobe_gpu* gpu, msprobe_session* session) {
   return guarded(MSPROBE_FAILED, [&] {
-    needed(gpu, "the device").device.fetch(msprobe::gpu::into(session));
+    needed(gpu, "the device").device.fetch(msprobe::gpu::into(needed(session, "the session")));
     return MSPROBE_OK;
   });
 }

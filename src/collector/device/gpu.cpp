@@ -8,45 +8,31 @@
 namespace msprobe::gpu {
 namespace {
 
-constexpr int kMajor = 75;  // attributes of a device: its compute capability
-constexpr int kMinor = 76;
 constexpr u32 kMostBlocks = 1024;
 
 }  // namespace
 
-/// The GPU's context is this thread's while it lives.
+/// The GPU is this thread's while it lives.
 class Gpu::Current {
  public:
-  explicit Current(const Gpu& gpu) : gpu_(gpu) {
-    gpu_.check(gpu_.driver_.push_context(gpu_.context_), "make its context current");
-  }
+  explicit Current(const Driver& driver) : driver_(driver), before_(driver.enter()) {}
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
-  ~Current() {
-    void* popped = nullptr;
-    gpu_.driver_.pop_context(&popped);
-  }
+  ~Current() { driver_.leave(before_); }
 
  private:
-  const Gpu& gpu_;
+  const Driver& driver_;
+  int before_;
 };
 
-Gpu::Gpu(const std::string& driver) : driver_(driver) {}
+Gpu::Gpu(Maker maker, const std::string& driver, int ordinal) : driver_(maker, driver, ordinal) {}
 
 // What the delegate made is destroyed if the rest fails.
-Gpu::Gpu(const std::string& driver, const std::string& compiler, int ordinal) : Gpu(driver) {
-  int device = 0;
-  int major = 0;
-  int minor = 0;
-  check(driver_.init(0), "start");
-  check(driver_.device_get(&device, ordinal), "find the device");
-  check(driver_.device_attribute(&major, kMajor, device), "tell its architecture");
-  check(driver_.device_attribute(&minor, kMinor, device), "tell its architecture");
-  const std::vector<char> image =
-      compile(compiler, kKernelText, "sm_" + std::to_string(major) + std::to_string(minor));
-  // The context that the framework uses; it is kept to the end of the process.
-  check(driver_.retain_context(&context_, device), "give its context");
-  const Current current(*this);
+Gpu::Gpu(const Libraries& libraries, int ordinal) : Gpu(libraries.maker, libraries.driver, ordinal) {
+  const std::string architecture =
+      libraries.maker == Maker::cuda ? driver_.architecture() : libraries.architecture;
+  const std::vector<char> image = compile(libraries.maker, libraries.compiler, kKernelText, architecture);
+  const Current current(driver_);
   void* module = nullptr;
   check(driver_.load_module(&module, image.data()), "load the kernel");
   check(driver_.get_function(&function_, module, "msprobe_measure"), "find the kernel");
@@ -55,19 +41,14 @@ Gpu::Gpu(const std::string& driver, const std::string& compiler, int ordinal) : 
 }
 
 Gpu::~Gpu() {
-  if (context_ == nullptr || driver_.push_context(context_) != 0) return;
-  driver_.synchronise();
-  if (rows_ != 0) driver_.release(rows_);
-  if (tested_ != 0) driver_.release(tested_);
-  for (const auto& [stream, scratch] : scratch_) driver_.release(scratch.partials);
-  void* popped = nullptr;
-  driver_.pop_context(&popped);
-}
-
-void Gpu::check(int status, const char* what) const {
-  if (status == 0) return;
-  throw GpuError("the GPU's driver does not " + std::string(what) + " (error " + std::to_string(status) +
-                 ")");
+  try {
+    const Current current(driver_);
+    driver_.synchronise();
+    if (rows_ != 0) driver_.release(rows_);
+    if (tested_ != 0) driver_.release(tested_);
+    for (const auto& [stream, scratch] : scratch_) driver_.release(scratch.partials);
+  } catch (const GpuError&) {  // it is lost, and its memory with it
+  }
 }
 
 Driver::Address Gpu::allocate(std::size_t bytes) {
@@ -109,11 +90,12 @@ void Gpu::unless_broken(Work work) {
   const std::lock_guard lock(mutex_);
   if (broken_) throw GpuError("the GPU failed before");
   try {
-    const Current current(*this);
+    const Current current(driver_);
     work();
   } catch (...) {
     broken_ = true;
     pending_.clear();
+    used_ = 0;
     throw;
   }
 }
@@ -131,16 +113,21 @@ void Gpu::fetch(const Take& take) {
 void Gpu::measure_locked(void* stream, std::span<const Request> requests, const Take& take) {
   Launch some = launch_on(stream);
   for (const Request& request : requests) {
-    const std::optional<Plan> plan = make_plan(request.view, kStatistics);
+    const std::optional<Plan> plan = make_plan(request.view, request.tasks);
     if (!plan) throw GpuError("a tensor is none that the kernel measures");
-    if (some.jobs == kMostJobs || pending_.size() == kRows) {
+    const bool full = used_ + plan->count > kRows;
+    if (full || some.jobs + plan->count > kMostJobs) {
       launch(stream, some);
       some = launch_on(stream);
     }
-    if (pending_.size() == kRows) fetch_locked(take);
-    add_job(some, plan->jobs[0], static_cast<u32>(pending_.size()));
-    pending_.push_back(
-        {request.name, {request.view.dtype, request.view.count, plan->repetitions, request.view.negative}});
+    if (full) fetch_locked(take);
+    for (u32 job = 0; job < plan->count; ++job) add_job(some, plan->jobs[job], static_cast<u32>(used_++));
+    const collector::TensorView& view = request.view;
+    pending_.push_back({request.name,
+                        {view.dtype, view.count, plan->repetitions, view.negative},
+                        request.tasks,
+                        static_cast<std::uint8_t>(plan->count),
+                        view.bytes()});
   }
   launch(stream, some);
 }
@@ -148,11 +135,20 @@ void Gpu::measure_locked(void* stream, std::span<const Request> requests, const 
 void Gpu::fetch_locked(const Take& take) {
   std::vector<Pending> pending;
   pending.swap(pending_);
-  std::vector<Tally> tallies(pending.size());
+  std::vector<Tally> tallies(used_);
+  used_ = 0;
   check(driver_.synchronise(), "end its work");  // on all streams
   check(driver_.copy_to_host(tallies.data(), rows_, tallies.size() * sizeof(Tally)), "copy results");
-  for (std::size_t row = 0; row < pending.size(); ++row)
-    take(pending[row].name, measured_of(tallies[row], pending[row].what));
+  std::size_t row = 0;
+  for (const Pending& one : pending) {
+    collector::DeviceResults results;
+    if ((one.tasks & kStatistics) != 0) results.measured = measured_of(tallies[row], one.what);
+    row += one.rows;
+    const Tally& checksums = tallies[row - 1];
+    if ((one.tasks & kCrc) != 0) results.checksum = crc32_of(checksums, one.bytes);
+    if ((one.tasks & kXor) != 0) results.checksum = checksums.exclusive_or;
+    take(one.name, results);
+  }
 }
 
 }  // namespace msprobe::gpu

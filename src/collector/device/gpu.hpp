@@ -15,19 +15,28 @@
 
 namespace msprobe::gpu {
 
-/// A tensor to measure, and what its results are called.
+/// A tensor to measure, what of it, and what its results are called.
 struct Request {
   collector::TensorView view;
+  std::uint8_t tasks = kStatistics;
   std::uint64_t name = 0;
+};
+
+/// What makes a GPU usable. Of a CUDA device the driver tells the architecture.
+struct Libraries {
+  Maker maker = Maker::cuda;
+  std::string driver;
+  std::string compiler;
+  std::string architecture;
 };
 
 class Gpu {
  public:
-  using Take = std::function<void(std::uint64_t name, const collector::Measured&)>;
+  using Take = std::function<void(std::uint64_t name, const collector::DeviceResults&)>;
 
   /// Loads, compiles and tests the kernel; GpuError if anything of it fails, or the GPU computes other
   /// numbers than the host. Takes seconds.
-  Gpu(const std::string& driver, const std::string& compiler, int ordinal);
+  Gpu(const Libraries& libraries, int ordinal);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu();
@@ -43,6 +52,9 @@ class Gpu {
   struct Pending {
     std::uint64_t name;
     Measuring what;
+    std::uint8_t tasks;
+    std::uint8_t rows;  // that follow one another: the statistics', the checksum's, or one of both
+    std::uint64_t bytes;
   };
   struct Scratch {
     Driver::Address partials = 0;
@@ -50,8 +62,7 @@ class Gpu {
   };
   class Current;
 
-  explicit Gpu(const std::string& driver);
-  void check(int status, const char* what) const;
+  Gpu(Maker maker, const std::string& driver, int ordinal);
   Driver::Address allocate(std::size_t bytes);
   Launch launch_on(void* stream);
   void launch(void* stream, Launch& launch);
@@ -67,12 +78,12 @@ class Gpu {
 
   Driver driver_;
   std::mutex mutex_;
-  void* context_ = nullptr;
   void* function_ = nullptr;
   Driver::Address rows_ = 0;
   std::unordered_map<void*, Scratch> scratch_;  // by stream: its launches do not overlap
   Driver::Address tested_ = 0;                  // elements of the test
-  std::vector<Pending> pending_;                // by row
+  std::vector<Pending> pending_;                // in the order of their rows
+  std::size_t used_ = 0;                        // rows
   bool broken_ = false;
 };
 

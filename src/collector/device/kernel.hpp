@@ -34,7 +34,6 @@ using i64 = long long;
 constexpr u32 kLanes = 256;
 constexpr u32 kGroup = 16;                  // bytes that a lane takes at once
 constexpr u32 kRowBytes = kLanes * kGroup;  // of a row of groups
-constexpr u32 kLeastRows = 8;               // of a chunk, but for the last one (plan.cpp)
 constexpr u32 kMostChunks = 1024;           // of a tensor
 constexpr u32 kMostAxes = 5;
 constexpr u32 kMostJobs = 28;  // the parameters of a kernel are 4096 bytes at most

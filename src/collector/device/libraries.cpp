@@ -8,6 +8,12 @@
 
 namespace msprobe::gpu {
 
+void check(int status, const char* what) {
+  if (status == 0) return;
+  throw GpuError("the GPU's driver does not " + std::string(what) + " (error " + std::to_string(status) +
+                 ")");
+}
+
 Library::Library(const std::string& path)
     : path_(path), handle_(::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
   if (handle_ == nullptr) throw GpuError(path + " cannot be loaded");
@@ -19,83 +25,146 @@ void* Library::address_of(const char* name) const {
   return address;
 }
 
-Driver::Driver(const std::string& path) {
+Driver::Driver(Maker maker, const std::string& path, int ordinal) : maker_(maker), ordinal_(ordinal) {
   const Library library(path);
-  library.find(init, "cuInit");
+  const bool cuda = maker == Maker::cuda;
+  library.find(load_module, cuda ? "cuModuleLoadData" : "hipModuleLoadData");
+  library.find(get_function, cuda ? "cuModuleGetFunction" : "hipModuleGetFunction");
+  library.find(allocate, cuda ? "cuMemAlloc_v2" : "hipMalloc");
+  library.find(release, cuda ? "cuMemFree_v2" : "hipFree");
+  library.find(copy_to_host, cuda ? "cuMemcpyDtoH_v2" : "hipMemcpyDtoH");
+  library.find(copy_to_device, cuda ? "cuMemcpyHtoD_v2" : "hipMemcpyHtoD");
+  library.find(fill, cuda ? "cuMemsetD8_v2" : "hipMemsetD8");
+  library.find(synchronise, cuda ? "cuCtxSynchronize" : "hipDeviceSynchronize");
+  library.find(launch, cuda ? "cuLaunchKernel" : "hipModuleLaunchKernel");
+  int (*init)(unsigned flags) = nullptr;
+  library.find(init, cuda ? "cuInit" : "hipInit");
+  check(init(0), "start");
+  if (cuda) {
+    open_cuda(library);
+  } else {
+    open_hip(library);
+  }
+}
+
+void Driver::open_cuda(const Library& library) {
+  int (*device_get)(int* device, int ordinal) = nullptr;
+  int (*retain_context)(void** context, int device) = nullptr;
   library.find(device_get, "cuDeviceGet");
-  library.find(device_attribute, "cuDeviceGetAttribute");
   library.find(retain_context, "cuDevicePrimaryCtxRetain");
-  library.find(push_context, "cuCtxPushCurrent_v2");
-  library.find(pop_context, "cuCtxPopCurrent_v2");
-  library.find(load_module, "cuModuleLoadData");
-  library.find(get_function, "cuModuleGetFunction");
-  library.find(allocate, "cuMemAlloc_v2");
-  library.find(release, "cuMemFree_v2");
-  library.find(copy_to_host, "cuMemcpyDtoH_v2");
-  library.find(copy_to_device, "cuMemcpyHtoD_v2");
-  library.find(fill, "cuMemsetD8_v2");
-  library.find(synchronise, "cuCtxSynchronize");
-  library.find(launch, "cuLaunchKernel");
+  library.find(device_attribute_, "cuDeviceGetAttribute");
+  library.find(push_context_, "cuCtxPushCurrent_v2");
+  library.find(pop_context_, "cuCtxPopCurrent_v2");
+  check(device_get(&device_, ordinal_), "find the device");
+  // The context that the framework uses; it is kept to the end of the process.
+  check(retain_context(&context_, device_), "give its context");
+}
+
+void Driver::open_hip(const Library& library) {
+  library.find(get_device_, "hipGetDevice");
+  library.find(set_device_, "hipSetDevice");
+  leave(enter());
+}
+
+std::string Driver::architecture() const {
+  constexpr int kMajor = 75;  // attributes of a device: its compute capability
+  constexpr int kMinor = 76;
+  int major = 0;
+  int minor = 0;
+  check(device_attribute_(&major, kMajor, device_), "tell its architecture");
+  check(device_attribute_(&minor, kMinor, device_), "tell its architecture");
+  return "sm_" + std::to_string(major) + std::to_string(minor);
+}
+
+int Driver::enter() const {
+  int before = 0;
+  if (maker_ == Maker::cuda) {
+    check(push_context_(context_), "make its context current");
+  } else {
+    check(get_device_(&before), "tell the current device");
+    check(set_device_(ordinal_), "find the device");
+  }
+  return before;
+}
+
+void Driver::leave(int before) const {
+  void* popped = nullptr;
+  if (maker_ == Maker::cuda) {
+    pop_context_(&popped);
+  } else {
+    set_device_(before);
+  }
 }
 
 namespace {
 
-/// NVRTC's program, which knows what it needs to be destroyed.
+/// What the compilers have in common; NVRTC's names begin with "nvrtc", hipRTC's with "hiprtc".
 class Program {
  public:
-  Program(const Library& library, const char* source) {
-    library.find(create_, "nvrtcCreateProgram");
-    library.find(destroy_, "nvrtcDestroyProgram");
-    if (create_(&program_, source, "msprobe_kernel.cu", 0, nullptr, nullptr) != 0)
+  Program(Maker maker, const Library& library, const char* source) {
+    const std::string prefix = maker == Maker::cuda ? "nvrtc" : "hiprtc";
+    const std::string code = maker == Maker::cuda ? "GetCUBIN" : "GetCode";
+    const auto find = [&](auto*& function, const std::string& name) {
+      library.find(function, (prefix + name).c_str());
+    };
+    int (*create)(void**, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
+    find(create, "CreateProgram");
+    find(destroy_, "DestroyProgram");
+    find(compile_, "CompileProgram");
+    find(code_size_, code + "Size");
+    find(code_, code);
+    find(log_size_, "GetProgramLogSize");
+    find(log_, "GetProgramLog");
+    if (create(&program_, source, "msprobe_kernel.cu", 0, nullptr, nullptr) != 0)
       throw GpuError("the GPU's compiler does not begin");
   }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   ~Program() { destroy_(&program_); }
 
-  void* get() const { return program_; }
+  bool compile(const std::array<const char*, 3>& options) {
+    return compile_(program_, static_cast<int>(options.size()), options.data()) == 0;
+  }
+  /// Empty if there is none.
+  std::vector<char> code() const {
+    std::size_t size = 0;
+    if (code_size_(program_, &size) != 0) return {};
+    std::vector<char> image(size);
+    if (size > 0 && code_(program_, image.data()) != 0) return {};
+    return image;
+  }
+  std::string complaint() const {
+    std::size_t size = 0;
+    if (log_size_(program_, &size) != 0 || size == 0) return "";
+    std::string text(size, '\0');
+    if (log_(program_, text.data()) != 0) return "";
+    return text.substr(0, text.find_first_of(std::string_view("\n\0", 2)));
+  }
 
  private:
   void* program_ = nullptr;
-  int (*create_)(void**, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
   int (*destroy_)(void**) = nullptr;
+  int (*compile_)(void*, int, const char* const*) = nullptr;
+  int (*code_size_)(void*, std::size_t*) = nullptr;
+  int (*code_)(void*, char*) = nullptr;
+  int (*log_size_)(void*, std::size_t*) = nullptr;
+  int (*log_)(void*, char*) = nullptr;
 };
 
 }  // namespace
 
-std::vector<char> compile(const std::string& library_path, const char* source,
+std::vector<char> compile(Maker maker, const std::string& library_path, const char* source,
                           const std::string& architecture) {
   const Library library(library_path);
-  int (*compile_program)(void*, int, const char* const*) = nullptr;
-  int (*code_size)(void*, std::size_t*) = nullptr;
-  int (*code)(void*, char*) = nullptr;
-  int (*log_size)(void*, std::size_t*) = nullptr;
-  int (*log)(void*, char*) = nullptr;
-  library.find(compile_program, "nvrtcCompileProgram");
-  library.find(code_size, "nvrtcGetCUBINSize");
-  library.find(code, "nvrtcGetCUBIN");
-  library.find(log_size, "nvrtcGetProgramLogSize");
-  library.find(log, "nvrtcGetProgramLog");
-
-  const Program program(library, source);
-  const std::string target = "--gpu-architecture=" + architecture;
+  Program program(maker, library, source);
+  const bool cuda = maker == Maker::cuda;
+  const std::string target = (cuda ? "--gpu-architecture=" : "--offload-arch=") + architecture;
   // Fused operations would give other sums than the host's.
-  const std::array<const char*, 3> options = {target.c_str(), "--std=c++17", "--fmad=false"};
-  std::size_t size = 0;
-  if (compile_program(program.get(), static_cast<int>(options.size()), options.data()) != 0) {
-    std::string text;
-    if (log_size(program.get(), &size) == 0 && size > 0) {
-      text.resize(size);
-      if (log(program.get(), text.data()) != 0) text.clear();
-    }
-    throw GpuError("the GPU's compiler does not make code for " + architecture + ": " +
-                   text.substr(0, text.find_first_of(std::string_view("\n\0", 2))));
+  if (!program.compile({target.c_str(), "--std=c++17", cuda ? "--fmad=false" : "-ffp-contract=off"})) {
+    throw GpuError("the GPU's compiler does not make code for " + architecture + ": " + program.complaint());
   }
-  if (code_size(program.get(), &size) != 0 || size == 0)
-    throw GpuError("the GPU's compiler made no code for " + architecture);
-  std::vector<char> image(size);
-  if (code(program.get(), image.data()) != 0)
-    throw GpuError("the GPU's compiler made no code for " + architecture);
+  std::vector<char> image = program.code();
+  if (image.empty()) throw GpuError("the GPU's compiler made no code for " + architecture);
   return image;
 }
 

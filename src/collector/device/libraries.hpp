@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU's driver and its compiler, which a framework brings: loaded by name, nothing of them is needed to
-// build.
+// A GPU's driver and compiler, which a framework brings: CUDA's driver and NVRTC, or the HIP runtime and
+// hipRTC. They are loaded by name; nothing of them is needed to build.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,9 @@ class GpuError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// Throws unless the driver did it: its functions return 0 then.
+void check(int status, const char* what);
 
 /// A library that stays loaded to the end of the process.
 class Library {
@@ -34,18 +37,22 @@ class Library {
   void* handle_;
 };
 
-/// What is used of the CUDA driver's interface; its functions return 0 if all is well.
-struct Driver {
+enum class Maker { cuda, hip };
+
+/// One device as its driver has it. The functions are those that CUDA's driver and the HIP runtime have in
+/// common, but for their names.
+class Driver {
+ public:
   using Address = std::uint64_t;
 
-  explicit Driver(const std::string& path);
+  Driver(Maker maker, const std::string& path, int ordinal);
 
-  int (*init)(unsigned flags);
-  int (*device_get)(int* device, int ordinal);
-  int (*device_attribute)(int* value, int attribute, int device);
-  int (*retain_context)(void** context, int device);
-  int (*push_context)(void* context);
-  int (*pop_context)(void** context);
+  /// For the compiler ("sm_90"); CUDA only.
+  std::string architecture() const;
+  /// The device is this thread's until leave(), which takes what enter() gave.
+  int enter() const;
+  void leave(int before) const;
+
   int (*load_module)(void** module, const void* image);
   int (*get_function)(void** function, void* module, const char* name);
   int (*allocate)(Address* address, std::size_t size);
@@ -57,6 +64,22 @@ struct Driver {
   int (*launch)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                 unsigned block_y, unsigned block_z, unsigned shared, void* stream, void** parameters,
                 void** extra);
+
+ private:
+  void open_cuda(const Library& library);
+  void open_hip(const Library& library);
+
+  Maker maker_;
+  int ordinal_;
+  // CUDA's
+  int device_ = 0;
+  void* context_ = nullptr;
+  int (*device_attribute_)(int* value, int attribute, int device) = nullptr;
+  int (*push_context_)(void* context) = nullptr;
+  int (*pop_context_)(void** context) = nullptr;
+  // HIP's
+  int (*get_device_)(int* ordinal) = nullptr;
+  int (*set_device_)(int ordinal) = nullptr;
 };
 
 /// Memory of the device, which the driver knows by numbers.
@@ -65,8 +88,9 @@ T* pointer(Driver::Address address) {
   return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));  // NOLINT: nothing here follows it
 }
 
-/// The code of a program for an architecture ("sm_90"), by NVRTC. GpuError has the first line of its
-/// complaint.
-std::vector<char> compile(const std::string& library, const char* source, const std::string& architecture);
+/// The code of a program for an architecture ("sm_90", "gfx90a:xnack-"), by NVRTC or hipRTC. GpuError has the
+/// first line of its complaint.
+std::vector<char> compile(Maker maker, const std::string& library, const char* source,
+                          const std::string& architecture);
 
 }  // namespace msprobe::gpu

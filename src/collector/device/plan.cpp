@@ -16,6 +16,7 @@ using tensor::DType;
 using tensor::Kind;
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
+constexpr u32 kLeastRows = 8;  // of a chunk, but for the last one
 
 bool is_known(DType dtype) {
   switch (dtype) {

@@ -12,9 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "collector/checksum.hpp"
+
 namespace msprobe::device_gpu_test {
 
 using namespace msprobe;
+using collector::DeviceResults;
 using collector::Measured;
 using collector::TensorView;
 using msprobe::tensor::DType;
@@ -27,21 +30,29 @@ std::string fake() {
 }
 
 struct Counts {
-  int launches, fetches, waits, contexts;
+  int launches, fetches, waits, contexts, hip_device;
 };
 
 Counts counts() {
-  std::array<int, 4> numbers = {};
+  std::array<int, 5> numbers = {};
   const gpu::Library library(fake());
   void (*tell)(int*) = nullptr;
   library.find(tell, "fake_gpu_counts");
   tell(numbers.data());
-  return {numbers[0], numbers[1], numbers[2], numbers[3]};
+  return {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
 }
 
-std::string reason(const std::string& driver, const std::string& compiler, int ordinal = 0) {
+gpu::Libraries cuda(const std::string& driver = fake(), const std::string& compiler = fake()) {
+  return {gpu::Maker::cuda, driver, compiler, ""};
+}
+
+gpu::Libraries hip() {
+  return {gpu::Maker::hip, fake(), fake(), "gfx90a:xnack-"};
+}
+
+std::string reason(const gpu::Libraries& libraries, int ordinal = 0) {
   try {
-    const gpu::Gpu one(driver, compiler, ordinal);
+    const gpu::Gpu one(libraries, ordinal);
   } catch (const gpu::GpuError& error) {
     return error.what();
   }
@@ -62,15 +73,19 @@ TensorView view_of(const std::vector<float>& values) {
 
 TEST_CASE("device: results of many tensors come in one fetch") {
   if (fake().empty()) return;
-  gpu::Gpu one(fake(), fake(), 1);
+  gpu::Gpu one(cuda(), 1);
   std::vector<std::vector<float>> tensors;
   for (std::size_t i = 0; i < 100; ++i) tensors.emplace_back(i * 31 + 1, 0.5F + static_cast<float>(i));
   std::map<std::uint64_t, Measured> got;
-  const auto take = [&](std::uint64_t name, const Measured& measured) { got[name] = measured; };
+  const auto take = [&](std::uint64_t name, const DeviceResults& results) {
+    CHECK(!results.checksum);
+    got[name] = *results.measured;
+  };
   const Counts before = counts();
   for (std::size_t begin = 0; begin < tensors.size(); begin += 50) {
     std::vector<gpu::Request> requests;
-    for (std::size_t i = begin; i < begin + 50; ++i) requests.push_back({view_of(tensors[i]), 1000 + i});
+    for (std::size_t i = begin; i < begin + 50; ++i)
+      requests.push_back({view_of(tensors[i]), gpu::kStatistics, 1000 + i});
     one.measure(begin == 0 ? nullptr : &got, requests, take);
   }
   CHECK(got.empty());
@@ -94,13 +109,13 @@ TEST_CASE("device: results of many tensors come in one fetch") {
 
 TEST_CASE("device: a full ring is fetched, and nothing is lost") {
   if (fake().empty()) return;
-  gpu::Gpu one(fake(), fake(), 0);
+  gpu::Gpu one(cuda(), 0);
   const std::vector<float> values(3, 2.0F);
-  const std::vector<gpu::Request> requests(300, {view_of(values), 5});
+  const std::vector<gpu::Request> requests(300, {view_of(values), gpu::kStatistics, 5});
   int taken = 0;
-  const auto take = [&](std::uint64_t name, const Measured& measured) {
+  const auto take = [&](std::uint64_t name, const DeviceResults& results) {
     CHECK(name == 5);
-    CHECK(measured.mean == 2);
+    CHECK(results.measured->mean == 2);
     ++taken;
   };
   for (int i = 0; i < 20; ++i) one.measure(nullptr, requests, take);
@@ -111,10 +126,11 @@ TEST_CASE("device: a full ring is fetched, and nothing is lost") {
 
 TEST_CASE("device: whatever is missing or wrong is a reason in one line") {
   if (fake().empty()) return;
-  CHECK(reason("libmsprobe_nothing.so.1", fake()) == "libmsprobe_nothing.so.1 cannot be loaded");
-  CHECK(reason(fake(), "libmsprobe_nothing.so.1") == "libmsprobe_nothing.so.1 cannot be loaded");
-  CHECK(reason("libz.so.1", fake()) == "libz.so.1 has no cuInit");
-  CHECK(reason(fake(), fake(), 2) == "the GPU's driver does not find the device (error 101)");
+  CHECK(reason(cuda("libmsprobe_nothing.so.1")) == "libmsprobe_nothing.so.1 cannot be loaded");
+  CHECK(reason(cuda(fake(), "libmsprobe_nothing.so.1")) == "libmsprobe_nothing.so.1 cannot be loaded");
+  CHECK(reason(cuda("libz.so.1")) == "libz.so.1 has no cuModuleLoadData");
+  CHECK(reason(cuda(), 2) == "the GPU's driver does not find the device (error 101)");
+  CHECK(reason(hip(), 2) == "the GPU's driver does not find the device (error 101)");
   // The first tensor of a launch is spoilt; the sum of that of the first one is NaN in any case.
   const std::pair<const char*, const char*> faults[] = {
       {"init", "the GPU's driver does not start (error 100)"},
@@ -128,11 +144,64 @@ TEST_CASE("device: whatever is missing or wrong is a reason in one line") {
   };
   for (const auto& [fault, text] : faults) {
     ::setenv("MSPROBE_FAKE_GPU_FAULT", fault, 1);
-    CHECK(reason(fake(), fake()) == text);
+    CHECK(reason(cuda()) == text);
+    std::string of_hip = text;
+    if (const auto at = of_hip.find("sm_90"); at != std::string::npos) of_hip.replace(at, 5, "gfx90a:xnack-");
+    CHECK(reason(hip()) == of_hip);
     ::unsetenv("MSPROBE_FAKE_GPU_FAULT");
     CHECK(counts().contexts == 0);
+    CHECK(counts().hip_device == 3);
   }
-  CHECK(reason(fake(), fake()) == "");
+  CHECK(reason(cuda()) == "");
+}
+
+TEST_CASE("device: statistics and checksums in one launch, by CUDA and by HIP") {
+  if (fake().empty()) return;
+  for (const gpu::Libraries& libraries : {cuda(), hip()}) {
+    gpu::Gpu one(libraries, 0);
+    std::vector<float> values(999);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
+    TensorView dense = view_of(values);
+    TensorView turned = dense;  // two jobs, if there is a checksum
+    turned.rank = 2;
+    turned.shape[0] = turned.strides[1] = 37;
+    turned.shape[1] = 27;
+    turned.strides[0] = 1;
+    std::vector<gpu::Request> requests;
+    for (std::uint64_t name = 0; name < 60; ++name) {
+      const std::array<std::uint8_t, 4> tasks = {gpu::kStatistics, gpu::kStatistics | gpu::kCrc, gpu::kXor,
+                                                 gpu::kCrc};
+      requests.push_back({name % 3 == 0 ? turned : dense, tasks[name % 4], name});
+    }
+    int taken = 0;
+    const auto take = [&](std::uint64_t name, const DeviceResults& results) {
+      CAPTURE(name);
+      const gpu::Request& request = requests[name];
+      ++taken;
+      CHECK(results.measured.has_value() == ((request.tasks & gpu::kStatistics) != 0));
+      if (results.measured) {
+        const Measured host = collector::measure(request.view);
+        CHECK(results.measured->max == host.max);
+        CHECK(std::fabs(results.measured->norm - host.norm) < 1e-12 * host.norm);
+      }
+      if ((request.tasks & gpu::kCrc) != 0) CHECK(results.checksum == collector::crc32_of(request.view));
+      if ((request.tasks & gpu::kXor) != 0) CHECK(results.checksum == collector::xor_of(request.view));
+      if (request.tasks == gpu::kStatistics) CHECK(!results.checksum);
+    };
+    const Counts before = counts();
+    one.measure(nullptr, requests, take);
+    // 5 of 60 have two jobs: 65 of at most 28 at once.
+    CHECK(counts().launches - before.launches == 3);
+    one.fetch(take);
+    CHECK(counts().fetches - before.fetches == 1);
+    CHECK(taken == 60);
+    // More than the ring has rows, two for each.
+    const std::vector<gpu::Request> many(3000, {turned, gpu::kStatistics | gpu::kCrc, 9});
+    one.measure(nullptr, many, take);
+    one.fetch(take);
+    CHECK(taken == 3060);
+    CHECK(counts().hip_device == 3);
+  }
 }
 
 }  // namespace msprobe::device_gpu_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for libcuda and NVRTC: its device memory is the host's, its kernel the emulation.
+// Stands for libcuda and NVRTC, and for the HIP runtime and hipRTC: its device memory is the host's, its
+// kernel the emulation.
 // MSPROBE_FAKE_GPU_FAULT says what fails: init, device, compile, load, memory, launch, sum, crc.
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +16,8 @@ namespace {
 int launches = 0;
 int fetches = 0;
 int waits = 0;
-int contexts = 0;  // that are current
+int contexts = 0;    // that are current
+int hip_device = 3;  // the current one, which the program has chosen
 std::string compiled_for;
 
 bool faulty(const char* what) {
@@ -34,6 +36,7 @@ FAKE void fake_gpu_counts(int* counts) {
   counts[1] = fetches;
   counts[2] = waits;
   counts[3] = contexts;
+  counts[4] = hip_device;
 }
 
 FAKE int cuInit(unsigned) {
@@ -106,6 +109,49 @@ FAKE int cuLaunchKernel(void* function, unsigned grid, unsigned, unsigned, unsig
   return 0;
 }
 
+FAKE int hipInit(unsigned flags) {
+  return cuInit(flags);
+}
+FAKE int hipGetDevice(int* ordinal) {
+  *ordinal = hip_device;
+  return 0;
+}
+FAKE int hipSetDevice(int ordinal) {
+  if (faulty("device") || (ordinal > 1 && ordinal != 3)) return 101;
+  hip_device = ordinal;
+  return 0;
+}
+FAKE int hipModuleLoadData(void** module, const void* image) {
+  return hip_device <= 1 ? cuModuleLoadData(module, image) : 201;
+}
+FAKE int hipModuleGetFunction(void** function, void* module, const char* name) {
+  return cuModuleGetFunction(function, module, name);
+}
+FAKE int hipMalloc(std::uint64_t* address, std::size_t size) {
+  return hip_device <= 1 ? cuMemAlloc_v2(address, size) : 201;
+}
+FAKE int hipFree(std::uint64_t address) {
+  return cuMemFree_v2(address);
+}
+FAKE int hipMemcpyDtoH(void* to, std::uint64_t from, std::size_t size) {
+  return cuMemcpyDtoH_v2(to, from, size);
+}
+FAKE int hipMemcpyHtoD(std::uint64_t to, const void* from, std::size_t size) {
+  return cuMemcpyHtoD_v2(to, from, size);
+}
+FAKE int hipMemsetD8(std::uint64_t to, unsigned char value, std::size_t size) {
+  return cuMemsetD8_v2(to, value, size);
+}
+FAKE int hipDeviceSynchronize() {
+  return hip_device <= 1 ? cuCtxSynchronize() : 201;
+}
+FAKE int hipModuleLaunchKernel(void* function, unsigned grid, unsigned y, unsigned z, unsigned block,
+                               unsigned block_y, unsigned block_z, unsigned shared, void* stream,
+                               void** parameters, void** extra) {
+  if (hip_device > 1) return 201;
+  return cuLaunchKernel(function, grid, y, z, block, block_y, block_z, shared, stream, parameters, extra);
+}
+
 FAKE int nvrtcCreateProgram(void** program, const char* source, const char*, int, const char* const*,
                             const char* const*) {
   *program = &compiled_for;
@@ -134,4 +180,29 @@ FAKE int nvrtcGetProgramLogSize(void*, std::size_t* size) {
 FAKE int nvrtcGetProgramLog(void*, char* text) {
   std::memcpy(text, "invalid arch\nmore", 18);
   return 0;
+}
+
+FAKE int hiprtcCreateProgram(void** program, const char* source, const char* name, int count,
+                             const char* const* headers, const char* const* names) {
+  return nvrtcCreateProgram(program, source, name, count, headers, names);
+}
+FAKE int hiprtcDestroyProgram(void**) {
+  return 0;
+}
+FAKE int hiprtcCompileProgram(void*, int count, const char* const* options) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += options[i];
+  return !faulty("compile") && all == "--offload-arch=gfx90a:xnack---std=c++17-ffp-contract=off" ? 0 : 6;
+}
+FAKE int hiprtcGetCodeSize(void* program, std::size_t* size) {
+  return nvrtcGetCUBINSize(program, size);
+}
+FAKE int hiprtcGetCode(void* program, char* code) {
+  return nvrtcGetCUBIN(program, code);
+}
+FAKE int hiprtcGetProgramLogSize(void* program, std::size_t* size) {
+  return nvrtcGetProgramLogSize(program, size);
+}
+FAKE int hiprtcGetProgramLog(void* program, char* text) {
+  return nvrtcGetProgramLog(program, text);
 }
