@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for libcuda and NVRTC, and for the HIP runtime and hipRTC: its device memory is the host's, its
 // kernel the emulation.
-// MSPROBE_FAKE_GPU_FAULT says what fails: init, device, compile, load, memory, launch, sum, crc.
+// MSPROBE_FAKE_GPU_FAULT says what fails: init, device, compile, load, memory, launch, sum, crc;
+// MSPROBE_FAKE_GPU_CAPABILITY what the real compilers are to compile for (tests/peer/gpu_compilers.py).
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -47,7 +48,9 @@ FAKE int cuDeviceGet(int* device, int ordinal) {
   return faulty("device") || ordinal > 1 ? 101 : 0;
 }
 FAKE int cuDeviceGetAttribute(int* value, int attribute, int) {
-  *value = attribute == 75 ? 9 : 0;
+  const char* capability = std::getenv("MSPROBE_FAKE_GPU_CAPABILITY");  // such as 75, if not 90
+  const int number = capability != nullptr ? std::atoi(capability) : 90;
+  *value = attribute == 75 ? number / 10 : number % 10;
   return 0;
 }
 FAKE int cuDevicePrimaryCtxRetain(void** context, int) {

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""usage: gpu_compilers.py HIPRTC NVRTC...: opens a simulated GPU with a real compiler. What it makes is no code for the simulation,
+which refuses to load it; a compiler that refuses the kernel is told before that."""
+
+import os
+import sys
+import time
+
+from msprobe import _native
+
+FAKE = os.environ["MSPROBE_FAKE_GPU"]
+COMPILED = "the GPU's driver does not load the kernel (error 200)"
+
+
+def compile_for(compiler, architecture, capability=None):
+    if capability is not None:
+        os.environ["MSPROBE_FAKE_GPU_CAPABILITY"] = capability
+    begin = time.monotonic()
+    try:
+        _native.gpu_open(FAKE, compiler, architecture, 0)
+    except RuntimeError as error:
+        why = error.args[-1]
+    else:
+        why = "nothing was compiled"
+    good = why == COMPILED
+    print("%s %s: %s, %.1f s" % (os.path.basename(compiler), architecture or "sm_" + capability,
+                                 "compiled" if good else why, time.monotonic() - begin))
+    return good
+
+
+def main(hiprtc, *nvrtc):
+    good = True
+    for compiler in nvrtc:
+        # From Turing, which CUDA 13 begins with, to Blackwell.
+        for capability in ("75", "80", "90", "100"):
+            good = compile_for(compiler, None, capability) and good
+    if hiprtc:
+        for architecture in ("gfx90a:sramecc+:xnack-", "gfx1030"):  # MI200, and a graphics card
+            good = compile_for(hiprtc, architecture) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
