@@ -64,12 +64,12 @@ def check_synchronisation(place):
     from msprobe.pytorch import device, gpu
 
     drained = []
-    original = device._Ring.drain
+    original = device._Results.fetch
     original_of_all = device.drain
 
-    def drain(ring):
-        drained.append(len(ring._slots))
-        original(ring)
+    def fetch(results):
+        drained.append(len(results._slots))
+        original(results)
 
     def drain_all():
         if own:
@@ -87,11 +87,11 @@ def check_synchronisation(place):
             for _ in range(50):
                 y = torch.relu(y + 1)
 
-    device._Ring.drain, device.drain = drain, drain_all
+    device._Results.fetch, device.drain = fetch, drain_all
     try:
         trees, _ = record(work)
     finally:
-        device._Ring.drain, device.drain = original, original_of_all
+        device._Results.fetch, device.drain = original, original_of_all
     assert len(trees[0]) == 100, "%d entries" % len(trees[0])
     waits = [count for count in drained if count]
     assert len(waits) == 1, "results were fetched %d times" % len(waits)

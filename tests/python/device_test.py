@@ -40,19 +40,19 @@ class Device(Case):
         debugger.register_custom_api(library, "function")
         debugger.start()
         fetched = []
-        original = device._Ring.drain
+        original = device._Results.fetch
 
-        def drain(ring):
-            fetched.append(len(ring._slots))
-            original(ring)
+        def fetch(results):
+            fetched.append(len(results._slots))
+            original(results)
 
-        device._Ring.drain = drain
+        device._Results.fetch = fetch
         try:
             library.function(*tensors)
             self.assertEqual(fetched, [])
             debugger.stop()
         finally:
-            device._Ring.drain = original
+            device._Results.fetch = original
         tree = self.tree()
         self.assertEqual(tree.errors, "")
         return tree.data["library.function.0.forward"]["input_args"], fetched
@@ -127,17 +127,36 @@ class Device(Case):
         finally:
             device.is_captured, gpu.is_capturing = originals
 
+    def test_kernels_to_launch(self):
+        """Each operation of the framework is one on a device."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        class Count(TorchDispatchMode):
+            operations = 0
+
+            def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+                self.operations += 1
+                return function(*arguments, **(keywords or {}))
+
+        x = torch.randn(6, 4)
+        for tensor, most in ((x, 3), (x.t(), 3), (x.double(), 3), (x.bfloat16(), 3), (x[0, 0], 3), (x.to(torch.int32), 4),
+                             (x.to(torch.int64), 4), (torch.complex(x, x), 4), (x > 0, 5),
+                             (x.half(), 5)):  # of which the host of PyTorch 1.13 has no extrema
+            with Count() as count:
+                device.measure(tensor)
+            self.assertLessEqual(count.operations, most, tensor.dtype)
+
     def test_full_buffer_is_fetched(self):
-        ring = device._Ring(torch.device("cpu"), 4)
+        results = device._Results(torch.device("cpu"), 4)
         told = []
         original = device._native
         device._native = types.SimpleNamespace(fill_statistics=lambda *values: told.append(values))
         try:
             for number in range(9):
                 tensor = torch.full((3,), float(number))
-                ring.add(number, device.measure(tensor), 3)
+                results.add(number, device.measure(tensor), 3)
             self.assertEqual(len(told), 8)
-            ring.drain()
+            results.fetch()
         finally:
             device._native = original
         self.assertEqual([(values[0], values[1]) for values in told], [(n, float(n)) for n in range(9)])

@@ -2,9 +2,9 @@
 """Tensors on a device (CUDA, NPU, ...): measured there without synchronizing, by the collector's kernel where there is
 one (gpu.py), else by kernels of the framework.
 
-The results of many tensors share one buffer on the device. It is fetched when it is full, and when a step is stopped
-or ends; the extension keeps the records open until then. Elements are copied to the host for a file; and for a checksum
-or a part that is cut out, where the collector's kernel is not used.
+Results stay on the device. They are fetched when there are many, and when a step is stopped or ends; the extension
+keeps the records open until then. Elements are copied to the host for a file; and for a checksum or a part that is cut
+out, where the collector's kernel is not used.
 """
 
 import math
@@ -16,9 +16,9 @@ from msprobe import _native
 from . import framework, gpu
 from .record import record
 
-_ROWS = 4096
+_MOST_RESULTS = 4096  # of tensors, on one device
 _MOST_LOCKED = 256 << 20  # bytes of one tensor
-_rings = {}  # device -> _Ring
+_results = {}  # device -> _Results
 
 
 def describe(tensor, kind=None, requires_grad=None, extra=None):
@@ -35,9 +35,11 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
     measured = measure(plain)
     if measured is None:
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
-    ring = _ring(tensor.device)
+    results = _results.get(tensor.device)
+    if results is None:
+        results = _results[tensor.device] = _Results(tensor.device)
     return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra,
-                  deferred=lambda slot: ring.add(slot, measured, tensor.numel()))
+                  deferred=lambda slot: results.add(slot, measured, tensor.numel()))
 
 
 def is_captured(tensor):
@@ -55,19 +57,17 @@ def _to_host(tensor):
 
 
 def measure(tensor):
-    """(four numbers, max and min as int64 or None), on the tensor's device; None if there are none."""
+    """(max, min, mean, norm): tensors without axes, on the tensor's device; None if there are none."""
     dtype = tensor.dtype
     if tensor.numel() == 0 or (dtype.is_floating_point and tensor.element_size() == 1):
         return None  # nothing to measure, or no kernels for it
+    # Each call here is a kernel to launch; for most tensors there are three.
     with torch.no_grad():
+        whole = tensor.abs() if dtype.is_complex else tensor
         if dtype == torch.bool:
             high, low = tensor.any(), tensor.all()
             whole = tensor.to(torch.float32)
-        elif dtype.is_complex:
-            whole = tensor.abs()
-            low, high = torch.aminmax(whole)
         else:
-            whole = tensor
             try:
                 low, high = torch.aminmax(whole)
             except RuntimeError:  # no kernel for this dtype here
@@ -75,62 +75,47 @@ def measure(tensor):
                 low, high = torch.aminmax(whole)
         # Sums of half precision overflow; those of whole numbers are exact in double only.
         wide = torch.float32 if whole.dtype.is_floating_point and whole.dtype != torch.float64 else torch.float64
-        if whole.dtype != wide and not whole.dtype.is_floating_point:
+        if not whole.dtype.is_floating_point:
             whole = whole.to(wide)
-        mean = whole.mean(dtype=wide)
-        norm = torch.linalg.vector_norm(whole, dtype=wide)
-        # Of one type they are put together by one kernel; the ring makes float64 of them.
-        numbers = torch.stack([part.to(wide) for part in (high, low, mean, norm)])
-        exact = None
-        if not (dtype.is_floating_point or dtype.is_complex):
-            exact = torch.stack([high.to(torch.int64), low.to(torch.int64)])
-        return numbers, exact
+        return high, low, whole.mean(dtype=wide), torch.linalg.vector_norm(whole, dtype=wide)
 
 
 def drain():
     """Fetches all results. Waits for the devices."""
     _native.gpu_drain()
-    for ring in list(_rings.values()):
-        ring.drain()
+    for results in list(_results.values()):
+        results.fetch()
 
 
-def _ring(device):
-    ring = _rings.get(device)
-    if ring is None:
-        ring = _rings[device] = _Ring(device)
-    return ring
+class _Results:
+    """Those of tensors on one device, which stay there until they are fetched."""
 
-
-class _Ring:
-    def __init__(self, device, rows=_ROWS):
+    def __init__(self, device, most=_MOST_RESULTS):
         self._device = device
-        self._numbers = torch.empty((rows, 4), dtype=torch.float64, device=device)
-        self._exact = torch.empty((rows, 2), dtype=torch.int64, device=device)
-        self._slots = []  # (slot, number of elements, whether the exact ones count)
+        self._most = most
+        self._slots = []  # (slot, the four dtypes, number of elements)
+        self._parts = {}  # dtype -> tensors, in the order of the slots
 
     def add(self, slot, measured, count):
-        numbers, exact = measured
-        row = len(self._slots)
-        self._numbers[row].copy_(numbers)
-        if exact is not None:
-            self._exact[row].copy_(exact)
-        self._slots.append((slot, count, exact is not None))
-        if len(self._slots) == self._numbers.shape[0]:
-            self.drain()
+        for part in measured:
+            self._parts.setdefault(part.dtype, []).append(part)
+        self._slots.append((slot, [part.dtype for part in measured], count))
+        if len(self._slots) == self._most:
+            self.fetch()
 
-    def drain(self):
-        slots, self._slots = self._slots, []
+    def fetch(self):
+        slots, parts = self._slots, self._parts
+        self._slots, self._parts = [], {}
         if not slots:
             return
         synchronise(self._device)  # results may have been written from several streams
-        numbers = self._numbers[:len(slots)].cpu().tolist()
-        exact = self._exact[:len(slots)].cpu().tolist() if any(has for _, _, has in slots) else None
-        for row, (slot, count, has_exact) in enumerate(slots):
-            high, low, mean, norm = numbers[row]
-            whole_high, whole_low = exact[row] if has_exact else (0, 0)
+        fetched = {dtype: iter(torch.stack(tensors).tolist()) for dtype, tensors in parts.items()}
+        for slot, dtypes, count in slots:
+            high, low, mean, norm = (next(fetched[dtype]) for dtype in dtypes)
+            whole = (int(high), int(low)) if not isinstance(high, float) else (0, 0)
             nan = 1 if math.isnan(high) or math.isnan(low) else 0
             inf = 1 if math.isinf(high) or math.isinf(low) else 0
-            _native.fill_statistics(slot, high, low, mean, norm, whole_high, whole_low, count, 0, nan, inf)
+            _native.fill_statistics(slot, high, low, mean, norm, *whole, count, 0, nan, inf)
 
 
 def synchronise(device):

@@ -118,7 +118,8 @@ def _numbers(tensor):
         return described
     try:
         measured = device.measure(tensor.detach())
-        numbers = measured[0].tolist() if measured is not None else []
+        wide = measured[2].dtype if measured is not None else None
+        numbers = torch.stack([part.to(wide) for part in measured]).tolist() if measured is not None else []
     except RuntimeError:  # of a transformation, as torch.func.vmap: there are no numbers yet
         numbers = []
     described.update(zip(("Max", "Min", "Mean", "Norm"), (_plain(number) for number in numbers)))
