@@ -96,6 +96,7 @@ typedef struct msprobe_info {
   uint64_t steps;       /* of which something was recorded */
   int links_tensors;    /* tensors that have a file already are not written again: give their owners, small ones' too */
   int wants_files;      /* tensor files are wanted, or it is told by the bytes whether they are */
+  int takes_later;      /* bytes may come with msprobe_fill_tensor(): no decision waits for them */
 } msprobe_info;
 MSPROBE_API msprobe_status msprobe_session_info(msprobe_session* session, msprobe_info* info);
 /* A key of the configuration after defaults and overrides, as JSON ("null" if absent). Keys of the task's section
@@ -295,7 +296,8 @@ enum { /* msprobe_tensor.flags */
                                            MSPROBE_TENSOR_ON_DEVICE all of them by msprobe_gpu_measure() */
   MSPROBE_TENSOR_NO_FILE = 32,          /* never save this one */
   MSPROBE_TENSOR_UNCOUNTED = 64,        /* not all that changes the elements counts in `version` */
-  MSPROBE_TENSOR_ON_DEVICE = 128        /* `data` is an address on a device, which is not read here */
+  MSPROBE_TENSOR_ON_DEVICE = 128,       /* `data` is an address on a device, which is not read here */
+  MSPROBE_TENSOR_LATER = 256            /* all that the elements tell, and their file, come with msprobe_fill_tensor() */
 };
 
 /* Results of the statistics pass, in double. max and min are NaN if an element is NaN (as PyTorch), whole numbers
@@ -338,11 +340,14 @@ MSPROBE_API msprobe_status msprobe_tensor_from_dlpack(const void* dl_tensor, msp
 
 /* The tensor's record: type, dtype, shape, statistics or checksum as configured, data_name; its file is queued if
  * one is wanted (the bytes are copied before the call returns; it waits while too much is queued). `slot` (or NULL)
- * receives the handle of a deferred one, else 0. */
+ * receives the handle of one of which something comes later, else 0. */
 MSPROBE_API msprobe_status msprobe_add_tensor(msprobe_builder* builder, const char* key, const msprobe_tensor* tensor,
                                               uint64_t* slot);
 MSPROBE_API msprobe_status msprobe_fill_statistics(msprobe_session* session, uint64_t slot,
                                                    const msprobe_statistics* statistics);
+/* The elements of a tensor that was added with MSPROBE_TENSOR_LATER: on the host, of the same shape and type. Its owner is
+ * not used (that of msprobe_add_tensor() is). Other threads may record meanwhile. MSPROBE_SKIP: its step is over. */
+MSPROBE_API msprobe_status msprobe_fill_tensor(msprobe_session* session, uint64_t slot, const msprobe_tensor* tensor);
 /* The entry stays open until released (or until the step ends): a section of it will be replaced, as the output of
  * an asynchronous communication. */
 MSPROBE_API msprobe_status msprobe_hold(msprobe_session* session, const msprobe_event* event);

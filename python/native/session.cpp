@@ -148,6 +148,7 @@ PyObject* info(PyObject*, PyObject*) {
   if (status != MSPROBE_OK) return raise_status(status);
   state.adding_may_wait = told.wants_bytes != 0;
   state.wants_files = told.wants_files != 0;
+  state.takes_later = told.takes_later != 0;
   state.links_tensors = told.links_tensors != 0;
   return Py_BuildValue(
       "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:K,s:L,s:i,s:K,s:K}", "task", static_cast<int>(told.task), "level",
@@ -313,6 +314,27 @@ PyObject* set_compatible(PyObject*, PyObject* arguments) {
 
 PyObject* wants_elements(PyObject*, PyObject*) {
   return PyBool_FromLong(this_thread.wants_elements ? 1 : 0);
+}
+
+PyObject* elements_may_come_later(PyObject*, PyObject*) {
+  return PyBool_FromLong(state.takes_later && !this_thread.wants_now ? 1 : 0);
+}
+
+PyObject* fill_tensor(PyObject*, PyObject* arguments) {
+  unsigned long long slot = 0;
+  PyObject* object = nullptr;
+  if (PyArg_ParseTuple(arguments, "KO", &slot, &object) == 0) return nullptr;
+  if (state.session == nullptr) Py_RETURN_NONE;
+  HostTensor host;
+  if (!read_host_tensor(object, &host)) {
+    PyErr_SetString(PyExc_TypeError, "the elements must be a plain tensor in host memory");
+    return nullptr;
+  }
+  const Busy busy;
+  PyThreadState* thread = PyEval_SaveThread();
+  const msprobe_status status = msprobe_fill_tensor(state.session, slot, &host.tensor);
+  PyEval_RestoreThread(thread);
+  return none_or_raise(status);
 }
 
 PyObject* save(PyObject*, PyObject* arguments) {

@@ -37,6 +37,7 @@ struct State {
   bool python_compatible = false;
   bool adding_may_wait = false;  // bytes of tensors go to files: the lock is given away for small ones, too
   bool wants_files = false;      // of tensors that no event has
+  bool takes_later = false;      // elements may come after their record
   bool links_tensors = false;    // a tensor that was saved before is not written again
   std::deque<Api> apis;          // references stay good while more are added
   std::vector<Dtype> dtypes;
@@ -91,6 +92,7 @@ struct ThreadState {
   int depth = 0;
   bool wants_elements = false;  // of the entry being filled: for checksums, cropped tensors or files
   bool wants_files = false;     // for files, at least
+  bool wants_now = false;       // nothing can come later
 };
 extern thread_local ThreadState this_thread;
 

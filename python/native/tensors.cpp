@@ -329,7 +329,8 @@ namespace {
 
 // A Record is a tuple: (tensor or NumPy array with the elements or None, type, dtype text, dtype code, shape,
 // requires_grad or None, extra JSON or None, statistics or None, deferred callback or None[, the tensor whose
-// elements these are]). A tensor on a device is one that gpu_takes() says it takes.
+// elements these are[, whether the elements come later]]). A tensor on a device is one that gpu_takes() says
+// it takes.
 class Record {
  public:
   /// False with an exception pending if it is none.
@@ -358,8 +359,9 @@ bool Record::read(PyObject* record) {
   PyObject* requires_grad = nullptr;
   PyObject* statistics = nullptr;
   PyObject* source = Py_None;
-  if (PyArg_ParseTuple(record, "OzzIOOzOO|O", &elements, &type, &dtype_text, &dtype, &shape, &requires_grad,
-                       &extra, &statistics, &deferred, &source) == 0) {
+  int later = 0;
+  if (PyArg_ParseTuple(record, "OzzIOOzOO|Op", &elements, &type, &dtype_text, &dtype, &shape, &requires_grad,
+                       &extra, &statistics, &deferred, &source, &later) == 0) {
     return false;
   }
   bool have_elements = false;
@@ -394,8 +396,8 @@ bool Record::read(PyObject* record) {
   // None: the field is not written, and a gradient may come.
   if (requires_grad != Py_None) tensor.flags |= MSPROBE_TENSOR_HAS_REQUIRES_GRAD;
   if (requires_grad == Py_None || requires_grad == Py_True) tensor.flags |= MSPROBE_TENSOR_REQUIRES_GRAD;
-  if (deferred != Py_None) tensor.flags |= MSPROBE_TENSOR_DEFERRED;
-  if (have_elements && source != Py_None) set_source(source);
+  if (deferred != Py_None) tensor.flags |= later != 0 ? MSPROBE_TENSOR_LATER : MSPROBE_TENSOR_DEFERRED;
+  if ((have_elements || later != 0) && source != Py_None) set_source(source);
   return statistics == Py_None || read_statistics(statistics);
 }
 
@@ -444,8 +446,9 @@ bool fill_gradient(uint64_t entry, const char* path, PyObject* object) {
   const msprobe_tensor* tensor = &plain;
   if (!fill(object, &geometry, &plain, &bytes)) {
     PyErr_Clear();
-    this_thread.wants_elements = this_thread.wants_files = true;  // numbers cannot come later
+    this_thread.wants_elements = this_thread.wants_files = this_thread.wants_now = true;
     described = Ref(PyObject_CallFunctionObjArgs(state.describe, object, nullptr));
+    this_thread.wants_now = false;
     if (!described || reinterpret_cast<PyObject*>(Py_TYPE(described.get())) != state.record_type)
       return false;
     if (!record.read(described.get())) return false;

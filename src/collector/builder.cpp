@@ -122,6 +122,8 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
   if (slot != nullptr) *slot = 0;
   TensorView view = view_of(tensor);
   crop(view, target_.rules->slice);
+  if ((tensor.flags & MSPROBE_TENSOR_LATER) != 0 && (target_.keep_files || view.data != nullptr))
+    throw InvalidCall("the elements of a tensor are needed at once, or are there");
   const TensorView there = view;
   if ((tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0) view.data = nullptr;
   Record record;
@@ -144,12 +146,15 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
   }
   if (record.deferred) {
     std::ranges::move(record.gaps, std::back_inserter(gaps_));
-    if ((tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0) record.deferred->there = there;
+    record.deferred->there = (tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0 ? there : view;
+    record.deferred->rules = target_.rules;
+    record.deferred->serial = target_.serial;
     const std::uint64_t number =
         session_.locked([&](Recorder& recorder) { return recorder.add_slot(*record.deferred); });
     if (slot != nullptr) *slot = number;
   }
   msprobe_status status = MSPROBE_OK;
+  if (record.deferred && !record.data_name.empty()) return status;
   if (!record.data_name.empty() && target_.keep_files) {
     findings_.files.emplace_back(record.data_name, session_.queue().copy(view));
   } else if (!record.data_name.empty()) {

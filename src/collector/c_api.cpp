@@ -410,6 +410,10 @@ msprobe_status msprobe_fill_statistics(msprobe_session* session, uint64_t slot,
   });
 }
 
+msprobe_status msprobe_fill_tensor(msprobe_session* session, uint64_t slot, const msprobe_tensor* tensor) {
+  return with(session, [&](Session& s) { return s.fill_tensor(slot, filled_view(known_part(tensor))); });
+}
+
 msprobe_status msprobe_hold(msprobe_session* session, const msprobe_event* event) {
   return with_recorder(session, [&](Recorder& r) { return r.hold(needed(event, "the event"), true); });
 }

@@ -114,6 +114,7 @@ class Recorder {
   /// Null if it was filled, or its step is over.
   const Deferred* find_slot(std::uint64_t number) const;
   msprobe_status fill_slot(std::uint64_t number, const DeviceResults& results);
+  msprobe_status fill_slot(std::uint64_t number, LateTexts texts);
   /// Of the step that is open; null if none is.
   std::shared_ptr<const RecordRules> record_rules() const { return step_ ? step_->rules : nullptr; }
   msprobe_status commit(const Builder::Target& target, Section section, Findings findings);
@@ -134,6 +135,8 @@ class Recorder {
   std::string header(const Place& place) const;
   Builder::Target new_target() const;
   msprobe_status put(const Builder::Target& target, Section section);
+  template <typename Fill>
+  msprobe_status fill_slot(std::uint64_t number, Fill fill_with);
   static std::uint64_t next_serial();
   msprobe_status close_step();
   /// What the files of the open step lack.

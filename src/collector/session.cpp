@@ -233,6 +233,33 @@ msprobe_status Session::fill_gradient(std::uint64_t gradient_entry, std::string_
   return filled ? status : MSPROBE_SKIP;
 }
 
+msprobe_status Session::fill_tensor(std::uint64_t slot, TensorView view) {
+  const auto deferred = locked([&](Recorder& recorder) -> std::optional<Deferred> {
+    const Deferred* found = recorder.find_slot(slot);
+    return found != nullptr ? std::optional(*found) : std::nullopt;
+  });
+  if (!deferred) return MSPROBE_SKIP;
+  crop(view, deferred->rules->slice);
+  const TensorView& expected = deferred->there;
+  if (!deferred->kind.dtype || view.dtype != expected.dtype || view.rank != expected.rank ||
+      !std::equal(view.shape.begin(), view.shape.begin() + view.rank, expected.shape.begin()))
+    throw InvalidCall("the elements of a tensor are others than those that were to come");
+  Keep keep;
+  keep.possible = deferred->owner != nullptr;
+  if (keep.possible) {
+    keep.identity = deferred->identity;
+    keep.results = reuse_.find(view, keep.identity, Check::checksum);
+  }
+  LateTexts texts = late_texts(*deferred, view, keep);
+  const msprobe_status status = deferred->data_name.empty()
+                                    ? MSPROBE_OK
+                                    : save_tensor(deferred->serial, deferred->data_name, view, keep);
+  if (keep.possible && keep.fresh) reuse_.keep(view, keep.identity, deferred->owner, keep.results);
+  const msprobe_status filled =
+      locked([&](Recorder& recorder) { return recorder.fill_slot(slot, std::move(texts)); });
+  return status != MSPROBE_OK ? status : filled;
+}
+
 msprobe_status Session::probe_gradient(std::string_view parameter, const TensorView& gradient) {
   const std::lock_guard lock(mutex_);
   const Config& config = recorder_.config();
@@ -268,6 +295,7 @@ void Session::get_info(msprobe_info& info) {
   info.records_apis = config.level == Level::l1 || config.level == Level::mix ? 1 : 0;
   info.enabled = config.records() ? 1 : 0;
   info.reloads = config.dump_enable.has_value() && !path_.empty() ? 1 : 0;
+  info.takes_later = config.task != Task::overflow_check && !config.has_bench() ? 1 : 0;
   info.wants_files = config.wants_tensor_folder() ? 1 : 0;
   info.wants_bytes = config.wants_tensor_folder() || config.reads_elements() ? 1 : 0;
   info.async_dump = config.async_dump ? 1 : 0;

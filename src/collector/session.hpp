@@ -70,6 +70,8 @@ class Session {
   msprobe_status fill_gradient(std::uint64_t gradient_entry, std::string_view path,
                                const msprobe_tensor& tensor);
 
+  msprobe_status fill_tensor(std::uint64_t slot, TensorView view);
+
   ReuseCache& reuse() { return reuse_; }
   TensorQueue& queue() { return recorder_.queue(); }
   /// MSPROBE_SKIP if it is none of those asked for.

@@ -153,6 +153,8 @@ class Values {
     with_crc_ = with_crc_ || (checked && !saved);  // a file's is that of the copy that is written
     keep_.results = reuse.cache->find(view, keep_.identity, checked ? Check::checksum : Check::samples);
   }
+  Values(const TensorView& view, Keep keep, bool with_crc)
+      : view_(view), with_crc_(with_crc), keep_(std::move(keep)) {}
   const Measured& measured() {
     Results& results = keep_.results;
     if (!results.measured) {
@@ -303,7 +305,8 @@ void crop(TensorView& view, const std::vector<SliceRule>& rules) {
 }
 
 bool has_file(const msprobe_tensor& tensor, const TensorView& view) {
-  return view.data != nullptr && view.count > 0 && (tensor.flags & MSPROBE_TENSOR_NO_FILE) == 0;
+  const bool elements = view.data != nullptr || (tensor.flags & MSPROBE_TENSOR_LATER) != 0;
+  return elements && view.count > 0 && (tensor.flags & MSPROBE_TENSOR_NO_FILE) == 0;
 }
 
 void fill(const Deferred& deferred, const DeviceResults& results, const NumberRules& rules) {
@@ -315,6 +318,33 @@ void fill(const Deferred& deferred, const DeviceResults& results, const NumberRu
   }
   if (deferred.checksum) {
     if (results.checksum) deferred.checksum->text = checksum_text(deferred.summary, *results.checksum);
+    deferred.checksum->filled = true;
+  }
+}
+
+LateTexts late_texts(const Deferred& deferred, const TensorView& view, Keep& keep) {
+  const RecordRules& rules = *deferred.rules;
+  LateTexts texts;
+  const bool by_crc = deferred.checksum && deferred.summary == SummaryMode::md5;
+  Values values(view, std::move(keep), by_crc);
+  if (deferred.numbers)
+    append_numbers(texts.numbers, deferred.level, deferred.kind, rules.numbers, &values.measured());
+  if (by_crc) {
+    texts.checksum = checksum_text(SummaryMode::md5, values.crc());
+  } else if (deferred.checksum) {
+    append_xor(texts.checksum, rules, view);
+  }
+  keep = values.take();
+  return texts;
+}
+
+void fill(const Deferred& deferred, LateTexts texts) {
+  if (deferred.numbers) {
+    deferred.numbers->text = std::move(texts.numbers);
+    deferred.numbers->filled = true;
+  }
+  if (deferred.checksum) {
+    deferred.checksum->text = std::move(texts.checksum);
     deferred.checksum->filled = true;
   }
 }
@@ -344,10 +374,20 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   const bool by_xor = checksums && rules.summary == SummaryMode::xor_;
   const bool by_crc = checksums && rules.summary == SummaryMode::md5;
   const bool named = !record.data_name.empty();
-  // Only the kernel of a device makes checksums.
-  const bool checksum_comes = checksums && (tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0;
-  if ((tensor.flags & MSPROBE_TENSOR_DEFERRED) != 0 && (!by_xor || checksum_comes))
-    record.deferred = Deferred{nullptr, nullptr, rules.summary, level, kind, std::nullopt};
+  const bool later = (tensor.flags & MSPROBE_TENSOR_LATER) != 0 && view.count > 0;
+  // Of numbers that come, only the kernel of a device makes checksums, too.
+  const bool checksum_comes = checksums && (later || (tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0);
+  if (later || ((tensor.flags & MSPROBE_TENSOR_DEFERRED) != 0 && (!by_xor || checksum_comes))) {
+    Deferred& deferred = record.deferred.emplace();
+    deferred.summary = rules.summary;
+    deferred.level = level;
+    deferred.kind = kind;
+    deferred.data_name = record.data_name;
+    if (later && rules.hard_links && !record.data_name.empty() && reuse.owner && reuse.owner->keepable()) {
+      deferred.identity = {static_cast<const std::byte*>(tensor.source), tensor.version};
+      deferred.owner = reuse.owner;
+    }
+  }
   const auto gap = [&](std::shared_ptr<Slot>& slot) {
     slot = std::make_shared<Slot>();
     record.gaps.push_back({out.size(), slot});

@@ -25,6 +25,8 @@ struct NumberRules {
   bool mindspore = false;          // there the Python tool always has means, and norms of complex numbers
 };
 
+struct RecordRules;
+
 /// What the numbers are rendered by; it outlives the tensor for those that come later.
 struct NumberKind {
   std::optional<tensor::DType> dtype;  // none: a type without values here
@@ -36,8 +38,6 @@ struct NumberKind {
 /// without `measured`.
 void append_numbers(std::string& out, int level, const NumberKind& kind, const NumberRules& rules,
                     const Measured* measured);
-
-struct RecordRules;
 
 /// Where results of the same elements may be known from before.
 struct Reuse {
@@ -60,7 +60,13 @@ struct Deferred {
   SummaryMode summary = SummaryMode::statistics;
   int level = 0;
   NumberKind kind;
-  std::optional<TensorView> there;  // the elements on a device
+  TensorView there;  // without data, unless the elements are on a device
+  // Of elements that come later.
+  std::shared_ptr<const RecordRules> rules;
+  std::uint64_t serial = 0;  // of the step
+  std::string data_name;     // of the file; empty: none
+  Identity identity;
+  std::shared_ptr<const Owner> owner;  // null: it cannot be told whether the elements were seen before
 };
 
 /// Takes what the rules cut away off a view.
@@ -80,6 +86,13 @@ struct Record {
 
 /// Puts what came into its places; `rules` are those of the numbers.
 void fill(const Deferred& deferred, const DeviceResults& results, const NumberRules& rules);
+/// What the elements, which are cropped, say.
+struct LateTexts {
+  std::string numbers;
+  std::string checksum;
+};
+LateTexts late_texts(const Deferred& deferred, const TensorView& view, Keep& keep);
+void fill(const Deferred& deferred, LateTexts texts);
 
 /// Appends the object of a tensor. `view` has no data where the elements are not on the host.
 void append_record(std::string& out, const RecordRules& rules, const msprobe_tensor& tensor,

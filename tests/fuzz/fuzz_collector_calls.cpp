@@ -57,7 +57,10 @@ struct AnyTensor {
     tensor.shape = shape.data();
     if (input.byte() % 2 == 0) tensor.strides = strides.data();
     if (input.byte() % 8 != 0) tensor.data = buffer.data() + 2048 + input.byte() % 16;
-    if (input.byte() % 16 == 0) tensor.extra = "{\"placements\": [1, {\"a\": NaN}]}";
+    const std::uint8_t more = input.byte() % 16;
+    if (more == 0) tensor.extra = "{\"placements\": [1, {\"a\": NaN}]}";
+    if (more < 4) tensor.flags |= MSPROBE_TENSOR_LATER;
+    if (more == 1) tensor.data = nullptr;
     if (input.byte() % 16 == 0) tensor.extra = "{broken";
   }
   std::vector<std::uint8_t> buffer;
@@ -180,7 +183,13 @@ void call_anything(Input& input, msprobe_session* session) {
         msprobe_statistics statistics = {};
         statistics.struct_size = sizeof statistics;
         statistics.count = input.byte();
-        msprobe_fill_statistics(session, slots[input.byte() % slots.size()], &statistics);
+        const std::uint64_t slot = slots[input.byte() % slots.size()];
+        if (statistics.count % 2 == 0) {
+          msprobe_fill_statistics(session, slot, &statistics);
+        } else {
+          AnyTensor any(input);
+          msprobe_fill_tensor(session, slot, &any.tensor);
+        }
         break;
       }
       case 22:

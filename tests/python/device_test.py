@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors on a device, with a class that says it is on one: same values as on the host, fetched together."""
 
+import contextlib
 import ctypes
 import dataclasses
 import os
@@ -28,6 +29,7 @@ def on_device(tensor):
 
 
 class Device(Case):
+    COPIED = ("tensor", "statistics")  # the tasks with tensors that come to the host
     TENSORS = [torch.tensor([[1.0, -2.0], [3.0, 4.5]]), torch.tensor([1, 2 ** 60, -3]), torch.tensor([True, False]),
                torch.tensor([1.0, float("nan")]), torch.tensor([3 + 4j, 1j]), torch.tensor(2.5), torch.empty(0, 2),
                torch.tensor([60000.0, 60000.0], dtype=torch.float16).repeat(50),
@@ -79,43 +81,103 @@ class Device(Case):
         self.assertEqual([one["md5"] for one in expected], [other["md5"] for other in got])
         self.assertEqual(sum(fetched), 0)
 
-    def test_copies_go_through_locked_memory(self):
-        """As far as that can be seen without a GPU: what is asked for, and what happens if it is refused."""
-        asked = []
-        original = torch.empty
+    @contextlib.contextmanager
+    def copying(self, events, most_events=None, most_bytes=None):
+        """Locked memory that is memory, and events that are over when they are waited for. `events` has the numbers of those."""
+        made = []
+
+        class Event:
+            def __init__(self):
+                self.number = len(made)
+                made.append(self)
+
+            def query(self):
+                return self.number in events
+
+            def synchronize(self):
+                events.append(self.number)
 
         def empty(*args, pin_memory=False, **keys):
-            asked.append(pin_memory)
-            if len(asked) > 1:
+            if pin_memory and len(made) == most_events:
                 raise RuntimeError("no more memory can be locked")
-            return original(*args, **keys)
+            return originals[0](*args, **keys)
 
-        class Cuda:
-            """A tensor that says it lies on a GPU."""
-
-            def __init__(self, tensor):
-                self.tensor = tensor
-                self.device = types.SimpleNamespace(type="cuda")
-                self.shape, self.dtype = tensor.shape, tensor.dtype
-                self.numel, self.element_size = tensor.numel, tensor.element_size
-
-            def cpu(self):
-                return self.tensor.clone()
-
-        copies = []
-        copy = torch.Tensor.copy_
-        torch.empty = empty
-        torch.Tensor.copy_ = lambda self, other: copies.append(other) or copy(self, other.tensor)
+        originals = torch.empty, gpu.event_now, framework.detach, device._MOST_LOCKED
+        torch.empty, gpu.event_now = empty, lambda where: Event()
+        framework.detach = lambda tensor: on_device(originals[2](tensor))
+        device._MOST_LOCKED = most_bytes or device._MOST_LOCKED
         try:
-            tensor = Cuda(torch.tensor([[1.0, 2.0], [3.0, 4.0]]).t())
-            for _ in range(2):
-                self.assertTrue(torch.equal(device._to_host(tensor), tensor.tensor))
-            large = Cuda(torch.ones(1).expand(device._MOST_LOCKED // 4 + 1))
-            self.assertEqual(device._to_host(large).numel(), large.numel())
+            yield
         finally:
-            torch.empty = original
-            torch.Tensor.copy_ = copy
-        self.assertEqual((asked, len(copies)), ([True, True], 1))
+            torch.empty, gpu.event_now, framework.detach, device._MOST_LOCKED = originals
+
+    def test_copies_come_later(self):
+        """As far as that can be seen without a GPU: in which order things are waited for, and if memory is refused."""
+        tensors = [torch.arange(60.0).reshape(3, 4, 5).permute(2, 0, 1)[::2], torch.tensor([1, 2 ** 60, -3]),
+                   torch.empty(0, 2), torch.ones(3, dtype=torch.bfloat16).expand(4, 3), torch.tensor(2.5),
+                   torch.tensor([1 + 2j, 3 - 4j]).conj()]
+        for task, section in (("tensor", {}), ("tensor", {"summary_mode": "md5"}), ("statistics", {"summary_mode": "xor"}),
+                              ("statistics", {"slice": [{"dim": 0, "begin": 1}]}),
+                              ("tensor", {"slice": [{"dim": 0, "begin": 1}], "summary_mode": "md5"})):
+            if task not in self.COPIED:
+                continue
+            expected, _ = self.record(tensors, section, task)
+            files = self.saved(expected)
+            for most_events, most_bytes, copied in ((None, None, 5), (2, None, 2), (None, 300, 5), (None, 8, 1)):
+                events = []
+                with self.copying(events, most_events, most_bytes):
+                    got, fetched = self.record([on_device(tensor) for tensor in tensors], section, task)
+                self.assertEqual((got, sum(fetched), self.saved(got)), (expected, 0, files))
+                self.assertEqual(events, list(range(copied)))
+
+    def test_a_tensor_that_is_seen_again_has_one_file(self):
+        tensor = on_device(torch.arange(2000.0))
+        with self.copying([]):
+            got, _ = self.record([tensor, tensor, tensor.clone()], task="tensor")
+        folder = os.path.join(self.tree().folder, "dump_tensor_data")
+        links = [os.stat(os.path.join(folder, one["data_name"])).st_nlink for one in got]
+        self.assertEqual(links, [2, 2, 1])
+
+    def saved(self, records):
+        """The files of these records, by name."""
+        folder = os.path.join(self.tree().folder, "dump_tensor_data")
+        names = [one["data_name"] for one in records if "data_name" in one]
+        if os.path.isdir(folder):
+            self.assertEqual(sorted(os.listdir(folder)), sorted(names))
+        return {name: torch.load(os.path.join(folder, name)).tolist() for name in names}
+
+    def test_copies_are_handed_over_as_they_come(self):
+        """Those that are over, when another one is added; what holds too many bytes is waited for."""
+        class Event:
+            def __init__(self, over):
+                self.over = over
+
+            def query(self):
+                return self.over
+
+            def synchronize(self):
+                told.append("wait")
+
+        told = []
+        native = device._native
+        device._native = types.SimpleNamespace(fill_tensor=lambda slot, copy: told.append(slot))
+        event_now, empty = gpu.event_now, torch.empty
+        gpu.event_now = lambda where: Event(False)
+        torch.empty = lambda *args, pin_memory=False, **keys: empty(*args, **keys)
+        try:
+            copies = device._Copies()
+            late, early = Event(False), Event(True)
+            copies.add(1, torch.ones(3), late)
+            copies.add(2, torch.ones(3), early)  # is over, but the one before is not
+            self.assertEqual(told, [])
+            late.over = True
+            copies.add(3, torch.ones(3), Event(False))
+            self.assertEqual(told, ["wait", 1, "wait", 2])
+            copies._bytes += device._MOST_LOCKED - 12
+            copies.begin(on_device(torch.ones(1)))
+            self.assertEqual(told[4:], ["wait", 3])
+        finally:
+            device._native, gpu.event_now, torch.empty = native, event_now, empty
 
     def test_nothing_is_measured_while_a_graph_is_captured(self):
         originals = device.is_captured, gpu.is_capturing
@@ -170,6 +232,7 @@ class OwnKernel(Device):
     """The same with the collector's own kernel, which runs by emulation: of plain tensors, which the extension sees to."""
 
     PLAIN = True
+    COPIED = ("tensor",)
 
     ORDINAL = [0]
     STUBS = {"is_gpu": lambda device: True, "ordinal_of": lambda device: OwnKernel.ORDINAL[0],

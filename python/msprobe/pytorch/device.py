@@ -7,6 +7,7 @@ keeps the records open until then. Elements are copied to the host for a file; a
 out, where the collector's kernel is not used.
 """
 
+import collections
 import math
 
 import torch
@@ -17,7 +18,7 @@ from . import framework, gpu
 from .record import record
 
 _MOST_RESULTS = 4096  # of tensors, on one device
-_MOST_LOCKED = 256 << 20  # bytes of one tensor
+_MOST_LOCKED = 256 << 20  # bytes that are on their way
 _results = {}  # device -> _Results
 
 
@@ -31,6 +32,10 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
     if gpu.use(tensor.device) and _native.gpu_takes(plain):
         return record(plain, kind, tensor.dtype, tensor.shape, requires_grad, extra)
     if _native.wants_elements():
+        copy = _copies.begin(plain) if _native.elements_may_come_later() else None
+        if copy is not None:
+            return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra,
+                          deferred=lambda slot: _copies.add(slot, *copy), source=tensor, later=True)
         return record(_to_host(plain), kind, tensor.dtype, tensor.shape, requires_grad, extra, source=tensor)
     measured = measure(plain)
     if measured is None:
@@ -46,14 +51,64 @@ def is_captured(tensor):
     return tensor.device.type == "cuda" and gpu.is_capturing()
 
 
-def _to_host(tensor):
-    """A copy on the host. Locked memory takes it without a detour; PyTorch keeps such memory for the next one."""
-    if tensor.device.type == "cuda" and tensor.numel() * tensor.element_size() <= _MOST_LOCKED:
-        try:
-            return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
-        except RuntimeError:  # no more can be locked
+class _Copies:
+    """Tensors on their way to locked memory of the host. A copy is made on the stream of the training, in order with what
+    it does to the tensor later; but the training waits for none, unless there are too many."""
+
+    def __init__(self):
+        self._under_way = collections.deque()  # (slot, copy, event behind it)
+        self._bytes = 0
+
+    def begin(self, tensor):
+        """(copy, event), or None if there can be none. PyTorch keeps locked memory for the next one."""
+        size = tensor.numel() * tensor.element_size()
+        if not tensor.is_cuda or size == 0 or size > _MOST_LOCKED:
+            return None
+        while self._bytes + size > _MOST_LOCKED and self._finish_one(True):
             pass
-    return tensor.cpu()
+        try:
+            copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        except RuntimeError:  # no more can be locked
+            return None
+        copy.copy_(tensor, non_blocking=True)
+        return copy, gpu.event_now(tensor.device)
+
+    def add(self, slot, copy, event):
+        self._under_way.append((slot, copy, event))
+        self._bytes += copy.numel() * copy.element_size()
+        while self._finish_one(False):
+            pass
+
+    def finish(self):
+        while self._finish_one(True):
+            pass
+
+    def _finish_one(self, wait):
+        """Hands over the oldest one, if it is there. False: it is not, or there is none."""
+        try:
+            oldest = self._under_way.popleft()
+        except IndexError:
+            return False
+        slot, copy, event = oldest
+        if not wait and not event.query():
+            self._under_way.appendleft(oldest)
+            return False
+        self._bytes -= copy.numel() * copy.element_size()
+        event.synchronize()
+        _native.fill_tensor(slot, copy)
+        return True
+
+
+_copies = _Copies()
+
+
+def _to_host(tensor):
+    copy = _copies.begin(tensor)
+    if copy is None:
+        return tensor.cpu()
+    elements, event = copy
+    event.synchronize()
+    return elements
 
 
 def measure(tensor):
@@ -82,6 +137,7 @@ def measure(tensor):
 
 def drain():
     """Fetches all results. Waits for the devices."""
+    _copies.finish()
     _native.gpu_drain()
     for results in list(_results.values()):
         results.fetch()

@@ -58,6 +58,13 @@ def is_capturing():
     return torch.cuda.is_current_stream_capturing()
 
 
+def event_now(device):
+    """Behind all that the current stream has been given."""
+    event = torch.cuda.Event()
+    event.record(torch.cuda.current_stream(device))
+    return event
+
+
 def failed(ordinal, why):
     """Called by the extension, which does not use the kernel there any more."""
     for device in _opened:

@@ -49,9 +49,9 @@ std::vector<Request> requests_for(const Recorder& recorder, std::span<const std:
   requests.reserve(slots.size());
   for (const std::uint64_t slot : slots) {
     const collector::Deferred* deferred = recorder.find_slot(slot);
-    if (deferred == nullptr || !deferred->there) continue;
+    if (deferred == nullptr || deferred->there.data == nullptr) continue;
     const SummaryMode summary = deferred->checksum ? deferred->summary : SummaryMode::statistics;
-    requests.push_back({*deferred->there, tasks_of(summary, deferred->numbers != nullptr), slot});
+    requests.push_back({deferred->there, tasks_of(summary, deferred->numbers != nullptr), slot});
   }
   return requests;
 }
