@@ -16,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOTAL = 450.0  # seconds: the whole takes at most eight minutes
 LONGEST = 120.0  # of one part
 NO_GPU = 77
+NO_TIME = "no time was left"
 
 
 def run_parts(names, double):
@@ -72,7 +73,7 @@ def check(table, names, options, environment):
     began = time.monotonic()
     if table.left() < 10:
         for name in names:
-            table.add(name, "skipped", 0.0, "no time was left")
+            table.add(name, "skipped", 0.0, NO_TIME)
         return
     command = [sys.executable, "-W", "ignore", __file__, "--part", ",".join(names)]
     with tempfile.TemporaryDirectory(prefix="msprobe-gpu-") as folder:  # of all that the parts write
@@ -90,44 +91,52 @@ def check(table, names, options, environment):
 
 def measure(table, options, environment):
     """What a step costs without a collector, with this one, and with the Python tool if it is there."""
-    from cost import MODES
+    from cost import MODES, SHAPES
 
     plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    collectors = {"msprobe": (sys.executable, environment)}
     peer = options.peer or sys.executable
     found = subprocess.run([peer, "-c", "import msprobe.pytorch.dump"], env=plain, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL)
-    if found.returncode == 0:
-        collectors["Python tool"] = (peer, plain)
-    base = None
-    for mode in MODES:
-        for name, (python, where) in collectors.items():
-            if mode == "none" and name != "msprobe":
-                continue
-            label = "cost: " + ("no collector" if mode == "none" else "%s, %s" % (mode, name))
-            if table.left() < 10:
-                table.add(label, "skipped", 0.0, "no time was left")
-                continue
+    for shape in SHAPES:
+        base = None
+        for mode, (_, aims) in MODES.items():
+            label = "cost: %s, " % shape + ("no collector" if mode == "none" else mode)
             began = time.monotonic()
-            with tempfile.TemporaryDirectory(prefix="msprobe-gpu-") as folder:
-                command = [python, "-W", "ignore", str(HERE / "cost.py"), mode, folder]
-                status, out, errors = in_process(command + (["--double"] if options.double else []), where,
-                                                 table.left())
-            try:
-                took = float(out.strip().splitlines()[-1]) if status == 0 else None
-            except (IndexError, ValueError):
-                took = None
+            took, why = time_steps(sys.executable, environment, (shape, mode), table.left(), options)
             if took is None:
-                table.add(label, "FAILED" if name == "msprobe" else "skipped", time.monotonic() - began,
-                          "did not end in time" if status is None else "ended with status %s" % status)
-                if options.verbose:
-                    print(errors[-4000:])
+                table.add(label, "skipped" if why == NO_TIME else "FAILED", time.monotonic() - began, why)
                 continue
-            base = took if mode == "none" else base
-            times = "" if not base else ", %.2f times a step without" % (took / base)
-            table.add(label, "measured", time.monotonic() - began, "%.1f ms a step%s" % (took, "" if mode == "none" else times))
-    if len(collectors) == 1:
+            told = ["%.1f ms a step" % took]
+            if mode == "none":
+                base = took
+            elif base:
+                aim = " (aim: %.1f)" % aims[shape] if shape in aims else ""
+                told.append("%.2f times a step without%s" % (took / base, aim))
+                if found.returncode == 0:
+                    other, why = time_steps(peer, plain, (shape, mode), table.left(), options)
+                    told.append("the Python tool: " + (why if other is None else "%.1f ms, %.2f times" % (other, other / base)))
+                    if other is not None and other > base:
+                        told.append("it adds %.1f times what we add" % ((other - base) / max(took - base, 1e-3)))
+            table.add(label, "measured", time.monotonic() - began, "; ".join(told))
+    if found.returncode != 0:
         print("(the Python tool is not installed: nothing to compare the cost with; --peer PYTHON names one)")
+
+
+def time_steps(python, environment, what, seconds, options):
+    """(milliseconds of a step, ""), or (None, why not)."""
+    if seconds < 10:
+        return None, NO_TIME
+    with tempfile.TemporaryDirectory(prefix="msprobe-gpu-") as folder:
+        command = [python, "-W", "ignore", str(HERE / "cost.py"), *what, folder]
+        status, out, errors = in_process(command + (["--double"] if options.double else []), environment, seconds)
+    try:
+        if status == 0:
+            return float(out.strip().splitlines()[-1]), ""
+    except (IndexError, ValueError):
+        pass
+    if options.verbose:
+        print(errors[-4000:])
+    return None, "did not end in time" if status is None else "ended with status %s" % status
 
 
 def main():

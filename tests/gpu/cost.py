@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: cost.py MODE FOLDER [--double]: milliseconds of a training step on the GPU, without a collector or with
+"""usage: cost.py SHAPE MODE FOLDER [--double]: milliseconds of a training step on the GPU, without a collector or with
 whichever msprobe can be imported."""
 
 import json
@@ -15,29 +15,40 @@ import torch  # noqa: E402
 from collector_scenarios import Decoder  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-MODES = {
-    "none": None,
-    "statistics L1": {"level": "L1", "task": "statistics", "statistics": {}},
-    "statistics mix": {"level": "mix", "task": "statistics", "statistics": {}},
-    "md5 L1": {"level": "L1", "task": "statistics", "statistics": {"summary_mode": "md5"}},
+# (layers, width, heads, tokens of a sequence, sequences, dtype): one whose steps wait for kernels to be launched, one whose
+# steps wait for what they compute.
+SHAPES = {
+    "launch-bound": (6, 256, 8, 64, 2, torch.float32),
+    "compute-bound": (4, 4096, 32, 2048, 1, torch.bfloat16),
 }
+DOUBLE = (1, 32, 4, 8, 1, torch.float32)
+# The configuration, and by shape how many times the step without a collector is aimed at.
+MODES = {
+    "none": (None, {}),
+    "statistics L1": ({"level": "L1", "statistics": {}}, {"launch-bound": 3.0, "compute-bound": 1.3}),
+    "statistics mix": ({"level": "mix", "statistics": {}}, {"launch-bound": 5.0, "compute-bound": 1.5}),
+    "md5 L1": ({"level": "L1", "statistics": {"summary_mode": "md5"}}, {}),
+}
+LONGEST = 12.0  # seconds, of the steps that are measured
 
 
-def main(mode, folder, double=False):
+def main(shape, mode, folder, double=False):
     device = "cpu" if double else "cuda"
     torch.manual_seed(0)
-    layers, width, heads, length, batch, vocabulary = (1, 32, 4, 8, 1, 100) if double else (6, 512, 8, 256, 8, 8000)
-    model = Decoder(vocabulary, width, heads, layers).to(device)
+    layers, width, heads, length, batch, dtype = DOUBLE if double else SHAPES[shape]
+    vocabulary = 100 if double else 8000
+    model = Decoder(vocabulary, width, heads, layers).to(device, dtype)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     tokens = torch.randint(0, vocabulary, (batch, length)).to(device)
     debugger = None
-    if MODES[mode] is not None:
+    configuration = MODES[mode][0]
+    if configuration is not None:
         from msprobe.pytorch import PrecisionDebugger
 
         path = os.path.join(folder, "config.json")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(dict(MODES[mode], dump_path=os.path.join(folder, "dump"), rank=[], step=[], risk_level="ALL"),
-                      file)
+            json.dump(dict(configuration, task="statistics", dump_path=os.path.join(folder, "dump"), rank=[], step=[],
+                           risk_level="ALL"), file)
         debugger = PrecisionDebugger(config_path=path)
 
     def step():
@@ -57,8 +68,11 @@ def main(mode, folder, double=False):
 
     for _ in range(2):
         step()
-    print(json.dumps(1000 * statistics.median(step() for _ in range(2 if double else 8))))
+    steps = [step()]
+    while len(steps) < (2 if double else 20) and sum(steps) < LONGEST:
+        steps.append(step())
+    print(json.dumps(1000 * statistics.median(steps)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], "--double" in sys.argv)
+    main(*sys.argv[1:4], "--double" in sys.argv)
