@@ -85,7 +85,7 @@ PyObject* gpu_takes(PyObject*, PyObject* object) {
   bool on_host = false;
   const bool read = read_tensor(object, &geometry, &tensor, &bytes, &on_host);
   PyErr_Clear();
-  return PyBool_FromLong(read && !on_host && is_for_gpu(object, tensor) ? 1 : 0);
+  return PyBool_FromLong(read && !on_host && gpu_for(object, tensor) >= 0 ? 1 : 0);
 }
 
 PyObject* gpu_drain(PyObject*, PyObject*) {
@@ -99,21 +99,23 @@ PyObject* gpu_drain(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-bool is_for_gpu(PyObject* object, const msprobe_tensor& tensor) {
-  if (gpus.empty() || this_thread.wants_files || state.session == nullptr) return false;
-  const bool taken = gpus.count(ordinal_of(object)) != 0 && !is_capturing() &&
-                     msprobe_gpu_takes(state.session, &tensor) == MSPROBE_OK;
+int gpu_for(PyObject* object, const msprobe_tensor& tensor) {
+  if (gpus.empty() || this_thread.wants_files || state.session == nullptr) return -1;
+  const int ordinal = ordinal_of(object);
+  const bool taken =
+      gpus.count(ordinal) != 0 && !is_capturing() && msprobe_gpu_takes(state.session, &tensor) == MSPROBE_OK;
   PyErr_Clear();
-  return taken;
+  return taken ? ordinal : -1;
 }
 
-void add_on_gpu(msprobe_builder* builder, const char* key, PyObject* object, msprobe_tensor tensor) {
+void add_on_gpu(msprobe_builder* builder, const char* key, PyObject* object, msprobe_tensor tensor,
+                int ordinal) {
   tensor.flags |= MSPROBE_TENSOR_DEFERRED | MSPROBE_TENSOR_ON_DEVICE;
   uint64_t slot = 0;
   msprobe_add_tensor(builder, key, &tensor, &slot);
   if (slot == 0) return;
   Py_INCREF(object);
-  waiting.push_back({ordinal_of(object), slot, object});
+  waiting.push_back({ordinal, slot, object});
 }
 
 void measure_on_gpus() {

@@ -316,8 +316,9 @@ Added add_plain_tensor(msprobe_builder* builder, const char* key, PyObject* obje
     return Added::not_plain;
   }
   if (!on_host) {
-    if (!is_for_gpu(object, tensor)) return Added::not_plain;
-    add_on_gpu(builder, key, object, tensor);
+    const int ordinal = gpu_for(object, tensor);
+    if (ordinal < 0) return Added::not_plain;
+    add_on_gpu(builder, key, object, tensor, ordinal);
     return Added::yes;
   }
   set_owner(object, bytes, &tensor);
@@ -339,7 +340,8 @@ class Record {
   msprobe_tensor tensor{};
   int64_t bytes = 0;
   PyObject* deferred = nullptr;  // None: nothing comes later
-  PyObject* on_gpu = nullptr;    // the tensor, if that is where it is measured
+  int gpu = -1;                  // that measures it
+  PyObject* on_gpu = nullptr;    // the tensor then
 
  private:
   bool read_statistics(PyObject* statistics);
@@ -372,8 +374,9 @@ bool Record::read(PyObject* record) {
                         : fill_array(elements, &geometry_, &tensor, &bytes);
     if (!have_elements && PyErr_Occurred() != nullptr) return false;
     if (!on_host) {
-      have_elements = is_for_gpu(elements, tensor);
-      if (have_elements) on_gpu = elements;
+      gpu = gpu_for(elements, tensor);
+      have_elements = gpu >= 0;
+      on_gpu = elements;
     }
   }
   if (!have_elements) {
@@ -463,8 +466,8 @@ bool fill_gradient(uint64_t entry, const char* path, PyObject* object) {
 bool add_record(msprobe_builder* builder, const char* key, PyObject* tuple) {
   Record record;
   if (!record.read(tuple)) return false;
-  if (record.on_gpu != nullptr) {
-    add_on_gpu(builder, key, record.on_gpu, record.tensor);
+  if (record.gpu >= 0) {
+    add_on_gpu(builder, key, record.on_gpu, record.tensor, record.gpu);
     return true;
   }
   const bool comes_later = record.deferred != Py_None;

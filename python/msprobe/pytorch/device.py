@@ -9,6 +9,7 @@ out, where the collector's kernel is not used.
 
 import collections
 import math
+import threading
 
 import torch
 
@@ -58,6 +59,7 @@ class _Copies:
     def __init__(self):
         self._under_way = collections.deque()  # (slot, copy, event behind it)
         self._bytes = 0
+        self._lock = threading.Lock()  # of these two
 
     def begin(self, tensor):
         """(copy, event), or None if there can be none. PyTorch keeps locked memory for the next one."""
@@ -74,8 +76,9 @@ class _Copies:
         return copy, gpu.event_now(tensor.device)
 
     def add(self, slot, copy, event):
-        self._under_way.append((slot, copy, event))
-        self._bytes += copy.numel() * copy.element_size()
+        with self._lock:
+            self._under_way.append((slot, copy, event))
+            self._bytes += copy.numel() * copy.element_size()
         while self._finish_one(False):
             pass
 
@@ -85,15 +88,11 @@ class _Copies:
 
     def _finish_one(self, wait):
         """Hands over the oldest one, if it is there. False: it is not, or there is none."""
-        try:
-            oldest = self._under_way.popleft()
-        except IndexError:
-            return False
-        slot, copy, event = oldest
-        if not wait and not event.query():
-            self._under_way.appendleft(oldest)
-            return False
-        self._bytes -= copy.numel() * copy.element_size()
+        with self._lock:
+            if not self._under_way or not (wait or self._under_way[0][2].query()):
+                return False
+            slot, copy, event = self._under_way.popleft()
+            self._bytes -= copy.numel() * copy.element_size()
         event.synchronize()
         _native.fill_tensor(slot, copy)
         return True
