@@ -18,7 +18,7 @@ from msprobe import _native
 from . import framework, gpu
 from .record import record
 
-_MOST_RESULTS = 4096  # of tensors, on one device
+_MOST_THERE = 4096  # tuples on one device: each of their tensors takes 512 bytes of a GPU's memory
 _MOST_LOCKED = 256 << 20  # bytes that are on their way
 _results = {}  # device -> _Results
 
@@ -142,31 +142,56 @@ def drain():
         results.fetch()
 
 
-class _Results:
-    """Those of tensors on one device, which stay there until they are fetched."""
+class Parts:
+    """Tuples of tensors without axes on one device, which stay there until they are fetched."""
 
-    def __init__(self, device, most=_MOST_RESULTS):
+    def __init__(self, device):
         self._device = device
-        self._most = most
-        self._slots = []  # (slot, the four dtypes, number of elements)
-        self._parts = {}  # dtype -> tensors, in the order of the slots
+        self._dtypes = []   # of each tuple
+        self._there = {}    # dtype -> tensors, in the order of the tuples
+        self._fetched = {}  # dtype -> numbers, of those before them
+
+    def add(self, parts):
+        self._dtypes.append([part.dtype for part in parts])
+        for part in parts:
+            self._there.setdefault(part.dtype, []).append(part)
+        if len(self._dtypes) % _MOST_THERE == 0:
+            self._bring()
+
+    def fetch(self):
+        """All tuples, of numbers. Waits for the device."""
+        self._bring()
+        numbers = {dtype: iter(those) for dtype, those in self._fetched.items()}
+        tuples = [tuple(next(numbers[dtype]) for dtype in dtypes) for dtypes in self._dtypes]
+        self._dtypes, self._fetched = [], {}
+        return tuples
+
+    def _bring(self):
+        synchronise(self._device)  # they may have been written from several streams
+        for dtype, tensors in self._there.items():
+            self._fetched.setdefault(dtype, []).extend(torch.stack(tensors).tolist())
+        self._there = {}
+
+
+class _Results:
+    """Those of tensors on one device."""
+
+    def __init__(self, device, most=_MOST_THERE):
+        self._most = most  # so that records do not wait for the end of the step
+        self._parts = Parts(device)
+        self._slots = []  # (slot, number of elements)
 
     def add(self, slot, measured, count):
-        for part in measured:
-            self._parts.setdefault(part.dtype, []).append(part)
-        self._slots.append((slot, [part.dtype for part in measured], count))
+        self._parts.add(measured)
+        self._slots.append((slot, count))
         if len(self._slots) == self._most:
             self.fetch()
 
     def fetch(self):
-        slots, parts = self._slots, self._parts
-        self._slots, self._parts = [], {}
+        slots, self._slots = self._slots, []
         if not slots:
             return
-        synchronise(self._device)  # results may have been written from several streams
-        fetched = {dtype: iter(torch.stack(tensors).tolist()) for dtype, tensors in parts.items()}
-        for slot, dtypes, count in slots:
-            high, low, mean, norm = (next(fetched[dtype]) for dtype in dtypes)
+        for (slot, count), (high, low, mean, norm) in zip(slots, self._parts.fetch()):
             whole = (int(high), int(low)) if not isinstance(high, float) else (0, 0)
             nan = 1 if math.isnan(high) or math.isnan(low) else 0
             inf = 1 if math.isinf(high) or math.isinf(low) else 0

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passes tensors to the engine: tensors on the host are measured there, others by kernels on their device, whose
-results share one buffer per device and are fetched together when the step ends."""
+results are fetched together when the step ends."""
 
 import math
 
 import torch
 
 from msprobe.pytorch import device
-
-_ROWS = 1024  # of the first buffer; it grows
-_COLUMNS = ("max", "min", "mean", "norm", "nans", "infs", "below")
 
 
 def plain_of(tensor):
@@ -69,51 +66,42 @@ class Observer:
 
 
 class _Pack:
-    """The figures of one step's tensors, a row each."""
+    """The figures of one step's tensors on one device."""
 
-    def __init__(self, device, rows=_ROWS):
-        self._device = device
-        self._numbers = torch.empty((rows, len(_COLUMNS)), dtype=torch.float64, device=device)
+    def __init__(self, where):
+        self._parts = device.Parts(where)
         self._rows = []  # (series, number of elements, shape, dtype)
 
     def add(self, series, tensor, eps):
-        row = len(self._rows)
-        if row == self._numbers.shape[0]:
-            larger = torch.empty((2 * row, len(_COLUMNS)), dtype=torch.float64, device=self._device)
-            larger[:row].copy_(self._numbers)
-            self._numbers = larger
-        self._numbers[row].copy_(measure(tensor, eps))
+        self._parts.add(measure(tensor, eps))
         self._rows.append((series, tensor.numel(), tuple(tensor.shape), str(tensor.dtype)))
 
     def fetch(self):
         rows, self._rows = self._rows, []
         if not rows:
             return
-        device.synchronise(self._device)  # figures may have been written from several streams
-        numbers = self._numbers[:len(rows)].cpu().tolist()
-        for (series, count, shape, dtype), figures in zip(rows, numbers):
+        for (series, count, shape, dtype), figures in zip(rows, self._parts.fetch()):
             high, low, mean, norm, nans, infs, below = figures
             known = () if dtype == "torch.bool" else (below,)
             yield series, (high, low, mean, norm, nans, 0, infs, count) + known, shape, dtype
 
 
 def measure(tensor, eps):
-    """The statistics of a tensor in the order of _COLUMNS, on its device, without synchronizing."""
+    """max, min, mean, norm, how many are NaN, infinite, and below eps: tensors without axes, on the tensor's device."""
     with torch.no_grad():
         if tensor.is_complex():
             tensor = tensor.real  # as norm and mean are defined
         elif not tensor.is_floating_point() or tensor.element_size() == 1:
             tensor = tensor.to(torch.float64)
         if tensor.numel() == 0:
-            nothing = torch.full((len(_COLUMNS),), math.nan, dtype=torch.float64, device=tensor.device)
-            nothing[3:] = 0
-            return nothing
+            nan = torch.full((), math.nan, dtype=torch.float64, device=tensor.device)
+            zero = torch.zeros_like(nan)
+            return nan, nan, nan, zero, zero, zero, zero
         try:
             low, high = torch.aminmax(tensor)
         except RuntimeError:  # no kernel for this type here
             tensor = tensor.to(torch.float32)
             low, high = torch.aminmax(tensor)
         wide = tensor.to(torch.float32) if tensor.element_size() == 2 else tensor  # eps is no zero there
-        parts = (high, low, tensor.mean(dtype=torch.float64), torch.linalg.vector_norm(tensor, dtype=torch.float64),
-                 torch.isnan(tensor).sum(), torch.isinf(tensor).sum(), (wide.abs() < eps).sum())
-        return torch.stack([part.to(torch.float64) for part in parts])
+        return (high, low, tensor.mean(dtype=torch.float64), torch.linalg.vector_norm(tensor, dtype=torch.float64),
+                torch.isnan(tensor).sum(), torch.isinf(tensor).sum(), (wide.abs() < eps).sum())
