@@ -429,6 +429,15 @@ class OwnKernel(Device):
                 gpu._TRIAL, gpu._LONGEST_TRIAL = original, 120
             self.assertEqual(len(told), 1)
             self.assertIn(why, str(told[0].message))
+        gpu._opened.clear()
+        gpu._TRIAL = "raise SystemExit('a reason')"
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.assertRaises(UserWarning, gpu.use, torch.device("cpu"))
+            self.assertFalse(gpu.use(torch.device("cpu")))  # without another trial
+        finally:
+            gpu._TRIAL = original
 
     def test_it_can_be_turned_off(self):
         self.assertFalse(self.originals["is_gpu"](torch.device("cpu")))

@@ -35,6 +35,7 @@ def use(device):
     if device not in _opened:
         with _opening:
             if device not in _opened:
+                _opened[device] = False  # whatever is raised: it is not tried again
                 _opened[device] = is_gpu(device) and _open(device)
     return _opened[device]
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
@@ -131,6 +132,26 @@ void run(const gpu::Launch& launch, gpu::u32 blocks, gpu::u32 threads, bool back
     }
     for (std::thread& one : running) one.join();
   }
+}
+
+/// All blocks at the same time, as on a GPU.
+void run_together(const gpu::Launch& launch, gpu::u32 blocks, gpu::u32 threads) {
+  std::vector<std::unique_ptr<gpu::Shared>> shared;
+  std::vector<std::unique_ptr<std::barrier<>>> meetings;
+  std::vector<std::thread> running;
+  for (gpu::u32 block = 0; block < blocks; ++block) {
+    shared.push_back(std::make_unique<gpu::Shared>());
+    meetings.push_back(std::make_unique<std::barrier<>>(threads));
+  }
+  for (gpu::u32 block = 0; block < blocks; ++block) {
+    for (gpu::u32 thread = 0; thread < threads; ++thread) {
+      running.emplace_back([&, block, thread] {
+        gpu::measure(launch, *shared[block],
+                     RealPlace{thread, threads, block, blocks, meetings[block].get()});
+      });
+    }
+  }
+  for (std::thread& one : running) one.join();
 }
 
 bool same_bits(double a, double b) {
@@ -308,6 +329,31 @@ TEST_CASE("device kernel: threads that run at the same time give the same") {
     CHECK(std::memcmp(&many.measured, &one.measured, sizeof one.measured) == 0);
     CHECK(many.crc == one.crc);
     CHECK(many.exclusive_or == one.exclusive_or);
+  }
+}
+
+TEST_CASE("device kernel: blocks that run at the same time leave what each alone does") {
+  const std::vector<DType> types = {DType::bfloat16, DType::int64, DType::float32};
+  std::vector<Made> made;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const std::size_t count = 30'001 + 7000 * i;
+    made.push_back(make(types[i], {static_cast<std::int64_t>(count)}, {1}, 0, finite(types[i], count, i)));
+  }
+  Device device;
+  for (int again = 0; again < 3; ++again) {
+    gpu::Launch launch = device.launch();
+    for (gpu::u32 i = 0; i < made.size(); ++i)
+      gpu::add_job(launch, gpu::make_plan(made[i].view, kAllTasks)->jobs[0], i);
+    CHECK(launch.chunks > 6);
+    run_together(launch, 3, 2);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      const TensorView& view = made[i].view;
+      const Found alone = measure_there(view);
+      const Measured measured = gpu::measured_of(device.rows[i], {view.dtype, view.count, 1, false});
+      CHECK(std::memcmp(&measured, &alone.measured, sizeof measured) == 0);
+      CHECK(gpu::crc32_of(device.rows[i], view.bytes()) == alone.crc);
+    }
+    for (const gpu::u32 done : device.done) CHECK(done == 0);
   }
 }
 
