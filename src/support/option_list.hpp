@@ -96,6 +96,8 @@ class Option {
   Option& needs(const Option& other, const std::string& reason = {});
 
   bool given() const;
+  /// "-tp/--target_path"
+  std::string full_name() const;
 
  private:
   friend class OptionList;
@@ -104,8 +106,6 @@ class Option {
 
   /// As messages about two options call it: "-tp".
   const std::string& short_name() const { return info_->names.front(); }
-  /// "-tp/--target_path"
-  std::string full_name() const;
   bool has_value() const;
 
   OptionList* list_ = nullptr;

@@ -320,9 +320,12 @@ openssl ca -config ca.cnf -gencrl -cert ca.crt -keyfile ca.key -out crl.pem
 
     def test_one_side_without_tls(self):
         own, told = self.refused(self.listen("--tls", self.tls), {})
-        self.assertIn("cannot be reached", own)
+        self.assertIn("cannot be reached: it ends the connection before it greets, perhaps because it listens with "
+                      "certificates (--tls), for which there is tls_path", own)
         self.assertIn("does not speak TLS", told)
         own, told = self.refused(self.listen(), {"tls_path": self.tls})
+        self.assertIn("cannot be reached: it ends the connection before it greets, perhaps because it listens without "
+                      "certificates (--tls)", own)
         self.assertIn("it speaks TLS, for which --tls names certificates", told)
 
     def test_another_version(self):
@@ -352,6 +355,17 @@ openssl ca -config ca.cnf -gencrl -cert ca.crt -keyfile ca.key -out crl.pem
                               ({"host": "b"}, "port: is missing beside host"), ({"port": 65536}, "port: must be at most 65535")):
             with self.assertRaisesRegex(MsprobeException, text):
                 self.open("L1", "acc_check", section)
+
+
+    def test_options_that_mean_nothing_for_a_running_training(self):
+        for option in (["-n", "2"], ["-config", "x.json"], ["--references", "x.yaml"], ["-save_error_data"], ["--release", "8"],
+                       ["--jit_compile"], ["--filter_api"], ["--recorded"]):
+            for source in (["--listen", "localhost:0"], ["-api_info", self.folder]):
+                status, _, told = command.ask(["acc_check", *source, *option, "-o", self.folder + "/results"])
+                self.assertEqual((status, len(told.splitlines())), (2, 1), told)
+                self.assertIn("the trainings say what is judged, and how", told)
+                self.assertIn(option[0], told)
+        self.assertFalse(os.path.exists(self.folder + "/results"))
 
 
 class Peers(Case):

@@ -39,6 +39,7 @@ constexpr int kMaxRunners = 64;
 constexpr double kLongestSeconds = 1e9;  // thirty years, which the clock can count in nanoseconds
 constexpr const char* kRunningTraining = "-";
 constexpr int kStandardInput = 0;
+constexpr const char* kOfTrainings = "the trainings say what is judged, and how";
 constexpr const char* kNotInPython = "the Python tool has no equivalent";
 
 /// `0`, `cpu`, `cuda`, `npu:1` as a runner takes them: a number alone is of what is there.
@@ -115,7 +116,9 @@ class AccCheckCommand final : public Command {
              "cpu, cuda, npu, cuda:1, or device indices; default: the device present")
         .details("The default is an accelerator if there is one, else the CPU.")
         .any_number_of_values(1);
-    options.add("-n,--num_splits=N", check_.runners, "Number of concurrent runners; default: as many as fit")
+    Option runners = options.add("-n,--num_splits=N", check_.runners,
+                                 "Number of concurrent runners; default: as many as fit");
+    runners
         .details(
             "At most the number of threads (--jobs).\n"
             "The default is one per core, or one per accelerator.")
@@ -133,27 +136,26 @@ class AccCheckCommand final : public Command {
                               .add_flag("--filter_api", check_.filter,
                                         "Check only the first of calls that differ in values only (also -f)")
                               .details("-f means this option where no framework follows.");
-    options
-        .add("-config,--config_path=FILE", config_,
-             "config.json with white_list, black_list, error_data_path")
-        .details(
-            "They are in its section <acc_check> or <run_ut>; the lists contain names of operations such as "
-            "<softmax> or <linalg.inv>.");
-    options
-        .add("--references=FILE", references_,
-             "YAML file of references for NPU operators: functions of the Python file beside it")
-        .details(
-            "For example <operators: {npu_x: {forward: f}}>, for a function of the Python file of the same "
-            "name (<refs.py> of <refs.yaml>), which the runners call.\n"
-            "They take precedence over the 15 built-in references (docs/precheck.md).");
-    options
-        .add_flag("-save_error_data,--save_error_data", save_error_data_,
-                  "Save inputs and outputs of failed operations as .pt files")
-        .details("They go to <ut_error_dataTIME> below the <error_data_path> of --config_path.");
-    options.add_flag("--jit_compile", check_.jit, "Compile operations on an NPU (also -j)")
-        .details("-j means this option where no number follows.");
-    options.add("--release", check_.selection, {{"8", Selection::release_8}, {"26", Selection::release_26}},
-                "Release whose choice of criteria fills the details");
+    Option config = options.add("-config,--config_path=FILE", config_,
+                                "config.json with white_list, black_list, error_data_path");
+    config.details(
+        "They are in its section <acc_check> or <run_ut>; the lists contain names of operations such as "
+        "<softmax> or <linalg.inv>.");
+    Option references =
+        options.add("--references=FILE", references_,
+                    "YAML file of references for NPU operators: functions of the Python file beside it");
+    references.details(
+        "For example <operators: {npu_x: {forward: f}}>, for a function of the Python file of the same "
+        "name (<refs.py> of <refs.yaml>), which the runners call.\n"
+        "They take precedence over the 15 built-in references (docs/precheck.md).");
+    Option error_data = options.add_flag("-save_error_data,--save_error_data", save_error_data_,
+                                         "Save inputs and outputs of failed operations as .pt files");
+    error_data.details("They go to <ut_error_dataTIME> below the <error_data_path> of --config_path.");
+    Option jit = options.add_flag("--jit_compile", check_.jit, "Compile operations on an NPU (also -j)");
+    jit.details("-j means this option where no number follows.");
+    const Option release = options.add("--release", check_.selection,
+                                       {{"8", Selection::release_8}, {"26", Selection::release_26}},
+                                       "Release whose choice of criteria fills the details");
     options.add("--standards=FILE", standards_,
                 "YAML file with lists and limits to replace the built-in ones");
     options.add_fail_on(fail_on_, {"error", "warning", "skip", "never"})
@@ -169,8 +171,9 @@ class AccCheckCommand final : public Command {
                 "It is that of 26.x, or with `--release 8` that of 8.1.1: one stream of random numbers, "
                 "operations of unknown kinds pass, no columns of msprobe.");
     recorded.excludes({python_rules}, kNotInPython);
-    listen.excludes({api_info, python_rules, result_csv, filter, against, recorded},
-                    "the trainings say what is judged");
+    not_of_trainings_ = {python_rules, result_csv, filter,     against, recorded, runners,
+                         config,       references, error_data, jit,     release};
+    listen.excludes({api_info}).excludes(not_of_trainings_, kOfTrainings);
     against.excludes({python_rules}, kNotInPython)
         .excludes({result_csv})
         .excludes({filter}, "each side would keep others");
@@ -181,6 +184,12 @@ class AccCheckCommand final : public Command {
       throw UsageError("only operations of PyTorch are called again, not those of MindSpore");
     const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
     if (!listen_.empty()) return run_listen(standards, context.color);
+    const bool by_trainings = check_.dump_json == kRunningTraining || is_folder(check_.dump_json);
+    for (const Option& option : not_of_trainings_) {
+      if (by_trainings && option.given())
+        throw UsageError(
+            fmt::format("{} is not for calls of running trainings: {}", option.full_name(), kOfTrainings));
+    }
     if (check_.dump_json == kRunningTraining)
       return judge_child_of_training(kStandardInput, standards, context.color) ? Outcome::clean
                                                                                : Outcome::failure;
@@ -332,6 +341,7 @@ class AccCheckCommand final : public Command {
   }
 
   std::string_view name_;
+  std::vector<Option> not_of_trainings_;  // options without a meaning for calls of running trainings
   CheckOptions check_;
   std::vector<std::string> devices_;
   std::string listen_;

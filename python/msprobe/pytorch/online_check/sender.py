@@ -427,9 +427,11 @@ class Server(Elsewhere):
                 if self._context is not None:
                     plain = self._context.wrap_socket(plain, server_hostname=self._host)
                 self._greet(plain)
+            except (_Lost, ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
+                raise _Lost("it ends the connection before it greets, perhaps because it listens %s" % (
+                    "with certificates (--tls), for which there is tls_path" if self._context is None
+                    else "without certificates (--tls)")) from None
             except ssl.SSLError as error:
-                if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
-                    raise
                 raise _Refused(wire.reason_of(error)) from None
             plain.setblocking(False)
             return _Connection(plain, self._wake_reader)
