@@ -12,13 +12,18 @@ extern "C" {
 
 typedef struct msprobe_gpu msprobe_gpu;
 
-/* Loads the driver and the compiler by name, compiles the kernel for the device with that number, and
- * compares its results for 40 tensors with the host's. MSPROBE_FAILED if anything of that fails. Takes
- * seconds, and must not be called while a graph is captured. CUDA: `architecture` is NULL, `driver`
- * libcuda.so.1 if it is NULL, `compiler` NVRTC. HIP: `architecture` as hipDeviceProp_t.gcnArchName has it
- * ("gfx90a:sramecc+:xnack-"), `driver` the HIP runtime (NULL: libamdhip64.so), `compiler` hipRTC. */
-MSPROBE_API msprobe_status msprobe_gpu_open(const char* driver, const char* compiler,
-                                            const char* architecture, int ordinal, msprobe_gpu** gpu);
+/* Compiles the kernel for the device with that number, and hands the code to take(to, code, size) during the call.
+ * MSPROBE_FAILED if a library is missing, or does not do it. It needs no memory of the device, but for its context.
+ * CUDA: `architecture` is NULL, `driver` libcuda.so.1 if it is NULL, `compiler` NVRTC.
+ * HIP: `architecture` as hipDeviceProp_t.gcnArchName has it ("gfx90a:sramecc+:xnack-"), `driver` the HIP
+ * runtime (NULL: libamdhip64.so), `compiler` hipRTC. */
+MSPROBE_API msprobe_status msprobe_gpu_compile(const char* driver, const char* compiler,
+                                               const char* architecture, int ordinal,
+                                               void (*take)(void* to, const void* code, size_t size), void* to);
+/* Loads the code of msprobe_gpu_compile(), by which the other arguments were given, too; and compares its results for
+ * 40 tensors with the host's. MSPROBE_FAILED if anything of that fails. Must not be called while a graph is captured. */
+MSPROBE_API msprobe_status msprobe_gpu_open(const char* driver, const char* architecture, const void* code,
+                                            size_t size, int ordinal, msprobe_gpu** gpu);
 /* Waits for the device; results that were not fetched are lost. */
 MSPROBE_API msprobe_status msprobe_gpu_close(msprobe_gpu* gpu);
 /* Whether the kernel can make what the session records of this tensor, whose `data` is on the device:

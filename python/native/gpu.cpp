@@ -2,6 +2,7 @@
 #include "gpu.hpp"
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "msprobe/device.h"
@@ -63,15 +64,38 @@ void measure(int ordinal, const std::vector<uint64_t>& slots) {
 
 }  // namespace
 
-PyObject* gpu_open(PyObject*, PyObject* arguments) {
+PyObject* gpu_compile(PyObject*, PyObject* arguments) {
   const char* driver = nullptr;
   const char* compiler = nullptr;
   const char* architecture = nullptr;
   int ordinal = 0;
   if (PyArg_ParseTuple(arguments, "zszi", &driver, &compiler, &architecture, &ordinal) == 0) return nullptr;
+  std::string code;
+  const auto take = [](void* to, const void* bytes, size_t size) {
+    static_cast<std::string*>(to)->assign(static_cast<const char*>(bytes), size);
+  };
+  PyThreadState* thread = PyEval_SaveThread();
+  const msprobe_status status = msprobe_gpu_compile(driver, compiler, architecture, ordinal, take, &code);
+  PyEval_RestoreThread(thread);
+  if (status != MSPROBE_OK) return raise_status(status);
+  return PyBytes_FromStringAndSize(code.data(), static_cast<Py_ssize_t>(code.size()));
+}
+
+PyObject* gpu_open(PyObject*, PyObject* arguments) {
+  const char* driver = nullptr;
+  const char* architecture = nullptr;
+  PyObject* bytes = nullptr;
+  int ordinal = 0;
+  char* code = nullptr;
+  Py_ssize_t size = 0;
+  if (PyArg_ParseTuple(arguments, "zzSi", &driver, &architecture, &bytes, &ordinal) == 0 ||
+      PyBytes_AsStringAndSize(bytes, &code, &size) != 0) {
+    return nullptr;
+  }
   msprobe_gpu* gpu = nullptr;
   PyThreadState* thread = PyEval_SaveThread();
-  const msprobe_status status = msprobe_gpu_open(driver, compiler, architecture, ordinal, &gpu);
+  const msprobe_status status =
+      msprobe_gpu_open(driver, architecture, code, static_cast<size_t>(size), ordinal, &gpu);
   PyEval_RestoreThread(thread);
   if (status != MSPROBE_OK) return raise_status(status);
   gpus[ordinal] = gpu;

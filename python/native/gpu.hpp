@@ -7,6 +7,7 @@
 
 namespace msprobe::python {
 
+PyObject* gpu_compile(PyObject*, PyObject* arguments);
 PyObject* gpu_open(PyObject*, PyObject* arguments);
 PyObject* gpu_takes(PyObject*, PyObject* tensor);
 PyObject* gpu_drain(PyObject*, PyObject*);

@@ -47,9 +47,12 @@ PyMethodDef methods[] = {
     {"save", save, METH_VARARGS, "save(value, name, gradient) -> number or None"},
     {"fill_gradient", fill_saved_gradient, METH_VARARGS, "fill_gradient(entry, path, tensor)"},
     {"fill_statistics", fill_statistics, METH_VARARGS, "fill_statistics(slot, max, min, mean, norm, ...)"},
+    {"gpu_compile", gpu_compile, METH_VARARGS,
+     "gpu_compile(driver or None, compiler, architecture or None, ordinal) -> the kernel's code for that "
+     "GPU"},
     {"gpu_open", gpu_open, METH_VARARGS,
-     "gpu_open(driver or None, compiler, architecture or None, ordinal): from now on tensors there are "
-     "measured by the "
+     "gpu_open(driver or None, architecture or None, code, ordinal): from now on tensors there are measured "
+     "by the "
      "collector's kernel"},
     {"gpu_takes", gpu_takes, METH_O,
      "gpu_takes(tensor) -> whether that kernel makes all that is wanted of it now"},

@@ -6,6 +6,7 @@ import glob
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import warnings
 
@@ -20,10 +21,14 @@ spec = importlib.util.spec_from_file_location("msprobe._native", sys.argv[1])
 native = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(native)
 driver, compiler, architecture = (text or None for text in sys.argv[2:5])
+ordinal, to = (int(text) for text in sys.argv[5:7])
 try:
-    native.gpu_open(driver, compiler, architecture, int(sys.argv[5]))
+    code = native.gpu_compile(driver, compiler, architecture, ordinal)
+    native.gpu_open(driver, architecture, code, ordinal)
 except RuntimeError as error:
     sys.exit(str(error.args[-1]))
+with open(to, "wb") as file:
+    file.write(code)
 """
 _LONGEST_TRIAL = 120  # seconds; a compiler takes up to ten
 _opened = {}  # torch.device -> whether the kernel is used there
@@ -78,33 +83,31 @@ def _open(device):
     try:
         ordinal = ordinal_of(device)
         driver, compiler, architecture = libraries(ordinal)
-        # What it does to the GPU, if anything is wrong with it, it may do to a process that is not the training.
-        why = _try_apart(driver, compiler, architecture, ordinal)
-        if why is None:
-            _native.gpu_open(driver, compiler, architecture, ordinal)
-            return True
-    except RuntimeError as error:
-        why = error.args[-1]
-    warnings.warn("msprobe: tensors on %s are measured by PyTorch's kernels, which costs more: %s" % (device, why))
-    return False
+        code = _try_apart(driver, compiler, architecture, ordinal)
+        _native.gpu_open(driver, architecture, code, ordinal)
+        return True
+    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+        why = error.args[-1] if isinstance(error, RuntimeError) else error
+        warnings.warn("msprobe: tensors on %s are measured by PyTorch's kernels, which costs more: %s" % (device, why))
+        return False
 
 
 def _try_apart(driver, compiler, architecture, ordinal):
-    """Why the kernel cannot be used on this GPU, by a process that tried; None if it can."""
+    """The kernel's code, made and tried by another process: what it does to a GPU if anything is wrong with it, it may do
+    to that. Raises RuntimeError, OSError, SubprocessError."""
     if "python" not in os.path.basename(sys.executable or ""):
-        return "no Python is known that could try the collector's kernel"
-    command = [sys.executable, "-I", "-S", "-c", _TRIAL, _native.__file__, driver or "", compiler, architecture or "",
-               str(ordinal)]
-    try:
+        raise RuntimeError("no Python is known that could try the collector's kernel")
+    with tempfile.TemporaryFile() as code:
+        command = [sys.executable, "-I", "-S", "-c", _TRIAL, _native.__file__, driver or "", compiler, architecture or "",
+                   str(ordinal), str(code.fileno())]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              timeout=_LONGEST_TRIAL, check=False)
-    except (OSError, subprocess.SubprocessError) as error:
-        return "the collector's kernel could not be tried: %s" % error
-    if done.returncode == 0:
-        return None
-    lines = done.stderr.decode("utf-8", "replace").split("\n")
-    told = [line for line in lines if line.strip()]
-    return told[-1] if told else "the process that tried the collector's kernel ended with status %d" % done.returncode
+                              pass_fds=[code.fileno()], timeout=_LONGEST_TRIAL, check=False)
+        if done.returncode == 0:
+            code.seek(0)
+            return code.read()
+    told = [line for line in done.stderr.decode("utf-8", "replace").split("\n") if line.strip()]
+    raise RuntimeError(told[-1] if told else "the process that tried the collector's kernel ended with status %d"
+                       % done.returncode)
 
 
 def libraries(ordinal):

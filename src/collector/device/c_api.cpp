@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "collector/c_guard.hpp"
@@ -12,7 +14,8 @@
 #include "collector/tensor_record.hpp"
 
 struct msprobe_gpu {
-  msprobe_gpu(const msprobe::gpu::Libraries& libraries, int ordinal) : device(libraries, ordinal) {}
+  template <typename... Arguments>
+  explicit msprobe_gpu(Arguments&&... arguments) : device(std::forward<Arguments>(arguments)...) {}
   msprobe::gpu::Gpu device;
 };
 
@@ -59,21 +62,49 @@ std::vector<Request> requests_for(const Recorder& recorder, std::span<const std:
 }  // namespace
 }  // namespace msprobe::gpu
 
+namespace {
+
+struct Way {
+  msprobe::gpu::Maker maker;
+  std::string driver;
+  std::string architecture;
+};
+
+Way way_to(const char* driver, const char* architecture) {
+  if (architecture == nullptr)
+    return {msprobe::gpu::Maker::cuda, driver != nullptr ? driver : "libcuda.so.1", ""};
+  return {msprobe::gpu::Maker::hip, driver != nullptr ? driver : "libamdhip64.so", architecture};
+}
+
+}  // namespace
+
 using msprobe::collector::guarded;
 using msprobe::collector::known_part;
 using msprobe::collector::needed;
 
-msprobe_status msprobe_gpu_open(const char* driver, const char* compiler, const char* architecture,
+msprobe_status msprobe_gpu_compile(const char* driver, const char* compiler, const char* architecture,
+                                   int ordinal, void (*take)(void* to, const void* code, size_t size),
+                                   void* to) {
+  return guarded(MSPROBE_FAILED, [&] {
+    if (take == nullptr) throw msprobe::collector::InvalidCall("the taker of the code is missing");
+    const Way way = way_to(driver, architecture);
+    const std::vector<char> code = msprobe::gpu::compile_kernel(
+        way.maker, way.driver, &needed(compiler, "the compiler's path"), way.architecture, ordinal);
+    take(to, code.data(), code.size());
+    return MSPROBE_OK;
+  });
+}
+
+msprobe_status msprobe_gpu_open(const char* driver, const char* architecture, const void* code, size_t size,
                                 int ordinal, msprobe_gpu** gpu) {
   return guarded(MSPROBE_FAILED, [&] {
     msprobe_gpu*& to = needed(gpu, "the place for the device");
     to = nullptr;
-    const bool hip = architecture != nullptr;
-    const char* const usual = hip ? "libamdhip64.so" : "libcuda.so.1";
-    const msprobe::gpu::Libraries libraries{
-        hip ? msprobe::gpu::Maker::hip : msprobe::gpu::Maker::cuda, driver != nullptr ? driver : usual,
-        &needed(compiler, "the compiler's path"), hip ? architecture : ""};
-    to = std::make_unique<msprobe_gpu>(libraries, ordinal).release();
+    if (code == nullptr) throw msprobe::collector::InvalidCall("the code is missing");
+    const Way way = way_to(driver, architecture);
+    to = std::make_unique<msprobe_gpu>(way.maker, way.driver, ordinal,
+                                       std::span(static_cast<const char*>(code), size))
+             .release();
     return MSPROBE_OK;
   });
 }

@@ -12,6 +12,12 @@ constexpr u32 kMostBlocks = 1024;
 
 }  // namespace
 
+std::vector<char> compile_kernel(Maker maker, const std::string& driver, const std::string& compiler,
+                                 std::string architecture, int ordinal) {
+  if (maker == Maker::cuda) architecture = Driver(maker, driver, ordinal).architecture();
+  return compile(maker, compiler, kKernelText, architecture);
+}
+
 /// The GPU is this thread's while it lives.
 class Gpu::Current {
  public:
@@ -28,13 +34,11 @@ class Gpu::Current {
 Gpu::Gpu(Maker maker, const std::string& driver, int ordinal) : driver_(maker, driver, ordinal) {}
 
 // What the delegate made is destroyed if the rest fails.
-Gpu::Gpu(const Libraries& libraries, int ordinal) : Gpu(libraries.maker, libraries.driver, ordinal) {
-  const std::string architecture =
-      libraries.maker == Maker::cuda ? driver_.architecture() : libraries.architecture;
-  const std::vector<char> image = compile(libraries.maker, libraries.compiler, kKernelText, architecture);
+Gpu::Gpu(Maker maker, const std::string& driver, int ordinal, std::span<const char> code)
+    : Gpu(maker, driver, ordinal) {
   const Current current(driver_);
   void* module = nullptr;
-  check(driver_.load_module(&module, image.data()), "load the kernel");
+  check(driver_.load_module(&module, code.data()), "load the kernel");
   check(driver_.get_function(&function_, module, "msprobe_measure"), "find the kernel");
   rows_ = allocate(kRows * sizeof(Tally));
   test();

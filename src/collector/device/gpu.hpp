@@ -22,21 +22,17 @@ struct Request {
   std::uint64_t name = 0;
 };
 
-/// What makes a GPU usable. Of a CUDA device the driver tells the architecture.
-struct Libraries {
-  Maker maker = Maker::cuda;
-  std::string driver;
-  std::string compiler;
-  std::string architecture;
-};
+/// The kernel's code for a GPU. Of a CUDA device the driver tells the architecture.
+std::vector<char> compile_kernel(Maker maker, const std::string& driver, const std::string& compiler,
+                                 std::string architecture, int ordinal);
 
 class Gpu {
  public:
   using Take = std::function<void(std::uint64_t name, const collector::DeviceResults&)>;
 
-  /// Loads, compiles and tests the kernel; GpuError if anything of it fails, or the GPU computes other
-  /// numbers than the host. Takes seconds.
-  Gpu(const Libraries& libraries, int ordinal);
+  /// Loads and tests the kernel; GpuError if anything of it fails, or the GPU computes other numbers than the
+  /// host.
+  Gpu(Maker maker, const std::string& driver, int ordinal, std::span<const char> code);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu();

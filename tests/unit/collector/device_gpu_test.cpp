@@ -42,17 +42,29 @@ Counts counts() {
   return {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
 }
 
-gpu::Libraries cuda(const std::string& driver = fake(), const std::string& compiler = fake()) {
-  return {gpu::Maker::cuda, driver, compiler, ""};
+struct Libraries {
+  gpu::Maker maker;
+  std::string driver;
+  std::string compiler;
+};
+
+Libraries cuda(const std::string& driver = fake(), const std::string& compiler = fake()) {
+  return {gpu::Maker::cuda, driver, compiler};
 }
 
-gpu::Libraries hip() {
-  return {gpu::Maker::hip, fake(), fake(), "gfx90a:xnack-"};
+Libraries hip() {
+  return {gpu::Maker::hip, fake(), fake()};
 }
 
-std::string reason(const gpu::Libraries& libraries, int ordinal = 0) {
+gpu::Gpu open(const Libraries& libraries, int ordinal) {
+  const std::vector<char> code =
+      gpu::compile_kernel(libraries.maker, libraries.driver, libraries.compiler, "gfx90a:xnack-", ordinal);
+  return gpu::Gpu(libraries.maker, libraries.driver, ordinal, code);
+}
+
+std::string reason(const Libraries& libraries, int ordinal = 0) {
   try {
-    const gpu::Gpu one(libraries, ordinal);
+    const gpu::Gpu one = open(libraries, ordinal);
   } catch (const gpu::GpuError& error) {
     return error.what();
   }
@@ -73,7 +85,7 @@ TensorView view_of(const std::vector<float>& values) {
 
 TEST_CASE("device: results of many tensors come in one fetch") {
   if (fake().empty()) return;
-  gpu::Gpu one(cuda(), 1);
+  gpu::Gpu one = open(cuda(), 1);
   std::vector<std::vector<float>> tensors;
   for (std::size_t i = 0; i < 100; ++i) tensors.emplace_back(i * 31 + 1, 0.5F + static_cast<float>(i));
   std::map<std::uint64_t, Measured> got;
@@ -109,7 +121,7 @@ TEST_CASE("device: results of many tensors come in one fetch") {
 
 TEST_CASE("device: a full ring is fetched, and nothing is lost") {
   if (fake().empty()) return;
-  gpu::Gpu one(cuda(), 0);
+  gpu::Gpu one = open(cuda(), 0);
   const std::vector<float> values(3, 2.0F);
   const std::vector<gpu::Request> requests(300, {view_of(values), gpu::kStatistics, 5});
   int taken = 0;
@@ -157,8 +169,8 @@ TEST_CASE("device: whatever is missing or wrong is a reason in one line") {
 
 TEST_CASE("device: statistics and checksums in one launch, by CUDA and by HIP") {
   if (fake().empty()) return;
-  for (const gpu::Libraries& libraries : {cuda(), hip()}) {
-    gpu::Gpu one(libraries, 0);
+  for (const Libraries& libraries : {cuda(), hip()}) {
+    gpu::Gpu one = open(libraries, 0);
     std::vector<float> values(999);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
     TensorView dense = view_of(values);
