@@ -40,14 +40,15 @@ void give_up(int ordinal) {
   if (!told) log_exception("measuring tensors on a device");
 }
 
-/// Calls work(gpu) without the interpreter lock. The library's reason of a failure is this thread's.
+/// Calls work(gpu, session) without the interpreter lock. The library's reason of a failure is this thread's.
 template <typename Work>
 void on_gpu(int ordinal, Work work) {
   const auto found = gpus.find(ordinal);
-  if (found == gpus.end()) return;
+  msprobe_session* session = state.session;
+  if (found == gpus.end() || session == nullptr) return;
   msprobe_gpu* gpu = found->second;
   PyThreadState* thread = PyEval_SaveThread();
-  const msprobe_status status = work(gpu);
+  const msprobe_status status = work(gpu, session);
   PyEval_RestoreThread(thread);
   if (status < 0) give_up(ordinal);
 }
@@ -56,13 +57,17 @@ void measure(int ordinal, const std::vector<uint64_t>& slots) {
   const Ref number(PyObject_CallFunction(state.current_stream, "i", ordinal));
   const unsigned long long stream = number ? PyLong_AsUnsignedLongLong(number.get()) : 0;
   if (PyErr_Occurred() != nullptr) return log_exception("measuring tensors on a device");
-  on_gpu(ordinal, [&](msprobe_gpu* gpu) {
-    return msprobe_gpu_measure(gpu, state.session, reinterpret_cast<void*>(static_cast<uintptr_t>(stream)),
+  on_gpu(ordinal, [&](msprobe_gpu* gpu, msprobe_session* session) {
+    return msprobe_gpu_measure(gpu, session, reinterpret_cast<void*>(static_cast<uintptr_t>(stream)),
                                slots.data(), slots.size());
   });
 }
 
 }  // namespace
+
+bool knows_gpus() {
+  return !gpus.empty();
+}
 
 PyObject* gpu_compile(PyObject*, PyObject* arguments) {
   const char* driver = nullptr;
@@ -118,8 +123,7 @@ PyObject* gpu_drain(PyObject*, PyObject*) {
   measure_on_gpus();
   std::vector<int> ordinals;
   for (const auto& one : gpus) ordinals.push_back(one.first);
-  for (const int ordinal : ordinals)
-    on_gpu(ordinal, [](msprobe_gpu* gpu) { return msprobe_gpu_drain(gpu, state.session); });
+  for (const int ordinal : ordinals) on_gpu(ordinal, msprobe_gpu_drain);
   Py_RETURN_NONE;
 }
 

@@ -12,6 +12,8 @@ PyObject* gpu_open(PyObject*, PyObject* arguments);
 PyObject* gpu_takes(PyObject*, PyObject* tensor);
 PyObject* gpu_drain(PyObject*, PyObject*);
 
+/// Whether tensors on any GPU are measured by the kernel.
+bool knows_gpus();
 /// The ordinal of the GPU whose kernel makes all that is wanted of this tensor, whose elements are on a
 /// device; -1 if none does. No exception is pending.
 int gpu_for(PyObject* object, const msprobe_tensor& tensor);

@@ -42,6 +42,7 @@ PyMethodDef methods[] = {
      "an alias exists that writes without a new version"},
     {"set_compatible", set_compatible, METH_VARARGS, "set_compatible(on)"},
     {"wants_elements", wants_elements, METH_NOARGS, "whether elements of tensors are needed"},
+    {"wants_files", wants_files, METH_NOARGS, "whether they are needed for a file"},
     {"elements_may_come_later", elements_may_come_later, METH_NOARGS, "whether fill_tensor() may bring them"},
     {"fill_tensor", fill_tensor, METH_VARARGS, "fill_tensor(slot, tensor): elements that come later"},
     {"save", save, METH_VARARGS, "save(value, name, gradient) -> number or None"},

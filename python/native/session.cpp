@@ -56,6 +56,7 @@ PyObject* bind(PyObject*, PyObject* binding) {
       {"parameter_type", &state.parameter_type},
       {"data_ptr", &state.data_ptr},
       {"stride", &state.stride},
+      {"storage_offset", &state.storage_offset},
       {"is_neg", &state.is_neg},
       {"is_conj", &state.is_conj},
       {"strided", &state.strided},
@@ -314,6 +315,10 @@ PyObject* set_compatible(PyObject*, PyObject* arguments) {
 
 PyObject* wants_elements(PyObject*, PyObject*) {
   return PyBool_FromLong(this_thread.wants_elements ? 1 : 0);
+}
+
+PyObject* wants_files(PyObject*, PyObject*) {
+  return PyBool_FromLong(this_thread.wants_files ? 1 : 0);
 }
 
 PyObject* elements_may_come_later(PyObject*, PyObject*) {

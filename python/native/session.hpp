@@ -37,6 +37,7 @@ PyObject* changed_unseen(PyObject*, PyObject*);
 PyObject* may_change_unseen(PyObject*, PyObject*);
 /// Whether the entry being filled by this thread needs elements of tensors: for checksums or files.
 PyObject* wants_elements(PyObject*, PyObject*);
+PyObject* wants_files(PyObject*, PyObject*);
 PyObject* elements_may_come_later(PyObject*, PyObject*);
 PyObject* fill_tensor(PyObject*, PyObject* arguments);
 PyObject* set_compatible(PyObject*, PyObject* arguments);

@@ -15,6 +15,8 @@ namespace msprobe::python {
 namespace {
 
 constexpr int64_t kReuseAbove = 4 * 1024;  // bytes: below, computing anew is cheaper
+// Below that an address may be an offset: memory of processes and of GPUs lies higher.
+constexpr unsigned long long kLowestAddress = 1ULL << 44;
 
 // Stands for a tensor object at the collector: it keeps nothing alive, and knows when the tensor is gone
 // without asking the interpreter.
@@ -114,6 +116,14 @@ int call_flag(PyObject* method, PyObject* tensor) {
   return answer ? PyObject_IsTrue(answer.get()) : -1;
 }
 
+/// False of a storage that was given back: then the address is the offset into it.
+bool has_storage(PyObject* object, unsigned long long pointer, uint32_t size) {
+  const Ref answer(PyObject_CallFunctionObjArgs(state.storage_offset, object, nullptr));
+  if (!answer) return false;
+  const unsigned long long offset = PyLong_AsUnsignedLongLong(answer.get());
+  return PyErr_Occurred() == nullptr && pointer != offset * size;
+}
+
 }  // namespace
 
 bool read_tensor(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t* bytes,
@@ -123,6 +133,7 @@ bool read_tensor(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, i
   const Ref is_cpu(PyObject_GetAttr(object, names.is_cpu));
   if (!is_cpu) return false;
   *on_host = is_cpu.get() == Py_True;
+  if (!*on_host && !knows_gpus()) return false;
   const Ref dtype_object(PyObject_GetAttr(object, names.dtype));
   if (!dtype_object) return false;
   const Dtype* dtype = find_dtype(dtype_object.get());
@@ -140,7 +151,8 @@ bool read_tensor(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, i
   for (size_t at = 0; at < ndim; ++at) {
     if (__builtin_mul_overflow(geometry->count, geometry->shape[at], &geometry->count)) return false;
   }
-  if (pointer == 0 && geometry->count != 0) return false;  // a storage that was given back
+  if (geometry->count != 0 && pointer < kLowestAddress && !has_storage(object, pointer, dtype->size))
+    return false;
   const int negative = call_flag(state.is_neg, object);
   const int conjugate = is_complex(dtype->code) ? call_flag(state.is_conj, object) : 0;
   if (negative < 0 || conjugate < 0) return false;

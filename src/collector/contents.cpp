@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What builders hand over, and what comes later.
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <utility>
 
@@ -17,9 +18,12 @@ Builder::Target Recorder::new_target() const {
   return target;
 }
 
+/// Numbers of their own in the process: what comes late is not taken for that of a session opened since.
 std::uint64_t Recorder::add_slot(Deferred deferred) {
-  slots_.emplace(++next_slot_, std::move(deferred));
-  return next_slot_;
+  static std::atomic<std::uint64_t> last{0};
+  const std::uint64_t number = ++last;
+  slots_.emplace(number, std::move(deferred));
+  return number;
 }
 
 const Deferred* Recorder::find_slot(std::uint64_t number) const {

@@ -177,7 +177,6 @@ class Recorder {
   std::uint64_t entries_ = 0;     // of steps that are over
   std::uint64_t steps_ = 0;       // that were begun
   Losses losses_;                 // of steps that are over
-  std::uint64_t next_slot_ = 0;
   std::unordered_map<std::uint64_t, Deferred> slots_;
 };
 

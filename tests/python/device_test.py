@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import dataclasses
 import os
+import sys
 import threading
 import types
 import warnings
@@ -102,20 +103,27 @@ class Device(Case):
                 raise RuntimeError("no more memory can be locked")
             return originals[0](*args, **keys)
 
+        def copy(to, tensor, non_blocking=False):
+            # PyTorch changes signs at once, on the host; on a GPU the elements come after that.
+            self.assertFalse(tensor.is_conj() or tensor.is_neg())
+            return plain_copy(to, tensor)
+
+        plain_copy = torch.Tensor.copy_
         originals = torch.empty, gpu.event_now, framework.detach, device._MOST_LOCKED
-        torch.empty, gpu.event_now = empty, lambda where: Event()
+        torch.empty, gpu.event_now, torch.Tensor.copy_ = empty, lambda where: Event(), copy
         framework.detach = lambda tensor: on_device(originals[2](tensor))
         device._MOST_LOCKED = most_bytes or device._MOST_LOCKED
         try:
             yield
         finally:
             torch.empty, gpu.event_now, framework.detach, device._MOST_LOCKED = originals
+            torch.Tensor.copy_ = plain_copy
 
     def test_copies_come_later(self):
         """As far as that can be seen without a GPU: in which order things are waited for, and if memory is refused."""
         tensors = [torch.arange(60.0).reshape(3, 4, 5).permute(2, 0, 1)[::2], torch.tensor([1, 2 ** 60, -3]),
                    torch.empty(0, 2), torch.ones(3, dtype=torch.bfloat16).expand(4, 3), torch.tensor(2.5),
-                   torch.tensor([1 + 2j, 3 - 4j]).conj()]
+                   torch.tensor([1 + 2j, 3 - 4j]).conj(), torch.tensor([1 + 2j, 3 - 4j]).conj().imag]
         for task, section in (("tensor", {}), ("tensor", {"summary_mode": "md5"}), ("statistics", {"summary_mode": "xor"}),
                               ("statistics", {"slice": [{"dim": 0, "begin": 1}]}),
                               ("tensor", {"slice": [{"dim": 0, "begin": 1}], "summary_mode": "md5"})):
@@ -123,7 +131,7 @@ class Device(Case):
                 continue
             expected, _ = self.record(tensors, section, task)
             files = self.saved(expected)
-            for most_events, most_bytes, copied in ((None, None, 5), (2, None, 2), (None, 300, 5), (None, 8, 1)):
+            for most_events, most_bytes, copied in ((None, None, 6), (2, None, 2), (None, 300, 6), (None, 8, 2)):
                 events = []
                 with self.copying(events, most_events, most_bytes):
                     got, fetched = self.record([on_device(tensor) for tensor in tensors], section, task)
@@ -173,7 +181,7 @@ class Device(Case):
             late.over = True
             copies.add(3, torch.ones(3), Event(False))
             self.assertEqual(told, ["wait", 1, "wait", 2])
-            copies._bytes += device._MOST_LOCKED - 12
+            copies._bytes += device._MOST_LOCKED - 16
             copies.begin(on_device(torch.ones(1)))
             self.assertEqual(told[4:], ["wait", 3])
         finally:
@@ -207,6 +215,60 @@ class Device(Case):
             with Count() as count:
                 device.measure(tensor)
             self.assertLessEqual(count.operations, most, tensor.dtype)
+
+    def test_threads_that_record_at_the_same_time(self):
+        told = {}
+        original, interval = device._native, sys.getswitchinterval()
+        device._native = types.SimpleNamespace(fill_statistics=lambda slot, high, *rest: told.setdefault(slot, high))
+        sys.setswitchinterval(1e-6)
+        try:
+            results = device._Results(torch.device("cpu"), 16)
+            values = [device.measure(torch.full((3,), float(number))) for number in range(300)]
+            failures = []
+
+            def work(first):
+                try:
+                    for number in range(first, 300, 3):
+                        results.add(number, values[number], 3)
+                except Exception as error:
+                    failures.append(error)
+
+            threads = [threading.Thread(target=work, args=(first,)) for first in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            results.fetch()
+        finally:
+            device._native = original
+            sys.setswitchinterval(interval)
+        self.assertEqual((told, failures), ({number: float(number) for number in range(300)}, []))
+
+    def test_what_one_part_raises_does_not_keep_the_others(self):
+        done = []
+        natives, copies, results = device._native, device._copies, dict(device._results)
+        device._native = types.SimpleNamespace(gpu_drain=lambda: done.append("gpu"))
+        device._copies = types.SimpleNamespace(finish=lambda: 1 / 0)
+        device._results.clear()
+        device._results["there"] = types.SimpleNamespace(fetch=lambda: done.append("there"))
+        try:
+            self.assertRaises(ZeroDivisionError, device.drain)
+        finally:
+            device._native, device._copies = natives, copies
+            device._results.clear()
+            device._results.update(results)
+        self.assertEqual(done, ["gpu", "there"])
+
+    def test_a_storage_that_was_given_back(self):
+        """As sharded parameters give theirs: the address of a view is the offset into it then."""
+        whole = torch.arange(10.0)
+        view = whole[2:]
+        storage = whole.untyped_storage() if hasattr(whole, "untyped_storage") else whole.storage()
+        storage.resize_(0)
+        self.assertEqual(view.data_ptr(), 8)
+        for section in ({}, {"summary_mode": "md5"}):
+            got, _ = self.record([view, torch.ones(2)], section)
+            self.assertEqual((got[0]["shape"], got[0]["Max"], got[1]["Max"]), ([8], None, 1.0))
 
     def test_full_buffer_is_fetched(self):
         results = device._Results(torch.device("cpu"), 4)
@@ -263,7 +325,7 @@ class OwnKernel(Device):
         super().tearDown()
 
     def counts(self):
-        numbers = (ctypes.c_int * 5)()
+        numbers = (ctypes.c_int * 7)()
         ctypes.CDLL(FAKE_GPU).fake_gpu_counts(numbers)
         return list(numbers[:2])  # launches and fetches
 

@@ -39,6 +39,7 @@ def binding():
         parameter_type=torch.nn.Parameter,
         data_ptr=base.data_ptr,
         stride=base.stride,
+        storage_offset=base.storage_offset,
         is_neg=base.is_neg,
         is_conj=base.is_conj,
         strided=torch.strided,

@@ -20,6 +20,7 @@ from .record import record
 
 _MOST_THERE = 4096  # tuples on one device: each of their tensors takes 512 bytes of a GPU's memory
 _MOST_LOCKED = 256 << 20  # bytes that are on their way
+_LONGEST_WAIT = 60  # seconds, for what another thread hands over
 _results = {}  # device -> _Results
 
 
@@ -30,7 +31,7 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
     plain = framework.detach(tensor)
     if is_captured(tensor):
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
-    if gpu.use(tensor.device) and _native.gpu_takes(plain):
+    if not _native.wants_files() and gpu.use(tensor.device) and _native.gpu_takes(plain):
         return record(plain, kind, tensor.dtype, tensor.shape, requires_grad, extra)
     if _native.wants_elements():
         copy = _copies.begin(plain) if _native.elements_may_come_later() else None
@@ -41,9 +42,7 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
     measured = measure(plain)
     if measured is None:
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
-    results = _results.get(tensor.device)
-    if results is None:
-        results = _results[tensor.device] = _Results(tensor.device)
+    results = _results.setdefault(tensor.device, _Results(tensor.device))
     return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra,
                   deferred=lambda slot: results.add(slot, measured, tensor.numel()))
 
@@ -58,44 +57,60 @@ class _Copies:
 
     def __init__(self):
         self._under_way = collections.deque()  # (slot, copy, event behind it)
-        self._bytes = 0
-        self._lock = threading.Lock()  # of these two
+        self._bytes = 0      # of locked memory that these take
+        self._in_hand = 0    # that are being handed over
+        self._changed = threading.Condition()
 
     def begin(self, tensor):
         """(copy, event), or None if there can be none. PyTorch keeps locked memory for the next one."""
-        size = tensor.numel() * tensor.element_size()
-        if not tensor.is_cuda or size == 0 or size > _MOST_LOCKED:
+        size = _locked_bytes(tensor)
+        if not tensor.is_cuda or tensor.numel() == 0 or size > _MOST_LOCKED:
             return None
         while self._bytes + size > _MOST_LOCKED and self._finish_one(True):
             pass
         try:
-            copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-        except RuntimeError:  # no more can be locked
+            # PyTorch changes signs on the host, at once: before the elements are there.
+            there = tensor.resolve_conj().resolve_neg()
+            copy = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=True)
+            copy.copy_(there, non_blocking=True)
+        except RuntimeError:  # there is no memory, here or there
             return None
-        copy.copy_(tensor, non_blocking=True)
         return copy, gpu.event_now(tensor.device)
 
     def add(self, slot, copy, event):
-        with self._lock:
+        with self._changed:
             self._under_way.append((slot, copy, event))
-            self._bytes += copy.numel() * copy.element_size()
+            self._bytes += _locked_bytes(copy)
         while self._finish_one(False):
             pass
 
     def finish(self):
         while self._finish_one(True):
             pass
+        with self._changed:
+            self._changed.wait_for(lambda: self._in_hand == 0, _LONGEST_WAIT)
 
     def _finish_one(self, wait):
         """Hands over the oldest one, if it is there. False: it is not, or there is none."""
-        with self._lock:
+        with self._changed:
             if not self._under_way or not (wait or self._under_way[0][2].query()):
                 return False
             slot, copy, event = self._under_way.popleft()
-            self._bytes -= copy.numel() * copy.element_size()
-        event.synchronize()
-        _native.fill_tensor(slot, copy)
+            self._in_hand += 1
+        try:
+            event.synchronize()
+            _native.fill_tensor(slot, copy)
+        finally:
+            with self._changed:
+                self._bytes -= _locked_bytes(copy)
+                self._in_hand -= 1
+                self._changed.notify_all()
         return True
+
+
+def _locked_bytes(tensor):
+    """PyTorch gives locked memory in powers of two."""
+    return 1 << (tensor.numel() * tensor.element_size() - 1).bit_length()
 
 
 _copies = _Copies()
@@ -135,11 +150,16 @@ def measure(tensor):
 
 
 def drain():
-    """Fetches all results. Waits for the devices."""
-    _copies.finish()
-    _native.gpu_drain()
-    for results in list(_results.values()):
-        results.fetch()
+    """Fetches all results. Waits for what gives them. Whatever one part raises, the others do theirs."""
+    parts = [_copies.finish, _native.gpu_drain] + [results.fetch for results in list(_results.values())]
+    failures = []
+    for part in parts:
+        try:
+            part()
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 class Parts:
@@ -174,24 +194,30 @@ class Parts:
 
 
 class _Results:
-    """Those of tensors on one device."""
+    """Those of tensors on one device, which several threads may record."""
 
-    def __init__(self, device, most=_MOST_THERE):
+    def __init__(self, device, most=_MOST_THERE // 2):
+        self._device = device
         self._most = most  # so that records do not wait for the end of the step
+        self._lock = threading.Lock()
         self._parts = Parts(device)
         self._slots = []  # (slot, number of elements)
 
     def add(self, slot, measured, count):
-        self._parts.add(measured)
-        self._slots.append((slot, count))
-        if len(self._slots) == self._most:
+        with self._lock:
+            self._parts.add(measured)
+            self._slots.append((slot, count))
+            is_full = len(self._slots) >= self._most
+        if is_full:
             self.fetch()
 
     def fetch(self):
-        slots, self._slots = self._slots, []
+        with self._lock:
+            slots, self._slots = self._slots, []
+            parts, self._parts = self._parts, Parts(self._device)
         if not slots:
             return
-        for (slot, count), (high, low, mean, norm) in zip(slots, self._parts.fetch()):
+        for (slot, count), (high, low, mean, norm) in zip(slots, parts.fetch()):
             whole = (int(high), int(low)) if not isinstance(high, float) else (0, 0)
             nan = 1 if math.isnan(high) or math.isnan(low) else 0
             inf = 1 if math.isinf(high) or math.isinf(low) else 0

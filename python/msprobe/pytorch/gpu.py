@@ -14,7 +14,6 @@ import torch
 
 from msprobe import _native
 
-DRIVER = None  # the driver's own name
 _TRIAL = """
 import importlib.util, sys
 spec = importlib.util.spec_from_file_location("msprobe._native", sys.argv[1])
@@ -86,8 +85,8 @@ def _open(device):
         code = _try_apart(driver, compiler, architecture, ordinal)
         _native.gpu_open(driver, architecture, code, ordinal)
         return True
-    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
-        why = error.args[-1] if isinstance(error, RuntimeError) else error
+    except Exception as error:  # of whatever PyTorch or system: there is another way
+        why = error.args[-1] if isinstance(error, RuntimeError) else "%s: %s" % (type(error).__name__, error)
         warnings.warn("msprobe: tensors on %s are measured by PyTorch's kernels, which costs more: %s" % (device, why))
         return False
 
@@ -102,9 +101,10 @@ def _try_apart(driver, compiler, architecture, ordinal):
                    str(ordinal), str(code.fileno())]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               pass_fds=[code.fileno()], timeout=_LONGEST_TRIAL, check=False)
-        if done.returncode == 0:
-            code.seek(0)
-            return code.read()
+        code.seek(0)
+        made = code.read()
+    if done.returncode == 0 and made:  # where SIGCHLD is ignored the status is always 0
+        return made
     told = [line for line in done.stderr.decode("utf-8", "replace").split("\n") if line.strip()]
     raise RuntimeError(told[-1] if told else "the process that tried the collector's kernel ended with status %d"
                        % done.returncode)
@@ -116,16 +116,19 @@ def libraries(ordinal):
         driver = _find("libamdhip64") or "libamdhip64.so"
         # Up to version 5 the runtime has the compiler inside.
         return driver, _find("libhiprtc") or driver, torch.cuda.get_device_properties(ordinal).gcnArchName
-    return DRIVER, _find("libnvrtc") or "libnvrtc.so", None
+    return None, _find("libnvrtc", torch.version.cuda.split(".")[0]) or "libnvrtc.so", None
 
 
-def _find(name):
-    """The path of a library: the one that is loaded, or that comes with this PyTorch. None: the system may have it."""
+def _find(name, version=""):
+    """The path of a library: the one that is loaded, or that comes with this PyTorch, or one of the environment, best of
+    that version. None: the system may have it."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         loaded = {line.split(None, 5)[5].strip() for line in maps if "/" + name in line}
     folder = os.path.dirname(os.path.abspath(torch.__file__))
-    packages = os.path.dirname(folder)
-    candidates = sorted(loaded) + sorted(glob.glob(os.path.join(folder, "lib", name + "*.so*"))) + sorted(
-        glob.glob(os.path.join(packages, "nvidia", "*", "lib", name + ".so*")))
-    plain = [path for path in candidates if "builtins" not in os.path.basename(path) and ".alt." not in path]
+    found = sorted(loaded)
+    for place in (os.path.join(folder, "lib", name + "*.so*"),
+                  os.path.join(os.path.dirname(folder), "nvidia", "*", "lib", name + ".so*"),
+                  os.path.join(sys.prefix, "lib", name + ".so*")):
+        found += sorted(glob.glob(place), key=lambda path: (".so.%s" % version not in path, path))
+    plain = [path for path in found if "builtins" not in os.path.basename(path) and ".alt." not in path]
     return plain[0] if plain else None

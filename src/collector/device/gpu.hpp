@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU: the kernel on it, and a ring of results there that is fetched as a whole.
+// One GPU: the kernel on it, and results there that are fetched all at once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "collector/device/libraries.hpp"
@@ -38,10 +38,10 @@ class Gpu {
   ~Gpu();
 
   /// Measures tensors on the stream, without waiting for it. All of them are such that make_plan() takes
-  /// them. `take` receives earlier results if the ring is full, which is waited for. GpuError: nothing more
-  /// comes of the GPU, and what is in the ring is lost.
+  /// them. `take` receives earlier results if there is no room for more, which are waited for. GpuError:
+  /// nothing more comes of the GPU, and what is in the ring is lost.
   void measure(void* stream, std::span<const Request> requests, const Take& take);
-  /// Waits for the GPU and hands out all results.
+  /// Waits for what was measured, and hands out all results.
   void fetch(const Take& take);
 
  private:
@@ -52,16 +52,23 @@ class Gpu {
     std::uint8_t rows;  // that follow one another: the statistics', the checksum's, or one of both
     std::uint64_t bytes;
   };
+  /// What launches work in that do not overlap: those of one stream, until another one takes it over.
   struct Scratch {
     Driver::Address partials = 0;
     Driver::Address done = 0;
+    void* stream = nullptr;
+    void* event = nullptr;   // behind its last launch
+    std::uint64_t used = 0;  // when; 0: never
   };
   class Current;
 
   Gpu(Maker maker, const std::string& driver, int ordinal);
   Driver::Address allocate(std::size_t bytes);
-  Launch launch_on(void* stream);
-  void launch(void* stream, Launch& launch);
+  Scratch& scratch_for(void* stream);
+  Launch launch_in(const Scratch& scratch) const;
+  void launch(Scratch& scratch, Launch& launch);
+  /// Waits for all launches and nothing else.
+  void bring_rows(std::vector<Tally>& tallies);
   void measure_locked(void* stream, std::span<const Request> requests, const Take& take);
   void fetch_locked(const Take& take);
   template <typename Work>
@@ -69,17 +76,19 @@ class Gpu {
   void test();
   void test_some(std::span<const collector::TensorView> views, const std::byte* host, Driver::Address device);
 
-  static constexpr std::size_t kRows = 4096;
-  static constexpr std::size_t kMostStreams = 32;
+  static constexpr std::size_t kRows = 65'536;  // 5 MiB: more than a step of most trainings has
+  static constexpr std::size_t kStreams = 4;    // that do not wait for one another
 
   Driver driver_;
   std::mutex mutex_;
   void* function_ = nullptr;
   Driver::Address rows_ = 0;
-  std::unordered_map<void*, Scratch> scratch_;  // by stream: its launches do not overlap
-  Driver::Address tested_ = 0;                  // elements of the test
-  std::vector<Pending> pending_;                // in the order of their rows
-  std::size_t used_ = 0;                        // rows
+  std::array<Scratch, kStreams> scratch_;
+  std::uint64_t launches_ = 0;
+  void* stream_ = nullptr;        // our own, for copies
+  Driver::Address tested_ = 0;    // elements of the test
+  std::vector<Pending> pending_;  // in the order of their rows
+  std::size_t used_ = 0;          // rows
   bool broken_ = false;
 };
 

@@ -32,9 +32,8 @@ using u64 = unsigned long long;
 using i64 = long long;
 
 constexpr u32 kLanes = 256;
-constexpr u32 kGroup = 16;                  // bytes that a lane takes at once
-constexpr u32 kRowBytes = kLanes * kGroup;  // of a row of groups
-constexpr u32 kMostChunks = 1024;           // of a tensor
+constexpr u32 kGroup = 16;         // bytes that a lane takes at once
+constexpr u32 kMostChunks = 1024;  // of a tensor
 constexpr u32 kMostAxes = 5;
 constexpr u32 kMostJobs = 28;  // the parameters of a kernel are 4096 bytes at most
 
@@ -78,6 +77,8 @@ struct Job {
   u8 contiguous;
   u8 rank;
   u32 unused;
+  u32 chunk_power;  // x to the power of the bits of a chunk, and of the last one, filled up to whole rows:
+  u32 last_power;   // what a remainder is multiplied by to lie before it
   i64 length[kMostAxes];  // of the axes, the innermost first
   i64 stride[kMostAxes];  // in elements
 };
@@ -93,7 +94,7 @@ struct Tally {
   u64 neg_inf;
   u64 zero;
   u64 exclusive_or;  // of the words of 8 bytes, the last one filled with zeros
-  u32 crc;           // the remainder of the bytes alone: without a start value, not inverted
+  u32 crc;           // the remainder of the bytes, up to whole rows: without a start value, not inverted
   u32 unused;
 };
 
@@ -110,11 +111,14 @@ struct Launch {
 };
 static_assert(sizeof(Launch) <= 4096, "more than the parameters of a kernel may be");
 
+constexpr u32 kLevels = 8;  // of halving the lanes
+
 /// What the threads of a block share.
 struct Shared {
   Tally lane[kLanes];
-  u32 step[4][256];  // a byte's remainder after it and k more
-  u32 skip[4][256];  // byte k of a remainder, moved over the other lanes' groups
+  u32 step[4][256];       // a byte's remainder after it and k more
+  u32 skip[4][256];       // byte k of a remainder, moved over the other lanes' groups
+  u32 fold[kLevels][32];  // what the left half of the lanes is multiplied by, and that times x, x^2, ...
   Job job;
   u32 index;
   u32 last;
@@ -138,6 +142,14 @@ MSPROBE_APART u32 multiply(u32 a, u32 b) {
     if ((a & kOne) != 0) product ^= b;
     b = times_x(b);
   }
+  return product;
+}
+
+/// The product with a factor of which multiples[i] is that times x^i: its terms do not wait for one another.
+MSPROBE_DEVICE u32 multiply_by(const u32 (&multiples)[32], u32 a) {
+  u32 product = 0;
+  MSPROBE_UNROLL
+  for (u32 i = 0; i < 32; ++i) product ^= multiples[i] & (0U - ((a >> (31 - i)) & 1U));
   return product;
 }
 
@@ -369,7 +381,7 @@ MSPROBE_APART Words gather(const Job& job, u32 size, u64 first, u32 n) {
     const u64 index = first + e;
     i64 offset = static_cast<i64>(index);
     if (job.contiguous == 0)
-      offset = index >> 32 == 0 ? offset_of(job, static_cast<u32>(index)) : offset_of(job, index);
+      offset = job.count >> 32 == 0 ? offset_of(job, static_cast<u32>(index)) : offset_of(job, index);
     const u64 bits = element_at(job.data + offset * static_cast<i64>(size), size);
     const u32 place = e * size;
     if (place < 8) {
@@ -398,9 +410,9 @@ MSPROBE_DEVICE Tally empty_tally() {
   return tally;
 }
 
-/// `fold`: what the left remainder is multiplied by to lie before the right one.
+/// All but the remainders.
 template <typename Work>
-MSPROBE_APART void combine(Tally& left, const Tally& right, u32 fold) {
+MSPROBE_APART void combine(Tally& left, const Tally& right) {
   left.sum += right.sum;
   left.squares += right.squares;
   if (Working<Work>::of(right.max) > Working<Work>::of(left.max)) left.max = right.max;
@@ -410,10 +422,9 @@ MSPROBE_APART void combine(Tally& left, const Tally& right, u32 fold) {
   left.neg_inf += right.neg_inf;
   left.zero += right.zero;
   left.exclusive_or ^= right.exclusive_or;
-  left.crc = (left.crc == 0 || fold == kOne ? left.crc : multiply(left.crc, fold)) ^ right.crc;
 }
 
-/// One lane's statistics, in registers.
+/// One lane's statistics of a chunk, in registers: of fewer than 2^32 elements (plan.cpp).
 template <class Element>
 struct Sums {
   using Work = typename Element::Work;
@@ -421,10 +432,10 @@ struct Sums {
   double squares = 0;
   Work max = Working<Work>::lowest();
   Work min = Working<Work>::highest();
-  u64 nan = 0;
-  u64 pos_inf = 0;
-  u64 neg_inf = 0;
-  u64 zero = 0;
+  u32 nan = 0;
+  u32 pos_inf = 0;
+  u32 neg_inf = 0;
+  u32 zero = 0;
 
   MSPROBE_DEVICE void take(u64 bits) {
     const Work value = Element::value(bits);
@@ -503,9 +514,12 @@ MSPROBE_DEVICE void measure_lane(const Shared& shared, u32 chunk, u32 lane, Tall
                       ? *reinterpret_cast<const Words*>(job.data + first * Element::kSize)
                       : gather(job, Element::kSize, first, n);
     if ((job.tasks & kStatistics) != 0) {
-      MSPROBE_UNROLL
-      for (u32 e = 0; e < kInGroup; ++e) {
-        if (e < n) sums.take(bits_in<Element>(words, e));
+      if (n == kInGroup) {
+        MSPROBE_UNROLL
+        for (u32 e = 0; e < kInGroup; ++e) sums.take(bits_in<Element>(words, e));
+      } else {
+        MSPROBE_LOOP
+        for (u32 e = 0; e < n; ++e) sums.take(bits_in<Element>(words, e));
       }
     }
     if ((job.tasks & (kCrc | kXor)) == 0) continue;
@@ -518,25 +532,71 @@ MSPROBE_DEVICE void measure_lane(const Shared& shared, u32 chunk, u32 lane, Tall
   tally.crc = crc;
 }
 
-/// All lanes into the first.
+/// All lanes into the first. Remainders by shared.fold, if there are any.
 template <typename Work, class Place>
-MSPROBE_DEVICE void combine_lanes(Shared& shared, Place& place, const u32* fold) {
+MSPROBE_DEVICE void combine_lanes(Shared& shared, Place& place, bool remainders) {
   u32 level = 0;
   MSPROBE_LOOP
   for (u32 half = kLanes / 2; half > 0; half /= 2, ++level) {
-    for (u32 lane = place.thread; lane < half; lane += place.threads)
-      combine<Work>(shared.lane[lane], shared.lane[lane + half], fold != nullptr ? fold[level] : kOne);
+    MSPROBE_LOOP
+    for (u32 lane = place.thread; lane < half; lane += place.threads) {
+      Tally& left = shared.lane[lane];
+      const Tally& right = shared.lane[lane + half];
+      combine<Work>(left, right);
+      if (remainders) left.crc = multiply_by(shared.fold[level], left.crc) ^ right.crc;
+    }
     place.barrier();
+  }
+}
+
+/// For combine_lanes(). powers[k]: what the lanes are multiplied by when 128 >> k are on each side.
+template <class Place>
+MSPROBE_DEVICE void set_fold(Shared& shared, Place& place, const u32* powers) {
+  MSPROBE_LOOP
+  for (u32 at = place.thread; at < kLevels * 32; at += place.threads) {
+    u32 value = powers[at / 32];
+    MSPROBE_LOOP
+    for (u32 i = 0; i < at % 32; ++i) value = times_x(value);
+    shared.fold[at / 32][at % 32] = value;
+  }
+}
+
+/// The remainders of all chunks but the last, put into lanes: lane L has those L + 1, L + 257, ... from the
+/// front if the front is filled up with chunks of zeros to a multiple of 256.
+template <class Place>
+MSPROBE_APART void spread_remainders(Shared& shared, Place& place, const Tally* partials) {
+  const Job& job = shared.job;
+  u32 powers[kLevels];
+  u32 power = job.chunk_power;  // becomes that of 256 chunks
+  MSPROBE_LOOP
+  for (u32 k = 0; k < kLevels; ++k) {
+    powers[kLevels - 1 - k] = power;
+    power = multiply(power, power);
+  }
+  set_fold(shared, place, powers);
+  const u32 whole = job.chunks - 1;
+  const u32 rounds = (whole + kLanes - 1) / kLanes;
+  const u32 front = rounds * kLanes - whole;
+  MSPROBE_LOOP
+  for (u32 lane = place.thread; lane < kLanes; lane += place.threads) {
+    u32 crc = 0;
+    MSPROBE_LOOP
+    for (u32 number = lane; number < rounds * kLanes; number += kLanes) {
+      if (crc != 0) crc = multiply(crc, power);
+      if (number >= front) crc ^= partials[number - front].crc;
+    }
+    shared.lane[lane].crc = crc;
   }
 }
 
 /// What is done with what the lanes found in a chunk. The block that ends the last chunk of a job combines
 /// all.
 template <typename Work, class Place>
-MSPROBE_APART void finish_chunk(const Launch& launch, Shared& shared, Place& place, u32 chunk, u32 size) {
+MSPROBE_APART void finish_chunk(const Launch& launch, Shared& shared, Place& place, u32 chunk) {
   const Job& job = shared.job;
+  const bool remainders = (job.tasks & kCrc) != 0;
   place.barrier();
-  combine_lanes<Work>(shared, place, launch.fold);
+  combine_lanes<Work>(shared, place, remainders);
   Tally* partials = launch.partials + static_cast<u64>(shared.index) * kMostChunks;
   if (place.thread == 0) {
     partials[chunk] = shared.lane[0];
@@ -548,25 +608,25 @@ MSPROBE_APART void finish_chunk(const Launch& launch, Shared& shared, Place& pla
   }
   place.barrier();
   if (shared.last == 0) return;
-  const i64 bytes = static_cast<i64>(job.count * size);
-  const i64 chunk_bytes = static_cast<i64>(job.chunk_rows) * kRowBytes;
-  const i64 padded = (bytes + kRowBytes - 1) / kRowBytes * kRowBytes;
   MSPROBE_LOOP
   for (u32 lane = place.thread; lane < kLanes; lane += place.threads) {
     Tally tally = empty_tally<Work>();
     MSPROBE_LOOP
-    for (u32 number = lane; number < job.chunks; number += kLanes) {
-      Tally part = partials[number];
-      // The last chunk was filled up with zeros, which are taken away.
-      const i64 end = number + 1 < job.chunks ? (number + 1) * chunk_bytes : padded;
-      if (part.crc != 0) part.crc = multiply(part.crc, x_to_bytes(bytes - end));
-      combine<Work>(tally, part, kOne);
-    }
+    for (u32 number = lane; number < job.chunks; number += kLanes) combine<Work>(tally, partials[number]);
     shared.lane[lane] = tally;
   }
+  if (remainders) spread_remainders(shared, place, partials);
   place.barrier();
-  combine_lanes<Work>(shared, place, nullptr);
-  if (place.thread == 0) launch.rows[job.row] = shared.lane[0];
+  combine_lanes<Work>(shared, place, remainders);
+  if (remainders) set_fold(shared, place, launch.fold);  // for the next chunk of this block
+  if (place.thread == 0) {
+    Tally& all = shared.lane[0];
+    if (remainders) {
+      const u32 before = all.crc == 0 ? 0 : multiply(all.crc, job.last_power);
+      all.crc = before ^ partials[job.chunks - 1].crc;
+    }
+    launch.rows[job.row] = all;
+  }
 }
 
 template <class Element, class Place>
@@ -574,11 +634,12 @@ MSPROBE_DEVICE void measure_chunk(const Launch& launch, Shared& shared, Place& p
   MSPROBE_LOOP
   for (u32 lane = place.thread; lane < kLanes; lane += place.threads)
     measure_lane<Element>(shared, chunk, lane, shared.lane[lane]);
-  finish_chunk<typename Element::Work>(launch, shared, place, chunk, Element::kSize);
+  finish_chunk<typename Element::Work>(launch, shared, place, chunk);
 }
 
 template <class Place>
 MSPROBE_APART void make_tables(const Launch& launch, Shared& shared, Place& place) {
+  set_fold(shared, place, launch.fold);
   for (u32 byte = place.thread; byte < 256; byte += place.threads) {
     u32 remainder = byte;
     MSPROBE_LOOP
@@ -691,14 +752,21 @@ struct ThreadPlace {
 
 }  // namespace msprobe::gpu
 
-#if defined(__CUDACC_RTC__) && __CUDACC_VER_MAJOR__ >= 12 && __CUDA_ARCH__ >= 700
+// The parameter is read where it lies: a copy for each thread would be of 4096 bytes. With CUDA that is asked
+// for; of HIP's compilers it is not to be had otherwise.
+#if defined(__HIPCC_RTC__)
+extern "C" __global__ void __launch_bounds__(256) msprobe_measure(const msprobe::gpu::Launch) {
+  const auto& launch = *(const msprobe::gpu::Launch*)__builtin_amdgcn_kernarg_segment_ptr();
+#else
+#if __CUDA_ARCH__ >= 700 && \
+    (__CUDACC_VER_MAJOR__ >= 12 || (__CUDACC_VER_MAJOR__ == 11 && __CUDACC_VER_MINOR__ >= 7))
 #define MSPROBE_PARAMETER const __grid_constant__
 #else
 #define MSPROBE_PARAMETER const
 #endif
-
 extern "C" __global__ void __launch_bounds__(256)
     msprobe_measure(MSPROBE_PARAMETER msprobe::gpu::Launch launch) {
+#endif
   __shared__ msprobe::gpu::Shared shared;
   msprobe::gpu::measure(launch, shared,
                         msprobe::gpu::ThreadPlace{threadIdx.x, blockDim.x, blockIdx.x, gridDim.x});

@@ -3,13 +3,17 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 namespace msprobe::gpu {
 
-void check(int status, const char* what) {
+void Driver::check(int status, const char* what) const {
   if (status == 0) return;
+  // HIP keeps it for whoever asks next, which would be the framework.
+  if (last_error_ != nullptr) last_error_();
   throw GpuError("the GPU's driver does not " + std::string(what) + " (error " + std::to_string(status) +
                  ")");
 }
@@ -32,10 +36,14 @@ Driver::Driver(Maker maker, const std::string& path, int ordinal) : maker_(maker
   library.find(get_function, cuda ? "cuModuleGetFunction" : "hipModuleGetFunction");
   library.find(allocate, cuda ? "cuMemAlloc_v2" : "hipMalloc");
   library.find(release, cuda ? "cuMemFree_v2" : "hipFree");
-  library.find(copy_to_host, cuda ? "cuMemcpyDtoH_v2" : "hipMemcpyDtoH");
-  library.find(copy_to_device, cuda ? "cuMemcpyHtoD_v2" : "hipMemcpyHtoD");
-  library.find(fill, cuda ? "cuMemsetD8_v2" : "hipMemsetD8");
-  library.find(synchronise, cuda ? "cuCtxSynchronize" : "hipDeviceSynchronize");
+  library.find(copy_to_host, cuda ? "cuMemcpyDtoHAsync_v2" : "hipMemcpyDtoHAsync");
+  library.find(copy_to_device, cuda ? "cuMemcpyHtoDAsync_v2" : "hipMemcpyHtoDAsync");
+  library.find(fill, cuda ? "cuMemsetD8Async" : "hipMemsetD8Async");
+  library.find(make_stream, cuda ? "cuStreamCreate" : "hipStreamCreateWithFlags");
+  library.find(wait_for_stream, cuda ? "cuStreamSynchronize" : "hipStreamSynchronize");
+  library.find(make_event, cuda ? "cuEventCreate" : "hipEventCreateWithFlags");
+  library.find(record_event, cuda ? "cuEventRecord" : "hipEventRecord");
+  library.find(let_wait, cuda ? "cuStreamWaitEvent" : "hipStreamWaitEvent");
   library.find(launch, cuda ? "cuLaunchKernel" : "hipModuleLaunchKernel");
   int (*init)(unsigned flags) = nullptr;
   library.find(init, cuda ? "cuInit" : "hipInit");
@@ -63,6 +71,7 @@ void Driver::open_cuda(const Library& library) {
 void Driver::open_hip(const Library& library) {
   library.find(get_device_, "hipGetDevice");
   library.find(set_device_, "hipSetDevice");
+  library.find(last_error_, "hipGetLastError");
   leave(enter());
 }
 
@@ -153,12 +162,41 @@ class Program {
 
 }  // namespace
 
+namespace {
+
+/// The number of the architecture ("sm_90" is 90), or the highest of its generation below that the compiler
+/// knows: its code runs there, too.
+std::string known_to(const Library& library, const std::string& architecture) {
+  constexpr std::string_view kPrefix = "sm_";
+  int count = 0;
+  int (*get_count)(int*) = nullptr;
+  int (*get_all)(int*) = nullptr;
+  library.find(get_count, "nvrtcGetNumSupportedArchs");
+  library.find(get_all, "nvrtcGetSupportedArchs");
+  if (get_count(&count) != 0 || count < 1 || count > 1000) return architecture;
+  std::vector<int> all(static_cast<std::size_t>(count));
+  if (get_all(all.data()) != 0) return architecture;
+  // Code for Jetson and Thor runs on nothing else.
+  constexpr std::array kAlone = {53, 62, 72, 87, 101, 110};
+  const int wanted = std::stoi(architecture.substr(kPrefix.size()));
+  int best = 0;
+  for (const int one : all) {
+    const bool runs = one == wanted || (one < wanted && one / 10 == wanted / 10 &&
+                                        std::ranges::find(kAlone, one) == kAlone.end());
+    if (runs) best = std::max(best, one);
+  }
+  return best == 0 ? architecture : std::string(kPrefix) + std::to_string(best);
+}
+
+}  // namespace
+
 std::vector<char> compile(Maker maker, const std::string& library_path, const char* source,
                           const std::string& architecture) {
   const Library library(library_path);
   Program program(maker, library, source);
   const bool cuda = maker == Maker::cuda;
-  const std::string target = (cuda ? "--gpu-architecture=" : "--offload-arch=") + architecture;
+  const std::string target =
+      cuda ? "--gpu-architecture=" + known_to(library, architecture) : "--offload-arch=" + architecture;
   // Fused operations would give other sums than the host's.
   if (!program.compile({target.c_str(), "--std=c++17", cuda ? "--fmad=false" : "-ffp-contract=off"})) {
     throw GpuError("the GPU's compiler does not make code for " + architecture + ": " + program.complaint());

@@ -17,9 +17,6 @@ class GpuError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws unless the driver did it: its functions return 0 then.
-void check(int status, const char* what);
-
 /// A library that stays loaded to the end of the process.
 class Library {
  public:
@@ -49,6 +46,8 @@ class Driver {
 
   /// For the compiler ("sm_90"); CUDA only.
   std::string architecture() const;
+  /// Throws unless the driver did it: its functions return 0 then.
+  void check(int status, const char* what) const;
   /// The device is this thread's until leave(), which takes what enter() gave.
   int enter() const;
   void leave(int before) const;
@@ -57,10 +56,16 @@ class Driver {
   int (*get_function)(void** function, void* module, const char* name);
   int (*allocate)(Address* address, std::size_t size);
   int (*release)(Address address);
-  int (*copy_to_host)(void* to, Address from, std::size_t size);
-  int (*copy_to_device)(Address to, const void* from, std::size_t size);
-  int (*fill)(Address to, unsigned char value, std::size_t size);
-  int (*synchronise)();
+  // All on a stream. Nothing here waits for others: they may have to wait for other machines, and those for
+  // us.
+  int (*copy_to_host)(void* to, Address from, std::size_t size, void* stream);
+  int (*copy_to_device)(Address to, const void* from, std::size_t size, void* stream);
+  int (*fill)(Address to, unsigned char value, std::size_t size, void* stream);
+  int (*make_stream)(void** stream, unsigned flags);
+  int (*wait_for_stream)(void* stream);
+  int (*make_event)(void** event, unsigned flags);
+  int (*record_event)(void* event, void* stream);
+  int (*let_wait)(void* stream, void* event, unsigned flags);  // what the stream is given next, for the event
   int (*launch)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                 unsigned block_y, unsigned block_z, unsigned shared, void* stream, void** parameters,
                 void** extra);
@@ -80,7 +85,12 @@ class Driver {
   // HIP's
   int (*get_device_)(int* ordinal) = nullptr;
   int (*set_device_)(int ordinal) = nullptr;
+  int (*last_error_)() = nullptr;
 };
+
+// The same for both makers.
+inline constexpr unsigned kOnItsOwn = 1;  // a stream that does not wait for the default one
+inline constexpr unsigned kNoTiming = 2;  // of an event
 
 /// Memory of the device, which the driver knows by numbers.
 template <typename T>
@@ -88,8 +98,9 @@ T* pointer(Driver::Address address) {
   return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));  // NOLINT: nothing here follows it
 }
 
-/// The code of a program for an architecture ("sm_90", "gfx90a:xnack-"), by NVRTC or hipRTC. GpuError has the
-/// first line of its complaint.
+/// The code of a program for an architecture ("sm_90", "gfx90a:xnack-"), by NVRTC or hipRTC; of one that
+/// NVRTC does not know yet, for the highest of its generation. GpuError has the first line of the compiler's
+/// complaint.
 std::vector<char> compile(Maker maker, const std::string& library, const char* source,
                           const std::string& architecture);
 

@@ -68,6 +68,11 @@ std::optional<Job> make_job(const TensorView& view, const Walk& walk, std::uint8
   const u64 rows = (job.count * size + kRowBytes - 1) / kRowBytes;
   job.chunk_rows = static_cast<u32>(std::max<u64>(kLeastRows, (rows + kMostChunks - 1) / kMostChunks));
   job.chunks = static_cast<u32>((rows + job.chunk_rows - 1) / job.chunk_rows);
+  if ((tasks & kCrc) != 0 && job.chunks > 1) {
+    const u64 last_rows = rows - u64{job.chunks - 1} * job.chunk_rows;
+    job.chunk_power = x_to_bytes(static_cast<i64>(job.chunk_rows) * kRowBytes);
+    job.last_power = x_to_bytes(static_cast<i64>(last_rows) * kRowBytes);
+  }
   return job;
 }
 
@@ -155,7 +160,10 @@ collector::Measured measured_of(const Tally& tally, const Measuring& what) {
 }
 
 std::uint32_t crc32_of(const Tally& tally, std::uint64_t bytes) {
-  return ~(tally.crc ^ multiply(0xFFFFFFFF, x_to_bytes(static_cast<i64>(bytes))));
+  // Without the zeros that fill up the last row.
+  const auto zeros = static_cast<i64>((kRowBytes - bytes % kRowBytes) % kRowBytes);
+  const u32 remainder = multiply(tally.crc, x_to_bytes(-zeros));
+  return ~(remainder ^ multiply(0xFFFFFFFF, x_to_bytes(static_cast<i64>(bytes))));
 }
 
 }  // namespace msprobe::gpu

@@ -12,6 +12,8 @@
 
 namespace msprobe::gpu {
 
+constexpr u32 kRowBytes = kLanes * kGroup;
+
 /// The jobs of one tensor. Statistics and checksums of elements that do not lie in row-major order are two:
 /// the statistics are of the elements as they lie in memory, repeated ones once, as the host computes them.
 struct Plan {

@@ -83,7 +83,7 @@ void Gpu::test() {
   std::vector<std::byte> memory;
   const std::vector<TensorView> views = test_views(memory);
   tested_ = allocate(memory.size());
-  check(driver_.copy_to_device(tested_, memory.data(), memory.size()), "copy to it");
+  driver_.check(driver_.copy_to_device(tested_, memory.data(), memory.size(), stream_), "copy to it");
   constexpr std::size_t kAtOnce = kMostJobs / 2;
   for (std::size_t at = 0; at < views.size(); at += kAtOnce) {
     test_some(std::span(views).subspan(at, std::min(kAtOnce, views.size() - at)), memory.data() + at * kRoom,
@@ -98,7 +98,8 @@ void Gpu::test_some(std::span<const TensorView> views, const std::byte* host, Dr
   std::vector<Tally> partials(std::size_t{kMostJobs} * kMostChunks);
   std::vector<u32> done(kMostJobs);
   Launch here = empty_launch(rows.data(), partials.data(), done.data());
-  Launch there = launch_on(nullptr);
+  Scratch& scratch = scratch_for(stream_);
+  Launch there = launch_in(scratch);
   for (std::size_t i = 0; i < views.size(); ++i) {
     TensorView at = views[i];
     at.data = host + i * kRoom;
@@ -111,10 +112,9 @@ void Gpu::test_some(std::span<const TensorView> views, const std::byte* host, Dr
     }
   }
   emulate(here);
-  launch(nullptr, there);
+  launch(scratch, there);
   std::vector<Tally> got(here.jobs);
-  check(driver_.synchronise(), "end its work");
-  check(driver_.copy_to_host(got.data(), rows_, got.size() * sizeof(Tally)), "copy results");
+  bring_rows(got);
   std::size_t row = 0;
   for (std::size_t k = 0; k < views.size(); ++k) {
     TensorView at = views[k];

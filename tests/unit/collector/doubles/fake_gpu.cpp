@@ -17,7 +17,10 @@ namespace {
 int launches = 0;
 int fetches = 0;
 int waits = 0;
+int takeovers = 0;   // a stream of the program that waits for another
+int own_stream = 0;  // its address is the collector's stream
 int contexts = 0;    // that are current
+int hip_error = 0;   // the runtime keeps it for whoever asks
 int hip_device = 3;  // the current one, which the program has chosen
 std::string compiled_for;
 
@@ -38,6 +41,8 @@ FAKE void fake_gpu_counts(int* counts) {
   counts[2] = waits;
   counts[3] = contexts;
   counts[4] = hip_device;
+  counts[5] = takeovers;
+  counts[6] = hip_error;
 }
 
 FAKE int cuInit(unsigned) {
@@ -84,22 +89,41 @@ FAKE int cuMemFree_v2(std::uint64_t address) {
   std::free(memory(address));
   return 0;
 }
-FAKE int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t size) {
+FAKE int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t size, void* stream) {
+  if (stream != &own_stream) return 400;
   ++fetches;
   std::memcpy(to, memory(from), size);
   return 0;
 }
-FAKE int cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t size) {
+FAKE int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t size, void* stream) {
+  if (stream != &own_stream) return 400;
   std::memcpy(memory(to), from, size);
   return 0;
 }
-FAKE int cuMemsetD8_v2(std::uint64_t to, unsigned char value, std::size_t size) {
+FAKE int cuMemsetD8Async(std::uint64_t to, unsigned char value, std::size_t size, void* stream) {
+  if (stream != &own_stream) return 400;
   std::memset(memory(to), value, size);
   return 0;
 }
-FAKE int cuCtxSynchronize() {
+FAKE int cuStreamCreate(void** stream, unsigned flags) {
+  *stream = &own_stream;
+  return flags == 1 ? 0 : 1;
+}
+FAKE int cuStreamSynchronize(void* stream) {
   ++waits;
+  return stream == &own_stream ? 0 : 400;
+}
+FAKE int cuEventCreate(void** event, unsigned flags) {
+  *event = new void*(nullptr);  // the stream that it was recorded in
+  return flags == 2 ? 0 : 1;
+}
+FAKE int cuEventRecord(void* event, void* stream) {
+  *static_cast<void**>(event) = stream;
   return 0;
+}
+FAKE int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  if (stream != &own_stream) ++takeovers;
+  return flags == 0 && *static_cast<void**>(event) != stream ? 0 : 400;
 }
 FAKE int cuLaunchKernel(void* function, unsigned grid, unsigned, unsigned, unsigned block, unsigned, unsigned,
                         unsigned, void*, void** parameters, void**) {
@@ -120,7 +144,7 @@ FAKE int hipGetDevice(int* ordinal) {
   return 0;
 }
 FAKE int hipSetDevice(int ordinal) {
-  if (faulty("device") || (ordinal > 1 && ordinal != 3)) return 101;
+  if (faulty("device") || (ordinal > 1 && ordinal != 3)) return hip_error = 101;
   hip_device = ordinal;
   return 0;
 }
@@ -136,23 +160,41 @@ FAKE int hipMalloc(std::uint64_t* address, std::size_t size) {
 FAKE int hipFree(std::uint64_t address) {
   return cuMemFree_v2(address);
 }
-FAKE int hipMemcpyDtoH(void* to, std::uint64_t from, std::size_t size) {
-  return cuMemcpyDtoH_v2(to, from, size);
+FAKE int hipMemcpyDtoHAsync(void* to, std::uint64_t from, std::size_t size, void* stream) {
+  return cuMemcpyDtoHAsync_v2(to, from, size, stream);
 }
-FAKE int hipMemcpyHtoD(std::uint64_t to, const void* from, std::size_t size) {
-  return cuMemcpyHtoD_v2(to, from, size);
+FAKE int hipMemcpyHtoDAsync(std::uint64_t to, const void* from, std::size_t size, void* stream) {
+  return cuMemcpyHtoDAsync_v2(to, from, size, stream);
 }
-FAKE int hipMemsetD8(std::uint64_t to, unsigned char value, std::size_t size) {
-  return cuMemsetD8_v2(to, value, size);
+FAKE int hipMemsetD8Async(std::uint64_t to, unsigned char value, std::size_t size, void* stream) {
+  return cuMemsetD8Async(to, value, size, stream);
 }
-FAKE int hipDeviceSynchronize() {
-  return hip_device <= 1 ? cuCtxSynchronize() : 201;
+FAKE int hipStreamCreateWithFlags(void** stream, unsigned flags) {
+  return hip_device <= 1 ? cuStreamCreate(stream, flags) : 201;
+}
+FAKE int hipStreamSynchronize(void* stream) {
+  return cuStreamSynchronize(stream);
+}
+FAKE int hipEventCreateWithFlags(void** event, unsigned flags) {
+  return hip_device <= 1 ? cuEventCreate(event, flags) : 201;
+}
+FAKE int hipEventRecord(void* event, void* stream) {
+  return cuEventRecord(event, stream);
+}
+FAKE int hipStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  return cuStreamWaitEvent(stream, event, flags);
+}
+FAKE int hipGetLastError() {
+  const int last = hip_error;
+  hip_error = 0;
+  return last;
 }
 FAKE int hipModuleLaunchKernel(void* function, unsigned grid, unsigned y, unsigned z, unsigned block,
                                unsigned block_y, unsigned block_z, unsigned shared, void* stream,
                                void** parameters, void** extra) {
   if (hip_device > 1) return 201;
-  return cuLaunchKernel(function, grid, y, z, block, block_y, block_z, shared, stream, parameters, extra);
+  return hip_error =
+             cuLaunchKernel(function, grid, y, z, block, block_y, block_z, shared, stream, parameters, extra);
 }
 
 FAKE int nvrtcCreateProgram(void** program, const char* source, const char*, int, const char* const*,
@@ -166,7 +208,18 @@ FAKE int nvrtcDestroyProgram(void**) {
 FAKE int nvrtcCompileProgram(void*, int count, const char* const* options) {
   std::string all;
   for (int i = 0; i < count; ++i) all += options[i];
-  return !faulty("compile") && all == "--gpu-architecture=sm_90--std=c++17--fmad=false" ? 0 : 6;
+  const char* expected = std::getenv("MSPROBE_FAKE_GPU_CODE");
+  const std::string architecture = expected != nullptr ? expected : "sm_90";
+  const bool right = all == "--gpu-architecture=" + architecture + "--std=c++17--fmad=false";
+  return !faulty("compile") && right ? 0 : 6;
+}
+FAKE int nvrtcGetNumSupportedArchs(int* count) {
+  *count = 4;
+  return 0;
+}
+FAKE int nvrtcGetSupportedArchs(int* all) {
+  for (const int one : {80, 87, 90, 100}) *all++ = one;
+  return 0;
 }
 FAKE int nvrtcGetCUBINSize(void*, std::size_t* size) {
   *size = 5;
