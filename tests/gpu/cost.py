@@ -29,7 +29,7 @@ MODES = {
     "statistics mix": ({"level": "mix", "statistics": {}}, {"launch-bound": 5.0, "compute-bound": 1.5}),
     "md5 L1": ({"level": "L1", "statistics": {"summary_mode": "md5"}}, {}),
 }
-LONGEST = 12.0  # seconds, of the steps that are measured
+LONGEST = 6.0  # seconds, of the steps that are measured
 
 
 def main(shape, mode, folder, double=False):

@@ -26,8 +26,8 @@ def compile_for(compiler, architecture, capability=None):
 def main(hiprtc, *nvrtc):
     good = True
     for compiler in nvrtc:
-        # From Turing, which CUDA 13 begins with, to Blackwell.
-        for capability in ("75", "80", "90", "100"):
+        # From Turing, which CUDA 13 begins with, to Blackwell, which CUDA 11 does not know.
+        for capability in ("75", "80", "89", "90") if "so.11" in compiler else ("75", "80", "90", "100"):
             good = compile_for(compiler, None, capability) and good
     if hiprtc:
         for architecture in ("gfx90a:sramecc+:xnack-", "gfx1030"):  # MI200, and a graphics card

@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 compilers=()
-for package in nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvrtc; do # of CUDA 12, and the newest
+for package in nvidia-cuda-nvrtc-cu11 nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvrtc; do # of CUDA 11 and 12, and the newest
   if timeout 300 python3 -m pip install --quiet --target "$work/$package" "$package" 2>"$work/why"; then
     compilers+=("$(find "$work/$package" -name 'libnvrtc.so.*' ! -name '*.alt.*' | sort | head -1)")
   else
