@@ -76,7 +76,7 @@ class Gpu {
   void test();
   void test_some(std::span<const collector::TensorView> views, const std::byte* host, Driver::Address device);
 
-  static constexpr std::size_t kRows = 65'536;  // 5 MiB: more than a step of most trainings has
+  static constexpr std::size_t kRows = 16'384;  // more than a step of a small model has
   static constexpr std::size_t kStreams = 4;    // that do not wait for one another
 
   Driver driver_;
