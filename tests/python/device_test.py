@@ -259,6 +259,19 @@ class Device(Case):
             device._results.update(results)
         self.assertEqual(done, ["gpu", "there"])
 
+    def test_what_the_device_has_no_kernels_for_is_measured_on_the_host(self):
+        def fail(tensor):
+            raise TypeError("no float64 there") if tensor.dtype == torch.int64 else RuntimeError("no kernel")
+
+        original, device.measure = device.measure, fail
+        tensors = [torch.tensor([1, 2 ** 60, -3]), torch.ones(2, 3)]
+        try:
+            expected, _ = self.record(tensors)
+            got, _ = self.record([on_device(tensor) for tensor in tensors])
+        finally:
+            device.measure = original
+        self.assertEqual(got, expected)
+
     def test_a_storage_that_was_given_back(self):
         """As sharded parameters give theirs: the address of a view is the offset into it then."""
         whole = torch.arange(10.0)

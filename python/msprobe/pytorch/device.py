@@ -39,7 +39,10 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
             return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra,
                           deferred=lambda slot: _copies.add(slot, *copy), source=tensor, later=True)
         return record(_to_host(plain), kind, tensor.dtype, tensor.shape, requires_grad, extra, source=tensor)
-    measured = measure(plain)
+    try:
+        measured = measure(plain)
+    except (RuntimeError, TypeError):  # no kernel for it there, or no such type: Apple's GPUs have no float64
+        return record(_to_host(plain), kind, tensor.dtype, tensor.shape, requires_grad, extra, source=tensor)
     if measured is None:
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
     results = _results.setdefault(tensor.device, _Results(tensor.device))
