@@ -244,6 +244,78 @@ class Device(Case):
             sys.setswitchinterval(interval)
         self.assertEqual((told, failures), ({number: float(number) for number in range(300)}, []))
 
+    def test_who_drains_waits_for_what_another_thread_fetches(self):
+        told = []
+        original = device._native
+        begun, going_on = threading.Event(), threading.Event()
+
+        def fill(slot, *rest):
+            begun.set()
+            going_on.wait(10)
+            told.append(slot)
+
+        device._native = types.SimpleNamespace(fill_statistics=fill)
+        try:
+            results = device._Results(torch.device("cpu"))
+            results.add(1, device.measure(torch.ones(2)), 2)
+            other = threading.Thread(target=results.fetch)
+            other.start()
+            begun.wait(10)
+            threading.Timer(0.05, going_on.set).start()
+            results.fetch()
+            self.assertEqual(told, [1])
+            other.join()
+        finally:
+            device._native = original
+
+    def test_results_that_cannot_be_fetched_are_lost_whole(self):
+        """None goes to a later tensor."""
+        for fails_at in (1, 2):
+            calls = []
+            stack = torch.stack
+
+            def fail(tensors):
+                calls.append(tensors)
+                if len(calls) == fails_at:
+                    raise RuntimeError("out of memory")
+                return stack(tensors)
+
+            parts = device.Parts(torch.device("cpu"))
+            parts.add([torch.tensor(1.0), torch.tensor(2)])
+            torch.stack = fail
+            try:
+                self.assertRaises(RuntimeError, parts.fetch)
+            finally:
+                torch.stack = stack
+            parts.add([torch.tensor(3.0), torch.tensor(4)])
+            self.assertRaises(RuntimeError, parts.fetch)
+
+    def test_a_copy_that_fails_does_not_keep_the_others(self):
+        told = []
+
+        class Event:
+            def __init__(self, fails):
+                self.fails = fails
+
+            def query(self):
+                return False
+
+            def synchronize(self):
+                if self.fails:
+                    raise RuntimeError("lost")
+
+        original = device._native
+        device._native = types.SimpleNamespace(fill_tensor=lambda slot, copy: told.append(slot))
+        try:
+            copies = device._Copies()
+            for slot in range(4):
+                copies.add(slot, torch.ones(1), Event(slot == 1))
+            self.assertRaisesRegex(RuntimeError, "lost", copies.finish)
+            self.assertEqual((told, copies._bytes, copies._in_hand), ([0, 2, 3], 0, 0))
+            copies.finish()
+        finally:
+            device._native = original
+
     def test_what_one_part_raises_does_not_keep_the_others(self):
         done = []
         natives, copies, results = device._native, device._copies, dict(device._results)
@@ -279,9 +351,19 @@ class Device(Case):
         storage = whole.untyped_storage() if hasattr(whole, "untyped_storage") else whole.storage()
         storage.resize_(0)
         self.assertEqual(view.data_ptr(), 8)
-        for section in ({}, {"summary_mode": "md5"}):
-            got, _ = self.record([view, torch.ones(2)], section)
-            self.assertEqual((got[0]["shape"], got[0]["Max"], got[1]["Max"]), ([8], None, 1.0))
+        there = []
+        measure, begin, detach = device.measure, device._Copies.begin, framework.detach
+        device.measure = lambda tensor: there.append(tensor.shape) or measure(tensor)
+        device._Copies.begin = lambda copies, tensor: there.append(tensor.shape) or begin(copies, tensor)
+        framework.detach = lambda tensor: on_device(detach(tensor)) if isinstance(tensor, OnDevice) else detach(tensor)
+        try:
+            for task, section in (("statistics", {}), ("statistics", {"summary_mode": "md5"}), ("tensor", {})):
+                for one in (view, on_device(view)):
+                    got, _ = self.record([one, torch.ones(2)], section, task)
+                    self.assertEqual((got[0]["shape"], got[0]["Max"], got[1]["Max"]), ([8], None, 1.0))
+        finally:
+            device.measure, device._Copies.begin, framework.detach = measure, begin, detach
+        self.assertEqual(there, [])
 
     def test_full_buffer_is_fetched(self):
         results = device._Results(torch.device("cpu"), 4)

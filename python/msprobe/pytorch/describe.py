@@ -123,7 +123,7 @@ def _readable(tensor):
         except Exception:  # a subclass that holds no memory of its own
             return None
     try:
-        readable = tensor.is_cpu and (tensor.numel() == 0 or tensor.data_ptr() != 0)
+        readable = tensor.is_cpu and (tensor.numel() == 0 or tensor.data_ptr() != 0) and framework.has_storage(tensor)
     except RuntimeError:  # another wrapper inside
         readable = False
     return tensor if readable else None

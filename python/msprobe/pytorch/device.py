@@ -18,7 +18,7 @@ from msprobe import _native
 from . import framework, gpu
 from .record import record
 
-_MOST_THERE = 4096  # tuples on one device: each of their tensors takes 512 bytes of a GPU's memory
+_MOST_THERE = 4096  # tensors of one type: each takes 512 bytes of a GPU's memory
 _MOST_LOCKED = 256 << 20  # bytes that are on their way
 _LONGEST_WAIT = 60  # seconds, for what another thread hands over
 _results = {}  # device -> _Results
@@ -29,7 +29,7 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
     if requires_grad is None:
         requires_grad = tensor.requires_grad
     plain = framework.detach(tensor)
-    if is_captured(tensor):
+    if is_captured(tensor) or not framework.has_storage(plain):
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
     if not _native.wants_files() and gpu.use(tensor.device) and _native.gpu_takes(plain):
         return record(plain, kind, tensor.dtype, tensor.shape, requires_grad, extra)
@@ -88,10 +88,18 @@ class _Copies:
             pass
 
     def finish(self):
-        while self._finish_one(True):
-            pass
+        """Hands over all. Raises what the first of them did that failed."""
+        failure = None
+        going_on = True
+        while going_on:
+            try:
+                going_on = self._finish_one(True)
+            except Exception as error:
+                failure = failure or error
         with self._changed:
             self._changed.wait_for(lambda: self._in_hand == 0, _LONGEST_WAIT)
+        if failure is not None:
+            raise failure
 
     def _finish_one(self, wait):
         """Hands over the oldest one, if it is there. False: it is not, or there is none."""
@@ -145,8 +153,9 @@ def measure(tensor):
             except RuntimeError:  # no kernel for this dtype here
                 whole = tensor.to(torch.float32)
                 low, high = torch.aminmax(whole)
-        # Sums of half precision overflow; those of whole numbers are exact in double only.
-        wide = torch.float32 if whole.dtype.is_floating_point and whole.dtype != torch.float64 else torch.float64
+        # Sums of half precision overflow; those of whole numbers are exact in double only, as is how many are true.
+        narrow = whole.dtype.is_floating_point and whole.dtype != torch.float64 and dtype != torch.bool
+        wide = torch.float32 if narrow else torch.float64
         if not whole.dtype.is_floating_point:
             whole = whole.to(wide)
         return high, low, whole.mean(dtype=wide), torch.linalg.vector_norm(whole, dtype=wide)
@@ -166,7 +175,8 @@ def drain():
 
 
 class Parts:
-    """Tuples of tensors without axes on one device, which stay there until they are fetched."""
+    """Tuples of tensors without axes on one device, which stay there until they are fetched. Whoever calls sees to it
+    that one thread at a time does."""
 
     def __init__(self, device):
         self._device = device
@@ -178,36 +188,44 @@ class Parts:
         self._dtypes.append([part.dtype for part in parts])
         for part in parts:
             self._there.setdefault(part.dtype, []).append(part)
-        if len(self._dtypes) % _MOST_THERE == 0:
+
+    def bring(self):
+        """Fetches numbers, if there are many. If it fails, all is lost, and fetch() raises."""
+        if self._there and max(map(len, self._there.values())) >= _MOST_THERE:
             self._bring()
 
     def fetch(self):
         """All tuples, of numbers. Waits for the device."""
         self._bring()
-        numbers = {dtype: iter(those) for dtype, those in self._fetched.items()}
-        tuples = [tuple(next(numbers[dtype]) for dtype in dtypes) for dtypes in self._dtypes]
-        self._dtypes, self._fetched = [], {}
-        return tuples
+        dtypes_of_all, self._dtypes = self._dtypes, []
+        fetched, self._fetched = self._fetched, {}
+        numbers = {dtype: iter(those) for dtype, those in fetched.items()}
+        return [tuple(next(numbers[dtype]) for dtype in dtypes) for dtypes in dtypes_of_all]
 
     def _bring(self):
+        there, self._there = self._there, {}
+        before, self._fetched = self._fetched, None
+        if before is None:
+            raise RuntimeError("the results of a device could not be fetched before")
         synchronise(self._device)  # they may have been written from several streams
-        for dtype, tensors in self._there.items():
-            self._fetched.setdefault(dtype, []).extend(torch.stack(tensors).tolist())
-        self._there = {}
+        for dtype, tensors in there.items():
+            before.setdefault(dtype, []).extend(torch.stack(tensors).tolist())
+        self._fetched = before
 
 
 class _Results:
     """Those of tensors on one device, which several threads may record."""
 
-    def __init__(self, device, most=_MOST_THERE // 2):
+    def __init__(self, device, most=_MOST_THERE):
         self._device = device
         self._most = most  # so that records do not wait for the end of the step
-        self._lock = threading.Lock()
+        self._adding = threading.Lock()
+        self._fetching = threading.Lock()
         self._parts = Parts(device)
         self._slots = []  # (slot, number of elements)
 
     def add(self, slot, measured, count):
-        with self._lock:
+        with self._adding:
             self._parts.add(measured)
             self._slots.append((slot, count))
             is_full = len(self._slots) >= self._most
@@ -215,16 +233,18 @@ class _Results:
             self.fetch()
 
     def fetch(self):
-        with self._lock:
-            slots, self._slots = self._slots, []
-            parts, self._parts = self._parts, Parts(self._device)
-        if not slots:
-            return
-        for (slot, count), (high, low, mean, norm) in zip(slots, parts.fetch()):
-            whole = (int(high), int(low)) if not isinstance(high, float) else (0, 0)
-            nan = 1 if math.isnan(high) or math.isnan(low) else 0
-            inf = 1 if math.isinf(high) or math.isinf(low) else 0
-            _native.fill_statistics(slot, high, low, mean, norm, *whole, count, 0, nan, inf)
+        """Those that another thread fetches are there, too, when it returns."""
+        with self._fetching:
+            with self._adding:
+                slots, self._slots = self._slots, []
+                parts, self._parts = self._parts, Parts(self._device)
+            if not slots:
+                return
+            for (slot, count), (high, low, mean, norm) in zip(slots, parts.fetch()):
+                whole = (int(high), int(low)) if not isinstance(high, float) else (0, 0)
+                nan = 1 if math.isnan(high) or math.isnan(low) else 0
+                inf = 1 if math.isinf(high) or math.isinf(low) else 0
+                _native.fill_statistics(slot, high, low, mean, norm, *whole, count, 0, nan, inf)
 
 
 def synchronise(device):

@@ -30,6 +30,14 @@ def dtype_table():
     return rows
 
 
+def has_storage(tensor):
+    """False if its memory was given back, as sharded parameters do: the address is the offset into it then."""
+    try:
+        return tensor.numel() == 0 or tensor.data_ptr() != tensor.storage_offset() * tensor.element_size()
+    except RuntimeError:  # it has none that one may ask for
+        return True
+
+
 def dtype_number(dtype):
     known = _native.dtypes.get(str(dtype).replace("torch.", ""))
     return known[0] if known else _native.DTYPE_OTHER

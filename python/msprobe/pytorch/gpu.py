@@ -37,10 +37,13 @@ _opening = threading.Lock()
 def use(device):
     """Whether the kernel measures tensors on the device. The first question takes seconds; no graph may be captured then."""
     if device not in _opened:
-        with _opening:
+        with _opening:  # whoever asks meanwhile waits
             if device not in _opened:
-                _opened[device] = False  # whatever is raised: it is not tried again
-                _opened[device] = is_gpu(device) and _open(device)
+                usable = False
+                try:
+                    usable = is_gpu(device) and _open(device)
+                finally:  # whatever is raised: it is not tried again
+                    _opened[device] = usable
     return _opened[device]
 
 

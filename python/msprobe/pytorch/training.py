@@ -116,6 +116,8 @@ def _numbers(tensor):
     described = {"dtype": str(tensor.dtype), "shape": list(tensor.shape)}
     if tensor.layout != torch.strided or tensor.device.type == "meta" or device.is_captured(tensor):
         return described
+    if not framework.has_storage(tensor):
+        return described
     try:
         measured = device.measure(tensor.detach())
         wide = measured[2].dtype if measured is not None else None

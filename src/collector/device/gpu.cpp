@@ -46,10 +46,14 @@ Gpu::Gpu(Maker maker, const std::string& driver, int ordinal, std::span<const ch
   driver_.check(driver_.get_function(&function_, module, "msprobe_measure"), "find the kernel");
   driver_.check(driver_.make_stream(&stream_, kOnItsOwn), "make a stream");
   // All that is needed: later there may be no memory, or a graph is captured, which an allocation would end.
-  rows_ = allocate(kRows * sizeof(Tally));
+  constexpr std::size_t kRowBytesInAll = kRows * sizeof(Tally);
   constexpr std::size_t kPartials = sizeof(Tally) * kMostJobs * kMostChunks;
-  for (Scratch& scratch : scratch_) {
-    scratch.partials = allocate(kPartials + sizeof(u32) * kMostJobs);
+  constexpr std::size_t kScratch = kPartials + sizeof(Tally) * kMostJobs;
+  static_assert(sizeof(u32) <= sizeof(Tally) && alignof(Tally) <= 16);
+  memory_ = allocate(kRowBytesInAll + kStreams * kScratch);
+  for (std::size_t i = 0; i < kStreams; ++i) {
+    Scratch& scratch = scratch_[i];
+    scratch.partials = memory_ + kRowBytesInAll + i * kScratch;
     scratch.done = scratch.partials + kPartials;
     driver_.check(driver_.make_event(&scratch.event, kNoTiming), "make an event");
   }
@@ -62,11 +66,8 @@ Gpu::~Gpu() {
     const Current current(driver_);
     std::vector<Tally> none;
     if (stream_ != nullptr) bring_rows(none);
-    if (rows_ != 0) driver_.release(rows_);
+    if (memory_ != 0) driver_.release(memory_);
     if (tested_ != 0) driver_.release(tested_);
-    for (const Scratch& scratch : scratch_) {
-      if (scratch.partials != 0) driver_.release(scratch.partials);
-    }
   } catch (const GpuError&) {  // it is lost, and its memory with it
   }
 }
@@ -79,21 +80,25 @@ Driver::Address Gpu::allocate(std::size_t bytes) {
   throw GpuError("the GPU's driver does not clear memory");
 }
 
-/// The stream's, or the one that was not used for the longest time, for which the stream has to wait then.
+/// The stream's, or one whose last launch is over, or else the one that was not used for the longest time;
+/// the stream waits for that launch in any case, for another stream may come under the same handle.
 Gpu::Scratch& Gpu::scratch_for(void* stream) {
-  Scratch* oldest = scratch_.data();
+  Scratch* best = nullptr;
   for (Scratch& scratch : scratch_) {
-    if (scratch.used != 0 && scratch.stream == stream) return scratch;
-    if (scratch.used < oldest->used) oldest = &scratch;
+    if (scratch.used != 0 && scratch.stream == stream) best = &scratch;
   }
-  if (oldest->used != 0)
-    driver_.check(driver_.let_wait(stream, oldest->event, 0), "let a stream wait for another");
-  oldest->stream = stream;
-  return *oldest;
+  for (Scratch& scratch : scratch_) {
+    if (best == nullptr && (scratch.used == 0 || driver_.is_over(scratch.event))) best = &scratch;
+  }
+  if (best == nullptr) best = &*std::ranges::min_element(scratch_, {}, &Scratch::used);
+  if (best->used != 0)
+    driver_.check(driver_.let_wait(stream, best->event, 0), "let a stream wait for another");
+  best->stream = stream;
+  return *best;
 }
 
 Launch Gpu::launch_in(const Scratch& scratch) const {
-  return empty_launch(pointer<Tally>(rows_), pointer<Tally>(scratch.partials), pointer<u32>(scratch.done));
+  return empty_launch(pointer<Tally>(memory_), pointer<Tally>(scratch.partials), pointer<u32>(scratch.done));
 }
 
 void Gpu::launch(Scratch& scratch, Launch& launch) {
@@ -108,13 +113,14 @@ void Gpu::launch(Scratch& scratch, Launch& launch) {
 
 void Gpu::bring_rows(std::vector<Tally>& tallies) {
   for (const Scratch& scratch : scratch_) {
-    if (scratch.used != 0 && scratch.stream != stream_)
+    if (scratch.used != 0)
       driver_.check(driver_.let_wait(stream_, scratch.event, 0), "let a stream wait for another");
   }
-  if (!tallies.empty()) {
-    driver_.check(driver_.copy_to_host(tallies.data(), rows_, tallies.size() * sizeof(Tally), stream_),
-                  "copy results");
-  }
+  // Before the copy, which may hold the driver's own locks as long as it takes.
+  driver_.check(driver_.wait_for_stream(stream_), "end its work");
+  if (tallies.empty()) return;
+  driver_.check(driver_.copy_to_host(tallies.data(), memory_, tallies.size() * sizeof(Tally), stream_),
+                "copy results");
   driver_.check(driver_.wait_for_stream(stream_), "end its work");
 }
 

@@ -54,7 +54,7 @@ class Gpu {
   };
   /// What launches work in that do not overlap: those of one stream, until another one takes it over.
   struct Scratch {
-    Driver::Address partials = 0;
+    Driver::Address partials = 0;  // in memory_
     Driver::Address done = 0;
     void* stream = nullptr;
     void* event = nullptr;   // behind its last launch
@@ -82,7 +82,7 @@ class Gpu {
   Driver driver_;
   std::mutex mutex_;
   void* function_ = nullptr;
-  Driver::Address rows_ = 0;
+  Driver::Address memory_ = 0;  // the rows, and all scratch
   std::array<Scratch, kStreams> scratch_;
   std::uint64_t launches_ = 0;
   void* stream_ = nullptr;        // our own, for copies

@@ -43,6 +43,7 @@ Driver::Driver(Maker maker, const std::string& path, int ordinal) : maker_(maker
   library.find(wait_for_stream, cuda ? "cuStreamSynchronize" : "hipStreamSynchronize");
   library.find(make_event, cuda ? "cuEventCreate" : "hipEventCreateWithFlags");
   library.find(record_event, cuda ? "cuEventRecord" : "hipEventRecord");
+  library.find(query_event_, cuda ? "cuEventQuery" : "hipEventQuery");
   library.find(let_wait, cuda ? "cuStreamWaitEvent" : "hipStreamWaitEvent");
   library.find(launch, cuda ? "cuLaunchKernel" : "hipModuleLaunchKernel");
   int (*init)(unsigned flags) = nullptr;
@@ -103,6 +104,12 @@ void Driver::leave(int before) const {
   } else {
     set_device_(before);
   }
+}
+
+bool Driver::is_over(void* event) const {
+  const bool over = query_event_(event) == 0;
+  if (!over && last_error_ != nullptr) last_error_();  // "not ready" is one
+  return over;
 }
 
 namespace {

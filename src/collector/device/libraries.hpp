@@ -52,6 +52,9 @@ class Driver {
   int enter() const;
   void leave(int before) const;
 
+  /// Whether all before an event that was recorded is done.
+  bool is_over(void* event) const;
+
   int (*load_module)(void** module, const void* image);
   int (*get_function)(void** function, void* module, const char* name);
   int (*allocate)(Address* address, std::size_t size);
@@ -86,6 +89,7 @@ class Driver {
   int (*get_device_)(int* ordinal) = nullptr;
   int (*set_device_)(int ordinal) = nullptr;
   int (*last_error_)() = nullptr;
+  int (*query_event_)(void* event) = nullptr;
 };
 
 // The same for both makers.

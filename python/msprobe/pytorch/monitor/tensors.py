@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from msprobe.pytorch import device
+from msprobe.pytorch import device, framework
 
 
 def plain_of(tensor):
@@ -39,7 +39,7 @@ class Observer:
         tensor = plain_of(value)  # the engine reads plain tensors of the host
         if tensor.is_cpu:
             self._engine.observe(series, tensor)
-        elif not device.is_captured(tensor):
+        elif not device.is_captured(tensor) and framework.has_storage(tensor):
             pack = self._packs.get(tensor.device)
             if pack is None:
                 pack = self._packs[tensor.device] = _Pack(tensor.device)
@@ -54,12 +54,12 @@ class Observer:
 
     def fetch(self):
         """Passes on the results measured on devices."""
-        for rows in self._values.values():
+        values, self._values = self._values, {}
+        for rows in values.values():
             fetched = torch.cat([numbers for _, numbers in rows]).tolist()
             for series, numbers in rows:
                 self._engine.observe_values(series, fetched[:len(numbers)])
                 del fetched[:len(numbers)]
-        self._values.clear()
         for pack in self._packs.values():
             for row in pack.fetch():
                 self._engine.observe_statistics(*row)
@@ -69,18 +69,21 @@ class _Pack:
     """The figures of one step's tensors on one device."""
 
     def __init__(self, where):
+        self._where = where
         self._parts = device.Parts(where)
         self._rows = []  # (series, number of elements, shape, dtype)
 
     def add(self, series, tensor, eps):
         self._parts.add(measure(tensor, eps))
         self._rows.append((series, tensor.numel(), tuple(tensor.shape), str(tensor.dtype)))
+        self._parts.bring()
 
     def fetch(self):
         rows, self._rows = self._rows, []
+        parts, self._parts = self._parts, device.Parts(self._where)
         if not rows:
             return
-        for (series, count, shape, dtype), figures in zip(rows, self._parts.fetch()):
+        for (series, count, shape, dtype), figures in zip(rows, parts.fetch()):
             high, low, mean, norm, nans, infs, below = figures
             known = () if dtype == "torch.bool" else (below,)
             yield series, (high, low, mean, norm, nans, 0, infs, count) + known, shape, dtype

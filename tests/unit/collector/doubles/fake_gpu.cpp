@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for libcuda and NVRTC, and for the HIP runtime and hipRTC: its device memory is the host's, its
 // kernel the emulation.
-// MSPROBE_FAKE_GPU_FAULT says what fails: init, device, compile, load, memory, launch, sum, crc;
+// MSPROBE_FAKE_GPU_FAULT says what fails: init, device, compile, load, memory, launch, busy, sum, crc;
 // MSPROBE_FAKE_GPU_CAPABILITY what the real compilers are to compile for (tests/peer/gpu_compilers.py).
 #include <cstdint>
 #include <cstdlib>
@@ -121,9 +121,12 @@ FAKE int cuEventRecord(void* event, void* stream) {
   *static_cast<void**>(event) = stream;
   return 0;
 }
+FAKE int cuEventQuery(void*) {
+  return faulty("busy") ? 600 : 0;
+}
 FAKE int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
-  if (stream != &own_stream) ++takeovers;
-  return flags == 0 && *static_cast<void**>(event) != stream ? 0 : 400;
+  if (stream != &own_stream && stream != *static_cast<void**>(event)) ++takeovers;
+  return flags == 0 ? 0 : 400;
 }
 FAKE int cuLaunchKernel(void* function, unsigned grid, unsigned, unsigned, unsigned block, unsigned, unsigned,
                         unsigned, void*, void** parameters, void**) {
@@ -180,6 +183,9 @@ FAKE int hipEventCreateWithFlags(void** event, unsigned flags) {
 }
 FAKE int hipEventRecord(void* event, void* stream) {
   return cuEventRecord(event, stream);
+}
+FAKE int hipEventQuery(void* event) {
+  return hip_error = cuEventQuery(event);
 }
 FAKE int hipStreamWaitEvent(void* stream, void* event, unsigned flags) {
   return cuStreamWaitEvent(stream, event, flags);
