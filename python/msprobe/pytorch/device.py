@@ -45,7 +45,8 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
         return record(_to_host(plain), kind, tensor.dtype, tensor.shape, requires_grad, extra, source=tensor)
     if measured is None:
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
-    results = _results.setdefault(tensor.device, _Results(tensor.device))
+    where = tensor.device
+    results = _results.get(where) or _results.setdefault(where, _Results(where))
     return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra,
                   deferred=lambda slot: results.add(slot, measured, tensor.numel()))
 

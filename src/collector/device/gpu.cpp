@@ -46,14 +46,14 @@ Gpu::Gpu(Maker maker, const std::string& driver, int ordinal, std::span<const ch
   driver_.check(driver_.get_function(&function_, module, "msprobe_measure"), "find the kernel");
   driver_.check(driver_.make_stream(&stream_, kOnItsOwn), "make a stream");
   // All that is needed: later there may be no memory, or a graph is captured, which an allocation would end.
-  constexpr std::size_t kRowBytesInAll = kRows * sizeof(Tally);
+  constexpr std::size_t kRowMemory = kRows * sizeof(Tally);
   constexpr std::size_t kPartials = sizeof(Tally) * kMostJobs * kMostChunks;
   constexpr std::size_t kScratch = kPartials + sizeof(Tally) * kMostJobs;
   static_assert(sizeof(u32) <= sizeof(Tally) && alignof(Tally) <= 16);
-  memory_ = allocate(kRowBytesInAll + kStreams * kScratch);
+  memory_ = allocate(kRowMemory + kStreams * kScratch);
   for (std::size_t i = 0; i < kStreams; ++i) {
     Scratch& scratch = scratch_[i];
-    scratch.partials = memory_ + kRowBytesInAll + i * kScratch;
+    scratch.partials = memory_ + kRowMemory + i * kScratch;
     scratch.done = scratch.partials + kPartials;
     driver_.check(driver_.make_event(&scratch.event, kNoTiming), "make an event");
   }
