@@ -56,7 +56,6 @@ PyObject* bind(PyObject*, PyObject* binding) {
       {"parameter_type", &state.parameter_type},
       {"data_ptr", &state.data_ptr},
       {"stride", &state.stride},
-      {"storage_offset", &state.storage_offset},
       {"is_neg", &state.is_neg},
       {"is_conj", &state.is_conj},
       {"strided", &state.strided},
@@ -82,6 +81,8 @@ PyObject* bind(PyObject*, PyObject* binding) {
   Py_CLEAR(state.plain_functions);
   Py_CLEAR(state.call_again);
   if (!take(binding, "call_again", &state.call_again)) PyErr_Clear();
+  Py_CLEAR(state.storage_offset);
+  if (!take(binding, "storage_offset", &state.storage_offset)) PyErr_Clear();
   Py_CLEAR(state.get_device);
   if (take(binding, "get_device", &state.get_device) &&
       (!take(binding, "is_capturing", &state.is_capturing) ||

@@ -56,7 +56,7 @@ struct State {
   PyObject* parameter_type = nullptr;
   PyObject* data_ptr = nullptr;
   PyObject* stride = nullptr;
-  PyObject* storage_offset = nullptr;
+  PyObject* storage_offset = nullptr;  // may be missing
   PyObject* is_neg = nullptr;
   PyObject* is_conj = nullptr;
   PyObject* strided = nullptr;

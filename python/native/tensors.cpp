@@ -118,6 +118,7 @@ int call_flag(PyObject* method, PyObject* tensor) {
 
 /// False of a storage that was given back: then the address is the offset into it.
 bool has_storage(PyObject* object, unsigned long long pointer, uint32_t size) {
+  if (state.storage_offset == nullptr) return pointer != 0;
   const Ref answer(PyObject_CallFunctionObjArgs(state.storage_offset, object, nullptr));
   if (!answer) return false;
   const unsigned long long offset = PyLong_AsUnsignedLongLong(answer.get());

@@ -32,7 +32,6 @@ def binding(parameter_type=framework.Parameter, make_backward=gradients.backward
         parameter_type=parameter_type,
         data_ptr=_nothing,
         stride=_nothing,
-        storage_offset=_nothing,
         is_neg=_nothing,
         is_conj=_nothing,
         strided=object(),
