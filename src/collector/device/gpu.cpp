@@ -68,6 +68,10 @@ Gpu::~Gpu() {
     if (stream_ != nullptr) bring_rows(none);
     if (memory_ != 0) driver_.release(memory_);
     if (tested_ != 0) driver_.release(tested_);
+    for (const Scratch& scratch : scratch_) {
+      if (scratch.event != nullptr) driver_.end_event(scratch.event);
+    }
+    if (stream_ != nullptr) driver_.end_stream(stream_);
   } catch (const GpuError&) {  // it is lost, and its memory with it
   }
 }

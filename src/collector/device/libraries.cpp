@@ -42,6 +42,8 @@ Driver::Driver(Maker maker, const std::string& path, int ordinal) : maker_(maker
   library.find(make_stream, cuda ? "cuStreamCreate" : "hipStreamCreateWithFlags");
   library.find(wait_for_stream, cuda ? "cuStreamSynchronize" : "hipStreamSynchronize");
   library.find(make_event, cuda ? "cuEventCreate" : "hipEventCreateWithFlags");
+  library.find(end_stream, cuda ? "cuStreamDestroy_v2" : "hipStreamDestroy");
+  library.find(end_event, cuda ? "cuEventDestroy_v2" : "hipEventDestroy");
   library.find(record_event, cuda ? "cuEventRecord" : "hipEventRecord");
   library.find(query_event_, cuda ? "cuEventQuery" : "hipEventQuery");
   library.find(let_wait, cuda ? "cuStreamWaitEvent" : "hipStreamWaitEvent");

@@ -66,7 +66,9 @@ class Driver {
   int (*fill)(Address to, unsigned char value, std::size_t size, void* stream);
   int (*make_stream)(void** stream, unsigned flags);
   int (*wait_for_stream)(void* stream);
+  int (*end_stream)(void* stream);
   int (*make_event)(void** event, unsigned flags);
+  int (*end_event)(void* event);
   int (*record_event)(void* event, void* stream);
   int (*let_wait)(void* stream, void* event, unsigned flags);  // what the stream is given next, for the event
   int (*launch)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,

@@ -117,6 +117,13 @@ FAKE int cuEventCreate(void** event, unsigned flags) {
   *event = new void*(nullptr);  // the stream that it was recorded in
   return flags == 2 ? 0 : 1;
 }
+FAKE int cuEventDestroy_v2(void* event) {
+  delete static_cast<void**>(event);
+  return 0;
+}
+FAKE int cuStreamDestroy_v2(void* stream) {
+  return stream == &own_stream ? 0 : 400;
+}
 FAKE int cuEventRecord(void* event, void* stream) {
   *static_cast<void**>(event) = stream;
   return 0;
@@ -180,6 +187,12 @@ FAKE int hipStreamSynchronize(void* stream) {
 }
 FAKE int hipEventCreateWithFlags(void** event, unsigned flags) {
   return hip_device <= 1 ? cuEventCreate(event, flags) : 201;
+}
+FAKE int hipEventDestroy(void* event) {
+  return cuEventDestroy_v2(event);
+}
+FAKE int hipStreamDestroy(void* stream) {
+  return cuStreamDestroy_v2(stream);
 }
 FAKE int hipEventRecord(void* event, void* stream) {
   return cuEventRecord(event, stream);
