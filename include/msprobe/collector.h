@@ -159,7 +159,7 @@ enum { /* msprobe_event.wants */
   MSPROBE_WANT_STACK = 16,
   MSPROBE_WANT_TENSORS = 32,   /* bytes of tensors are needed in this event (a tensor file, a checksum, a cropped tensor) */
   MSPROBE_WANT_AGAIN = 64,     /* tasks free_benchmark, acc_check: the front end makes this call */
-  MSPROBE_WANT_FILES = 128     /* the bytes must come to the host for it: the kernel of device.h does not do */
+  MSPROBE_WANT_FILES = 128     /* the bytes must come to the host for it: the kernel of device.h is not enough */
 };
 
 /* One call of an API or a module, forward or backward. Plain data: copy and keep it as long as you like (a

@@ -24,7 +24,7 @@ MSPROBE_API msprobe_status msprobe_gpu_compile(const char* driver, const char* c
  * 40 tensors with the host's. MSPROBE_FAILED if anything of that fails. Must not be called while a graph is captured. */
 MSPROBE_API msprobe_status msprobe_gpu_open(const char* driver, const char* architecture, const void* code,
                                             size_t size, int ordinal, msprobe_gpu** gpu);
-/* Waits for the device; results that were not fetched are lost. */
+/* Waits for what was measured; results that were not fetched are lost. */
 MSPROBE_API msprobe_status msprobe_gpu_close(msprobe_gpu* gpu);
 /* Whether the kernel can make what the session records of this tensor, whose `data` is on the device:
  * MSPROBE_OK, and it may be added with MSPROBE_TENSOR_DEFERRED and MSPROBE_TENSOR_ON_DEVICE; or MSPROBE_SKIP.
@@ -36,7 +36,7 @@ MSPROBE_API msprobe_status msprobe_gpu_takes(msprobe_session* session, const msp
  * without numbers. */
 MSPROBE_API msprobe_status msprobe_gpu_measure(msprobe_gpu* gpu, msprobe_session* session, void* stream,
                                                const uint64_t* slots, size_t count);
-/* Waits for the device, and gives the session all results. */
+/* Waits for what was measured, and gives the session all results. */
 MSPROBE_API msprobe_status msprobe_gpu_drain(msprobe_gpu* gpu, msprobe_session* session);
 
 #ifdef __cplusplus

@@ -39,7 +39,7 @@ class Gpu {
 
   /// Measures tensors on the stream, without waiting for it. All of them are such that make_plan() takes
   /// them. `take` receives earlier results if there is no room for more, which are waited for. GpuError:
-  /// nothing more comes of the GPU, and what is in the ring is lost.
+  /// nothing more comes of the GPU, and what was not fetched is lost.
   void measure(void* stream, std::span<const Request> requests, const Take& take);
   /// Waits for what was measured, and hands out all results.
   void fetch(const Take& take);

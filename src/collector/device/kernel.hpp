@@ -32,6 +32,7 @@ using u64 = unsigned long long;
 using i64 = long long;
 
 constexpr u32 kLanes = 256;
+constexpr u32 kLevels = 8;         // of halving them
 constexpr u32 kGroup = 16;         // bytes that a lane takes at once
 constexpr u32 kMostChunks = 1024;  // of a tensor
 constexpr u32 kMostAxes = 5;
@@ -103,15 +104,13 @@ struct Launch {
   Tally* partials;  // kMostChunks for each job
   u32* done;        // for each job; 0 before and after
   u32 jobs;
-  u32 chunks;   // of all jobs
-  u32 tasks;    // of any job
-  u32 skip;     // what a remainder is multiplied by to pass the other lanes' groups
-  u32 fold[8];  // the same for 128, 64, ... groups
+  u32 chunks;         // of all jobs
+  u32 tasks;          // of any job
+  u32 skip;           // what a remainder is multiplied by to pass the other lanes' groups
+  u32 fold[kLevels];  // the same for 128, 64, ... groups
   Job job[kMostJobs];
 };
 static_assert(sizeof(Launch) <= 4096, "more than the parameters of a kernel may be");
-
-constexpr u32 kLevels = 8;  // of halving the lanes
 
 /// What the threads of a block share.
 struct Shared {
