@@ -112,7 +112,8 @@ std::string Recorder::tensor_folder(std::uint64_t serial) const {
 }
 
 msprobe_status Recorder::fill_slot(std::uint64_t number, const DeviceResults& results) {
-  return fill_slot(number, [&](const Deferred& deferred) { fill(deferred, results, rules_); });
+  return fill_slot(number,
+                   [&](const Deferred& deferred) { fill(deferred, late_texts(deferred, results, rules_)); });
 }
 
 msprobe_status Recorder::fill_slot(std::uint64_t number, LateTexts texts) {

@@ -309,17 +309,12 @@ bool has_file(const msprobe_tensor& tensor, const TensorView& view) {
   return elements && view.count > 0 && (tensor.flags & MSPROBE_TENSOR_NO_FILE) == 0;
 }
 
-void fill(const Deferred& deferred, const DeviceResults& results, const NumberRules& rules) {
-  if (deferred.numbers) {
-    deferred.numbers->text.clear();
-    append_numbers(deferred.numbers->text, deferred.level, deferred.kind, rules,
-                   results.measured ? &*results.measured : nullptr);
-    deferred.numbers->filled = true;
-  }
-  if (deferred.checksum) {
-    if (results.checksum) deferred.checksum->text = checksum_text(deferred.summary, *results.checksum);
-    deferred.checksum->filled = true;
-  }
+LateTexts late_texts(const Deferred& deferred, const DeviceResults& results, const NumberRules& rules) {
+  LateTexts texts;
+  append_numbers(texts.numbers, deferred.level, deferred.kind, rules,
+                 results.measured ? &*results.measured : nullptr);
+  texts.checksum = results.checksum ? checksum_text(deferred.summary, *results.checksum) : "null";
+  return texts;
 }
 
 LateTexts late_texts(const Deferred& deferred, const TensorView& view, Keep& keep) {

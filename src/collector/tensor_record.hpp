@@ -84,13 +84,13 @@ struct Record {
   Keep keep;
 };
 
-/// Puts what came into its places; `rules` are those of the numbers.
-void fill(const Deferred& deferred, const DeviceResults& results, const NumberRules& rules);
-/// What the elements, which are cropped, say.
+/// What comes for the gaps of a record.
 struct LateTexts {
   std::string numbers;
   std::string checksum;
 };
+LateTexts late_texts(const Deferred& deferred, const DeviceResults& results, const NumberRules& rules);
+/// What the elements, which are cropped, say.
 LateTexts late_texts(const Deferred& deferred, const TensorView& view, Keep& keep);
 void fill(const Deferred& deferred, LateTexts texts);
 
