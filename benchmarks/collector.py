@@ -157,7 +157,8 @@ def disk_of(step, scratch):
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(["dd", "bs=1M", f"if={scratch}", f"of={scratch}2"], check=True, stderr=subprocess.DEVNULL)
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return {"names": len(status), "files": len(files), "bytes": size, "allocated": sum(one.st_blocks for one in files.values()) << 9,
+    return {"names": len(status), "files": len(files), "bytes": size,
+            "allocated": sum(one.st_blocks for one in files.values()) << 9,
             "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, "wall": wall}
 
 

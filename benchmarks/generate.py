@@ -17,11 +17,11 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import anomaly_tree  # noqa: E402
-import checkpoint_files  # noqa: E402
-import graph_tree  # noqa: E402
-import statistics_tree  # noqa: E402
-import tensor_tree  # noqa: E402
+import anomaly_tree
+import checkpoint_files
+import graph_tree
+import statistics_tree
+import tensor_tree
 
 
 def positive(text):

@@ -21,7 +21,7 @@ def run_child(python, script, words, package):
         environment["PYTHONPATH"] = package
     folder = tempfile.mkdtemp(dir=_folders.name)
     command = [python, "-W", "ignore", script, "--child", *words, folder, package or ""]
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, env=environment, cwd=folder, capture_output=True, text=True)
     for base, _, names in os.walk(folder):
         for name in names:
             os.truncate(os.path.join(base, name), 0)

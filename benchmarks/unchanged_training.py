@@ -329,7 +329,7 @@ def hooked_gradients(name, in_place):
 def is_close(one, other, least):
     one = {**one, "Norm": abs(one["Norm"])}  # that of a tensor without dimensions is recorded with its sign
     scale = max(CLOSE * max(one["Norm"], other["Norm"]), least)
-    return all(abs(one[key] - other[key]) <= scale or math.isnan(one[key]) and math.isnan(other[key]) for key in other)
+    return all(abs(one[key] - other[key]) <= scale or (math.isnan(one[key]) and math.isnan(other[key])) for key in other)
 
 
 def verdict(ours, theirs, least, is_noted, is_kept):

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies README.md, CHANGELOG.md and docs/ to where they are read without the sources: into packages, and for the site.
 
-usage: documents.py TARGET      creates TARGET/README.md, TARGET/docs/..., and what these refer to; $DESTDIR stands before an absolute TARGET
+usage: documents.py TARGET      creates TARGET/README.md, TARGET/docs/..., and what these refer to;
+                                $DESTDIR stands before an absolute TARGET
 What only readers of the source need stays behind, and links to what stays behind become plain text.
 """
 
@@ -20,7 +21,8 @@ LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])+)\]\(([^()\s#]*)(#[^()\s]*
 
 def names(root=ROOT):
     """Of the files, relative to the root."""
-    found = [pathlib.Path(name) for name in ("README.md", "README.zh.md", "CHANGELOG.md", "data/finding.schema.json") if (root / name).is_file()]
+    top = ("README.md", "README.zh.md", "CHANGELOG.md", "data/finding.schema.json")
+    found = [pathlib.Path(name) for name in top if (root / name).is_file()]
     found += [path.relative_to(root) for path in sorted((root / "docs").rglob("*")) if path.suffix in SUFFIXES and path.is_file()]
     return [name for name in found if str(name) not in SOURCE_ONLY and "__pycache__" not in name.parts]
 

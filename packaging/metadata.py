@@ -46,7 +46,8 @@ def text():
 def entry_points():
     """What entry_points.txt of the wheel holds."""
     groups = project().get("entry-points", {}).items()
-    return "\n".join(f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in points.items()) for group, points in groups)
+    return "\n".join(f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in points.items())
+                     for group, points in groups)
 
 
 def file_name():

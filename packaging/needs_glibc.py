@@ -21,7 +21,7 @@ def main(path):
     needs = text.partition("Version needs section")[2]
     versions = set(re.findall(r"Name: (\w+)_([\d.]+)", needs))
     strange += [f"{name}_{version}" for name, version in sorted(versions)
-                if name not in ("GLIBC", "GCC") or name == "GCC" and version.split(".") > ["4", "8"]]
+                if name not in ("GLIBC", "GCC") or (name == "GCC" and version.split(".") > ["4", "8"])]
     if strange:
         sys.exit(f"{path} needs {', '.join(strange)}")
     oldest = max(([int(part) for part in version.split(".")] for name, version in versions if name == "GLIBC"),

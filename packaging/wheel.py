@@ -45,7 +45,8 @@ def entries(tree, name, platform):
         kept.append((f"{info}/entry_points.txt", points.encode(), False))
     kept.append((f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: msprobe\nRoot-Is-Purelib: false\n{tags}".encode(), False))
     record = "".join(
-        "{},sha256={},{}\n".format(entry, base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode(), len(data))
+        "{},sha256={},{}\n".format(entry, base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode(),
+                                   len(data))
         for entry, data, _ in kept
     )
     kept.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), False))

@@ -15,11 +15,11 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import dataclasses  # noqa: E402
+import dataclasses
 
-from catalogue import FAULTS  # noqa: E402
-from models import BENCHES  # noqa: E402
-from recording import Recorder, benign_pairs, turns  # noqa: E402
+from catalogue import FAULTS
+from models import BENCHES
+from recording import Recorder, benign_pairs, turns
 
 
 def later(bench, step):

@@ -159,7 +159,7 @@ def bench_setting(name, value):
 def exchanged(path, make):
     def plant(run):
         parent, _, name = path.rpartition(".")
-        run.module(path).register_forward_hook  # the path has to be there
+        run.module(path).register_forward_hook  # noqa: B018 - the path has to be there
         setattr(run.module(parent), name, make(run.module(path)))
     return plant
 

@@ -7,7 +7,7 @@ import pathlib
 import re
 import shutil
 
-import torch._dynamo  # noqa: F401  every optimizer would load it anew in every child
+import torch._dynamo  # every optimizer would load it anew in every child
 import torch
 
 import recorders

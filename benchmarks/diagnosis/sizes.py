@@ -16,14 +16,14 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import torch  # noqa: E402
-from torch import nn  # noqa: E402
-from torch.nn import functional as F  # noqa: E402
+import torch
+from torch import nn
+from torch.nn import functional as F
 
-from models import Bench  # noqa: E402
-from planting import (Fault, Where, changed_parameter, kernel, kernel_backward, not_updated, rounded_to,  # noqa: E402
+from models import Bench
+from planting import (Fault, Where, changed_parameter, kernel, kernel_backward, not_updated, rounded_to,
                       scaled, setting, tile)
-from recording import Recorder  # noqa: E402
+from recording import Recorder
 
 TYPES = ("float32", "bfloat16", "autocast")
 

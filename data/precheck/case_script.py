@@ -223,7 +223,7 @@ def main():
         with open(os.path.join(HERE, "case.json"), encoding="utf-8") as file:
             told = json.load(file)
         return run(options, told)
-    except Exception as error:  # noqa: BLE001 - whatever the call raises is told
+    except Exception as error:  # whatever the call raises is told
         name = "" if isinstance(error, op_runner.Refusal) else type(error).__name__ + ": "
         print(f"the operation cannot be called: {name}{error}", file=sys.stderr)
         return 2

@@ -137,7 +137,7 @@ def main():
         import torch
         import msprobe.pytorch  # noqa: F401
     except ImportError as error:
-        raise SystemExit(f"torch and the Python msprobe are needed: {error}")
+        raise SystemExit(f"torch and the Python msprobe are needed: {error}") from None
     out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent).resolve()
     for side in sys.argv[2:] or ("golden", "target", "tile"):
         shutil.rmtree(out / side, ignore_errors=True)

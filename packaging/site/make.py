@@ -107,7 +107,8 @@ def main(pages, man, site):
         if missing:
             sys.exit(f"not in packaging/site/mkdocs.yml: {', '.join(missing)}")
         subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--clean", "--config-file", file,
-                        "--site-dir", site], check=True, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(HERE), "LC_ALL": "C.UTF-8"})
+                        "--site-dir", site], check=True,
+                       env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(HERE), "LC_ALL": "C.UTF-8"})
     finally:
         file.unlink()
     add_search(site)

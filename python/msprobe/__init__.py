@@ -36,7 +36,7 @@ _NAMES = {
     "record": ".pytorch.recording",
 }
 
-__all__ = sorted(_NAMES) + ["__version__"]
+__all__ = ["Comparison", "ComparisonError", "Finding", "MsprobeException", "NothingCompared", "__version__", "compare", "record"]
 
 
 def __getattr__(name: str) -> Any:

@@ -78,7 +78,7 @@ def _run(command: List[str], environment: Dict[str, str]) -> None:
     """What it prints goes to stderr, so that stdout has the answer alone."""
     sys.stdout.flush()
     try:
-        status = subprocess.run(command, env=environment, stdout=sys.stderr.fileno()).returncode
+        status = subprocess.run(command, check=False, env=environment, stdout=sys.stderr.fileno()).returncode
     except OSError as error:
         raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR,
                                "%s cannot be run: %s" % (command[0], error.strerror)) from None

@@ -256,7 +256,7 @@ def in_a_folder_it_is_the_last_choice(msprobe, scratch):
     gguf(scratch / "alone/model.gguf", plain(mine))
     gguf(scratch / "beside/model.gguf", plain(mine))
     tensor_files.save_safetensors(scratch / "beside/model.safetensors", theirs)
-    result, rows = compare(msprobe, scratch, "alone", "beside", "--fail-on", "unequal")
+    result, _rows = compare(msprobe, scratch, "alone", "beside", "--fail-on", "unequal")
     harness.check_equal(f"status: {result.stderr}", result.returncode, 0)
     harness.check("beside: model.gguf is here, too, and not compared" in result.stderr, result.stderr)
 
@@ -297,7 +297,7 @@ def onnx_elements_in_every_place(msprobe, scratch):
     (scratch / "model/weights.data").write_bytes(bytes(16) + raw + bytes(5))
     (scratch / "model/deep/weights.data").write_bytes(raw)
     onnx(scratch / "model/model.onnx", *places.values())
-    tensor_files.save_safetensors(scratch / "b.safetensors", {name: ((2, 3), raw) for name in places})
+    tensor_files.save_safetensors(scratch / "b.safetensors", dict.fromkeys(places, ((2, 3), raw)))
     for path in ("model", "model/model.onnx"):
         result, rows = compare(msprobe, scratch, path, "b.safetensors", "--fail-on", "different")
         found = {name: row["Status"] for name, row in rows.items()}
@@ -334,7 +334,7 @@ def onnx_elements_out_of_reach_are_refused(msprobe, scratch):
         "nothing": (initializer("nothing", 1, (2,)), "it has no elements of its type"),
     }
     onnx(scratch / "model/model.onnx", initializer("good", 1, (2,), field(9, raw)), *(one for one, _ in refused.values()))
-    tensor_files.save_safetensors(scratch / "b.safetensors", {name: ((2,), raw) for name in ("good", *refused)})
+    tensor_files.save_safetensors(scratch / "b.safetensors", dict.fromkeys(("good", *refused), ((2,), raw)))
     result, rows = compare(msprobe, scratch, "model/model.onnx", "b.safetensors")
     harness.check_equal("status", (result.returncode, rows["good"]["Status"]), (2, "equal"))
     for name, (_, reason) in refused.items():

@@ -165,7 +165,7 @@ def a_changed_element_has_its_place(msprobe, scratch):
                 harness.check_equal(name, place, str(list(places["gate_up"])))
             elif "linear_fc1.weight2" in name:
                 harness.check_equal(name, place, str(list(places["gate_up"])))
-            elif name.endswith("up_proj.weight") or name.endswith("w3.weight"):
+            elif name.endswith(("up_proj.weight", "w3.weight")):
                 harness.check_equal(name, place, "[4, 3]")
             elif name.endswith("gate_up_proj"):
                 expected = "stack_across" if "across" in first else "stack"

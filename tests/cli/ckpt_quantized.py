@@ -324,7 +324,7 @@ def relations_to_the_original_are_named(msprobe, scratch):
         tensors = {name + part: value for part, value in make(weight).items()}
         save(scratch / folder, {**tensors, "model.norm.weight": weight[0]}, config if make is second_gptq else None)
         for change, (_, text) in changes.items():
-            result, rows = gated(msprobe, scratch, folder, change)
+            result, _rows = gated(msprobe, scratch, folder, change)
             told = f"{folder} against {change}\n{result.stderr}"
             harness.check(result.returncode == 1, told)
             harness.check_equal(told, how_they_differ(result), [f"{name}weight: {text}"] if text else [])
@@ -481,7 +481,6 @@ def what_is_no_quantized_weight_stays_as_it_is(msprobe, scratch):
 
 def why_a_weight_is_not_dequantized(msprobe, scratch):
     """What is missing or does not fit is named; of what both store alike nothing is said."""
-    import numpy as np
 
     weight = original()
     without = lambda tensors, part: {name: value for name, value in tensors.items() if name != part}

@@ -307,7 +307,6 @@ def nothing_is_claimed_of_what_says_little(msprobe, scratch):
 
 def heads_of_another_size_are_named(msprobe, scratch):
     """Both sides in pairs, of heads of other sizes; and both in halves."""
-    import torch
 
     weight = model(0)["model.layers.0.self_attn.q_proj.weight"]
     pairs = lambda size: weight.view(HIDDEN // size, 2, size // 2, HIDDEN).transpose(1, 2).reshape(HIDDEN, HIDDEN)
@@ -399,7 +398,7 @@ def one_element_ends_a_relation(msprobe, scratch):
     """What holds for all elements but one is not claimed."""
     base = model(0)
     save_torch(scratch / "base.pt", base)
-    for name, (change, lines) in mistakes().items():
+    for name, (change, _lines) in mistakes().items():
         if name in ("layers", "never_loaded", "never_loaded_linear", "gate_and_up", "moved_norm", "nothing_loaded"):
             continue
         tensors = {key: value.clone() for key, value in base.items()}

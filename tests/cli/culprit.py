@@ -15,7 +15,7 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from harness import check, check_equal, data, run, tap  # noqa: E402
+from harness import check, check_equal, data, run, tap
 
 
 def number(label):
@@ -133,12 +133,12 @@ def make_tests(msprobe, cases, folder, schema):
     def gate(scratch):
         def status(target, golden, *more):
             for side, dump in (("t", target), ("g", golden)):
-                for rank, data in dump.items():
+                for rank, entries in dump.items():
                     place = scratch / side / "step0" / rank
                     place.mkdir(parents=True, exist_ok=True)
-                    task = "statistics" if "Norm" in json.dumps(data) else "structure"
+                    task = "statistics" if "Norm" in json.dumps(entries) else "structure"
                     head = {"task": task, "level": "L1", "framework": "pytorch"}
-                    (place / "dump.json").write_text(json.dumps({**head, "data": data}))
+                    (place / "dump.json").write_text(json.dumps({**head, "data": entries}))
             return run(msprobe, ["compare", "-tp", "t", "-gp", "g", "-o", "out", "--fail-on", "culprit", *more], scratch)
 
         tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [3]}
@@ -220,12 +220,12 @@ def make_tests(msprobe, cases, folder, schema):
         def gradients(value):
             return {"input": [tensor(value)], "output": [tensor(value)]}
         trained, cut = ({**tensor(2.0), "requires_grad": grad} for grad in (True, False))
-        for side, data in (("t", cut), ("g", trained)):
+        for side, argument in (("t", cut), ("g", trained)):
             silu = {} if side == "t" else {"Functional.silu.0.backward": gradients(7.0)}
             write_side(scratch, side, {
                 "Functional.relu.0.forward": forward([tensor(1.0)], [tensor(1.5)]),
                 "Functional.silu.0.forward": forward([tensor(1.5)], [trained]),
-                "Functional.linear.0.forward": forward([data], [tensor(4.0)]),
+                "Functional.linear.0.forward": forward([argument], [tensor(4.0)]),
                 "Functional.linear.0.backward": gradients(6.0), **silu,
                 "Functional.relu.0.backward": gradients(8.5 if side == "t" else 8.0)})
         done, _, found = compared(scratch)

@@ -17,9 +17,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import golden_compare  # noqa: E402
-import harness  # noqa: E402
-import result_cells  # noqa: E402
+import golden_compare
+import harness
+import result_cells
 
 EXPECTED = pathlib.Path(__file__).resolve().parent / "differences_expected.json"
 REFUSED = "D19"  # input that 26.x refuses, and we compare
@@ -188,8 +188,7 @@ def run(binary, case, out):
     done = subprocess.run(
         words,
         cwd=case.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         errors="replace",
         timeout=golden_compare.TIME_LIMIT_S,

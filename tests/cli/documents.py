@@ -9,7 +9,6 @@ import json
 import os
 import pathlib
 import pty
-import re
 import select
 import shutil
 import subprocess

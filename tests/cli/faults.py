@@ -139,7 +139,7 @@ class Commands:
             folder.mkdir()
             count = pathlib.Path(scratch) / "count"
             result, files = self.run(name, folder, f"{kind}:0:{count}")
-            harness.check(result.returncode in (0, 1) and files or "inspect" in name, result.stderr)
+            harness.check((result.returncode in (0, 1) and files) or "inspect" in name, result.stderr)
             return (result.returncode, result.stdout, files), int(count.read_text(encoding="ascii"))
 
     def fail(self, name, kind, number, how, right):

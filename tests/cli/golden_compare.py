@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import harness  # noqa: E402
-import result_cells  # noqa: E402
+import harness
+import result_cells
 
 TIME_STAMP = re.compile(r"_\d{14}(?=(_part_\d+)?\.csv$)")
 # What a spreadsheet takes for a formula, at the start of a cell or, where `;` separates cells, after it.
@@ -158,8 +158,7 @@ def run_case(binary, case, out, show):
     done = subprocess.run(
         words,
         cwd=case.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         errors="replace",
         timeout=TIME_LIMIT_S,

@@ -166,7 +166,7 @@ def check_mended(msprobe, scratch, golden):
     name = "Functional.types.0.forward"
     items = json.loads(rows[name]["input_data"])
     harness.check_equal("torch.Size", items[f"{name}.input.0"], {
-        **{"type": "torch.Size", "value": "[2, 3]", "data_name": "-1", "requires_grad": "null"},
+        "type": "torch.Size", "value": "[2, 3]", "data_name": "-1", "requires_grad": "null",
         **dict.fromkeys(("Max", "Min", "Mean", "Norm"), "null"), "dtype": "torch.Size", "shape": "[2, 3]"})
     harness.check_equal("device", items[f"{name}.input.7"]["value"], "cpu:None")
     name = "Functional.strarg.0.forward"
@@ -224,7 +224,7 @@ def odd_models(count):
         "chain": {f"Module.m.M{i}.forward.0": f"Module.m.M{i - 1}.forward.0" if i else None for i in range(count)},
         "circle": {f"Module.c.C{i}.forward.0": f"Module.c.C{(i + 1) % 500}.forward.0" for i in range(500)},
         "wide": {f"Torch.w.{i}.forward": "Module.w.W.forward.0" for i in range(count)},
-        "odd": {"\ud800x": None, "\ud801x": None, "a\0b": "\ud800x", "": "q", "DefaultModel": "zz",
+        "odd": {"\ud800x": None, "\ud801x": None, "a\0b": "\ud800x", "": "q", "DefaultModel": "zz",  # noqa: F601 - two surrogates
                 "x\ny": "DefaultModel", "Apis_Between_Modules.0": None, "Torch.a.0.forward": None,
                 "Torch.b.0.forward": None, "n": 5, "k": ["l", {}]},
     }

@@ -502,9 +502,9 @@ def check_odd_structure(msprobe, scratch, _):
                 below = json.loads(row["sub_nodes"] or "[]")
                 harness.check_equal(f"{name}: below it", [each for each in below if each not in rows], [])
                 holder = row["node_type"] == "9"
-                judged = "Result" in row["input_data"] or holder and (
+                judged = "Result" in row["input_data"] or (holder and (
                     "--python-rules" in options or any("Result" in rows[below]["input_data"]
-                                                       for below in json.loads(row["sub_nodes"])))
+                                                       for below in json.loads(row["sub_nodes"]))))
                 index = {0, 0.5, 1} if judged else {None}
                 harness.check(row["precision_index"] in index, f"{name}: {row['precision_index']}")
 

@@ -112,7 +112,7 @@ def check_mended(case, got, expected):
     harness.check_equal("frame", rest, frame)
     ours = {(side, node["id"]): node for side, node in nodes}
     extra = set(ours) - {(side, node["id"]) for side, node in wanted}
-    for side, name in extra:
+    for _, name in extra:
         harness.check(re.search(r"\.parameters_grad\.\d+$", name), f"{name} is not in the Python tool's file")
     unpaired = 0
     for side, theirs in wanted:
@@ -164,7 +164,7 @@ def call(value, shape=(2,), **kwargs):
 
 
 def rank(folder, data, task="statistics", construct=None, stack=None):
-    path = write_rank(folder, construct if construct is not None else {name: None for name in data},
+    path = write_rank(folder, construct if construct is not None else dict.fromkeys(data),
                       json.dumps({"task": task, "dump_data_dir": None, "data": data}))
     if stack is not None:
         (folder / "stack.json").write_text(json.dumps(stack))
@@ -193,7 +193,7 @@ def check_index(msprobe, scratch, _):
     names["more"], values["more"] = "Torch.more.0.forward", (0, 0, 1, None)
     target[names["more"]], golden[names["more"]] = call(1.0), call(1.0)
     target[names["more"]]["output"].append(call(1.0)["output"][0])
-    construct = {name: None for name in target}
+    construct = dict.fromkeys(target)
     construct["Module.m.M.backward.0"] = None
     names["grad"], values["grad"] = "Module.m.M.parameters_grad", (0, 0, 0.25, 0)
     target[names["grad"]] = {"weight": call(1.25)["output"]}

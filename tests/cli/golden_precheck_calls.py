@@ -180,7 +180,7 @@ def recorded_statistics(msprobe, case):
         folder = scratch / "dump"
         shutil.copytree(case / "dump_tensor", folder)
         dump = json.loads((folder / "dump.json").read_text(encoding="utf-8"))
-        for name, entry in dump["data"].items():
+        for _name, entry in dump["data"].items():
             for item in entry["output"]:
                 item.pop("data_name", None)
         linear, softmax = (dump["data"][f"Functional.{name}.0.forward"]["output"][0] for name in ("linear", "softmax"))

@@ -16,9 +16,9 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import differences  # noqa: E402
-import harness  # noqa: E402
-import result_cells  # noqa: E402
+import differences
+import harness
+import result_cells
 
 EXPECTED = pathlib.Path(__file__).resolve().parent / "relatives_expected.json"
 TIME_STAMP = re.compile(r"_\d{14}(?=\.csv$)")

@@ -102,7 +102,7 @@ def tap(tests):
             print(f"ok {number} {name}", flush=True)
         except Skip as reason:
             print(f"ok {number} {name} # SKIP {reason}", flush=True)
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong is this test's failure only
+        except Exception as error:  # whatever goes wrong is this test's failure only
             failed += 1
             text = str(error) if isinstance(error, AssertionError) else traceback.format_exc()
             print(f"not ok {number} {name}")

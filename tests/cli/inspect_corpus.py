@@ -32,7 +32,7 @@ def sought_by_python(data):
     reader = Sought(data)
     try:
         reader.load()
-    except Exception:  # noqa: BLE001 - what comes behind the name does not matter
+    except Exception:  # what comes behind the name does not matter
         pass
     return reader.names
 

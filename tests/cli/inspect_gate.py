@@ -74,7 +74,7 @@ def names_by_python(data, reader):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes that later Pythons refuse
             Reader(io.BytesIO(data), encoding="utf-8").load()
-    except Exception:  # noqa: BLE001 - broken pickles are what this is about
+    except Exception:  # broken pickles are what this is about
         pass
     return names
 

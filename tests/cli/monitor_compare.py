@@ -227,7 +227,7 @@ def make_tests(msprobe):
         """Parameters whose learning rate is another one from step 3 on: each fluctuates by more than it is apart there."""
         names = ["a.w", "b.w", "c.w", "d.w"]
         rng = random.Random(1)
-        walks = {name: 1.0 for name in names}
+        walks = dict.fromkeys(names, 1.0)
         steps = [[(name, 1e-3 * rng.choice((1, -1)) * rng.uniform(1, 2)) for name in names] for _ in range(12)]
         gradients = [rng.uniform(1, 2) for _ in range(12)]
 

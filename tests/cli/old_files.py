@@ -5,7 +5,6 @@
 usage: old_files.py MSPROBE RELEASED     (tests/data/released)
 """
 
-import json
 import shutil
 import sqlite3
 import sys

@@ -204,7 +204,7 @@ def tests_of_folder(msprobe, words, option):
         kinds = [TIMED.sub("TIME", name) for name in timed]
         harness.check(kinds, "no result has a time")
         harness.check_equal("results of three runs", {kind: kinds.count(kind) for kind in kinds},
-                            {kind: 3 for kind in kinds})
+                            dict.fromkeys(kinds, 3))
 
     def links_inside(scratch, _kind):
         """Where an earlier run has left files, links lie."""

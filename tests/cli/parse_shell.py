@@ -76,7 +76,7 @@ class Terminal:
             stdout=end,
             stderr=end,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - there are no threads
         )
         os.close(end)
 

@@ -14,8 +14,8 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from culprit import findings_of, is_evidence, is_named  # noqa: E402
-from harness import check, check_equal, data, tap  # noqa: E402
+from culprit import findings_of, is_evidence, is_named
+from harness import check, check_equal, data, tap
 
 # One run by six recorders; the first two have the wrong runs, too.
 ONE_RUN = ("ours", "python_tool", "python_tool_1.3.0", "python_tool_8.1.1", "python_tool_8.3.3",

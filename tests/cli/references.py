@@ -28,7 +28,7 @@ def texts(root):
     files = [path for folder in FOLDERS for path in sorted((root / folder).rglob("*"))]
     for file in [*sorted(root.glob("*.md")), *files]:
         path = file.relative_to(root)
-        data = path.parts[:2] == ("tests", "data") and path.name != "README.md" or path.name == "references.py"
+        data = (path.parts[:2] == ("tests", "data") and path.name != "README.md") or path.name == "references.py"
         if path.suffix in SUFFIXES and file.is_file() and not data and not {"__pycache__", "samples"} & set(path.parts):
             yield path, file.read_text(encoding="utf-8", errors="replace")
 

@@ -47,7 +47,7 @@ def write_dump(folder, data, **others):
 
 def write_hostile(folder):
     """Two dumps whose names try everything; returns their paths."""
-    entry = lambda value: {"input_args": [tensor(1.0)], "input_kwargs": {}, "output": [tensor(value)]}  # noqa: E731
+    entry = lambda value: {"input_args": [tensor(1.0)], "input_kwargs": {}, "output": [tensor(value)]}
     for side, value in (("target", 5.0), ("golden", 1.0)):
         write_dump(
             folder / side,

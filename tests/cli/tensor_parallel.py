@@ -193,7 +193,7 @@ def check_experts(msprobe, scratch, _):
     for rank in (0, 1):
         write_model(scratch / "split" / f"rank{rank}", model([rank], 4))
     write_model(scratch / "whole" / "rank0", model([0, 1], 8))
-    rows, messages = graph(msprobe, scratch, "split", "whole", *SPLIT)
+    rows, _messages = graph(msprobe, scratch, "split", "whole", *SPLIT)
     experts = [f"Module.b.experts.{rank}.E.forward.0" for rank in (0, 1)]
     harness.check_equal("experts", [rows[name]["up_node"] for name in experts], [block] * 2)
     harness.check_equal("judged", set(judged(rows).values()), {0})

@@ -16,7 +16,7 @@ def main():
     patterns, command = sys.argv[1:split], sys.argv[split + 1 :]
     with tempfile.TemporaryDirectory() as folder:
         command = [str(pathlib.Path(command[0]).resolve())] + [word.replace("{}", folder) for word in command[1:]]
-        result = subprocess.run(command, cwd=folder)
+        result = subprocess.run(command, check=False, cwd=folder)
         if result.returncode != 0:
             sys.exit(f"{command[0]} ended with {result.returncode}")
         missing = [pattern for pattern in patterns if not list(pathlib.Path(folder).glob(pattern))]

@@ -43,7 +43,7 @@ class Maker:
         self.cases.append(Case(api, function, args, kwargs, status, None, corruptible))
 
     def module(self, module, *args, status="computed", corruptible=True):
-        parameters = {name: value for name, value in module.named_parameters(recurse=False)}
+        parameters = dict(module.named_parameters(recurse=False))
         self.cases.append(Case("Module.layer." + type(module).__name__, module, args, {}, status, parameters,
                                corruptible))
 

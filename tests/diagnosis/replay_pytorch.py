@@ -118,7 +118,7 @@ def record(cases, right, wrong):
 
 
 def replayed(program, folder):
-    result = subprocess.run([program, folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+    result = subprocess.run([program, folder], check=False, capture_output=True, text=True,
                             timeout=170)
     assert result.returncode == 0, "replay_dump failed with %d: %s" % (result.returncode, result.stderr)
     lines = {}

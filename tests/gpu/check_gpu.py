@@ -85,7 +85,7 @@ def check(table, names, options, environment):
     for name in names[len(told):]:
         table.add(name, "FAILED", time.monotonic() - began,
                   "did not end in time" if status is None else "ended with status %s" % status)
-    if options.verbose and any(state == "FAILED" for _, state, _, _ in told) or len(told) < len(names):
+    if (options.verbose and any(state == "FAILED" for _, state, _, _ in told)) or len(told) < len(names):
         print(errors[-4000:])
 
 
@@ -95,7 +95,7 @@ def measure(table, options, environment):
 
     plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     peer = options.peer or sys.executable
-    found = subprocess.run([peer, "-c", "import msprobe.pytorch.dump"], env=plain, stdout=subprocess.DEVNULL,
+    found = subprocess.run([peer, "-c", "import msprobe.pytorch.dump"], check=False, env=plain, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL)
     for shape in SHAPES:
         base = None

@@ -11,9 +11,9 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "peer"))
 
-import torch  # noqa: E402
-from collector_scenarios import Decoder  # noqa: E402
-from torch.nn import functional  # noqa: E402
+import torch
+from collector_scenarios import Decoder
+from torch.nn import functional
 
 # (layers, width, heads, tokens of a sequence, sequences, dtype): one whose steps wait for kernels to be launched, one whose
 # steps wait for what they compute.

@@ -39,8 +39,8 @@ def compare_records(place, names, tolerance, **section):
     expected, _ = record_values([tensors[name] for name in names], **section)
     got, _ = record_values([place.put(tensors[name]) for name in names], **section)
     for name, one, other in zip(names, expected, got):
-        for record in (one, other):
-            record.pop("Neg_inf_count", None)  # counted in host memory only
+        for values_of_one in (one, other):
+            values_of_one.pop("Neg_inf_count", None)  # counted in host memory only
         assert list(one) == list(other), "%s: %s on the host, %s on the device" % (name, list(one), list(other))
         for key in one:
             limit = tolerance.get(one["dtype"], tolerance[None]) if key in ("Mean", "Norm") else 0.0

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
-import harness  # noqa: E402
+import harness
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 SAMPLES = SOURCE / "data" / "samples"

@@ -50,7 +50,7 @@ def run(runs, scenario, folder, ours=None, extra=None):
         raise SystemExit(f"{scenario} under {'msprobe' if ours else 'the Python tool'}: status {done.returncode}\n"
                          f"{done.stdout[-2000:]}{done.stderr[-4000:]}")
     package = (folder / "package").read_text()
-    if ours and not package.startswith(ours) or not ours and "site-packages" not in package:
+    if (ours and not package.startswith(ours)) or (not ours and "site-packages" not in package):
         raise SystemExit(f"{scenario}: the wrong package was in use: {package}")
 
 
@@ -118,7 +118,7 @@ class Comparison:
                 return
             for index, (mine, other) in enumerate(zip(ours, theirs)):
                 self.value(f"{where}.{index}", mine, other, dtype)
-        elif type(ours) is not type(theirs) or not (ours == theirs or ours != ours and theirs != theirs):
+        elif type(ours) is not type(theirs) or not (ours == theirs or (ours != ours and theirs != theirs)):
             self.differ(where, f"{ours!r}, theirs {theirs!r}")
 
     def member(self, where, key, ours, theirs, dtype):
@@ -263,7 +263,7 @@ def main():
     python = options.python or options.peer_python or sys.executable
 
     if options.golden:
-        version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True,
+        version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], check=False, capture_output=True,
                                  text=True).stdout.strip()
         if not version.startswith(options.golden.name.partition("-")[2] + "."):
             print(f"SKIPPED: the trees are of {options.golden.name}, here is {version or 'no PyTorch'}")

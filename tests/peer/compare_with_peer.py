@@ -23,10 +23,10 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
-import golden_compare  # noqa: E402
-import harness  # noqa: E402
-import result_cells  # noqa: E402
-from forked_runs import python_tool  # noqa: E402
+import golden_compare
+import harness
+import result_cells
+from forked_runs import python_tool
 
 SKIPPED = 77
 TIME_LIMIT_S = 900
@@ -168,7 +168,7 @@ def importable(python, framework):
     probe = f"import {module}, msprobe.{framework}, msprobe.core.compare"
     try:
         done = subprocess.run(
-            [python, "-c", probe], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False
+            [python, "-c", probe], capture_output=True, text=True, check=False
         )
     except OSError as error:
         return str(error)

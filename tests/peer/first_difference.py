@@ -27,7 +27,7 @@ VALUES = [1.0, 1.0, 1.0, 1.0, 2, 0.0, -3.5, math.nan, math.inf, -math.inf]
 
 def tensor(generator, md5, value=1.0):
     described = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 3]}
-    described |= {key: value for key in ("Max", "Min", "Mean", "Norm")}
+    described |= dict.fromkeys(("Max", "Min", "Mean", "Norm"), value)
     if md5:
         described["md5"] = f"{hash(str(value)) & 0xFFFFFFFF:08x}"
     if generator.random() < 0.2:
@@ -44,7 +44,7 @@ def communication(generator, ranks, own, md5):
     if api == "broadcast":
         keywords = {"src": {"type": "int", "value": generator.randrange(ranks)}, "group": group}
     elif api in ("send", "recv"):
-        side, other = ("dst", "src") if own % 2 == 0 else ("src", "dst")
+        side, _other = ("dst", "src") if own % 2 == 0 else ("src", "dst")
         api = {"dst": "send", "src": "recv"}[side]
         keywords = {side: {"type": "int", "value": own ^ 1}}
     elif api == "gather":

@@ -17,7 +17,7 @@ from compare_with_peer import Job, compare_job, tell
 from forked_runs import python_tool
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
-import result_cells  # noqa: E402
+import result_cells
 
 CHANGE = """
 import pathlib, sys, torch

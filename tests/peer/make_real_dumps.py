@@ -234,7 +234,7 @@ def main():
         import torch  # noqa: F401
         import msprobe.pytorch  # noqa: F401
     except ImportError as error:
-        raise SystemExit(f"torch and the Python msprobe are needed: {error}")
+        raise SystemExit(f"torch and the Python msprobe are needed: {error}") from None
     for name in options.only or VARIANTS:
         make(options.out.resolve(), name)
 

@@ -21,8 +21,8 @@ import first_difference
 from forked_runs import python_tool
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
-import result_cells  # noqa: E402
-import sheets  # noqa: E402
+import result_cells
+import sheets
 
 CONFIGS = [
     "api: [Torch, Tensor, Distributed]\n",

@@ -67,7 +67,7 @@ def train(folder, package):
     environment.pop("PYTHONPATH", None)
     if package is not None:
         environment["PYTHONPATH"] = package
-    result = subprocess.run([sys.executable, script, config], env=environment, capture_output=True, text=True, timeout=300)
+    result = subprocess.run([sys.executable, script, config], check=False, env=environment, capture_output=True, text=True, timeout=300)
     if result.returncode != 0:
         sys.exit(result.stdout + result.stderr)
     losses = [line.split()[1] for line in result.stdout.splitlines() if line.startswith("loss ")]

@@ -266,7 +266,7 @@ def give_kernels():
     """The Python tool measures with functions that have no kernel on the CPU (bfloat16: any): NumPy stands in."""
     def by_numpy(name, original):
         def measured(x, *args, **kwargs):
-            if args or kwargs or name != "norm" and x.dtype != ms.bfloat16:
+            if args or kwargs or (name != "norm" and x.dtype != ms.bfloat16):
                 return original(x, *args, **kwargs)
             numbers = x.asnumpy().astype(np.float64)
             return Tensor(np.float32(np.linalg.norm(numbers) if name == "norm" else getattr(np, name)(numbers)))

@@ -134,7 +134,7 @@ def is_equal(one, other):
         one, other = float(one), float(other)
     except ValueError:
         return False
-    return math.isnan(one) and math.isnan(other) or abs(one - other) <= 1e-6 * max(abs(one), abs(other)) + 1e-11
+    return (math.isnan(one) and math.isnan(other)) or abs(one - other) <= 1e-6 * max(abs(one), abs(other)) + 1e-11
 
 
 def compare(scenario, mine, theirs):

@@ -4,7 +4,6 @@
 
 The same as collector_scenarios.py, for programs of PyTorch that run on MindSpore through MSAdapter, on the CPU.
 """
-import msadapter_torch
 
 import mindspore as ms
 import numpy as np

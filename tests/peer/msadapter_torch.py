@@ -35,7 +35,6 @@ class _OneModule:
 
 def _help_the_python_tool():
     own_hook = ms.Tensor.register_hook
-    import mindtorch
     from mindtorch._C import device
     for name in [name for name in sys.modules if name.split(".")[0] in _REAL]:
         del sys.modules[name]
@@ -49,7 +48,6 @@ def _help_the_python_tool():
 
 _ours = "site-packages" not in (importlib.util.find_spec("msprobe").origin or "")
 if _ours:
-    import mindtorch  # and nothing else: this is how a program finds it
+    pass  # and nothing else: this is how a program finds it
 else:
     _help_the_python_tool()
-import torch

@@ -218,7 +218,7 @@ def save_with_megatron(rank, world, port, ranks, torch_dist, changed):
 def write_all(folder, changed, remarks):
     """The checkpoints by name: those with names of Hugging Face, and those with Megatron's."""
     import torch
-    import torch.distributed.checkpoint  # noqa: F401
+    import torch.distributed.checkpoint
     from torch.multiprocessing import start_processes
 
     def start(save, arguments, nprocs):
@@ -246,7 +246,7 @@ def write_all(folder, changed, remarks):
             name = f"model-{shard + 1:05}-of-00003.safetensors"
             part = {key: weight for i, (key, weight) in enumerate(weights.items()) if i % 3 == shard}
             save_file(part, folder / "sharded" / name)
-            index |= {key: name for key in part}
+            index |= dict.fromkeys(part, name)
         text = json.dumps({"metadata": {}, "weight_map": index})
         (folder / "sharded" / "model.safetensors.index.json").write_text(text, encoding="utf-8")
     except ImportError:

@@ -38,7 +38,6 @@ if FRAMEWORK == "mindspore":
         return nn.LayerNorm((size,), epsilon=1e-5)
 else:
     if FRAMEWORK == "msadapter":
-        import mindtorch
         import mindspore as ms
         import torch
         from msprobe.mindspore import PrecisionDebugger

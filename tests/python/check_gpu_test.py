@@ -12,8 +12,8 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check-gpu"
 
 def check_gpu(*arguments, package=None, **environment):
     package = package or os.environ["PYTHONPATH"].split(os.pathsep)[0]
-    done = subprocess.run([str(SCRIPT), "--package", package, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          universal_newlines=True, env=dict(os.environ, PYTHON=sys.executable, **environment))
+    done = subprocess.run([str(SCRIPT), "--package", package, *arguments], check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, env=dict(os.environ, PYTHON=sys.executable, **environment))
     return done.returncode, done.stdout
 
 
@@ -73,7 +73,7 @@ sys.meta_path.insert(0, Spoiling())
         names = ["statistics", "synchronisation", "md5", "tensors"]
         status, output = check_gpu("--double", "--only", ",".join(names), package=self.spoilt(package))
         self.assertEqual(status, 1, output)
-        self.assertEqual(self.results(output), {name: "FAILED" for name in names}, output)
+        self.assertEqual(self.results(output), dict.fromkeys(names, "FAILED"), output)
         self.assertTrue(output.splitlines()[-1].startswith("4 failed; "))
 
     def spoilt(self, package):

@@ -154,7 +154,7 @@ class Bisect(Case):
 
     def bisect(self, *arguments):
         return subprocess.run([sys.executable, "-W", "ignore", "-m", "msprobe", "bisect", "-o", self.out] + list(arguments),
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, cwd=self.folder)
+                              check=False, capture_output=True, text=True, cwd=self.folder)
 
     def side(self, *arguments):
         return ["--", sys.executable, "-W", "ignore", self.script] + list(arguments)

@@ -166,12 +166,12 @@ class Installed(unittest.TestCase):
 
     def folder_for(self, prefix):
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python", "find_folder.py")
-        return subprocess.run([sys.executable, script, prefix], stdout=subprocess.PIPE, universal_newlines=True,
+        return subprocess.run([sys.executable, script, prefix], stdout=subprocess.PIPE, text=True,
                               check=True).stdout.strip()
 
     def test_python_looks_there(self):
         where = "import os, site, sys; print(os.linesep.join(sys.path + [site.getusersitepackages()]))"
-        looks = subprocess.run([sys.executable, "-c", where], stdout=subprocess.PIPE, universal_newlines=True,
+        looks = subprocess.run([sys.executable, "-c", where], stdout=subprocess.PIPE, text=True,
                                check=True).stdout.splitlines()
         prefixes = {sys.prefix, "/usr/local", os.path.join(os.path.expanduser("~"), ".local")}
         found = [(prefix, folder) for prefix in prefixes for folder in [self.folder_for(prefix)] if folder]

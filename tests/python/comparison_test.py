@@ -181,8 +181,8 @@ class Compare(unittest.TestCase):
 
 class Package(unittest.TestCase):
     def run_python(self, *arguments, **keys):
-        return subprocess.run([sys.executable, "-W", "ignore"] + list(arguments), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, universal_newlines=True, **keys)
+        return subprocess.run([sys.executable, "-W", "ignore"] + list(arguments), check=False, capture_output=True,
+                              text=True, **keys)
 
     def test_import_is_light(self):
         done = self.run_python("-c", "import sys, msprobe; before = set(sys.modules); msprobe.compare; msprobe.__version__\n"
@@ -190,7 +190,7 @@ class Package(unittest.TestCase):
         self.assertEqual((done.stdout, done.stderr), ("[]\n", ""))
 
     def test_version(self):
-        told = subprocess.run([command.find(), "--version"], stdout=subprocess.PIPE, universal_newlines=True, check=True)
+        told = subprocess.run([command.find(), "--version"], stdout=subprocess.PIPE, text=True, check=True)
         self.assertEqual(told.stdout.split("\n")[0], "msprobe " + msprobe.__version__)
 
     def test_names(self):

@@ -48,7 +48,7 @@ class Several(nn.Module):
         self.inner = Pair()
 
     def forward(self, x):
-        first, (second, unused) = self.inner({"x": x, "more": [x * 2]}, True, flag=None)
+        first, (second, _unused) = self.inner({"x": x, "more": [x * 2]}, True, flag=None)
         return first + second
 
 
@@ -109,7 +109,7 @@ class Compiled(Case):
         self.assertEqual(tree.construct, eager.construct)
         for name in tree.names:
             for side in ("input_args", "input_kwargs", "output", "input", "weight", "bias"):
-                if side == "output" and ".backward." in name or side not in eager.data[name]:
+                if (side == "output" and ".backward." in name) or side not in eager.data[name]:
                     continue
                 self.assert_values(tree.data[name][side], eager.data[name][side], name)
 
@@ -184,7 +184,7 @@ class Compiled(Case):
         compiled = torch.compile(model, backend="aot_eager")
         for _ in range(2):
             compiled(batch(0))
-        for one in (model, compiled):
+        for _ in range(2):
             self.train(model, compiled, self.open("L0"))
             for tree, other in zip(self.trees(3), self.eager()):
                 self.assert_same(tree, other)
@@ -248,7 +248,7 @@ class Compiled(Case):
                 return self.kind(self.linear(x), None)
 
         for kind in (Named, Fields):
-            whole = lambda: nn.ModuleDict({"inner": Naming(kind)})  # noqa: E731
+            whole = lambda: nn.ModuleDict({"inner": Naming(kind)})
             trees = []
             for compiling in (False, True):
                 model = make(whole)

@@ -59,7 +59,7 @@ class FullDisk(Case):
         PrecisionDebugger.close()
         lines = [line for line in self.told if re.search(r"recorded .* in \d+\.\d s", line) or "nothing was recorded" in line]
         self.assertEqual(len(lines), 1, self.told)
-        leftover = [path for path in glob.glob(self.dump_path + "/**/.msprobe-*", recursive=True)]
+        leftover = list(glob.glob(self.dump_path + "/**/.msprobe-*", recursive=True))
         self.assertEqual(leftover, [])
         return lines[0]
 

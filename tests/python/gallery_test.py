@@ -16,7 +16,7 @@ if command.find() is None:
     print("SKIPPED: the command was not built")
     sys.exit(77)
 
-import make  # noqa: E402  its scripts are processes of their own
+import make
 
 
 def without_numbers(text):

@@ -103,9 +103,8 @@ def run_script(text, folder, *arguments, check=True, timeout=120, environment=No
     path = os.path.join(folder, "script.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
-    result = subprocess.run([sys.executable, path] + [str(argument) for argument in arguments], timeout=timeout,
-                            env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            universal_newlines=True)
+    result = subprocess.run([sys.executable, path] + [str(argument) for argument in arguments], check=False, timeout=timeout,
+                            env={**os.environ, **(environment or {})}, capture_output=True, text=True)
     if check and result.returncode != 0:
         raise AssertionError("the script failed with %d:\n%s%s" % (result.returncode, result.stdout, result.stderr))
     return result

@@ -8,7 +8,7 @@ import pickle
 import types
 
 from helpers import *
-from msprobe.pytorch import apis, seed_all, versions
+from msprobe.pytorch import seed_all
 
 # In a tuple: names of this file are looked into.
 ORIGINALS = (functional.relu, functional.silu, torch.Tensor.add)
@@ -210,7 +210,7 @@ class Identity(Case):
     def test_a_hidden_write_between_recordings_is_seen(self):
         debugger = self.open("L1")
         x = torch.ones(4)
-        for number in (1.0, 5.0):
+        for _number in (1.0, 5.0):
             debugger.start()
             torch.relu(x)
             debugger.stop()

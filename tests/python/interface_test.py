@@ -11,7 +11,7 @@ import numpy
 
 from helpers import *
 from msprobe.pytorch import debugger as debugger_module
-from msprobe.core.common.exceptions import FileCheckException, MsprobeException, ScopeException
+from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 from msprobe.pytorch import (AclGraphDumper, acl_save, module_dump, module_dump_end, seed_all,
                              set_fx_dump_config, set_ge_dump_config)
 

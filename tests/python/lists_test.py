@@ -127,8 +127,8 @@ class Lists(Case):
         self.assertEqual(find_tree(dump, 1).names, names + ["MindSpeed.npu_quant_gmm.0.forward"])
 
     def test_all_are_printed_as_a_list(self):
-        done = subprocess.run([sys.executable, "-m", "msprobe.pytorch.api_list"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, universal_newlines=True, check=True)
+        done = subprocess.run([sys.executable, "-m", "msprobe.pytorch.api_list"], capture_output=True,
+                              text=True, check=True)
         self.assertNotIn("RuntimeWarning", done.stderr)
         groups = self.read(done.stdout)
         from msprobe.pytorch import apis

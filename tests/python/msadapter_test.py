@@ -466,8 +466,8 @@ class Imports(unittest.TestCase):
     def run_script(self, text):
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join([DOUBLES, os.environ.get("PYTHONPATH", "")]))
         with tempfile.TemporaryDirectory(prefix="msprobe-test-") as folder:
-            return subprocess.run([sys.executable, "-c", text], cwd=folder, env=environment, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, universal_newlines=True)
+            return subprocess.run([sys.executable, "-c", text], check=False, cwd=folder, env=environment, capture_output=True,
+                                  text=True)
 
     def test_msprobe_first(self):
         done = self.run_script("from msprobe.mindspore import PrecisionDebugger\nimport mindtorch, torch\n"

@@ -15,7 +15,6 @@ from helpers import *
 from msprobe import _native
 from msprobe.core import command
 from msprobe.core.common.exceptions import MsprobeException
-from msprobe.pytorch import online_check
 from msprobe.pytorch.online_check import sampling
 
 TRAINING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "online_training.py")
@@ -46,7 +45,7 @@ class OnlineCheck(Case):
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(config, file)
             words.append(path)
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=150,
+        done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=150,
                               env={**os.environ, **(environment or {})})
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.split(), done.stderr
@@ -114,8 +113,8 @@ class WrongKernels(OnlineCheck):
         status, _, told = command.ask(["op_generate", "-api_info", tree.folder + "/dump.json", "--api", "Functional.silu.1",
                                        "-o", case])
         self.assertEqual(status, 0, told)
-        done = subprocess.run([sys.executable, case + "/Functional.silu.1/run.py"], stdout=subprocess.PIPE,
-                              universal_newlines=True)
+        done = subprocess.run([sys.executable, case + "/Functional.silu.1/run.py"], check=False, stdout=subprocess.PIPE,
+                              text=True)
         self.assertIn("verdict: pass", done.stdout)  # of the right kernel
         checked = os.path.join(self.folder, "checked")
         status, _, told = command.ask(["acc_check", "-api_info", tree.folder + "/dump.json", "--recorded", "-o", checked,
@@ -135,7 +134,7 @@ class SameVerdicts(OnlineCheck):
                                        sys.executable])
         self.assertEqual(status, 0, told)
         offline = read_rows(glob.glob(folder + "/accuracy_checking_result_*.csv")[0])
-        self.assertEqual(list(sorted(online)), list(sorted(offline)))
+        self.assertEqual(sorted(online), sorted(offline))
         for name, row in offline.items():
             found = online[name]
             self.assertEqual(found.pop("Step"), "5")

@@ -54,8 +54,8 @@ class Shell:
                                 PYTHONDONTWRITEBYTECODE="1", MSPROBE_LOG_LEVEL="3")
 
     def run(self, line):
-        done = subprocess.run(["bash", "-c", "(exit %d)\n%s" % (self.status, line)], cwd=str(self.folder), env=self.environment,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, timeout=120)
+        done = subprocess.run(["bash", "-c", "(exit %d)\n%s" % (self.status, line)], check=False, cwd=str(self.folder), env=self.environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
         self.status = done.returncode
         return done.stdout.splitlines()
 

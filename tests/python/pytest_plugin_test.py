@@ -45,8 +45,8 @@ class Plugin(unittest.TestCase):
             with open(os.path.join(folder, "test_runs.py"), "w", encoding="utf-8") as file:
                 file.write(TESTS)
             return subprocess.run([sys.executable, "-W", "ignore", "-m", "pytest", "-p", "no:cacheprovider", "-q"] +
-                                  list(arguments), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  universal_newlines=True, **keys)
+                                  list(arguments), check=False, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, **keys)
 
     def test_failure_is_the_answer_of_compare(self):
         done = self.pytest("-p", "msprobe.pytest_plugin")

@@ -41,8 +41,7 @@ class Document(Case):
         return self.finished([sys.executable, "-W", "ignore", script])
 
     def finished(self, arguments):
-        done = subprocess.run(arguments, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              universal_newlines=True)
+        done = subprocess.run(arguments, check=False, cwd=self.folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 

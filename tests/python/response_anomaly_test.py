@@ -74,7 +74,7 @@ class Answers(Case):
         self.assertEqual(analyze_output_anomaly([wide, narrow, nan, []], [[1] * 80, [1] * 80, [1], []], None),
                          [[False, 0], [False, 0], [True, 4], [False, 0]])
         detector = self.toy()
-        flat = [{number: -7.0 for number in range(20)}] * 80
+        flat = [dict.fromkeys(range(20), -7.0)] * 80
         self.assertEqual(detector.run([narrow, flat], [[1] * 80] * 2), [[False, 0], [True, 2]])
         self.assertIsNone(detector.topk)
 
@@ -152,7 +152,7 @@ class AnyInput(Case):
     def test_threads_share_a_detector(self):
         import concurrent.futures
         detector = self.toy()
-        ill = [{at: -7.0 for at in range(5)}] * 100
+        ill = [dict.fromkeys(range(5), -7.0)] * 100
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             results = list(pool.map(lambda at: detector.run([ill if at % 2 else [CERTAIN] * 100], [list(range(100))]),
                                     range(60)))
@@ -239,7 +239,7 @@ class Tables(Case):
 
     def test_what_is_missing_is_named(self):
         done = subprocess.run([sys.executable, str(FOLDER / "tools" / "gen_model_config.py"), "--model-path", self.folder],
-                              cwd=self.folder, stderr=subprocess.PIPE, universal_newlines=True)
+                              check=False, cwd=self.folder, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, "tokenizer.json: |tokenizers is needed")
 

@@ -143,7 +143,7 @@ def main():
         import torch
         import msprobe.pytorch  # noqa: F401
     except ImportError as error:
-        raise SystemExit(f"torch and the Python msprobe are needed: {error}")
+        raise SystemExit(f"torch and the Python msprobe are needed: {error}") from None
     if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(FAULTS):
         raise SystemExit(__doc__)
     out = pathlib.Path(sys.argv[1]).resolve()

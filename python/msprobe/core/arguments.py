@@ -5,8 +5,8 @@ from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 
 from . import session
 
-_TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "free_benchmark", "grad_probe", "structure", "diff_check", "exception_dump",
-          "nan_check")
+_TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "free_benchmark", "grad_probe", "structure", "diff_check",
+          "exception_dump", "nan_check")
 
 
 def invalid(text):

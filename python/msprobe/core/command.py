@@ -24,7 +24,7 @@ def run(arguments, quiet=False):
     command = located()
     piped = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE} if quiet else {}
     try:
-        done = subprocess.run([command] + [str(one) for one in arguments], universal_newlines=True, **piped)
+        done = subprocess.run([command] + [str(one) for one in arguments], check=False, text=True, **piped)
     except OSError as error:
         raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
                                "%s cannot be run: %s" % (command, error)) from None
@@ -51,8 +51,8 @@ def ask(arguments):
     """Runs it and returns (exit status, stdout, stderr); raises MsprobeException if it cannot be run."""
     command = located()
     try:
-        done = subprocess.run([command] + [str(one) for one in arguments], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        done = subprocess.run([command] + [str(one) for one in arguments], check=False, stdin=subprocess.DEVNULL,
+                              capture_output=True)
     except OSError as error:
         raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
                                "%s cannot be run: %s" % (command, error)) from None
@@ -81,8 +81,8 @@ def _is_ours(path):
         with open(path, "rb") as file:
             if file.read(len(_ELF)) != _ELF:  # a script, as that of the Python tool
                 return False
-        told = subprocess.run([path, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60,
-                              universal_newlines=True)
+        told = subprocess.run([path, "--version"], check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60,
+                              text=True)
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return False
     return told.returncode == 0 and re.match(r"msprobe \d[^\n]*\n  CLI11 ", told.stdout) is not None

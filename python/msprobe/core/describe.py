@@ -20,7 +20,8 @@ class Record(tuple):
     [, source[, later]])
 
     elements: a plain tensor on the host or a NumPy array with the elements, or a plain tensor of which
-    _native.gpu_takes() said so; or None, in which case dtype number and shape are used. deferred: called later with the slot for the statistics; None if they are known or there are none.
+    _native.gpu_takes() said so; or None, in which case dtype number and shape are used.
+    deferred: called later with the slot for the statistics; None if they are known or there are none.
     source: the tensor that owns these elements, or whose copy they are: if it has been saved, it is not written
     again. later: deferred gets the slot for _native.fill_tensor(), which brings the elements.
     """

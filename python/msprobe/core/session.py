@@ -14,7 +14,8 @@ from msprobe.core.common.exceptions import FileCheckException, MsprobeException,
 
 from . import stacks
 
-TASKS = ("statistics", "tensor", "structure", "overflow_check", "free_benchmark", "grad_probe", "acc_check", "exception_dump", "nan_check")
+TASKS = ("statistics", "tensor", "structure", "overflow_check", "free_benchmark", "grad_probe", "acc_check",
+         "exception_dump", "nan_check")
 LEVELS = ("L0", "L1", "mix", "debug", "L2")
 
 # Serialises the verbs of the debugger. Hooks do not take it.

@@ -31,7 +31,7 @@ def _set_deterministic(mode):
 
 def _remove_dropout():
     """Dropout keeps everything from now on: the classes of operators and cells, and the functions of mint and ops."""
-    from mindspore import mint, nn, ops
+    from mindspore import mint, ops
     for name in ("Dropout", "Dropout2D", "Dropout3D"):
         kind = _keeping(getattr(ops, name))
         setattr(ops, name, kind)

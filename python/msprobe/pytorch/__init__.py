@@ -7,7 +7,7 @@ import sys
 if "torch" not in sys.modules and importlib.util.find_spec("torch") is None:
     raise ImportError(f"msprobe.pytorch needs PyTorch, which {sys.executable} does not have: run a Python that does")
 
-import torch  # the first of all: what it is decides
+import torch  # noqa: F401 - the first of all: what it is decides
 
 from msprobe.core import msadapter
 from msprobe.core.comparing import compare, compare_distributed

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def check(train_a: Callable[[], Any], train_b: Callable[[], Any], steps: int = 2, *,
-          output_path: Union[None, str, os.PathLike[str]] = None,
-          noise_floor: Union[None, str, os.PathLike[str]] = None) -> checking.Check:
+          output_path: Union[str, os.PathLike[str], None] = None,
+          noise_floor: Union[str, os.PathLike[str], None] = None) -> checking.Check:
     """Finds where two trainings first diverge: records the first steps of both with statistics and compares them. If
     the answer is only likely, it runs both once more and records the suspects with tensors, which show what is wrong
     and on which side.

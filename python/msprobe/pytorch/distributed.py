@@ -5,7 +5,6 @@ import functools
 
 import torch
 
-from msprobe import _native
 from msprobe.core import session
 
 _installed = False

@@ -221,7 +221,7 @@ def own_references(told):
     try:
         with open(wanted["file"], encoding="utf-8") as file:
             exec(compile(file.read(), wanted["file"], "exec"), vars(module))
-    except BaseException as error:  # noqa: B902 - it may do anything
+    except BaseException as error:  # it may do anything
         raise Refusal(f"{wanted['file']} raised {type(error).__name__}: {error}") from None
     finally:
         sys.path.pop(0)
@@ -456,7 +456,7 @@ class Runner:
                         gradients["last"] = last  # what a dump has of an operation made of several
                 answer["backward"] = {side: {Tag.LIST: [self.told(one) for one in many]}
                                       for side, many in gradients.items()}
-        except Exception as error:  # noqa: BLE001 - whatever a call raises is its row's
+        except Exception as error:  # whatever a call raises is its row's
             ours = isinstance(error, Refusal) or type(error).__name__ == "NoReference"
             answer["error"] = {"stage": stage, "kind": type(error).__name__, "ours": ours,
                                "text": str(error)[:MOST_TEXT]}

@@ -4,7 +4,6 @@ programs, in texts that configure a loader. All is put together here; nothing of
 """
 
 import gzip
-import io
 import json
 import lzma
 import pathlib

@@ -16,10 +16,10 @@ import sys
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cli"))
-import harness  # noqa: E402
-import weight_seeds  # noqa: E402
-from seed_files import HERE, put, safetensors  # noqa: E402
-from tensor_files import field, varint  # noqa: E402
+import harness
+import weight_seeds
+from seed_files import HERE, put, safetensors
+from tensor_files import field, varint
 
 DATA = harness.data(HERE.parents[1] / "data", "formats", "ckpt", "golden")
 FIXTURES = DATA / "formats"
@@ -89,7 +89,7 @@ def pickles():
     put("pickle", "two.pkl", b"K\x01.K\x02.")
     put("pickle", "lies.pkl", b"\x80\x04\x95\xff\x00\x00\x00\x00\x00\x00\x00\x8d\xff\xff\xff\xff\x34\x00\x00\x00hi.")
     for name in ["type_float32", "view_slice", "parameter_with_state", "type_float8_e4m3fn", "tensor_with_attribute"]:
-        data = dict((n.split("/", 1)[1], d) for n, d in records(f"{name}.pt"))["data.pkl"]
+        data = {n.split("/", 1)[1]: d for n, d in records(f"{name}.pt")}["data.pkl"]
         put("pickle", f"{name}.pkl", data)
 
 
@@ -278,7 +278,7 @@ def split_ranks():
     """Two ranks and the whole: shards, terms of a sum, copies, placements."""
 
     def tensor(shape, value, *placement):
-        numbers = {key: value for key in ("Max", "Min", "Mean", "Norm")}
+        numbers = dict.fromkeys(("Max", "Min", "Mean", "Norm"), value)
         more = {"placements": list(placement)} if placement else {}
         return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": shape, **numbers, "requires_grad": False, **more}
 

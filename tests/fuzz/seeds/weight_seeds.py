@@ -5,7 +5,7 @@ import json
 import struct
 
 from seed_files import put, safetensors
-from tensor_files import field, varint
+from tensor_files import field
 
 
 def quantized():

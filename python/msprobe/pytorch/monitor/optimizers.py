@@ -187,7 +187,7 @@ class _Stage3(_Flat):
         self._slices = {}
         self._index = {}
         for tensor in self._group_of:
-            number, start, count = self.optimizer.grad_position[self.optimizer.get_param_id(tensor)]
+            _number, start, count = self.optimizer.grad_position[self.optimizer.get_param_id(tensor)]
             self._slices[tensor] = _Slice(start, count)
         for group in self._groups:
             self._index.update((tensor, at) for at, tensor in enumerate(group))
