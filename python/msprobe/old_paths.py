@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import types
+from typing import Any, Callable
 
 
 @functools.lru_cache(None)
@@ -21,7 +22,7 @@ def _table():
         return json.load(file)
 
 
-def names_of(module):
+def names_of(module: str) -> Callable[[str], Any]:
     """The __getattr__ of a module: looks names up in the table."""
     def find(name):
         found = _table().get(module, {}).get(name)

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparisons under the names that scripts know from the Python tool. The native command performs them."""
 
+from __future__ import annotations
+
 import json
 import os
 import tempfile
+from typing import TYPE_CHECKING, Any, Dict, List, Union
 
 from . import command
 from .common.exceptions import MsprobeException
+
+if TYPE_CHECKING:
+    from .files import Path
 
 _OPTIONS = {"data_mapping": "-dm", "api_mapping": "-am", "cell_mapping": "-cm", "layer_mapping": "-lm",
             "format": "--format"}
@@ -18,14 +24,15 @@ _PATHS = {"npu_path": ("npu_path", "npu_json_path", "target_path"),
           "stack_path": ("stack_path", "stack_json_path")}
 
 
-def compare(input_param, output_path="./output", stack_mode=False, **options):
+def compare(input_param: Union[Dict[str, Any], Path], output_path: Path = "./output", stack_mode: bool = False,
+            **options: Any) -> None:
     """Compares two dumps. input_param: a dict with npu_path, bench_path and optionally stack_path and
     is_print_compare_log, or the path of a JSON file that holds one."""
     if isinstance(input_param, (str, os.PathLike)):
         return _compare(["-i", input_param], output_path, stack_mode, options)
     if not isinstance(input_param, dict):
         raise _invalid("compare: input_param must be a dict or the path of a JSON file")
-    paths = {}
+    paths: Dict[str, Any] = {}
     for name, spellings in _PATHS.items():
         found = next((input_param[spelling] for spelling in spellings if input_param.get(spelling)), None)
         if found is not None:
@@ -40,12 +47,12 @@ def compare(input_param, output_path="./output", stack_mode=False, **options):
         return _compare(["-i", path], output_path, stack_mode, options)
 
 
-def compare_distributed(npu_dump_dir, bench_dump_dir, output_path="./output", **options):
+def compare_distributed(npu_dump_dir: Path, bench_dump_dir: Path, output_path: Path = "./output", **options: Any) -> None:
     """Compares all ranks of two steps, or all steps of two dumps."""
     _compare(["-tp", npu_dump_dir, "-gp", bench_dump_dir], output_path, False, options)
 
 
-def _compare(arguments, output_path, stack_mode, options):
+def _compare(arguments: List[Any], output_path: Path, stack_mode: bool, options: Dict[str, Any]) -> None:
     arguments = ["compare"] + arguments + ["-o", output_path] + (["-s"] if stack_mode else [])
     for name, value in options.items():
         if name in _OPTIONS:
@@ -60,5 +67,5 @@ def _compare(arguments, output_path, stack_mode, options):
     command.run(arguments)
 
 
-def _invalid(text):
+def _invalid(text: str) -> MsprobeException:
     return MsprobeException(MsprobeException.INVALID_PARAM_ERROR, text)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The framework-independent part of PrecisionDebugger, and module_dump()."""
 
+from __future__ import annotations
+
 import functools
 import os
 import shutil
 import threading
 import time
+from typing import Any, Callable, List, Mapping, Optional, Sequence, TypeVar, cast
 
 from msprobe import _native
 from msprobe.core.common import log
@@ -15,9 +18,10 @@ from .arguments import check_constructor, check_rank, check_token_range, invalid
 from .closing import counted, numbers
 
 _DEFAULT_CONFIGURATION = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "config.json")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def verb(method):
+def verb(method: _Method) -> _Method:
     """Serializes the public calls. In a forked child of the process with the session they have no effect."""
     @functools.wraps(method)
     def serialised(*args, **kwargs):
@@ -25,7 +29,7 @@ def verb(method):
             return None
         with session.lock:
             return method(*args, **kwargs)
-    return serialised
+    return cast(_Method, serialised)
 
 
 class Debugger:
@@ -44,7 +48,8 @@ class Debugger:
     _unit = "entry", "entries"  # of what is recorded
     _creation = threading.Lock()
 
-    def __new__(cls, config_path=None, task=None, dump_path=None, level=None, step=None):
+    def __new__(cls, config_path: Optional[str] = None, task: Optional[str] = None, dump_path: Optional[str] = None,
+                level: Optional[str] = None, step: Optional[List[Any]] = None) -> Any:
         with cls._creation:
             if cls._instance is None:
                 made = object.__new__(cls._kind())
@@ -52,11 +57,12 @@ class Debugger:
                 cls._instance = made
             return cls._instance
 
-    def __init__(self, config_path=None, task=None, dump_path=None, level=None, step=None):
+    def __init__(self, config_path: Optional[str] = None, task: Optional[str] = None, dump_path: Optional[str] = None,
+                 level: Optional[str] = None, step: Optional[List[Any]] = None) -> None:
         pass  # what is given to a second construction does not count
 
     @classmethod
-    def made_from(cls, text):
+    def made_from(cls, text: str) -> Any:
         """One with this configuration, a JSON text. There must be none."""
         with cls._creation:
             made = object.__new__(cls._kind())
@@ -65,7 +71,7 @@ class Debugger:
         return made
 
     @classmethod
-    def close(cls):
+    def close(cls) -> None:
         """Ends what is recorded and tells the result. Another one can be made then, with other settings."""
         if cls._instance is None or session.in_child():
             return
@@ -190,7 +196,8 @@ class Debugger:
 
     @classmethod
     @verb
-    def start(cls, model=None, token_range=None, rank_id=None, scheduled_tokens=None):
+    def start(cls, model: Any = None, token_range: Optional[Sequence[int]] = None, rank_id: Optional[int] = None,
+              scheduled_tokens: Optional[Mapping[Any, int]] = None) -> None:
         self = cls._get_instance()
         if self._follows_optimizers():
             return
@@ -231,7 +238,7 @@ class Debugger:
 
     @classmethod
     @verb
-    def stop(cls):
+    def stop(cls) -> None:
         self = cls._get_instance()
         if self._follows_optimizers():
             return
@@ -246,13 +253,13 @@ class Debugger:
         self._reload()
 
     @classmethod
-    def forward_backward_dump_end(cls):
+    def forward_backward_dump_end(cls) -> None:
         """The former name of stop()."""
         cls.stop()
 
     @classmethod
     @verb
-    def step(cls):
+    def step(cls) -> None:
         self = cls._get_instance()
         if self._follows_optimizers():
             return
@@ -272,7 +279,7 @@ class Debugger:
 
     @classmethod
     @verb
-    def restart_step(cls):
+    def restart_step(cls) -> None:
         """Restarts the step, for service.reset_status()."""
         self = cls._get_instance()
         self._ending_step()
@@ -286,7 +293,7 @@ class Debugger:
         self._step_ended()
         session.update_switches(backward=False)
 
-    def put_away_step(self):
+    def put_away_step(self) -> None:
         """Like step() for one that was begun and in which nothing ran: its folder goes, and its number comes again."""
         info = _native.info()
         number = info["step"]
@@ -305,7 +312,7 @@ class Debugger:
 
     @classmethod
     @verb
-    def save(cls, variable, name, save_backward=True):
+    def save(cls, variable: Any, name: str, save_backward: bool = True) -> None:
         self = cls._get_instance()
         self._reload()
         if self._info["enabled"] and session.LEVELS[self._info["level"]] == "debug":
@@ -316,7 +323,7 @@ class Debugger:
 
     @classmethod
     @verb
-    def set_init_step(cls, step):
+    def set_init_step(cls, step: int) -> None:
         self = cls._get_instance()
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
             raise invalid("set_init_step: the step must be a whole number, 0 or more")
@@ -328,7 +335,7 @@ class Debugger:
 
     @classmethod
     @verb
-    def register_custom_api(cls, module, api, api_prefix=None):
+    def register_custom_api(cls, module: Any, api: str, api_prefix: Optional[str] = None) -> None:
         self = cls._get_instance()
         if not hasattr(module, str(api)):
             raise invalid("register_custom_api: %r has no attribute %r" % (module, api))
@@ -341,7 +348,7 @@ class Debugger:
 
     @classmethod
     @verb
-    def restore_custom_api(cls, module, api):
+    def restore_custom_api(cls, module: Any, api: str) -> None:
         self = cls._get_instance()
         if not hasattr(module, str(api)):
             raise invalid("restore_custom_api: %r has no attribute %r" % (module, api))

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that get their name when they are whole."""
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import os
 import threading
+from typing import IO, TYPE_CHECKING, Any, Iterator, Union
+
+if TYPE_CHECKING:
+    Path = Union[str, os.PathLike[str]]
 
 
 @contextlib.contextmanager
-def whole_file(path, mode="w", **options):
+def whole_file(path: Path, mode: str = "w", **options: Any) -> Iterator[IO[Any]]:
     """open() for a file that takes the place of an earlier one, or of a symbolic link but not of what it leads to, when all
     of it is written; whatever fails before leaves nothing."""
     path = os.fspath(path)

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """module_dump() and module_dump_end(): record one module, whatever model start() is given."""
 
+from __future__ import annotations
+
+from typing import Any, List
+
 from msprobe import _native
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
@@ -12,12 +16,12 @@ from .arguments import invalid
 class ModuleDump:
     """The two calls for one kind of debugger."""
 
-    def __init__(self, debugger, prefix):
+    def __init__(self, debugger: Any, prefix: str) -> None:
         self._debugger = debugger
         self._prefix = prefix
-        self._dumped = []  # the modules
+        self._dumped: List[Any] = []  # the modules
 
-    def begin(self, module, dump_name):
+    def begin(self, module: Any, dump_name: str) -> None:
         hooks = self._debugger.hooks
         if not hooks.is_supported(module):
             raise invalid("module_dump: the module must be a %s, not %s" % (hooks.kind, type(module)))
@@ -31,7 +35,7 @@ class ModuleDump:
         hooks.hook(module, "%s.%s.%s" % (self._prefix, dump_name, type(module).__name__))
         self._dumped.append(module)
 
-    def end(self):
+    def end(self) -> None:
         self._need_debugger()
         if not self._dumped:
             return
@@ -41,10 +45,10 @@ class ModuleDump:
         if session.forward_switch[0] and _native.info()["records_apis"]:
             self._debugger.registry.install()
 
-    def active(self):
+    def active(self) -> bool:
         return bool(self._dumped)
 
-    def _need_debugger(self):
+    def _need_debugger(self) -> None:
         if self._debugger._instance is None:
             raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
                                    "module_dump needs a PrecisionDebugger that was created before")

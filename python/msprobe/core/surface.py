@@ -5,7 +5,10 @@ they write take effect at the next start(), or a message says that they have non
 Programs that call the Python tool use these objects. Only the attributes that such programs use exist here.
 """
 
+from __future__ import annotations
+
 import os
+from typing import Any, Optional
 
 from msprobe import _native
 from msprobe.core.common import log
@@ -82,7 +85,10 @@ class Service(_Told):
 
     _path = "debugger.service"
 
-    def __init__(self, debugger, framework):
+    config: Any  # a _LiveSettings: each key of the configuration is an attribute
+    first_start: bool
+
+    def __init__(self, debugger: Any, framework: str) -> None:
         object.__setattr__(self, "_debugger", debugger)
         object.__setattr__(self, "config", _LiveSettings(framework))
         # Whether start() has yet to come. A model that start() has not seen gets its hooks in any case.
@@ -97,50 +103,50 @@ class Service(_Told):
     # ------------------------------------------------------------------ what is read
 
     @property
-    def current_iter(self):
+    def current_iter(self) -> int:
         """The number of the step of the last start(), also after its step()."""
         last = self._debugger.last_step
         return _native.info()["step"] if last is None else last
 
     @property
-    def init_step(self):
+    def init_step(self) -> int:
         return self._debugger.init_step
 
     @property
-    def loop(self):
+    def loop(self) -> int:
         """Steps since set_init_step()."""
         return _native.info()["step"] - self.init_step
 
     @property
-    def current_rank(self):
+    def current_rank(self) -> Optional[int]:
         rank = _native.info()["rank"]
         return rank if rank >= 0 else None
 
     @property
-    def current_pid(self):
+    def current_pid(self) -> int:
         return os.getpid()
 
     @property
-    def should_stop_service(self):
+    def should_stop_service(self) -> bool:
         """Whether all requested steps are over."""
         return bool(_native.info()["finished"])
 
     # ------------------------------------------------------------------ what is called
 
-    def reset_status(self):
+    def reset_status(self) -> None:
         """Restarts the call numbers; the step number stays."""
         self._debugger.restart_step()
 
     _reset_status = reset_status
 
-    def start(self, *args, **kwargs):
+    def start(self, *args: Any, **kwargs: Any) -> None:
         self._debugger.start(*args, **kwargs)
 
-    def stop(self):
+    def stop(self) -> None:
         self._debugger.stop()
 
-    def step(self):
+    def step(self) -> None:
         self._debugger.step()
 
-    def save(self, *args, **kwargs):
+    def save(self, *args: Any, **kwargs: Any) -> None:
         self._debugger.save(*args, **kwargs)

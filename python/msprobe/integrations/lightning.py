@@ -19,7 +19,7 @@ else:
     try:
         from lightning.pytorch.callbacks import Callback
     except ImportError:
-        from pytorch_lightning.callbacks import Callback  # type: ignore[assignment]
+        from pytorch_lightning.callbacks import Callback
 
 
 class RecordCallback(StepCallbacks, Callback):

@@ -9,7 +9,7 @@ import mindspore
 from msprobe.core import msadapter, seeds
 
 
-def seed_all(seed=1234, mode=False, rm_dropout=False):
+def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:
     """Seeds random, numpy and mindspore; `mode` asks for deterministic algorithms."""
     seeds.check_arguments(seed, mode=mode, rm_dropout=rm_dropout)
     os.environ["PYTHONHASHSEED"] = str(seed)

@@ -6,7 +6,11 @@ positions are appended to the names: `hidden.0`, `hidden.mask`. MindSpore has th
 writes in the dynamic graph only, and compiling a network that saves fails with `Unsupported op [TensorDump] on CPU`.
 This code is compiled with the network that calls it, and so is limited to what MindSpore's compiler can read.
 """
+
+from __future__ import annotations
+
 import os
+from typing import Any
 
 import mindspore as ms
 from mindspore import ops
@@ -39,7 +43,7 @@ def _file(save_dir, name):
     return save_dir + ("" if save_dir[-1:] == os.sep else os.sep) + "{step}" + os.sep + "{rank}" + os.sep + name
 
 
-def save(save_dir, name, data):
+def save(save_dir: str, name: str, data: Any) -> None:
     """Saves a tensor, or those in lists, tuples and dicts; None is ignored."""
     _save(_file(save_dir, name), data)
 
@@ -57,14 +61,14 @@ class _GradientBorder:
         return self.insert(tensor)
 
 
-def save_grad(save_dir, name, data):
+def save_grad(save_dir: str, name: str, data: Any) -> Any:
     """Returns the tensor `data`, to be used in its place: its gradient is saved as `<name>_grad`."""
     if not isinstance(data, ms.Tensor):
         raise TypeError("save_grad: data must be a tensor")
     return _GradientBorder(_file(save_dir, name + "_grad"))(data)
 
 
-def step():
+def step() -> None:
     """Ends a step: later values belong to the next step. Call it outside compiled networks."""
     if ms.get_context("device_target") == "CPU":
         log.warn_once("step: MindSpore counts the steps of what save() writes on NPUs only; here all of it goes to step0")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PrecisionDebugger for PyTorch, and module_dump beside it."""
 
+from __future__ import annotations
+
 import sys
 import time
 import types
@@ -8,8 +10,9 @@ import types
 import torch
 
 from msprobe import _native
-from msprobe.core import arguments, closing, debugger, module_dump, saving, session, torch_apis
+from msprobe.core import arguments, closing, debugger, saving, session, torch_apis
 from msprobe.core.describe import Record
+from msprobe.core.module_dump import ModuleDump
 
 from . import apis, compiled, compiling, describe, device, distributed, framework, free_benchmark, gpu, grad_probe
 from . import gradients, loading, megatron, modules, online_check, optimizers
@@ -81,7 +84,7 @@ class PrecisionDebugger(debugger.Debugger):
 
     @classmethod
     @debugger.verb
-    def monitor(cls, model):
+    def monitor(cls, model: torch.nn.Module) -> None:
         """Task grad_probe: from now on each step of an optimizer is a recorded step. Other tasks: no effect."""
         self = cls._get_instance()
         if not cls._is_task("grad_probe"):
@@ -263,16 +266,16 @@ class _CustomOperators:
 
 # ---------------------------------------------------------------------- module_dump
 
-_module_dump = module_dump.ModuleDump(PrecisionDebugger, "Module")
+_module_dump = ModuleDump(PrecisionDebugger, "Module")
 
 
 @debugger.verb
-def module_dump(module, dump_name):
+def module_dump(module: torch.nn.Module, dump_name: str) -> None:
     """From now on only this module is recorded, under this name."""
     _module_dump.begin(module, dump_name)
 
 
 @debugger.verb
-def module_dump_end():
+def module_dump_end() -> None:
     """Ends what module_dump() began."""
     _module_dump.end()

@@ -56,7 +56,7 @@ def _replace_all(make):
 # ---------------------------------------------------------------------- seed_all
 
 
-def seed_all(seed=1234, mode=False, rm_dropout=False, is_enhanced=False):
+def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False, is_enhanced: bool = False) -> None:
     """Seeds random, numpy and torch on all devices; `mode` asks for deterministic algorithms."""
     seeds.check_arguments(seed, mode=mode, rm_dropout=rm_dropout, is_enhanced=is_enhanced)
     random.seed(seed)
@@ -196,7 +196,7 @@ class _RandomLog:
 _random_log = None
 
 
-def random_save(output_path="./output"):
+def random_save(output_path: str = "./output") -> None:
     """From now on each draw of random numbers is written to a CSV file with its call stack."""
     global _random_log
     if _random_log is not None:

@@ -4,28 +4,31 @@
 Programs check whether AclGraphDumper and acl_save are None, as they are in the Python tool without torch_npu.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import sys
+from typing import Any, NoReturn
 
 
-def _refuse(name, reason):
+def _refuse(name: str, reason: str) -> NoReturn:
     raise NotImplementedError("%s is not supported: %s" % (name, reason))
 
 
-def set_fx_dump_config(*args, **kwargs):
+def set_fx_dump_config(*args: Any, **kwargs: Any) -> NoReturn:
     _refuse("set_fx_dump_config", "it dumps from graph mode, which needs the runtime of an NPU")
 
 
-def set_ge_dump_config(*args, **kwargs):
+def set_ge_dump_config(*args: Any, **kwargs: Any) -> NoReturn:
     _refuse("set_ge_dump_config", "it dumps from graph mode, which needs the runtime of an NPU")
 
 
-def acl_save(*args, **kwargs):
+def acl_save(*args: Any, **kwargs: Any) -> NoReturn:
     _refuse("acl_save", "it saves from within captured graphs, which needs the runtime of an NPU")
 
 
 class AclGraphDumper:
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         _refuse("AclGraphDumper", "it dumps captured graphs, which needs the runtime of an NPU")
 
 

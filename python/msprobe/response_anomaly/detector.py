@@ -2,7 +2,10 @@
 """The detector of anomalous answers: reads thresholds and tables from files, and passes the generated answers to the
 native part."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence
 
 from msprobe import _native
 from msprobe.core.common import log
@@ -20,25 +23,26 @@ class ILLDetector:
     """Each threshold is an attribute that may be set at any time. Nothing is kept between answers, so threads can
     share a detector."""
 
-    def __init__(self, config_path="./configs/config.yaml", mtype_path="./configs/mtype_config.json",
-                 tk2cat_path="./token2category/"):
+    def __init__(self, config_path: str = "./configs/config.yaml", mtype_path: str = "./configs/mtype_config.json",
+                 tk2cat_path: str = "./token2category/") -> None:
         vars(self).update(thresholds.read(config_path))
-        self.topk = None  # how many candidates of each token count: None for as many as all have
+        self.topk: Optional[int] = None  # how many candidates of each token count: None for as many as all have
         self.mtype2token = tables.read_models(mtype_path)
         self.mtype2vocab = tables.find_tables(tk2cat_path)
         self.tk2cat_path = tk2cat_path
 
-    def run(self, topk_logprobs, tokens, model_configs=None):
+    def run(self, topk_logprobs: Sequence[Any], tokens: Sequence[Any],
+            model_configs: Optional[Sequence[Any]] = None) -> List[List[Any]]:
         """[[is_ill, ill_type], ...]"""
         count = len(tokens)
-        configs = [None] * count if model_configs is None else model_configs
+        configs: Sequence[Any] = [None] * count if model_configs is None else model_configs
         for name, given in (("topk_logprobs", topk_logprobs), ("model_configs", configs)):
             if len(given) < count:
                 raise IndexError("%s has %d items, but tokens has %d: one per answer is needed" % (name, len(given), count))
         results = [self.detector(topk_logprobs[at], tokens[at], configs[at]) for at in range(count)]
         return [[one.is_ill, one.ill_type] for one in results]
 
-    def detector(self, topk_logprobs, tokens, model_config=None):
+    def detector(self, topk_logprobs: Any, tokens: Any, model_config: Any = None) -> DetectionResult:
         """The result for one answer. One that cannot be judged counts as not anomalous, which is reported, so that
         serving continues."""
         try:
@@ -51,13 +55,13 @@ class ILLDetector:
             return DetectionResult()
         return DetectionResult(kind != 0, kind)
 
-    def _judge(self, topk_logprobs, tokens, table):
+    def _judge(self, topk_logprobs: Any, tokens: Any, table: Any) -> Any:
         categories, last = (None, 0) if table is None else table
         settings = tuple(getattr(self, name) for name in thresholds.NAMES)
         try:
             return _native.judge_response(topk_logprobs, tokens, categories, last, self.topk or 0, settings)
         except (TypeError, OverflowError):
             # Tokens that are no numbers are as good: all that counts is which are equal.
-            numbers = {}
+            numbers: Dict[Any, int] = {}
             tokens = [numbers.setdefault(token, len(numbers)) for token in tokens]
             return _native.judge_response(topk_logprobs, tokens, categories, last, self.topk or 0, settings)

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions that a script may want to catch. The package raises no others."""
 
+from __future__ import annotations
 
+from typing import Dict
 class CodedException(Exception):
     """An error with a code; the text begins with the kind of error."""
 
-    categories = {}
+    categories: Dict[int, str] = {}
 
-    def __init__(self, code, error_info=""):
+    def __init__(self, code: int, error_info: str = "") -> None:
         super().__init__(code, error_info)
         self.code = code
         self.error_info = "[msprobe] " + self.categories.get(code, "error: ") + error_info
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.error_info
 
 
@@ -68,7 +70,7 @@ class ComparisonError(MsprobeException):
     FAILED = 100
     categories = {**MsprobeException.categories, FAILED: ""}
 
-    def __init__(self, error_info="", output=""):
+    def __init__(self, error_info: str = "", output: str = "") -> None:
         super().__init__(self.FAILED, error_info)
         self.output = output
 

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """ConfigChecker: hooks on the model's forward that add statistics of its inputs and weights to the pack."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import tempfile
 import zipfile
+from typing import TYPE_CHECKING, Any, List, Optional
 
 from msprobe.core import command
 from msprobe.core.common import log
@@ -12,6 +15,9 @@ from msprobe.core.common.exceptions import MsprobeException
 
 from . import randoms
 from .pack import Pack, environment, packages
+
+if TYPE_CHECKING:
+    from msprobe.core.files import Path
 
 _DEEPEST = 400
 _EMPTY = {"max": None, "min": None, "mean": None, "norm": None}
@@ -29,7 +35,8 @@ class ConfigChecker:
     _step = 0
     _randoms_written = False
 
-    def __init__(self, model=None, shell_path=None, output_zip_path="./config_check_pack.zip", fmk="pytorch"):
+    def __init__(self, model: Any = None, shell_path: Optional[List[str]] = None,
+                 output_zip_path: str = "./config_check_pack.zip", fmk: str = "pytorch") -> None:
         if fmk != "pytorch":
             raise _invalid("the framework %r is not supported" % (fmk,))
         if shell_path is not None and not isinstance(shell_path, list):
@@ -47,7 +54,7 @@ class ConfigChecker:
             self._hook(model[0] if isinstance(model, list) and model else model)
 
     @staticmethod
-    def apply_patches(fmk="pytorch"):
+    def apply_patches(fmk: str = "pytorch") -> None:
         """Call at the start of the program: counts calls for random numbers, and keeps Megatron's arguments."""
         if fmk != "pytorch":
             raise _invalid("the framework %r is not supported" % (fmk,))
@@ -74,7 +81,7 @@ class ConfigChecker:
         training.get_args = wrapper
 
     @staticmethod
-    def compare(bench_zip_path, cmp_zip_path, output_path="./config_check_result"):
+    def compare(bench_zip_path: Path, cmp_zip_path: Path, output_path: Path = "./config_check_result") -> None:
         """Compares two packs, the reference first."""
         command.run(["config_check", "-c", bench_zip_path, cmp_zip_path, "-o", output_path])
 
@@ -96,13 +103,13 @@ class ConfigChecker:
         except TypeError:  # before PyTorch 2.0
             self._handle = model.register_forward_pre_hook(hook)
 
-    def remove(self):
+    def remove(self) -> None:
         """Removes the hook from the model."""
         if self._handle is not None:
             self._handle.remove()
             self._handle = None
 
-    def collect(self, model, args, kwargs):
+    def collect(self, model: Any, args: Any, kwargs: Any) -> None:
         rank = _rank() or 0
         step = ConfigChecker._step
         ConfigChecker._step += 1

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradient signs of two runs, recorded by task grad_probe; `msprobe grad_compare` compares them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from .. import command
+
+if TYPE_CHECKING:
+    from ..files import Path
 
 
 class GradComparator:
     @classmethod
-    def compare_distributed(cls, path1, path2, output_dir):
+    def compare_distributed(cls, path1: Path, path2: Path, output_dir: Path) -> None:
         """Writes rank<R>/similarities.csv for each rank that both runs have, and similarities.html."""
         command.run(["grad_compare", path1, path2, "-o", output_dir])

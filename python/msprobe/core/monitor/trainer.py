@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The framework-independent part of TrainerMon: records statistics of a running training, one row per step."""
 
+from __future__ import annotations
+
 import atexit
 import os
 import weakref
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from msprobe.core import session
 from msprobe.core.common import log
@@ -41,9 +44,10 @@ class Trainer:
     A front end supplies its name, and the framework-specific methods below.
     """
 
-    framework = None
+    framework: Optional[str] = None
 
-    def __init__(self, config_file_path, process_group=None, params_have_main_grad=True, opt_ty=None):
+    def __init__(self, config_file_path: str, process_group: Any = None, params_have_main_grad: bool = True,
+                 opt_ty: Optional[str] = None) -> None:
         session.bind(self._binding())
         known = self._rank_of_process()
         self.rank = known or 0
@@ -98,7 +102,8 @@ class Trainer:
 
     # ------------------------------------------------------------------ as scripts call it
 
-    def set_monitor(self, model, optimizer, grad_acc_steps=1, tp_group=None, dp_group=None, start_iteration=0):
+    def set_monitor(self, model: Any, optimizer: Any, grad_acc_steps: int = 1, tp_group: Any = None, dp_group: Any = None,
+                    start_iteration: int = 0) -> None:
         """Watches a model, or a list of stages, with one or more optimizers. Further calls add more."""
         models = list(model) if isinstance(model, (list, tuple)) else [model]
         optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
@@ -115,8 +120,8 @@ class Trainer:
         if not self._dynamic or self._attachment is not None:
             self._attach()
 
-    def monitor_gnorm_with_ad(self, model, optimizer=None, grad_acc_steps=1, tp_group=None, dp_group=None,
-                              start_iteration=0):
+    def monitor_gnorm_with_ad(self, model: Any, optimizer: Any = None, grad_acc_steps: int = 1, tp_group: Any = None,
+                              dp_group: Any = None, start_iteration: int = 0) -> None:
         """The old name of set_monitor()."""
         optimizer = optimizer if optimizer is not None else self._wrapped_optimizer
         if optimizer is None:
@@ -124,57 +129,58 @@ class Trainer:
             return
         self.set_monitor(model, optimizer, grad_acc_steps, tp_group, dp_group, start_iteration)
 
-    def set_wrapped_optimizer(self, optimizer):
+    def set_wrapped_optimizer(self, optimizer: Any) -> None:
         self._wrapped_optimizer = optimizer
 
-    def set_alert_callback(self, function):
+    def set_alert_callback(self, function: Optional[Callable[[List[Any]], Any]]) -> None:
         """function(list of alerts) is called after each step with alerts."""
         self._alert_callback = function
 
     @property
-    def ops(self):
+    def ops(self) -> List[str]:
         return self._engine.setting("ops")
 
     @ops.setter
-    def ops(self, value):
+    def ops(self, value: List[str]) -> None:
         self._engine.set("ops", value)
         self._engine.tell_warnings()
 
     @property
-    def monitoring(self):
+    def monitoring(self) -> bool:
         """Whether hooks are attached."""
         return self._attachment is not None
 
     @property
-    def config(self):
+    def config(self) -> Dict[str, Dict[str, Any]]:
         return {"targets": {key: {} for key in self._engine.setting("targets")}}
 
     @property
-    def param2name(self):
+    def param2name(self) -> Dict[Any, str]:
         if self._attachment is None:
             return {}
         return {tensor: "%d:%s" % (one.stage, one.name) for tensor, one in self._attachment.parameters.items()}
 
-    def generate_xy_metrics(self):
+    def generate_xy_metrics(self) -> Tuple[Dict[str, Dict[str, Any]], Dict[str, Dict[str, Any]]]:
         """Activations and their gradients in the current step: tag -> statistic -> tensor."""
         return self._held("actv"), self._held("actv_grad")
 
-    def generate_wgrad_metrics(self, post_grad_dict=None):
+    def generate_wgrad_metrics(self, post_grad_dict: Any = None) -> Tuple[Dict[str, Dict[str, Any]], Dict[str, Dict[str, Any]]]:
         """Gradients in the current step, before and after reduction."""
         return self._held("grad_reduced"), self._held("grad_unreduced")
 
-    def reload_xy(self, xy_distribution=False):
+    def reload_xy(self, xy_distribution: bool = False) -> None:
         """Attaches all hooks again."""
         log.warn("monitor: reload_xy() is deprecated")
         if self._attachment is not None:
             self._attach()
 
-    def adhoc_check(self, target_tensor, module_name, tensor_name, rank_list, ops_list):
+    def adhoc_check(self, target_tensor: Any, module_name: str, tensor_name: str, rank_list: Optional[Sequence[int]],
+                    ops_list: Optional[Sequence[str]]) -> None:
         """Statistics of one tensor, written to the file `other` of the current step."""
         if self._attachment is not None and (not rank_list or self.rank in rank_list) and self._engine.collecting():
             guarded("adhoc_check", self._attachment.observe, 0, "%s.%s" % (module_name, tensor_name), target_tensor)
 
-    def stop(self):
+    def stop(self) -> None:
         """Removes all hooks and closes the files."""
         self.end_open_step()
         self._detach()
@@ -208,7 +214,7 @@ class Trainer:
         if len(self._stepped) == len(self._training.optimizers):
             self._end_step()
 
-    def end_open_step(self):
+    def end_open_step(self) -> None:
         """Ends the step if only some of several optimizers have stepped and the others will not."""
         if self._stepped:
             self._end_step()

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """TrainerMonitorV2: five monitors, each with its own file, for any framework."""
 
+from __future__ import annotations
+
 import importlib
+from typing import Any, Dict, Optional
 
 from msprobe.core.common import log
 from msprobe.core.monitor.engine import Engine, guard, guarded
@@ -15,18 +18,18 @@ class TrainerMonitorV2:
     """Call start() when model and optimizer exist; then each step of the optimizer, or each call of step(), is a
     step."""
 
-    def __init__(self, config_path, fr=None):
+    def __init__(self, config_path: str, fr: Optional[str] = None) -> None:
         self._engine = Engine(config_path, {"layout": 2, "framework": fr or "", "rank": 0})
         self.framework = self._engine.setting("framework")
         name = _FRONT_ENDS.get(self.framework)
         if name is None:
             raise ValueError("[monitor_v2] Unsupported framework '%s'" % self.framework)
         self._front_end = importlib.import_module(name)
-        self._hooks = None
+        self._hooks: Any = None
         self._follows_optimizer = False
         self._engine.tell_warnings()
 
-    def start(self, model=None, optimizer=None, **context):
+    def start(self, model: Any = None, optimizer: Any = None, **context: Any) -> None:
         """Attaches the hooks. Context: grad_acc_steps or micro_batch_number."""
         is_list = isinstance(model, (list, tuple))
         models = list(model) if is_list else [] if model is None else [model]
@@ -39,7 +42,7 @@ class TrainerMonitorV2:
         self._hooks = guarded("hooking the model", self._front_end.Hooks, self._engine, monitors, models, is_list,
                               optimizer, _micro_batches(monitors, context), self._optimizer_stepped)
 
-    def step(self):
+    def step(self) -> None:
         """Ends a step, unless the optimizer's steps do so."""
         if self._follows_optimizer:
             log.warn_once("monitor: every step of the optimizer is one of the monitor: step() does nothing")
@@ -48,16 +51,16 @@ class TrainerMonitorV2:
             self._hooks.without_optimizer()
         self._end_step()
 
-    def stop(self):
+    def stop(self) -> None:
         """Removes the hooks and closes the files."""
         self._remove_hooks()
         guarded("closing the files", self._engine.close)
 
-    def _optimizer_stepped(self):
+    def _optimizer_stepped(self) -> None:
         if self._follows_optimizer:
             self._end_step()
 
-    def _end_step(self):
+    def _end_step(self) -> None:
         if not self._engine.is_open():
             return
         try:
@@ -72,14 +75,14 @@ class TrainerMonitorV2:
         except Exception:
             guard("ending a step")
 
-    def _remove_hooks(self):
+    def _remove_hooks(self) -> None:
         if self._hooks is not None:
             self._hooks.remove()
             self._hooks = None
 
 
-def _micro_batches(monitors, context):
+def _micro_batches(monitors: Dict[str, Dict[str, Any]], context: Dict[str, Any]) -> int:
     """The first positive number that the configuration or the caller gives."""
-    settings = next((one for name, one in monitors.items() if name.lower() == "weight_grad"), {})
+    settings: Dict[str, Any] = next((one for name, one in monitors.items() if name.lower() == "weight_grad"), {})
     values = [source.get(key) for source in (settings, context) for key in ("micro_batch_number", "grad_acc_steps")]
     return next((one for one in values if isinstance(one, int) and not isinstance(one, bool) and one > 0), 1)

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares arrays saved one by one in two runs, with `msprobe compare`."""
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING
 
 from .. import command
 from ..common.exceptions import FileCheckException, MsprobeException
 
+if TYPE_CHECKING:
+    from ..files import Path
+
 
 class SingleComparator:
     @classmethod
-    def compare(cls, dir1, dir2, output_path="./msprobe_compare_output", num_processes=8):
+    def compare(cls, dir1: Path, dir2: Path, output_path: Path = "./msprobe_compare_output", num_processes: int = 8) -> None:
         """Writes a table for each tag of `data/` in both folders."""
         if isinstance(num_processes, bool) or not isinstance(num_processes, int) or num_processes < 1:
             raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR,

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saves values by name, one file per tensor, for `msprobe compare` and SingleComparator."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
 import sys
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from msprobe.core.common import log
 from msprobe.core.files import whole_file
+
+if TYPE_CHECKING:
+    from msprobe.core.files import Path
 
 _KINDS = "a real tensor, or a list, tuple or dict of real tensors"
 
@@ -16,9 +22,12 @@ class SingleSave:
     """Writes data/<name>/step<S>/rank<R>/micro_step<M>/<name>[.<index or key>].npy, and the statistics to
     <name>.json. There is one per process."""
 
-    _instance = None
+    _instance: Optional[SingleSave] = None
+    _root: str
+    _step: int
+    _micro_steps: Dict[str, int]
 
-    def __new__(cls, dump_path, fmk="pytorch"):
+    def __new__(cls, dump_path: Path, fmk: str = "pytorch") -> SingleSave:
         if cls._instance is None:
             made = object.__new__(cls)
             made._root = os.path.abspath(dump_path)
@@ -27,26 +36,26 @@ class SingleSave:
             cls._instance = made
         return cls._instance
 
-    def __init__(self, dump_path, fmk="pytorch"):
+    def __init__(self, dump_path: Path, fmk: str = "pytorch") -> None:
         pass  # what is given to a second construction does not count
 
-    def save(self, data):
+    def save(self, data: Dict[str, Any]) -> None:
         """{name: value}. A name that occurs again within a step is its next micro step."""
         for name, value in self._named(data):
             number = self._micro_steps.get(name, 0)
             if self._write(name, value, "micro_step%d" % number):
                 self._micro_steps[name] = number + 1
 
-    def save_ex(self, data, micro_batch=None):
+    def save_ex(self, data: Dict[str, Any], micro_batch: Optional[int] = None) -> None:
         """Like save(), with a micro step counted by the program, or with none."""
         for name, value in self._named(data):
             self._write(name, value, "" if micro_batch is None else "micro_step%s" % micro_batch)
 
-    def step(self):
+    def step(self) -> None:
         self._step += 1
         self._micro_steps.clear()
 
-    def save_config(self, data):
+    def save_config(self, data: Any) -> None:
         """Writes any JSON-serializable value to configurations.json."""
         try:
             self._put("configurations.json", json.dumps(data, indent=4).encode())
@@ -56,7 +65,7 @@ class SingleSave:
     # ------------------------------------------------------------------
 
     @staticmethod
-    def _named(data):
+    def _named(data: Dict[str, Any]) -> List[Tuple[str, Any]]:
         if not isinstance(data, dict):
             log.warn("SingleSave: what is saved must be a dict of names and values, not %s" % type(data).__name__)
             return []
@@ -66,7 +75,7 @@ class SingleSave:
                 repr(name) for name in data if not _is_file_name(name)))
         return good
 
-    def _write(self, name, value, micro_step):
+    def _write(self, name: str, value: Any, micro_step: str) -> bool:
         """False, after a warning, if nothing of it could be saved."""
         parts = _parts(value)
         if parts is None:
@@ -87,21 +96,21 @@ class SingleSave:
             return False
         return True
 
-    def _put(self, place, content):
+    def _put(self, place: str, content: bytes) -> None:
         path = os.path.join(self._root, place)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with whole_file(path, "wb") as file:
             file.write(content)
 
 
-def _is_file_name(name):
+def _is_file_name(name: Any) -> bool:
     return isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_:-][A-Za-z0-9_.:-]{0,199}", name) is not None
 
 
-def _parts(value):
+def _parts(value: Any) -> Optional[List[Tuple[Any, Any]]]:
     """[(key, array)]; None if it, or one of its elements, is no tensor that is saved."""
     if isinstance(value, dict):
-        items = list(value.items())
+        items: List[Tuple[Any, Any]] = list(value.items())
         if not all(_is_file_name(key) for key, _ in items):
             return None
     elif isinstance(value, (list, tuple)):
@@ -112,7 +121,7 @@ def _parts(value):
     return None if any(array is None for _, array in parts) else parts
 
 
-def _array(tensor):
+def _array(tensor: Any) -> Any:
     """Its elements as float32, as the Python tool saves all types; None of what is no real tensor."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
@@ -123,7 +132,7 @@ def _array(tensor):
     return None
 
 
-def _npy(array):
+def _npy(array: Any) -> bytes:
     import io
 
     import numpy
@@ -133,9 +142,9 @@ def _npy(array):
     return file.getvalue()
 
 
-def _statistics(array):
+def _statistics(array: Any) -> Dict[str, Any]:
     if array.size == 0:
-        numbers = [None] * 4
+        numbers: List[Optional[float]] = [None] * 4
     else:
         wide = array.astype("float64")
         norm = float((wide * wide).sum()) ** 0.5
@@ -143,8 +152,8 @@ def _statistics(array):
     return dict(zip(("max", "min", "mean", "norm"), numbers), shape=list(array.shape))
 
 
-def _rank():
+def _rank() -> int:
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank()
+        return int(distributed.get_rank())
     return 0
