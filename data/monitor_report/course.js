@@ -232,14 +232,14 @@ class Course {
     const title = fitting(context, shown(this.title), width - rest);
     let x = Math.max(3, Math.min(this.view.names + 6, width - rest - context.measureText(title).width));
     const write = (text, name) => {
-      const width = context.measureText(text).width;
+      const room = context.measureText(text).width;
       context.fillStyle = color("panel");
       context.globalAlpha = 0.8;
-      context.fillRect(x - 3, 1, width + 6, 14);
+      context.fillRect(x - 3, 1, room + 6, 14);
       context.globalAlpha = 1;
       context.fillStyle = color(name);
       context.fillText(text, x, 8);
-      x += width + 12;
+      x += room + 12;
     };
     write(title, "text");
     for (const run of runs) write(...run);

@@ -149,7 +149,7 @@ class Graph {
     if (masks === null) return;
     const mask = masks[tree.rank.index];
     const kept = new Uint32Array(tree.boxes.length + 1); // how many boxes ahead of one match
-    for (const [index, group] of tree.rank.groups.entries()) {
+    for (const group of tree.rank.groups) {
       const from = tree.nodeOf(tree.rank, group).from;
       for (let row = group.first; mask !== null && kept[from + 1] === 0 && row < group.last; ++row) kept[from + 1] = mask[row];
     }

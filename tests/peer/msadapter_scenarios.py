@@ -4,6 +4,7 @@
 
 The same as collector_scenarios.py, for programs of PyTorch that run on MindSpore through MSAdapter, on the CPU.
 """
+import msadapter_torch  # noqa: F401
 
 import mindspore as ms
 import numpy as np

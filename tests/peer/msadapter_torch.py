@@ -35,6 +35,7 @@ class _OneModule:
 
 def _help_the_python_tool():
     own_hook = ms.Tensor.register_hook
+    import mindtorch  # noqa: F401
     from mindtorch._C import device
     for name in [name for name in sys.modules if name.split(".")[0] in _REAL]:
         del sys.modules[name]
@@ -48,6 +49,7 @@ def _help_the_python_tool():
 
 _ours = "site-packages" not in (importlib.util.find_spec("msprobe").origin or "")
 if _ours:
-    pass  # and nothing else: this is how a program finds it
+    import mindtorch  # noqa: F401 - and nothing else: this is how a program finds it
 else:
     _help_the_python_tool()
+import torch  # noqa: F401

@@ -38,6 +38,7 @@ if FRAMEWORK == "mindspore":
         return nn.LayerNorm((size,), epsilon=1e-5)
 else:
     if FRAMEWORK == "msadapter":
+        import mindtorch  # noqa: F401
         import mindspore as ms
         import torch
         from msprobe.mindspore import PrecisionDebugger

@@ -41,7 +41,7 @@ class OldPaths(unittest.TestCase):
             with self.assertRaises(ModuleNotFoundError):
                 importlib.import_module(path)
         with self.assertRaises(ImportError):
-            pass
+            from msprobe.core import nothing  # noqa: F401
         with self.assertRaises(AttributeError):
             importlib.import_module("msprobe.core.common.const").nothing
 
