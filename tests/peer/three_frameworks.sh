@@ -25,9 +25,9 @@ installed() {
   fi
   "$here/make_$1_environment" "$(dirname -- "$package")/$1-peer" >&2 && echo "$(dirname -- "$package")/$1-peer/bin/python"
 }
-mindspore=$(installed mindspore "$MSPROBE_PEER_MINDSPORE") && msadapter=$(installed msadapter "$MSPROBE_PEER_MSADAPTER") || {
+if ! mindspore=$(installed mindspore "$MSPROBE_PEER_MINDSPORE") || ! msadapter=$(installed msadapter "$MSPROBE_PEER_MSADAPTER"); then
   echo "skipped: MindSpore or MSAdapter could not be installed"
   exit 0
-}
+fi
 python3 "$here/three_frameworks.py" --msprobe "$binary" --package "$package" --pytorch "$MSPROBE_PEER_PYTHON" \
   --mindspore "$mindspore" --msadapter "$msadapter"
