@@ -2,6 +2,7 @@
 """Task acc_check: calls are judged while the training runs, by a process beside it. The training does not notice."""
 
 import csv
+import functools
 import glob
 import json
 import os
@@ -17,8 +18,8 @@ from msprobe.core import command
 from msprobe.core.common.exceptions import MsprobeException
 from msprobe.pytorch import online_check
 from msprobe.pytorch.online_check import sampling
+from trainings import Training
 
-TRAINING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "online_training.py")
 # In the order of execution; where they are in the model.
 WRONG = {
     "llama": {"Functional.softmax.0": "layers.0.attention (Attention)", "Functional.silu.1": "layers.1.mlp (Mlp)",
@@ -34,22 +35,19 @@ def read_rows(path):
         return {row["API name"]: row for row in csv.DictReader(file)}
 
 
+@functools.lru_cache(maxsize=None)
+def recorded(arguments):
+    """The training of these arguments as JSON, which tests share that ask for the same one, and what it left."""
+    positional, keys = json.loads(arguments)
+    training = Training(*positional, **keys)
+    return training.dump_path, *training.end()
+
+
 class OnlineCheck(Case):
-    def train(self, kind, precision, health, steps, section=None, environment=None, **keys):
-        """(what the training printed, what was told) of a process of its own; without a section nothing is recorded."""
-        words = [sys.executable, "-W", "ignore", TRAINING, kind, precision, health, str(steps)]
-        if section is not None:
-            self.dump_path = tempfile.mkdtemp(prefix="dump", dir=self.folder)
-            task = keys.pop("task", "acc_check")
-            config = {"task": task, "dump_path": self.dump_path, "level": "L1", "risk_level": "ALL", task: section, **keys}
-            path = os.path.join(self.folder, "config.json")
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump(config, file)
-            words.append(path)
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=150,
-                              env={**os.environ, **(environment or {})})
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout.split(), done.stderr
+    def train(self, *arguments, **keys):
+        """(what the training printed, what was told) of a process of its own; the arguments of Training."""
+        self.dump_path, printed, told = recorded(json.dumps((arguments, keys)))
+        return printed, told
 
     def results(self):
         found, = glob.glob(self.dump_path + "/proc*/accuracy_checking_result_*.csv")
@@ -74,9 +72,9 @@ class OnlineCheck(Case):
 
 
 class WrongKernels(OnlineCheck):
-    def check(self, kind, precision):
+    def check(self, kind, precision, **section):
         plain, _ = self.train(kind, precision, "faulty", 8)
-        printed, told = self.train(kind, precision, "faulty", 8, {"budget": None})
+        printed, told = self.train(kind, precision, "faulty", 8, {"budget": None, **section})
         self.assertEqual(printed[:2], plain[:2])
         named = [line.split()[1] for line in told.splitlines() if line.startswith("  error")]
         self.assertEqual(named, list(WRONG[kind]), told)
@@ -90,7 +88,7 @@ class WrongKernels(OnlineCheck):
             self.assertEqual(rows[name]["Step"], "5")
 
     def test_llama(self):
-        self.check("llama", "float32")
+        self.check("llama", "float32", compare=True)
 
     def test_llama_under_automatic_casts(self):
         self.check("llama", "amp")
@@ -102,7 +100,7 @@ class WrongKernels(OnlineCheck):
         self.check("vit", "amp")
 
     def test_they_are_saved_as_a_dump(self):
-        self.train("llama", "float32", "faulty", 8, {"budget": None})
+        self.train("llama", "float32", "faulty", 8, {"budget": None, "compare": True})
         self.assertEqual(sorted(name for name in os.listdir(self.dump_path) if name.startswith("step")), ["step5", "step6"])
         tree = find_tree(self.dump_path, 5)
         self.assertEqual({name.rpartition(".")[0] for name in tree.names}, set(WRONG["llama"]))
@@ -126,7 +124,7 @@ class WrongKernels(OnlineCheck):
 class SameVerdicts(OnlineCheck):
     def check(self, kind, precision):
         """As `acc_check --recorded` has them of a dump of the same step."""
-        self.train(kind, precision, "faulty", 6, {"budget": None}, step=[5])
+        self.train(kind, precision, "faulty", 6, {"budget": None, "compare": True}, step=[5])
         online = self.results()
         self.train(kind, precision, "faulty", 6, {}, task="tensor", step=[5])
         dump, = glob.glob(self.dump_path + "/step5/proc*/dump.json")
@@ -190,20 +188,20 @@ class TableOfCompare(OnlineCheck):
 
 
 class Healthy(OnlineCheck):
-    def check(self, kind, precision):
-        plain, _ = self.train(kind, precision, "healthy", 30)
-        printed, told = self.train(kind, precision, "healthy", 30, {"budget": None})
+    def check(self, kind, precision, steps):
+        plain, _ = self.train(kind, precision, "healthy", steps)
+        printed, told = self.train(kind, precision, "healthy", steps, {"budget": None})
         self.assertEqual(printed[:2], plain[:2])
         lines = told.splitlines()
         self.assertEqual(len(lines), 5, told)
-        self.assertIn(" of steps 0 to 29, by PyTorch ", lines[1])
+        self.assertIn(" of steps 0 to %d, by PyTorch " % (steps - 1), lines[1])
         self.assertIn(", 0 error, ", lines[1])
 
     def test_llama(self):
-        self.check("llama", "amp")
+        self.check("llama", "amp", 30)
 
     def test_vit(self):
-        self.check("vit", "float32")
+        self.check("vit", "float32", 200)
 
     def test_what_never_had_its_turn_is_counted(self):
         _, told = self.train("vit", "float32", "healthy", 3, {"budget": None, "interval": 50})

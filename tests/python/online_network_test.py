@@ -26,9 +26,9 @@ from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
 from msprobe.pytorch import online_check
 from msprobe.pytorch.online_check import receiver, sender, wire
+from trainings import Training
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TRAINING = os.path.join(HERE, "online_training.py")
 WRONG = ["Functional.softmax.0", "Functional.silu.1", "Functional.linear.13"]  # of the Llama, in the order of execution
 
 
@@ -97,23 +97,13 @@ class Network(Case):
         return listener
 
     def start_training(self, kind, precision, health, steps, section=None, **environment):
-        words = [sys.executable, "-W", "ignore", TRAINING, kind, precision, health, str(steps)]
-        if section is not None:
-            config = {"task": "acc_check", "dump_path": tempfile.mkdtemp(prefix="dump", dir=self.folder), "level": "L1",
-                      "risk_level": "ALL", "acc_check": {"budget": None, **section}}
-            words.append(os.path.join(config["dump_path"], "config.json"))
-            with open(words[-1], "w", encoding="utf-8") as file:
-                json.dump(config, file)
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
-                                   env={**os.environ, **environment})
-        process.dump_path = os.path.dirname(words[-1])
-        return process
+        section = None if section is None else {"budget": None, **section}
+        return Training(kind, precision, health, steps, section, environment)
 
-    def ended(self, process):
+    def ended(self, training):
         """(its digest and random numbers, what was told)"""
-        printed, told = process.communicate(timeout=150)
-        self.assertEqual(process.returncode, 0, told)
-        return printed.split()[:2], told
+        printed, told = training.end()
+        return printed[:2], told
 
     def run_steps(self, steps, section, between=lambda step: None):
         """The losses and gradients of a small training in this process, and what it told."""
