@@ -35,12 +35,16 @@ def read_rows(path):
         return {row["API name"]: row for row in csv.DictReader(file)}
 
 
+FOLDER = tempfile.TemporaryDirectory(prefix="msprobe-test-")
+
+
 @functools.lru_cache(maxsize=None)
 def recorded(arguments):
-    """The training of these arguments as JSON, which tests share that ask for the same one, and what it left."""
+    """(where it recorded, what it printed, what it told) of the training of these arguments, as JSON: tests that ask for the
+    same one share it."""
     positional, keys = json.loads(arguments)
-    training = Training(*positional, **keys)
-    return training.dump_path, *training.end()
+    training = Training(FOLDER.name, *positional, **keys)
+    return (getattr(training, "dump_path", None), *training.end())
 
 
 class OnlineCheck(Case):
@@ -192,7 +196,7 @@ class Healthy(OnlineCheck):
         plain, _ = self.train(kind, precision, "healthy", steps)
         printed, told = self.train(kind, precision, "healthy", steps, {"budget": None})
         self.assertEqual(printed[:2], plain[:2])
-        lines = told.splitlines()
+        lines = [line for line in told.splitlines() if not line.startswith("online pre-check: step ")]  # one each minute
         self.assertEqual(len(lines), 5, told)
         self.assertIn(" of steps 0 to %d, by PyTorch " % (steps - 1), lines[1])
         self.assertIn(", 0 error, ", lines[1])
@@ -201,7 +205,7 @@ class Healthy(OnlineCheck):
         self.check("llama", "amp", 30)
 
     def test_vit(self):
-        self.check("vit", "float32", 200)
+        self.check("vit", "float32", 100)
 
     def test_what_never_had_its_turn_is_counted(self):
         _, told = self.train("vit", "float32", "healthy", 3, {"budget": None, "interval": 50})
@@ -216,9 +220,9 @@ class Healthy(OnlineCheck):
         self.assertIn("warning: task acc_check: the judging process was ended by signal 9: nothing is judged any more", told)
 
     def test_memory_does_not_grow(self):
-        printed, _ = self.train("vit", "float32", "healthy", 200, {"budget": None})
+        printed, _ = self.train("vit", "float32", "healthy", 100, {"budget": None})
         half, whole = map(int, printed[2:])
-        self.assertLess(whole - half, 4000)  # KiB
+        self.assertLess(whole - half, 2000)  # KiB
 
 
 class Ranks(OnlineCheck):

@@ -98,7 +98,7 @@ class Network(Case):
 
     def start_training(self, kind, precision, health, steps, section=None, **environment):
         section = None if section is None else {"budget": None, **section}
-        return Training(kind, precision, health, steps, section, environment)
+        return Training(self.folder, kind, precision, health, steps, section, environment)
 
     def ended(self, training):
         """(its digest and random numbers, what was told)"""

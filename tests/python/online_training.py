@@ -2,7 +2,6 @@
 """A short training, judged while it runs, with or without three wrong kernels from step 5 on. For online_check_test.py.
 
 usage: online_training.py llama|vit float32|amp healthy|faulty STEPS [CONFIG]
-       online_training.py --serve    trainings.py tells it what to train
 
 The wrong kernels lie below the recorder, in PyTorch's dispatcher. Prints a digest of all losses and gradients, the state
 of the random numbers, and the memory of the process in the middle and at the end.
@@ -13,7 +12,6 @@ with data of its own; the kernels of rank 1 are the wrong ones.
 
 import atexit
 import hashlib
-import json
 import os
 import signal
 import sys
@@ -263,28 +261,5 @@ def train_and_leave(words):
     os._exit(status)
 
 
-def serve():
-    """Each line of standard input starts a training in a fork of this process: [words, environment, folder]. What it prints
-    and its status come into the folder."""
-    for line in sys.stdin:
-        words, environment, folder = json.loads(line)
-        if os.fork() != 0:
-            continue
-        training = os.fork()
-        if training == 0:
-            for number, name in enumerate((os.devnull, folder + "/stdout", folder + "/stderr")):
-                os.dup2(os.open(name, os.O_RDWR | os.O_CREAT, 0o600), number)
-            os.environ.update(environment)
-            train_and_leave(words)
-        status = os.waitpid(training, 0)[1]
-        with open(folder + "/ended", "w", encoding="ascii") as file:
-            file.write(str(status))
-        os.rename(folder + "/ended", folder + "/status")
-        os._exit(0)
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--serve"]:
-        serve()
-    else:
-        train_and_leave(sys.argv[1:])
+    train_and_leave(sys.argv[1:])
