@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from helpers import *
 from msprobe import _native
@@ -18,6 +19,7 @@ from msprobe.core import command
 from msprobe.core.common.exceptions import MsprobeException
 from msprobe.pytorch import online_check
 from msprobe.pytorch.online_check import sampling
+from prepared import interpreter
 from trainings import Training
 
 # In the order of execution; where they are in the model.
@@ -65,7 +67,8 @@ class OnlineCheck(Case):
 
     def judged(self, function, steps=1, section=None, model=None, **keys):
         """The rows of a program that runs in this process."""
-        debugger = self.open("L1", "acc_check", {"budget": None, **(section or {})}, **keys)
+        with mock.patch.object(sys, "executable", interpreter()):
+            debugger = self.open("L1", "acc_check", {"budget": None, **(section or {})}, **keys)
         for _ in range(steps):
             debugger.start(model)
             function()
@@ -262,7 +265,7 @@ for values in workers:
 
 class SharedFolders(OnlineCheck):
     def start_judge(self, folder, results):
-        return subprocess.Popen([command.find(), "acc_check", "-api_info", folder, "-o", results, "--python", sys.executable,
+        return subprocess.Popen([command.find(), "acc_check", "-api_info", folder, "-o", results, "--python", interpreter(),
                                  "--fail-on", "error"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 universal_newlines=True)
 

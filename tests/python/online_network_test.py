@@ -26,6 +26,7 @@ from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
 from msprobe.pytorch import online_check
 from msprobe.pytorch.online_check import receiver, sender, wire
+from prepared import interpreter
 from trainings import Training
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -53,7 +54,7 @@ class Listener:
 
     def __init__(self, results, *options, port=0):
         self.process = subprocess.Popen(
-            [command.find(), "acc_check", "--listen", "localhost:%d" % port, "-o", results, "--python", sys.executable,
+            [command.find(), "acc_check", "--listen", "localhost:%d" % port, "-o", results, "--python", interpreter(),
              "--fail-on", "error", *options],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, env={**os.environ, "TMPDIR": results})
         first = self.process.stdout.readline()

@@ -6,6 +6,8 @@ usage: online_training.py llama|vit float32|amp healthy|faulty STEPS [CONFIG]
 The wrong kernels lie below the recorder, in PyTorch's dispatcher. Prints a digest of all losses and gradients, the state
 of the random numbers, and the memory of the process in the middle and at the end.
 
+JUDGE_PYTHON=FILE in the environment names the interpreter that the judge calls operations with, if not this one.
+
 With RANK_OF_TWO=0 or 1 and STORE=FILE in the environment it is one of two ranks under DistributedDataParallel (gloo), each
 with data of its own; the kernels of rank 1 are the wrong ones.
 """
@@ -220,6 +222,7 @@ def train(kind, precision, health, steps, config_path=None):
     if config_path is not None:
         from msprobe.pytorch import PrecisionDebugger, online_check
 
+        sys.executable = os.environ.get("JUDGE_PYTHON", sys.executable)
         debugger = PrecisionDebugger(config_path=config_path)
     killed_in = int(os.environ.get("KILL_IN", "-1"))
     digest = hashlib.sha256()

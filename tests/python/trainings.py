@@ -5,7 +5,7 @@ import json
 import os
 import tempfile
 
-from prepared import Script
+from prepared import Script, interpreter
 
 _SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "online_training.py")
 
@@ -21,7 +21,7 @@ class Training:
             with open(words[-1], "w", encoding="utf-8") as file:
                 json.dump({"task": task, "dump_path": self.dump_path, "level": "L1", "risk_level": "ALL", task: section,
                            **keys}, file)
-        self._script = Script(_SCRIPT, *words, environment=environment, quiet=True)
+        self._script = Script(_SCRIPT, *words, environment={"JUDGE_PYTHON": interpreter(), **(environment or {})}, quiet=True)
 
     def end(self):
         """(what it printed, as words, what it told)"""
