@@ -10,7 +10,6 @@ first argument as both sides' output.
 
 import csv
 import json
-import os
 import pathlib
 import resource
 import shutil

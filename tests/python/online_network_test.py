@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Task acc_check over the network: `msprobe acc_check --listen` judges, and the training does not notice."""
 
-import csv
 import errno
 import glob
 import json
@@ -27,16 +26,10 @@ from msprobe.core.common.exceptions import MsprobeException
 from msprobe.pytorch import online_check
 from msprobe.pytorch.online_check import receiver, sender, wire
 from prepared import interpreter
-from trainings import Training
+from trainings import Training, read_rows
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WRONG = ["Functional.softmax.0", "Functional.silu.1", "Functional.linear.13"]  # of the Llama, in the order of execution
-
-
-def read_rows(path):
-    """The rows of a result file, the last one of each operation."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        return {row["API name"]: row for row in csv.DictReader(file)}
 
 
 def make_certificates(folder):
