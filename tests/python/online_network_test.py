@@ -222,7 +222,7 @@ class Outages(Network):
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         plain, _ = self.run_steps(3, None)
-        # None of its waits is waited for: they are ten times as long here, so that a busy machine is none of them.
+        # The training sits out no time limit of the sender. These are ten times as long here: a busy machine takes less.
         waits = {name: 10 * getattr(sender, name) for name in ("_LONGEST_START", "_LONGEST_CONNECT", "_LONGEST_SILENCE",
                                                               "_LONGEST_PAUSE")}
         began = time.monotonic()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs scripts in forks of a process that has PyTorch, whose import takes longer than most of them. Each ends with its
-interpreter, as any other does; and it is killed when nobody waits for it any more.
+"""Runs scripts in forks of a process that has imported PyTorch, which takes longer than most scripts. A script ends as in an
+interpreter that was started for it. It is killed when the process that asked for it ends.
 
-usage: prepared.py SOCKET    that process; a packet with descriptors asks for a fork
+usage: prepared.py SOCKET DESCRIPTOR    is that process; writes "ready" into the descriptor
 """
 
 import atexit
@@ -78,7 +78,7 @@ class Script:
         self._said = [tempfile.TemporaryFile("w+", encoding="utf-8") for _ in range(2)]
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        request = {"text": text, "words": [path, *map(str, arguments)], "environment": {**os.environ, **(environment or {})},
+        request = {"text": text, "words": [str(path), *map(str, arguments)], "environment": {**os.environ, **(environment or {})},
                    "folder": os.getcwd(), "given": [1, 2], "quiet": quiet, "timeout": timeout}
         self._asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._asked.connect(os.path.join(_server(sys.executable), "socket"))

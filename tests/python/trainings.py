@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of task acc_check share: trainings of online_training.py, each in a process of its own, and what they left."""
+"""Trainings of online_training.py for the tests of task acc_check, each in another process, and the files that they write."""
 
 import csv
 import functools
@@ -38,7 +38,7 @@ class Training:
         self._script = Script(_SCRIPT, *words, environment={"JUDGE_PYTHON": interpreter(), **(environment or {})}, quiet=True)
 
     def end(self):
-        """(what it printed, as words, what it told)"""
+        """Its words on stdout, and its stderr."""
         done = self._script.end()
         assert done.returncode == 0, done.stderr
         return done.stdout.split(), done.stderr
@@ -52,8 +52,8 @@ def read_rows(path):
 
 @functools.lru_cache(maxsize=None)
 def recorded(arguments):
-    """(where it recorded, what it printed, what it told) of the training of these arguments, as JSON: tests that ask for the
-    same one share it."""
+    """The folder of the dump, the words on stdout, and stderr of the training of these arguments, as JSON. Tests that ask for
+    the same one share it."""
     positional, keys = json.loads(arguments)
     training = Training(_folder.name, *positional, **keys)
     return (getattr(training, "dump_path", None), *training.end())
@@ -61,7 +61,7 @@ def recorded(arguments):
 
 class OnlineCheck(Case):
     def train(self, *arguments, **keys):
-        """(what the training printed, what was told) of a process of its own; the arguments of Training."""
+        """Runs the training of these arguments of Training, or finds it. Returns its words on stdout, and its stderr."""
         self.dump_path, printed, told = recorded(json.dumps((arguments, keys)))
         return printed, told
 
