@@ -72,17 +72,18 @@ def interpreter(python=sys.executable):
 
 
 class Script:
-    """A script that runs. It is killed after so many seconds."""
+    """A script that runs. It is killed after `timeout` seconds. merged: stdout has what it writes to stderr, too."""
 
-    def __init__(self, path, *arguments, environment=None, quiet=False, timeout=150):
+    def __init__(self, path, *arguments, environment=None, folder=None, quiet=False, merged=False, timeout=150):
         self._said = [tempfile.TemporaryFile("w+", encoding="utf-8") for _ in range(2)]
         with open(path, encoding="utf-8") as file:
             text = file.read()
         request = {"text": text, "words": [str(path), *map(str, arguments)], "environment": {**os.environ, **(environment or {})},
-                   "folder": os.getcwd(), "given": [1, 2], "quiet": quiet, "timeout": timeout}
+                   "folder": folder or os.getcwd(), "given": [1, 2], "quiet": quiet, "timeout": timeout}
         self._asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._asked.connect(os.path.join(_server(sys.executable), "socket"))
-        socket.send_fds(self._asked, [json.dumps(request).encode()], [file.fileno() for file in self._said])
+        out, errors = self._said
+        socket.send_fds(self._asked, [json.dumps(request).encode()], [out.fileno(), (out if merged else errors).fileno()])
 
     def end(self):
         """A CompletedProcess."""
