@@ -111,13 +111,17 @@ def _wait(script, asked):
 
 
 def _next_fork(listening):
-    """Returns what is asked for, in a fork of this process, which is to become that."""
+    """Returns what is asked for, in a fork of this process, which is to become that. Ends with the process that started it."""
+    owner = os.pidfd_open(os.getppid())
     while True:
+        if owner in select.select([listening, owner], [], [])[0]:
+            os._exit(0)
         asked, _ = listening.accept()
         packet, numbers, _, _ = socket.recv_fds(asked, _LARGEST, 8)
         if os.fork() == 0:
             script = os.fork()
             if script == 0:
+                os.close(owner)
                 asked.close()
                 listening.close()
                 return json.loads(packet), numbers
