@@ -3,9 +3,13 @@
 """Counts the single cases in Meson's test logs: those of a doctest summary, of a TAP stream or of a line
 "N cases, N failed", else the test itself.
 
-Prints "N passed, N failed" as its last line and fails if something failed or nothing ran.
+usage: count-tests.py [--left-out INTRO-TESTS.JSON] LOG...
+
+Prints "N passed, N failed" as its last line and fails if something failed or nothing ran. With Meson's list of all tests it
+names the long ones, which did not run, in the line before.
 """
 
+import argparse
 import json
 import os
 import re
@@ -17,9 +21,13 @@ TAP = re.compile(r"^(ok|not ok) \d+(.*)$", re.MULTILINE)
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--left-out")
+    parser.add_argument("logs", nargs="+")
+    options = parser.parse_args()
     passed = failed = 0
     skipped = []
-    for path in filter(os.path.exists, sys.argv[1:]):
+    for path in filter(os.path.exists, options.logs):
         with open(path, encoding="utf-8", errors="replace") as log:
             records = [json.loads(line) for line in log if line.strip()]
         for record in records:
@@ -50,6 +58,10 @@ def main():
             failed += bad
     if skipped:
         print("skipped: " + ", ".join(skipped))
+    if options.left_out:
+        with open(options.left_out, encoding="utf-8") as file:
+            names = [test["name"] for test in json.load(file) if "long" in [suite.split(":")[-1] for suite in test["suite"]]]
+        print(f"left out: {len(names)} long tests ({', '.join(names)}); scripts/test --all runs them")
     print(f"{passed} passed, {failed} failed")
     return 0 if failed == 0 and passed > 0 else 1
 

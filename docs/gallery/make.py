@@ -51,11 +51,15 @@ def code_of(name):
     return title[1], text[title.end():].strip("\n")
 
 
-def record(name, scratch):
+def run_script(script, *arguments):
+    subprocess.run([sys.executable, script, *arguments], check=True, capture_output=True,
+                   env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, timeout=300)
+
+
+def record(name, scratch, run_script=run_script):
     """Records both runs, as rank 0, and returns their folders: wrong, right."""
     for run in ("wrong", "right"):
-        subprocess.run([sys.executable, HERE / f"{name}.py", scratch / name / run, run], check=True, capture_output=True,
-                       env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, timeout=300)
+        run_script(HERE / f"{name}.py", scratch / name / run, run)
         for folder in (scratch / name / run).glob("step*/proc*"):
             folder.rename(folder.with_name("rank0"))
     return scratch / name / "wrong", scratch / name / "right"

@@ -98,7 +98,7 @@ class Browser:
         from selenium.webdriver.common.action_chains import ActionChains
 
         found = self.driver.find_element("css selector", selector)
-        actions = ActionChains(self.driver)
+        actions = ActionChains(self.driver, duration=0)  # the pointer is there at once
         if at is None:
             actions.move_to_element(found)
         else:

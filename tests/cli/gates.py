@@ -243,7 +243,7 @@ def has_pytorch(python):
 
 
 def make_tests(msprobe, samples_folder, golden_folder, python):
-    python = python if has_pytorch(python) else "-"
+    python = harness.prepared_interpreter(python) if has_pytorch(python) else "-"
     samples = Samples(samples_folder)
     golden = harness.data(golden_folder, "prechecks")
     return tests_of(msprobe, [

@@ -11,7 +11,6 @@ Figures of floating-point outputs depend on the kernels of a processor and of a 
 import csv
 import json
 import shutil
-import sys
 
 import harness
 import torch
@@ -35,10 +34,11 @@ def check_files(scratch, name="out"):
     return rows_of(result), rows_of(details), result
 
 
-def acc_check(msprobe, scratch, dump, *options, name="out", python=sys.executable, **more):
+def acc_check(msprobe, scratch, dump, *options, name="out", python=None, **more):
     shutil.rmtree(scratch / name, ignore_errors=True)
-    number = () if "-n" in options else ("-n", "1")  # a runner costs seconds
-    words = ["acc_check", "-api_info", str(dump), "-o", name, "--python", python, "-d", "cpu", *number, *options]
+    number = () if "-n" in options else ("-n", "1")
+    words = ["acc_check", "-api_info", str(dump), "-o", name, "--python", python or harness.prepared_interpreter(), "-d", "cpu",
+             *number, *options]
     return harness.run(msprobe, words, scratch, **more)
 
 

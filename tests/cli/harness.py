@@ -82,6 +82,14 @@ def lay_out(source, place):
         place.symlink_to(source.resolve(strict=True))
 
 
+def prepared_interpreter(python=sys.executable):
+    """A Python for acc_check that has PyTorch already."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+    import prepared
+
+    return prepared.interpreter(python)
+
+
 def check(condition, message):
     if not condition:
         raise AssertionError(message)

@@ -9,7 +9,6 @@ usage: precheck_references.py MSPROBE
 import csv
 import json
 import math
-import sys
 
 import harness
 import numpy as np
@@ -166,7 +165,7 @@ class Dump:
 
 def check(msprobe, scratch, *options):
     out = scratch / f"out{len(list(scratch.glob('out*')))}"
-    words = ["acc_check", "-api_info", "dump/dump.json", "--recorded", "-o", out.name, "--python", sys.executable, "-n",
+    words = ["acc_check", "-api_info", "dump/dump.json", "--recorded", "-o", out.name, "--python", harness.prepared_interpreter(), "-n",
              "1", *options]
     result = harness.run(msprobe, words, scratch)
     files = list(out.glob("accuracy_checking_result_*.csv"))
@@ -315,7 +314,7 @@ def without_reference(msprobe):
             "NPU.npu_other.0": "NPU.npu_other has no reference; --references may name one"})
         harness.check_equal("verdicts", set(verdicts(rows).values()), {("skip", "")})
         # Nobody calls it on a device without torch_npu, and that is told.
-        words = ["acc_check", "-api_info", "dump/dump.json", "-o", "called", "-d", "cpu", "--python", sys.executable]
+        words = ["acc_check", "-api_info", "dump/dump.json", "-o", "called", "-d", "cpu", "--python", harness.prepared_interpreter()]
         harness.run(msprobe, words, scratch)
         (file,) = (scratch / "called").glob("accuracy_checking_result_*.csv")
         text = file.read_text(encoding="utf-8-sig")

@@ -9,7 +9,6 @@ usage: precheck_sides.py MSPROBE GOLDEN_FOLDER
 import csv
 import json
 import shutil
-import sys
 
 import harness
 import torch
@@ -44,7 +43,7 @@ def side(case, scratch, name, change=None, edit=None):
 def against(msprobe, scratch, a, b, *options, fail_on="error"):
     shutil.rmtree(scratch / "out", ignore_errors=True)
     (scratch / "config.json").write_text(json.dumps({"acc_check": {"black_list": BLACK}}))
-    words = ["acc_check", "-api_info", a, "--against", b, "-o", "out", "--python", sys.executable, "-n", "1",
+    words = ["acc_check", "-api_info", a, "--against", b, "-o", "out", "--python", harness.prepared_interpreter(), "-n", "1",
              "-config", "config.json", "--fail-on", fail_on, *options]
     result = harness.run(msprobe, words, scratch)
     files = list((scratch / "out").glob("accuracy_checking_sides_*.csv"))

@@ -15,11 +15,13 @@ import concurrent.futures
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "python"))
+from prepared import Script  # noqa: E402
+
 # What a case shows; warnings of PyTorch and lines of msprobe itself are none of it.
 SHOWN = re.compile(r"^(  [A-Za-z0-9_./]+[:(/ ]|OK|FAIL|LACK|logged|one inst|two inst|   )")
 NOT_SHOWN = re.compile(r"warnings\.warn|site-packages|dist-packages|loss\.backward|File \"|grad = |return |torch\.autograd|  Loss:")
@@ -39,12 +41,10 @@ def shown(text, out):
     return lines
 
 
-def run(case, package):
+def run(case):
     with tempfile.TemporaryDirectory() as scratch:
         out = os.path.join(scratch, "out")
-        environment = dict(os.environ, PYTHONPATH=package, OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
-        done = subprocess.run([sys.executable, "-W", "ignore", str(case), out], check=False, env=environment, cwd=scratch, text=True,
-                              timeout=300, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = Script(case, out, folder=scratch, quiet=True, merged=True, timeout=300).end()
         return shown(done.stdout, out), done
 
 
@@ -53,6 +53,8 @@ def main():
     write = arguments[:1] == ["--write"]
     package, *wanted = arguments[1 if write else 0:]
     package = os.path.abspath(package)
+    # The process that imports PyTorch has these, and so do the cases.
+    os.environ.update(OMP_NUM_THREADS="1", PYTHONPATH=package, PYTHONDONTWRITEBYTECODE="1")
     try:
         import torch
     except ImportError:
@@ -67,7 +69,7 @@ def main():
         cases = [case for case in cases if "two_ranks" not in case.stem]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for case, (ours, done) in zip(cases, pool.map(lambda case: run(case, package), cases)):
+        for case, (ours, done) in zip(cases, pool.map(run, cases)):
             path = HERE / "expected" / f"{case.stem}.txt"
             if write:
                 path.write_text("".join(line + "\n" for line in ours), encoding="utf-8")

@@ -16,7 +16,13 @@ if command.find() is None:
     print("SKIPPED: the command was not built")
     sys.exit(77)
 
-import make
+import make  # noqa: E402
+from prepared import Script  # noqa: E402
+
+
+def run_script(script, *arguments):
+    done = Script(script, *arguments).end()
+    assert done.returncode == 0, done.stderr
 
 
 def without_numbers(text):
@@ -38,7 +44,7 @@ class Gallery(Case):
         for (name, expected), (title, code, answer) in zip(make.MISTAKES.items(), shown):
             with self.subTest(name):
                 self.assertEqual((title, code), make.code_of(name))
-                runs = make.record(name, scratch)
+                runs = make.record(name, scratch, run_script)
                 self.assertEqual(make.named(command.find(), *runs), expected)
                 if torch.__version__.startswith("1.13."):  # the page's; another one has other operations in an optimizer
                     said = make.answer(command.find(), *runs)

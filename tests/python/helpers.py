@@ -21,6 +21,7 @@ import torch.nn.functional as functional
 
 from msprobe import _native
 from msprobe.pytorch import PrecisionDebugger, debugger, modules
+from prepared import Script
 
 torch.set_num_threads(1)
 VERSION = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
@@ -61,6 +62,7 @@ class Case(unittest.TestCase):
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="msprobe-test-")
+        torch.manual_seed(1)
 
     def tearDown(self):
         self.close()
@@ -98,13 +100,18 @@ class Case(unittest.TestCase):
         return sorted(os.listdir(self.dump_path))
 
 
-def run_script(text, folder, *arguments, check=True, timeout=120, environment=None):
-    """Runs a script in a process of its own. environment: variables that it gets in addition."""
+def run_script(text, folder, *arguments, check=True, environment=None, fresh=False):
+    """Runs a script in a process of its own. environment: variables that it gets in addition. Without `fresh` that process
+    has PyTorch already."""
     path = os.path.join(folder, "script.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
-    result = subprocess.run([sys.executable, path] + [str(argument) for argument in arguments], check=False, timeout=timeout,
-                            env={**os.environ, **(environment or {})}, capture_output=True, text=True)
+    if fresh:
+        result = subprocess.run([sys.executable, path] + [str(argument) for argument in arguments], timeout=120,
+                                env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                universal_newlines=True)
+    else:
+        result = Script(path, *arguments, environment=environment).end()
     if check and result.returncode != 0:
         raise AssertionError("the script failed with %d:\n%s%s" % (result.returncode, result.stdout, result.stderr))
     return result
@@ -126,13 +133,10 @@ def run_two_ranks(folder, script, *arguments):
     path = os.path.join(folder, "script.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(script + END_OF_RANK)
-    processes = [subprocess.Popen([sys.executable, "-W", "ignore", path, str(rank), folder, *arguments],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-                 for rank in range(2)]
-    written = [process.communicate(timeout=150) for process in processes]
-    for process, (output, errors) in zip(processes, written):
-        assert process.returncode == 0, "status %d\n%s%s" % (process.returncode, output, errors)
-    return [output for output, _ in written]
+    ranks = [script.end() for script in [Script(path, rank, folder, *arguments, quiet=True) for rank in range(2)]]
+    for rank in ranks:
+        assert rank.returncode == 0, "status %d\n%s%s" % (rank.returncode, rank.stdout, rank.stderr)
+    return [rank.stdout for rank in ranks]
 
 
 class Block(nn.Module):

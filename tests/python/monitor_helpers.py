@@ -23,6 +23,7 @@ class MonitorCase(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="msprobe-test-")
         self.monitors = []
+        torch.manual_seed(1)
 
     def tearDown(self):
         for monitor in self.monitors:

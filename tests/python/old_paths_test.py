@@ -48,7 +48,7 @@ class OldPaths(unittest.TestCase):
     def test_importing_msprobe_imports_nothing_else(self):
         script = "import sys, msprobe\nprint(sorted(m for m in sys.modules if m.startswith(('msprobe', 'torch', 'numpy'))))"
         with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(run_script(script, folder).stdout.strip(),
+            self.assertEqual(run_script(script, folder, fresh=True).stdout.strip(),
                              "['msprobe', 'msprobe.old_paths', 'msprobe.side_by_side']")
 
     def test_the_python_tool_in_the_same_folder(self):
@@ -56,9 +56,9 @@ class OldPaths(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             os.symlink(package, os.path.join(folder, "msprobe"))
             script = "import sys\nsys.path.insert(0, sys.argv[1])\nimport msprobe"
-            self.assertEqual(run_script(script, folder, folder).stderr, "")
+            self.assertEqual(run_script(script, folder, folder, fresh=True).stderr, "")
             os.mkdir(os.path.join(folder, "mindstudio_probe-26.2.0.dist-info"))
-            lines = run_script(script, folder, folder).stderr.splitlines()
+            lines = run_script(script, folder, folder, fresh=True).stderr.splitlines()
         self.assertEqual(len(lines), 1)
         self.assertTrue(lines[0].startswith("msprobe: warning: mindstudio-probe is installed in the same place (%s)" % folder))
 

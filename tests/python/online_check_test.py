@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Task acc_check: calls are judged while the training runs, by a process beside it. The training does not notice."""
+"""Task acc_check: calls are judged while the training runs, by a process beside it. The training does not notice.
+online_trainings_test.py has trainings that take long."""
 
 import csv
 import glob
 import json
 import os
-import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from helpers import *
@@ -16,66 +15,13 @@ from msprobe import _native
 from msprobe.core import command
 from msprobe.core.common.exceptions import MsprobeException
 from msprobe.pytorch.online_check import sampling
-
-TRAINING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "online_training.py")
-# In the order of execution; where they are in the model.
-WRONG = {
-    "llama": {"Functional.softmax.0": "layers.0.attention (Attention)", "Functional.silu.1": "layers.1.mlp (Mlp)",
-              "Functional.linear.13": "layers.1.mlp.down (Linear)"},
-    "vit": {"Functional.layer_norm.0": "blocks.0.norm1 (LayerNorm)", "Functional.linear.1": "blocks.0.linear2 (Linear)",
-            "Functional.gelu.1": "blocks.1 (TransformerEncoderLayer)"},
-}
-
-
-def read_rows(path):
-    """The rows of a result file, the last one of each operation."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        return {row["API name"]: row for row in csv.DictReader(file)}
-
-
-class OnlineCheck(Case):
-    def train(self, kind, precision, health, steps, section=None, environment=None, **keys):
-        """(what the training printed, what was told) of a process of its own; without a section nothing is recorded."""
-        words = [sys.executable, "-W", "ignore", TRAINING, kind, precision, health, str(steps)]
-        if section is not None:
-            self.dump_path = tempfile.mkdtemp(prefix="dump", dir=self.folder)
-            task = keys.pop("task", "acc_check")
-            config = {"task": task, "dump_path": self.dump_path, "level": "L1", "risk_level": "ALL", task: section, **keys}
-            path = os.path.join(self.folder, "config.json")
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump(config, file)
-            words.append(path)
-        done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=150,
-                              env={**os.environ, **(environment or {})})
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout.split(), done.stderr
-
-    def results(self):
-        found, = glob.glob(self.dump_path + "/proc*/accuracy_checking_result_*.csv")
-        return read_rows(found)
-
-    def compared(self):
-        """All rows of the table of compare."""
-        found, = glob.glob(self.dump_path + "/proc*/compare_result_*.csv")
-        with open(found, encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
-
-    def judged(self, function, steps=1, section=None, model=None, **keys):
-        """The rows of a program that runs in this process."""
-        debugger = self.open("L1", "acc_check", {"budget": None, **(section or {})}, **keys)
-        for _ in range(steps):
-            debugger.start(model)
-            function()
-            debugger.stop()
-            debugger.step()
-        PrecisionDebugger.close()
-        return self.results()
+from trainings import WRONG, OnlineCheck, read_rows
 
 
 class WrongKernels(OnlineCheck):
-    def check(self, kind, precision):
+    def check(self, kind, precision, **section):
         plain, _ = self.train(kind, precision, "faulty", 8)
-        printed, told = self.train(kind, precision, "faulty", 8, {"budget": None})
+        printed, told = self.train(kind, precision, "faulty", 8, {"budget": None, **section})
         self.assertEqual(printed[:2], plain[:2])
         named = [line.split()[1] for line in told.splitlines() if line.startswith("  error")]
         self.assertEqual(named, list(WRONG[kind]), told)
@@ -89,7 +35,7 @@ class WrongKernels(OnlineCheck):
             self.assertEqual(rows[name]["Step"], "5")
 
     def test_llama(self):
-        self.check("llama", "float32")
+        self.check("llama", "float32", compare=True)
 
     def test_llama_under_automatic_casts(self):
         self.check("llama", "amp")
@@ -101,7 +47,7 @@ class WrongKernels(OnlineCheck):
         self.check("vit", "amp")
 
     def test_they_are_saved_as_a_dump(self):
-        self.train("llama", "float32", "faulty", 8, {"budget": None})
+        self.train("llama", "float32", "faulty", 8, {"budget": None, "compare": True})
         self.assertEqual(sorted(name for name in os.listdir(self.dump_path) if name.startswith("step")), ["step5", "step6"])
         tree = find_tree(self.dump_path, 5)
         self.assertEqual({name.rpartition(".")[0] for name in tree.names}, set(WRONG["llama"]))
@@ -125,7 +71,7 @@ class WrongKernels(OnlineCheck):
 class SameVerdicts(OnlineCheck):
     def check(self, kind, precision):
         """As `acc_check --recorded` has them of a dump of the same step."""
-        self.train(kind, precision, "faulty", 6, {"budget": None}, step=[5])
+        self.train(kind, precision, "faulty", 6, {"budget": None, "compare": True}, step=[5])
         online = self.results()
         self.train(kind, precision, "faulty", 6, {}, task="tensor", step=[5])
         dump, = glob.glob(self.dump_path + "/step5/proc*/dump.json")
@@ -188,40 +134,6 @@ class TableOfCompare(OnlineCheck):
         self.assertLess(float(rows[1]["One Thousandth Err Ratio"]), 1)
 
 
-class Healthy(OnlineCheck):
-    def check(self, kind, precision):
-        plain, _ = self.train(kind, precision, "healthy", 30)
-        printed, told = self.train(kind, precision, "healthy", 30, {"budget": None})
-        self.assertEqual(printed[:2], plain[:2])
-        lines = told.splitlines()
-        self.assertEqual(len(lines), 5, told)
-        self.assertIn(" of steps 0 to 29, by PyTorch ", lines[1])
-        self.assertIn(", 0 error, ", lines[1])
-
-    def test_llama(self):
-        self.check("llama", "amp")
-
-    def test_vit(self):
-        self.check("vit", "float32")
-
-    def test_what_never_had_its_turn_is_counted(self):
-        _, told = self.train("vit", "float32", "healthy", 3, {"budget": None, "interval": 50})
-        found = re.search(r"task acc_check: (\d+) of (\d+) operations of a step never had their turn", told)
-        self.assertTrue(found and 0 < int(found[1]) < int(found[2]), told)
-
-    def test_the_judge_may_die(self):
-        plain, _ = self.train("llama", "float32", "healthy", 12)
-        printed, told = self.train("llama", "float32", "healthy", 12, {"budget": None}, {"KILL_IN": "3"})
-        self.assertEqual(printed[:2], plain[:2])
-        self.assertEqual(told.count("warning"), 1, told)
-        self.assertIn("warning: task acc_check: the judging process was ended by signal 9: nothing is judged any more", told)
-
-    def test_memory_does_not_grow(self):
-        printed, _ = self.train("vit", "float32", "healthy", 200, {"budget": None})
-        half, whole = map(int, printed[2:])
-        self.assertLess(whole - half, 4000)  # KiB
-
-
 class Ranks(OnlineCheck):
     def test_each_has_its_results(self):
         script = """
@@ -255,70 +167,6 @@ for values in workers:
                              {"Functional.linear.0": ("pass", "pass"), "Tensor.sum.0": ("pass", "pass"),
                               "Distributed.all_reduce.0": ("skip", "")})
             self.assertEqual(rows["Distributed.all_reduce.0"]["Reason"], "communication is not called again")
-
-
-class SharedFolders(OnlineCheck):
-    def start_judge(self, folder, results):
-        return subprocess.Popen([command.find(), "acc_check", "-api_info", folder, "-o", results, "--python", sys.executable,
-                                 "--fail-on", "error"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                universal_newlines=True)
-
-    def test_another_process_judges(self):
-        folder = tempfile.mkdtemp(dir=self.folder)
-        results = os.path.join(self.folder, "results")
-        judge = self.start_judge(folder, results)
-        plain, _ = self.train("llama", "float32", "faulty", 8)
-        printed, told = self.train("llama", "float32", "faulty", 8, {"budget": None, "nfs_path": folder, "compare": True})
-        self.assertEqual(printed[:2], plain[:2])
-        self.assertNotIn("is wrong", told)
-        told, _ = judge.communicate(timeout=120)
-        self.assertEqual(judge.returncode, 1, told)
-        named = [line.split()[1] for line in told.splitlines() if line.startswith("  error")]
-        self.assertEqual(named, list(WRONG["llama"]), told)
-        self.assertEqual(os.listdir(folder), [])
-        self.assertEqual(os.listdir(self.dump_path), [])
-        self.dump_path = results
-        self.assertEqual({name for name, row in self.results().items() if "error" in row["Forward Verdict"]},
-                         set(WRONG["llama"]))
-        self.assertEqual(sorted(name for name in os.listdir(results) if name.startswith("step")), ["step5", "step6"])
-        self.assertEqual({row["Step"] for row in self.compared()}, {"0", "5"})
-
-    def test_the_judge_may_come_later(self):
-        folder = tempfile.mkdtemp(dir=self.folder)
-        self.train("vit", "float32", "healthy", 3, {"budget": None, "nfs_path": folder})
-        training, = os.listdir(folder)
-        self.assertEqual(sorted(os.listdir(os.path.join(folder, training))),
-                         ["messages.jsonl", "tensors.0", "tensors.1", "tensors.2", "tensors.3"])
-        told, _ = self.start_judge(folder, os.path.join(self.folder, "results")).communicate(timeout=120)
-        self.assertIn(" of steps 0 to 2, by PyTorch ", told)
-        self.assertEqual(os.listdir(folder), [])
-
-    def test_one_that_sends_nonsense_does_not_disturb_the_others(self):
-        folder = tempfile.mkdtemp(dir=self.folder)
-        self.train("vit", "float32", "healthy", 2, {"budget": None, "nfs_path": folder})
-        for name, text in (("a", "{"), ("b", '{"begin": 1}'), ("c", '{"begin": {"folder": "/", "cases": "/", "python": "/",'
-                                                              ' "device": "cpu", "timeout": 1}}\n{"call": 0}')):
-            os.mkdir(os.path.join(folder, name))
-            with open(os.path.join(folder, name, "messages.jsonl"), "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-        missing = ('{"begin": {"folder": "/", "cases": "/", "python": "/", "device": "cpu", "timeout": 1}}\n{"call": 1, "type": "Torch",'
-                   '"name": "sin", "number": 0, "step": 0, "leaf": "rank0", "file": 7, "entry": {"input_args": []}, "tensors": {}}\n')
-        os.mkdir(os.path.join(folder, "d"))
-        with open(os.path.join(folder, "d", "messages.jsonl"), "w", encoding="utf-8") as file:
-            file.write(missing)
-        for name in "efg":
-            os.mkdir(os.path.join(folder, name))
-        os.symlink("/etc/passwd", os.path.join(folder, "e", "messages.jsonl"))
-        os.mkfifo(os.path.join(folder, "f", "messages.jsonl"))
-        os.mkdir(os.path.join(folder, "g", "messages.jsonl"))
-        told, _ = self.start_judge(folder, os.path.join(self.folder, "results")).communicate(timeout=120)
-        self.assertIn(" of steps 0 to 1, by PyTorch ", told)
-        for name in "abcdefg":
-            self.assertRegex(told, "warning: %s: .*: nothing of it is judged any more\n" % name)
-
-    def test_a_folder_that_is_not_there(self):
-        with self.assertRaisesRegex(MsprobeException, "nfs_path: .*No such file or directory"):
-            self.open("L1", "acc_check", {"nfs_path": os.path.join(self.folder, "none")})
 
 
 class Calls(OnlineCheck):

@@ -6,14 +6,18 @@ usage: online_training.py llama|vit float32|amp healthy|faulty STEPS [CONFIG]
 The wrong kernels lie below the recorder, in PyTorch's dispatcher. Prints a digest of all losses and gradients, the state
 of the random numbers, and the memory of the process in the middle and at the end.
 
+JUDGE_PYTHON=FILE in the environment names the interpreter that the judge calls operations with, if not this one.
+
 With RANK_OF_TWO=0 or 1 and STORE=FILE in the environment it is one of two ranks under DistributedDataParallel (gloo), each
 with data of its own; the kernels of rank 1 are the wrong ones.
 """
 
+import atexit
 import hashlib
 import os
 import signal
 import sys
+import traceback
 
 import torch
 import torch.nn as nn
@@ -199,8 +203,7 @@ def memory():
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
 
 
-def main():
-    kind, precision, health, steps = sys.argv[1:5]
+def train(kind, precision, health, steps, config_path=None):
     steps = int(steps)
     torch.set_num_threads(1)
     torch.manual_seed(3)
@@ -216,10 +219,11 @@ def main():
         kernels = Kernels()
         kernels.plant(("_softmax", "silu", "mm") if kind == "llama" else ("gelu", "addmm", "native_layer_norm"))
     debugger = None
-    if len(sys.argv) > 5:
+    if config_path is not None:
         from msprobe.pytorch import PrecisionDebugger, online_check
 
-        debugger = PrecisionDebugger(config_path=sys.argv[5])
+        sys.executable = os.environ.get("JUDGE_PYTHON", sys.executable)
+        debugger = PrecisionDebugger(config_path=config_path)
     killed_in = int(os.environ.get("KILL_IN", "-1"))
     digest = hashlib.sha256()
     used = [0, 0]
@@ -246,5 +250,19 @@ def main():
     print(digest.hexdigest(), torch.randn(1).item(), *used)
 
 
+def train_and_leave(words):
+    """As at the end of the interpreter, which PyTorch may abort where a thread of gloo outlives it."""
+    status = 1
+    try:
+        train(*words)
+        status = 0
+    except Exception:
+        traceback.print_exc()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
 if __name__ == "__main__":
-    main()
+    train_and_leave(sys.argv[1:])
