@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: scores.py MSPROBE
 
-Scores `compare` on recorded pairs of runs that people made who had not seen the source. Exit status 1: a number is worse than
-in scores.json, or the pack is another one. Whoever improves a number writes it there. The packs lie beside the clone, for
-they are no part of it; without them there is nothing to score.
+Scores `compare` on recorded pairs of runs, made by people who had not seen the source. Exit status 1: a number is worse than
+in scores.json, or the pack has other pairs. If a number is better, the line to write there is printed. The packs lie beside the
+clone and are not part of it; without them the check is skipped.
 """
 
 import json
@@ -39,7 +39,7 @@ def main():
         found, text = score(sys.argv[1], pack)
         line = f'"{pack}": {json.dumps(found)}'
         if (found["mistakes"], found["right pairs"]) != (expected["mistakes"], expected["right pairs"]):
-            print(f"{text}another pack: {line}, in {HERE.name}/scores.json {json.dumps(expected)}")
+            print(f"{text}other pairs: {line}, in {HERE.name}/scores.json {json.dumps(expected)}")
             bad += 1
         elif found["exact"] < expected["exact"] or found["alarms"] > expected["alarms"]:
             print(f"{text}worse: {line}, in {HERE.name}/scores.json {json.dumps(expected)}")
