@@ -12,7 +12,6 @@ at Model.
 
 import argparse
 import json
-import os
 import pathlib
 import sys
 import tempfile
