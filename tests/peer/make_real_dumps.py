@@ -12,9 +12,7 @@ at Model.
 
 import argparse
 import json
-import os
 import pathlib
-import socket
 import sys
 import tempfile
 
@@ -155,7 +153,7 @@ def communicate(rank, value):
         distributed.recv(torch.zeros(2, 2), src=0)
 
 
-def train(rank, port, side, config_path, steps):
+def train(rank, store, side, config_path, steps):
     import torch
     from torch import distributed
     from torch.nn import functional
@@ -163,8 +161,7 @@ def train(rank, port, side, config_path, steps):
 
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    distributed.init_process_group("gloo", rank=rank, world_size=RANKS)
+    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=RANKS)
     debugger = PrecisionDebugger(config_path=config_path)
     model = build_model(side == "target")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -183,12 +180,6 @@ def train(rank, port, side, config_path, steps):
         optimizer.zero_grad()
         debugger.step()
     distributed.destroy_process_group()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def make(out, name):
@@ -214,7 +205,7 @@ def make(out, name):
             path.write_text(json.dumps(config))
             # By fork: what each rank would import is here already.
             torch.multiprocessing.start_processes(
-                train, (free_port(), side, str(path), steps), nprocs=RANKS, join=True, start_method="fork"
+                train, (f"{scratch}/store", side, str(path), steps), nprocs=RANKS, join=True, start_method="fork"
             )
         made = sorted(str(p.parent.relative_to(folder)) for p in folder.rglob("dump.json"))
         wanted = [f"step{step}/rank{rank}" for step in range(steps) for rank in range(RANKS)]

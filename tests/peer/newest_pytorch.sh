@@ -15,27 +15,11 @@ if [ ! -d "$package/msprobe" ]; then
 fi
 python=${MSPROBE_NEWEST_PYTHON:-}
 if [ -z "$python" ]; then
-  version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-  folder=${XDG_CACHE_HOME:-$HOME/.cache}/msprobe/newest-$version
-  python=$folder/bin/python
-  mkdir -p "$folder"
-  # All clones share it. Nobody updates it while others use it: they hold the lock, too.
-  exec 9>"$folder.lock"
-  flock 9
-  if [ ! -x "$python" ]; then
-    python3 -m venv "$folder" || {
-      echo "skipped: python3 -m venv does not work here"
-      exit 0
-    }
-  fi
-  if ! timeout 300 "$python" -m pip install --quiet --disable-pip-version-check --upgrade torch numpy PyYAML; then
-    if ! "$python" -c 'import torch, numpy, yaml' 2>/dev/null; then
-      rm -rf "$folder" # it may be half of an update
-      echo "skipped: pip did not install PyTorch within five minutes"
-      exit 0
-    fi
-    echo "pip did not look for a newer PyTorch: with that of the last time"
-  fi
+  python=$("$here/make_newest_environment") || {
+    echo "skipped: pip did not install PyTorch"
+    exit 0
+  }
+  exec 9>"${python%/bin/python}.lock" # nobody updates it meanwhile
   flock --shared 9
 fi
 version_of() { "$1" -c 'from importlib.metadata import version; print(version("torch").partition("+")[0])'; }

@@ -16,7 +16,6 @@ import itertools
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
@@ -124,27 +123,21 @@ def save_rank(folder, tensor, stage, model):
     torch.save(state, rank_file(folder, tensor, stage))
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def start_ranks(rank, world, port):
+def start_ranks(rank, world, store):
     import torch.distributed as dist
 
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": str(world)}
-    dist.init_process_group("gloo", rank=rank, world_size=world)
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world)}
+    dist.init_process_group("gloo", init_method=f"file://{store.resolve()}", rank=rank, world_size=world)
 
 
-def save_distributed(rank, world, port, folder, changed):
+def save_distributed(rank, world, store, folder, changed):
     """Shards by rows, by columns, by both, and copies."""
     import torch.distributed as dist
     import torch.distributed.checkpoint as dcp
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
-    start_ranks(rank, world, port)
+    start_ranks(rank, world, store)
     state = make_weights(changed)
     if world > 1:
         line = init_device_mesh("cpu", (world,))
@@ -162,7 +155,7 @@ def save_distributed(rank, world, port, folder, changed):
     dist.destroy_process_group()
 
 
-def save_with_megatron(rank, world, port, ranks, torch_dist, changed):
+def save_with_megatron(rank, world, store, ranks, torch_dist, changed):
     """The model of megatron.core takes the slices, so names and shapes are its own; then it saves."""
     import torch
     import torch.distributed as dist
@@ -171,7 +164,7 @@ def save_with_megatron(rank, world, port, ranks, torch_dist, changed):
     from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
     from megatron.core.transformer.transformer_config import TransformerConfig
 
-    start_ranks(rank, world, port)
+    start_ranks(rank, world, store)
     parallel_state.initialize_model_parallel(TENSOR, PIPELINE)
     config = TransformerConfig(
         num_layers=LAYERS,
@@ -253,7 +246,7 @@ def write_all(folder, changed, remarks):
         remarks.add("skipped: safetensors is not installed")
     for world in (1, 4):
         made[f"distributed on {world}"] = folder / f"dcp{world}"
-        start(save_distributed, (world, free_port(), made[f"distributed on {world}"], changed), nprocs=world)
+        start(save_distributed, (world, folder / f"store{world}", made[f"distributed on {world}"], changed), nprocs=world)
         (folder / f"dcp{world}" / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
     made["Megatron by its rules"] = folder / "megatron"
     for tensor, stage in itertools.product(range(TENSOR), range(PIPELINE)):
@@ -263,7 +256,7 @@ def write_all(folder, changed, remarks):
         import megatron.core  # noqa: F401
 
         ranks, torch_dist = folder / "megatron_core", folder / "torch_dist" / "iter_0000010"
-        start(save_with_megatron, (TENSOR * PIPELINE, free_port(), ranks, torch_dist, changed), nprocs=4)
+        start(save_with_megatron, (TENSOR * PIPELINE, folder / "store_megatron", ranks, torch_dist, changed), nprocs=4)
         torch.save({"args": arguments(), "iteration": 10}, torch_dist / "common.pt")
         for root in (ranks, torch_dist.parent):
             (root / "latest_checkpointed_iteration.txt").write_text("10", encoding="utf-8")
