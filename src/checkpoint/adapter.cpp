@@ -30,7 +30,7 @@ namespace {
 using tensor::DType;
 
 // Of the two matrices of a module, together.
-constexpr std::int64_t kMostElements = std::int64_t{1} << 26;
+constexpr std::int64_t kMostAdapterElements = std::int64_t{1} << 26;
 
 struct Update {
   Parameter weight;  // (outputs, inputs)
@@ -265,7 +265,7 @@ class Adding {
       refuse(fmt::format("{}: {} times {} does not fit the weight {}", display(module), shape_text(up.shape),
                          shape_text(down.shape), shape_text(weight.shape)));
     }
-    if (down.numel() + up.numel() > kMostElements || weight.numel() == 0)
+    if (down.numel() + up.numel() > kMostAdapterElements || weight.numel() == 0)
       refuse(fmt::format("{}: refused: matrices of {} elements", display(module), down.numel() + up.numel()));
     const std::string name = entry.parameter.name;
     auto change =

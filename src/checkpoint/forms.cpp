@@ -23,7 +23,7 @@ struct StackBudget {
 
 using ByName = std::unordered_map<std::string, std::size_t>;
 
-ByName index_of(const std::vector<Loose>& all) {
+ByName index_by_name(const std::vector<Loose>& all) {
   ByName index;
   for (std::size_t i = 0; i < all.size(); ++i) index.emplace(all[i].entry.parameter.name, i);
   return index;
@@ -95,7 +95,7 @@ Parameter one_of(const Parameter& all, std::int64_t expert, bool across) {
 }
 
 std::vector<Loose> take_apart(const std::vector<Loose>& all, StackBudget& budget) {
-  const ByName index = index_of(all);
+  const ByName index = index_by_name(all);
   std::vector<Loose> apart;
   for (const Loose& loose : all) {
     const Entry& entry = loose.entry;
@@ -137,8 +137,8 @@ std::vector<Loose> fused_like(std::vector<Loose> all, const std::vector<Loose>& 
   };
   static const std::array<Fusion, 2> kFusions = {
       {{"qkv_proj", {"q_proj", "k_proj", "v_proj"}}, {"gate_up_proj", {"gate_proj", "up_proj"}}}};
-  const ByName index = index_of(all);
-  const ByName wanted = index_of(other);
+  const ByName index = index_by_name(all);
+  const ByName wanted = index_by_name(other);
   std::vector<bool> used(all.size());
   std::vector<Loose> result;
   for (std::size_t i = 0; i < all.size(); ++i) {

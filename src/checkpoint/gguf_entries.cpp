@@ -38,7 +38,7 @@ bool add_experts(const Entry& all, std::int64_t& left, std::vector<Entry>& entri
 /// llama.cpp exchanges halves of heads for pairs in the rows of queries and keys of this architecture, as
 /// its kernel for rotary embeddings wants them (permute() in its convert_hf_to_gguf.py).
 constexpr std::string_view kPairedArchitecture = "llama";
-constexpr std::int64_t kMostHeads = 1024;
+constexpr std::int64_t kMostGgufHeads = 1024;
 
 bool unpair(const formats::GgufFile& file, Entry& entry) {
   if (file.architecture() != kPairedArchitecture || !entry.problem.empty()) return false;
@@ -48,7 +48,7 @@ bool unpair(const formats::GgufFile& file, Entry& entry) {
   const Architecture architecture = gguf_architecture(file);
   const std::int64_t heads = (is_query ? architecture.heads : architecture.query_groups).value_or(0);
   const Shape& shape = entry.parameter.shape;
-  if (heads < 1 || heads > kMostHeads || shape.empty() || shape[0] % (2 * heads) != 0) return false;
+  if (heads < 1 || heads > kMostGgufHeads || shape.empty() || shape[0] % (2 * heads) != 0) return false;
   entry.parameter = even_rows_first(entry.parameter, heads);
   return true;
 }

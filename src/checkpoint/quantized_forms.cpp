@@ -27,7 +27,7 @@ namespace {
 using tensor::DType;
 
 // Each of them becomes a block of its own.
-constexpr std::int64_t kMostExperts = 4096;
+constexpr std::int64_t kMostStackedExperts = 4096;
 
 /// A zero point is rounded, which moves the ends of the range by up to half a step: what is beyond is
 /// clipped.
@@ -433,7 +433,7 @@ class Finder {
     const bool fits = scale != nullptr && scale->dtype == DType::uint8 && shape.size() == 4 &&
                       shape[3] == 16 && scale->shape == Shape{shape[0], shape[1], shape[2]};
     if (!fits) return;
-    if (shape[0] > kMostExperts) return;
+    if (shape[0] > kMostStackedExperts) return;
     const std::int64_t outputs = shape[1];
     const std::int64_t inputs = 32 * shape[2];
     std::vector<Parameter> experts;

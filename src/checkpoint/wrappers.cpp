@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 20> kHeads = {
     "transformer", "bert",    "roberta",    "distilbert",       "vit",        "electra",
     "albert",      "deberta", "gpt_neox"};
 
-constexpr std::size_t kMostHeads = 6;
+constexpr std::size_t kMostWrappers = 6;
 
 /// What a pickled module of PyTorch keeps its members in, and the layer that an adapter of peft is put
 /// around.
@@ -63,7 +63,7 @@ std::vector<Heads> possible_heads(const std::vector<std::string>& names) {
   std::vector<Heads> all = {{}};
   std::vector<std::string> left = names;
   Heads chain;
-  while (chain.size() < kMostHeads) {
+  while (chain.size() < kMostWrappers) {
     std::string_view most;
     std::ptrdiff_t count = 0;
     for (const std::string_view head : kHeads) {

@@ -20,7 +20,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "python"))
-from prepared import Script  # noqa: E402
+from prepared import Script
 
 # What a case shows; warnings of PyTorch and lines of msprobe itself are none of it.
 SHOWN = re.compile(r"^(  [A-Za-z0-9_./]+[:(/ ]|OK|FAIL|LACK|logged|one inst|two inst|   )")

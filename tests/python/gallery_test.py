@@ -16,8 +16,8 @@ if command.find() is None:
     print("SKIPPED: the command was not built")
     sys.exit(77)
 
-import make  # noqa: E402
-from prepared import Script  # noqa: E402
+import make
+from prepared import Script
 
 
 def run_script(script, *arguments):

@@ -107,9 +107,8 @@ def run_script(text, folder, *arguments, check=True, environment=None, fresh=Fal
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     if fresh:
-        result = subprocess.run([sys.executable, path] + [str(argument) for argument in arguments], timeout=120,
-                                env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                universal_newlines=True)
+        result = subprocess.run([sys.executable, path, *map(str, arguments)], check=False, timeout=120,
+                                env={**os.environ, **(environment or {})}, capture_output=True, text=True)
     else:
         result = Script(path, *arguments, environment=environment).end()
     if check and result.returncode != 0:
