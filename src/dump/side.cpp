@@ -12,6 +12,7 @@
 #include "dump/entry_items.hpp"
 #include "dump/names.hpp"
 #include "support/byte_source.hpp"
+#include "support/check.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -80,7 +81,18 @@ class Flattener {
   }
 
   void finish() {
-    if (!duplicates_) return;
+    if (duplicates_) remove_duplicates();
+    std::uint32_t next = 0;
+    for (const Api& api : side_.apis) {
+      check(api.first == next, "the items of an entry follow those of the entry before it");
+      next += api.count;
+    }
+    check(next == side_.items.size(), "each item belongs to an entry");
+  }
+
+ private:
+  /// The items of a key that came again have a new place, and those of its first value are left over.
+  void remove_duplicates() {
     std::vector<Item> items;
     items.reserve(side_.items.size());
     for (Api& api : side_.apis) {
@@ -91,7 +103,6 @@ class Flattener {
     side_.items = std::move(items);
   }
 
- private:
   /// They stand beside the items.
   void take_buffers() {
     const auto first = static_cast<std::ptrdiff_t>(side_.items.size());

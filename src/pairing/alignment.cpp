@@ -14,6 +14,7 @@
 #include "pairing/roles.hpp"
 #include "pairing/sequence.hpp"
 #include "pairing/updates.hpp"
+#include "support/check.hpp"
 #include "support/parallel.hpp"
 #include "support/text_pool.hpp"
 #include "tensor/dtype.hpp"
@@ -436,6 +437,18 @@ class EntryAligner {
 
 }  // namespace
 
+void check_inverse(const Alignment& alignment) {
+  const auto points_back = [](const std::vector<std::uint32_t>& there,
+                              const std::vector<std::uint32_t>& back) {
+    for (std::uint32_t i = 0; i < there.size(); ++i) {
+      if (there[i] == kNone) continue;
+      check(there[i] < back.size() && back[there[i]] == i, "an entry is the partner of its partner");
+    }
+  };
+  points_back(alignment.golden_of, alignment.target_of);
+  points_back(alignment.target_of, alignment.golden_of);
+}
+
 std::vector<GoldenOnly> golden_only_of(const std::vector<std::uint32_t>& target_of) {
   std::vector<GoldenOnly> alone;
   std::uint32_t last = kNone;
@@ -451,7 +464,9 @@ std::vector<GoldenOnly> golden_only_of(const std::vector<std::uint32_t>& target_
 
 Alignment align(const Side& target, const Side& golden, const ConstructTable* target_construct,
                 const ConstructTable* golden_construct) {
-  return EntryAligner(target, golden, target_construct, golden_construct).run();
+  Alignment alignment = EntryAligner(target, golden, target_construct, golden_construct).run();
+  check_inverse(alignment);
+  return alignment;
 }
 
 }  // namespace msprobe::pairing

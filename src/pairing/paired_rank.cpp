@@ -29,6 +29,7 @@ pairing::Alignment alignment_of_rows(const PairedRank& rank) {
     if (const auto found = empty.find(rank.target.text(rank.target.apis[i].name)); found != empty.end())
       pair(i, found->second);
   }
+  check_inverse(alignment);
   alignment.golden_only = pairing::golden_only_of(alignment.target_of);
   return alignment;
 }

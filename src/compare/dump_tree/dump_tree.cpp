@@ -22,6 +22,7 @@
 #include "measuring/settle_joins.hpp"
 #include "measuring/sum_precision.hpp"
 #include "pairing/join_sides.hpp"
+#include "support/check.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/log.hpp"
@@ -152,6 +153,11 @@ void pair_rows(MeasuredRank& result, const MatchOptions& options, const PairingT
   Matching matching = match(result.target, result.golden, options, traits, rules, constructs);
   result.alignment = std::move(matching.alignment);
   take_pairs(result, std::move(matching));
+  for (const Pair& row : result.rows) {
+    check((!row.has_target() || row.target < result.target.items.size()) &&
+              (!row.has_golden() || row.golden < result.golden.items.size()),
+          "a row pairs items that exist");
+  }
   if (result.alignment && result.alignment->renamed) {
     mark_other_names(result, OtherName::aligned,
                      [](const Side& side, const Item& item) { return side.text(side.apis[item.api].name); });

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/check.hpp"
+
+#include <string_view>
+
+namespace msprobe {
+namespace {
+
+/// The path within the source tree; the compiler's path depends on where msprobe was built.
+std::string_view in_source(std::string_view path) {
+  const std::size_t folder = path.rfind("src/");
+  return folder == std::string_view::npos ? path : path.substr(folder);
+}
+
+}  // namespace
+
+InternalError::InternalError(const std::string& invariant, const std::source_location& place)
+    : std::logic_error("internal error, please report: " + std::string(in_source(place.file_name())) + ":" +
+                       std::to_string(place.line()) + ": this does not hold: " + invariant) {}
+
+}  // namespace msprobe
