@@ -206,7 +206,7 @@ ZERO_D = (
 )
 UNMATCHED = "N/A"
 
-# In this order, and before the messages of the rules, these stand in a cell.
+# A cell has its messages in this order; those of the rules come after them.
 STATED = [
     Added("D2", 34, r"warning: Bench api/module unmatched\.", when=lambda r: r["Bench Name"] == UNMATCHED),
     Added("D2", 2, r"warning: NPU api/module unmatched\.", when=lambda r: r["NPU Name"] == UNMATCHED),
