@@ -1,26 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Comparisons of dumps without dump.json on their golden cases: with --python-rules every cell is the Python
-tool's; without, the cells that differ are those of relatives_expected.json, each explained by an item of
-docs/differences.md.
+tool's; without, a predicate of predicates.py covers each cell that differs.
 
-usage: golden_relatives.py MSPROBE GOLDEN_FOLDER DIFFERENCES_MD
-
-With MSPROBE_TEST_ACCEPT=1 the list is written anew; a cell that nothing explains still fails.
+usage: golden_relatives.py MSPROBE GOLDEN_FOLDER ITEMS      the page docs/differences/compare.md
 """
 
-import json
-import os
 import pathlib
 import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import differences
 import harness
+import predicates
 import result_cells
 
-EXPECTED = pathlib.Path(__file__).resolve().parent / "relatives_expected.json"
 TIME_STAMP = re.compile(r"_\d{14}(?=\.csv$)")
 # Case: arguments, and the columns that name a row.
 CASES = {
@@ -63,46 +57,7 @@ def in_order(name, table):
     return header, sorted(rows, key=lambda row: [(row[key] in ("", "N/A"), row[key]) for key in keys])
 
 
-def items_of(column, python, ours):
-    if column.endswith("误差") or column.startswith(("误差在", "相同", "首个")):
-        return ["D67"]
-    if (python, ours) in (("", "N/A"), ("nan", "N/A"), ("None", "N/A")):
-        return ["D60"]
-    if column == "Err_message":
-        text = python.replace("\n", " ").strip()
-        if text == ours:
-            return ["D64"]
-        if ours in ("Dump file of NPU not found.", "Dump file of Bench not found."):
-            return ["D60", "D64"]
-        if text == "This is type of scalar data, can not compare." and (not ours or "0-d tensor" in ours):
-            return ["D63", "D64"]
-    if python == "" and ours != "":
-        if ours == "Nan":
-            return ["D61"]
-        if ours in ("0.0", "0.0%"):
-            return ["D61", "D63"]
-        return ["D63"]
-    if column.endswith("Err") and python in ("Nan", "N/A") and ours in ("0.0%", "inf"):
-        return ["D61"]
-    return []
-
-
-def list_of_differences(name, theirs, ours, problems):
-    found = []
-    for wanted, row in zip(theirs[1], ours[1]):
-        expected_row = dict(zip(theirs[0], wanted))
-        title = next((expected_row[column] for column in CASES[name][1] if expected_row[column]), "")
-        for column, python, mine in zip(theirs[0], wanted, row):
-            if result_cells.cells_equal(column, mine, python):
-                continue
-            items = items_of(column, python, mine)
-            if not items:
-                problems.append(f"{name}: {title}, {column}: {mine!r} where 26.x has {python!r}")
-            found.append({"row": title, "column": column, "python": python, "ours": mine, "items": items})
-    return found
-
-
-def make_tests(msprobe, folder, documented):
+def make_tests(msprobe, folder, page):
     folder = harness.data(folder, "relatives") / "relatives"
 
     def python_rules(name):
@@ -119,26 +74,21 @@ def make_tests(msprobe, folder, documented):
         return body
 
     def own_rules(scratch):
-        found, problems = {}, []
+        problems = []
         for name in CASES:
             out = scratch / name
             out.mkdir()
             tables = run(msprobe, folder, name, out)
             for table, theirs in expected_tables(folder / name).items():
-                harness.check_equal(f"{name}: columns", tables[table][0], theirs[0])
-                harness.check_equal(f"{name}: rows", len(tables[table][1]), len(theirs[1]))
-                cells = list_of_differences(
-                    name, in_order(name, theirs), in_order(name, tables[table]), problems
-                )
-                if cells:
-                    found[f"{name}/{table}"] = cells
-        named = {item for cells in found.values() for cell in cells for item in cell["items"]}
-        problems += [f"docs/differences.md has no item {item}" for item in sorted(named - documented)]
-        harness.check(not problems, "\n".join(problems))
-        if os.environ.get("MSPROBE_TEST_ACCEPT") == "1":
-            EXPECTED.write_text(json.dumps(found, indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
-            raise harness.Skip("expectations written")
-        differences.compare_lists(found, json.loads(EXPECTED.read_text(encoding="utf-8")), problems)
+                header, rows = in_order(name, theirs)
+                our_header, our_rows = in_order(name, tables[table])
+                harness.check_equal(f"{name}: columns", our_header, header)
+                harness.check_equal(f"{name}: rows", len(our_rows), len(rows))
+                for wanted, mine in zip(rows, our_rows):
+                    row = predicates.Row(dict(zip(header, wanted)), dict(zip(header, mine)))
+                    lines = predicates.unexplained_cells(row, row.differing(), predicates.CELLS_OF_RELATIVES)
+                    problems += [f"{name}: {wanted[:4]}: {line}" for line in lines]
+        problems += predicates.wrong(predicates.CELLS_OF_RELATIVES, page)
         harness.check(not problems, "\n".join(problems))
 
     tests = [(f"{name} with --python-rules", python_rules(name)) for name in CASES]
@@ -146,15 +96,4 @@ def make_tests(msprobe, folder, documented):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
-        print(__doc__, file=sys.stderr)
-        sys.exit(2)
-    sys.exit(
-        harness.tap(
-            make_tests(
-                str(pathlib.Path(sys.argv[1]).resolve()),
-                sys.argv[2],
-                differences.documented_items(pathlib.Path(sys.argv[3])),
-            )
-        )
-    )
+    harness.main(make_tests)

@@ -27,12 +27,12 @@ import harness
 PROMPT = "Parse >>> "
 
 
-def run_lines(msprobe, lines, scratch, *arguments, **environment):
+def run_lines(msprobe, lines, scratch):
     """The shell with these lines in a pipe."""
     return subprocess.run(
-        [msprobe, *arguments, "parse"],
+        [msprobe, "parse"],
         cwd=scratch,
-        env={**harness.environment(msprobe, scratch), **environment},
+        env=harness.environment(msprobe, scratch),
         input="".join(line + "\n" for line in lines),
         capture_output=True,
         text=True,
@@ -184,16 +184,6 @@ def make_tests(msprobe, data):
         for got, wanted in zip(rows, peer["vc"]):
             harness.check(len(got) == len(wanted) and all(map(nearly, got, wanted)), f"{got}, not {wanted}")
 
-    @test
-    def folders_that_differ(scratch):
-        """vc refuses folders of different structure and leaves no table"""
-        with_inputs(scratch)
-        (scratch / "golden" / "mul").rename(scratch / "golden" / "div")
-        result = run_lines(msprobe, ["vc -m mine -g golden -out result"], scratch)
-        harness.check_equal("exit status", result.returncode, 2)
-        harness.check_equal("stderr", result.stderr, "msprobe: error: vc: mine and golden: the names of the operators differ\n")
-        harness.check_equal("files", list((scratch / "result").iterdir()), [])
-
     def check_converted(folder, expected):
         found = {path.name: path for path in folder.rglob("*.npy")}
         checked = 0
@@ -245,73 +235,6 @@ def make_tests(msprobe, data):
             results = json.loads((adump / "results.json").read_text(encoding="utf-8"))[name]["npy_files"]
             harness.check(check_converted(folder, results) >= 3, f"nothing in {folder}")
         harness.check(not list((scratch / "out").rglob("Leak*")), "a link out of the folder was followed")
-
-    @test
-    def old_dump(scratch):
-        """pk shows entries and stacks of an old text dump"""
-        lines = [
-            ["Torch_add_0_forward_input.0", 1, [], "torch.float32", [2, 3], [3.0, -1.0, 0.5]],
-            ["Torch_add_0_forward_stack_info", [["a.py", 3, "f", "x = f()"], ["b.py", 7, "main", "main()"]]],
-            ["Torch_mul_0_forward_input.0", 1, [], "torch.float32", [1], [1.0, 1.0, 1.0]],
-        ]
-        (scratch / "dump.pkl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        result = run_lines(msprobe, ["pk -f dump.pkl -n Torch_add_0"], scratch)
-        harness.check_equal("exit status and stderr", (result.returncode, result.stderr), (0, ""))
-        info = "[Torch_add_0_forward_input.0][dtype: torch.float32][shape: [2, 3]][max: 3.0][min: -1.0][mean: 0.5]"
-        harness.check(info in result.stdout, result.stdout)
-        harness.check(result.stdout.index("b.py") < result.stdout.index("a.py"), result.stdout)
-        harness.check("Torch_mul" not in result.stdout, result.stdout)
-
-    @test
-    def toolkit(scratch):
-        """what needs the vendor's toolkit says so in one line"""
-        (scratch / "dump").mkdir()
-        (scratch / "dump" / "Add.a.1.2.3").write_bytes(b"x")
-        for command in ("vc -m dump -g dump", "dc -n dump -f NCHW"):
-            result = run_lines(msprobe, [command], scratch)
-            harness.check_equal("exit status", result.returncode, 2)
-            lines = result.stderr.splitlines()
-            harness.check(len(lines) == 1 and "vendor's toolkit" in lines[0], result.stderr)
-
-    @test
-    def goes_on(scratch):
-        """a bad line ends nothing; the status tells of it"""
-        with_inputs(scratch)
-        result = run_lines(msprobe, ["what", "pt", "pt -n missing.npy", "# a remark", "", "pt -n whole.npy"], scratch)
-        harness.check_equal("exit status", result.returncode, 2)
-        harness.check("Command invalid" in result.stderr and "-n is required" in result.stderr, result.stderr)
-        harness.check("missing.npy: No such file" in result.stderr, result.stderr)
-        harness.check("[Max: 8]" in result.stdout, result.stdout)
-
-    @test
-    def no_trace(scratch):
-        """a pipe gets no prompt and leaves no history, exit ends it"""
-        result = run_lines(msprobe, ["help", "exit", "nonsense"], scratch)
-        harness.check_equal("exit status and stderr", (result.returncode, result.stderr), (0, ""))
-        for word in ("cad", "vc", "dc", "pk", "cn", "pt", "help", "exit"):
-            harness.check(re.search(rf"^  {word} ", result.stdout, re.M), f"{word} is not in the help")
-        harness.check(PROMPT not in result.stdout, result.stdout)
-        harness.check_equal("files", list(scratch.iterdir()), [])
-
-    @test
-    def frameworks(scratch):
-        """the Python tool's call opens it"""
-        result = run_lines(msprobe, ["exit"], scratch, "-f", "pytorch")
-        harness.check_equal("all", (result.returncode, result.stdout, result.stderr), (0, "", ""))
-
-    @test
-    def other_options(scratch):
-        """options without -d are no reason for a shell"""
-        result = harness.run(msprobe, ["parse", "-t", "npy"], scratch)
-        harness.check_equal("exit status", result.returncode, 2)
-        harness.check("-t needs -d" in result.stderr, result.stderr)
-
-    @test
-    def long_line(scratch):
-        """a line without end is refused"""
-        result = run_lines(msprobe, ["x" * (3 << 20)], scratch)
-        harness.check_equal("exit status", result.returncode, 2)
-        harness.check("too long" in result.stderr and len(result.stderr) < 300, result.stderr[:300])
 
     @test
     def typing(scratch):
