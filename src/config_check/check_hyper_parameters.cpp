@@ -214,8 +214,8 @@ Value read_parameters(const pack::Pack& pack, const pack::Member& member) {
   return pack::from_entry(read_object(pack, member), 0, pack.name() + ": " + member.name);
 }
 
-/// Those that the processes of both packs did not record: what a process recorded is what it ran with,
-/// whatever its script says.
+/// Leaves out the names that the processes of both packs recorded: a process ran with the values that it
+/// recorded, whatever its script says.
 Value not_recorded(const Value& parameters, const Value& bench, const Value& cmp) {
   std::set<std::string> ours;
   std::set<std::string> theirs;

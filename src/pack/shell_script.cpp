@@ -41,7 +41,7 @@ bool is_python(std::string_view name) {
 
 /// Between two commands.
 enum class Join : std::uint8_t { sequence, pipe, and_then, or_else };
-/// What stands ahead of a command with && or || between.
+/// The command before && or ||.
 enum class Guard : std::uint8_t { none, command, test };
 
 /// if … fi, case … esac, a loop, the body of a function, or { … }.
@@ -51,20 +51,20 @@ struct Block {
 
   Kind kind = Kind::group;
   char closing = '\0';          // of what parentheses or braces hold
-  bool reached = false;         // it stands in what is read on this way
-  bool runs = false;            // and so does what is read now
+  bool reached = false;         // this way leads to it
+  bool runs = false;            // and to the part that is read now
   std::size_t way = 0;          // through it
   std::size_t number = kNone;   // of this block in the script
   std::size_t branch = kNone;   // the same of the branch that is read
   std::size_t ways_before = 0;  // past all branches, and through the earlier ones
   std::size_t ways_in_branch = 1;
   bool expects_pattern = false;  // of a selection
-  // Of the list of commands in which it stands:
+  // The state of the list of commands around it:
   Guard guard = Guard::none;
   Join join = Join::sequence;
 };
 
-/// What the first reading finds out.
+/// The first reading finds these out.
 struct Ways {
   struct OfBlock {
     bool past = true;  // there is no `else` or `*)`
@@ -368,13 +368,13 @@ class ScriptReader {
     documents_.clear();
   }
 
-  /// What follows may run or not.
+  /// The next command may run or not.
   void depend() {
     words_.note();
     need_ways(2);
   }
 
-  /// `next`: what stands between this command and the one behind it.
+  /// `next` joins this command to the next one.
   void end_command(Join next) {
     if (!started_ && !assigned_ && !closed_) return;
     look_for_launch(std::move(command_));

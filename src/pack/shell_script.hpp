@@ -17,9 +17,9 @@ struct Launch {
   bool distributed = false;  // torchrun, msrun, deepspeed, …; not a plain python
 };
 
-/// What a script may start. Nobody asks conditions: there is a list of launches, in the script's order, for
-/// each way. Together the ways take every branch, and they leave out what may not run: what stands behind a
-/// condition, in a loop or in a function.
+/// The launches of a script. Conditions are not evaluated: each way through the script has a list of
+/// launches, in its order. Together the ways take every branch of each condition, and skip it. Loops and
+/// functions run on some ways only.
 struct ShellScript {
   std::vector<std::vector<Launch>> ways;
   std::vector<std::size_t> not_understood;  // lines with conditions, loops, functions and substitutions

@@ -39,12 +39,12 @@ class ShellWords {
 
   /// `append` is `+=`. Without `array` there is one element.
   void assign(const std::string& name, std::vector<std::string> elements, bool array, bool append);
-  /// From here on nobody knows its value.
+  /// Its value becomes unknown.
   void forget(const std::string& name) { variables_.erase(name); }
 
-  /// What is here is not understood.
+  /// Notes this line as not understood.
   void note();
-  /// The lines of what is not, in order, each once.
+  /// Those lines in order, each once.
   const std::vector<std::size_t>& noted() const { return noted_; }
 
   /// How many letters at the beginning are the name of a variable.

@@ -165,22 +165,22 @@ def check_hyper(msprobe, name, case, scratch):
 
 
 def check_recorded(msprobe, golden, scratch):
-    """What processes recorded in both packs is compared; their scripts are for the other names."""
+    """Recorded values win over those of scripts, if both packs have them."""
     recorded = "hyperparameters_dynamic.json"
 
-    def pack(rate, layers, width, **run):
-        script = {"train.lr": rate, "num-layers": layers, "width": width}
+    def pack(values, **run):
+        script = dict(zip(("train.lr", "num-layers", "width"), values))
         return {f"hyperparameters/{STATIC}": script, f"hyperparameters/{recorded}": run}
 
-    ours = pack("1", "2", "3", lr=0.1, num_layers=2, seed=1)
-    theirs = pack("5", "6", "7", lr=0.1, num_layers=4, width=7)
+    ours = pack("123", lr=0.1, num_layers=2, seed=1)
+    theirs = pack("567", lr=0.1, num_layers=4, width=7)
     result = compare(msprobe, scratch, ours, theirs)
     harness.check_equal("exit status", result.returncode, 0)
     rows = [
         [STATIC, "width", "width", "3", "7", "pure name", "error"],
         [recorded, "num_layers", "num_layers", "2", "4", "pure name", "error"],
         [recorded, "seed", "Only in benchmark", "1", None, None, "warning"],
-        [recorded, "Only in comparison", "width", None, "7", None, "warning"],
+        [recorded, "Only in comparison", "width", None, 7, None, "warning"],
     ]
     got = sheets.read(scratch / "out" / "result.xlsx")["hyperparameters"][1:]
     check_rows("recorded", by_text(got), by_text(rows))

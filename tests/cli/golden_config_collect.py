@@ -99,7 +99,7 @@ torchrun t.py --x $X --y $Y --z $Z --w $W""",
     "tabs and carriage returns": "torchrun\tt.py\t--a\t1",
 }
 
-# Those with conditions, loops or functions, and the lines of these. They are not evaluated: what bash gives is among several values.
+# The lines of conditions, loops and functions. The command does not evaluate them: it gives several values, bash's among them.
 NOT_UNDERSTOOD = {
     "operators": [1],
     "functions": [1],

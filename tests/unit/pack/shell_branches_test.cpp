@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions, loops and functions of launch scripts, which nobody evaluates.
+// The reader does not evaluate conditions, loops and functions.
 // tests/cli/golden_config_collect.py holds their options against those with which bash starts the training.
 #include <doctest/doctest.h>
 
@@ -37,7 +37,7 @@ std::string open(const std::string& values) {
 
 }  // namespace
 
-TEST_CASE("behind a condition all values are told") {
+TEST_CASE("a condition gives all its values") {
   CHECK(options("if [ -f x ]; then LR=1; else LR=2; fi\ntorchrun t.py --lr $LR --bs 4") ==
         Lines{"lr=" + open("'1', '2'"), "bs=4"});
   CHECK(options("case $1 in a) LR=1;; (b | c)\n LR=2;; *) LR=3;; esac\ntorchrun t.py --lr $LR") ==
@@ -75,7 +75,7 @@ TEST_CASE("what a loop or a function would do is not certain") {
   CHECK(options("{ LR=2; (BS=3; torchrun t.py --lr $LR --bs $BS); }") == Lines{"lr=2", "bs=3"});
 }
 
-TEST_CASE("what stands behind && and || is not certain") {
+TEST_CASE("commands after && and || are not certain") {
   const auto lr = [](const std::string& lines) { return options(lines + "\ntorchrun t.py --lr $LR"); };
   CHECK(lr("LR=1; [ -f x ] && LR=2") == Lines{"lr=" + open("'1', '2'")});
   CHECK(lr("LR=1; [[ -f x || $A < b ]] && LR=2 || LR=3") == Lines{"lr=" + open("'3', '2'")});
@@ -98,7 +98,7 @@ TEST_CASE("each branch is taken, also those inside of others, and with what come
   CHECK(options("if a; then L=1; else L=2; fi\nL=3\ntorchrun t.py --l $L") == Lines{"l=3"});
 }
 
-TEST_CASE("lines that are not understood are told, each once") {
+TEST_CASE("lines that are not understood are listed, each once") {
   CHECK(not_understood("A=1\nexport B=${A:-2}\nC=(\"${A[@]}\" $1 $UNKNOWN)\ncd x || exit 1\ntorchrun t.py") ==
         Numbers{});
   CHECK(not_understood(
