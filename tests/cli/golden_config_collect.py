@@ -277,6 +277,15 @@ def check_several(msprobe, golden, scratch):
         harness.check(not (scratch / "other.zip").exists(), "a pack was written")
 
 
+def check_many_notes(msprobe, golden, scratch):
+    (scratch / "a.sh").write_text("A=`b`\n" * 102 + "torchrun t.py --lr 1\n", encoding="utf-8")
+    result, members = collect(msprobe, scratch, "a.sh")
+    notes = [line.partition("a.sh: ")[2] for line in result.stderr.splitlines() if "understood" in line]
+    harness.check_equal("last", notes[-2:], ["not understood: line 100", "not understood: 2 more lines"])
+    harness.check_equal("number", len(notes), 101)
+    harness.check_equal("options", static_of(members), {"lr": "1"})
+
+
 def check_environment(msprobe, golden, scratch):
     secrets = {"HF_TOKEN": "t0", "aws_secret_access_key": "s1", "MY_PASSWD": "p2", "OPENAI_API_KEY": "k3", "X_PASSWORD_Y": "w4"}
     plain = {"HTTP_PROXY": "http://me:s5@host:1/", "NCCL_ALGO": "Ring", "ODD": "a\"\\\n\u00e9\u4e2d"}
@@ -341,7 +350,7 @@ def make_tests(msprobe, golden):
     tests = []
     for name, script in scripts.items():
         tests.append((f"script: {name}", lambda s, n=name, t=script: check_script(msprobe, n, t, s)))
-    for function in (check_yaml, check_several, check_environment, check_interpreter):
+    for function in (check_yaml, check_several, check_many_notes, check_environment, check_interpreter):
         title = function.__name__.removeprefix("check_")
         tests.append((title, lambda s, f=function: f(msprobe, golden, s)))
     harness.check(len(scripts) > 40, "golden cases are missing")
