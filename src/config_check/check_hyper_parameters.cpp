@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "config_check/checks.hpp"
@@ -213,6 +214,22 @@ Value read_parameters(const pack::Pack& pack, const pack::Member& member) {
   return pack::from_entry(read_object(pack, member), 0, pack.name() + ": " + member.name);
 }
 
+/// Leaves out the names that the processes of both packs recorded: a process ran with the values that it
+/// recorded, whatever its script says.
+Value not_recorded(const Value& parameters, const Value& bench, const Value& cmp) {
+  std::set<std::string> ours;
+  std::set<std::string> theirs;
+  for (const std::string& name : bench.keys()) ours.insert(reduced(name));
+  for (const std::string& name : cmp.keys()) theirs.insert(reduced(name));
+  Value left = Value::map();
+  for (std::size_t i = 0; i < parameters.items().size(); ++i) {
+    const std::string& name = parameters.keys()[i];
+    const std::string plain = reduced(name);
+    if (!ours.contains(plain) || !theirs.contains(plain)) left.push(name, parameters.items()[i]);
+  }
+  return left;
+}
+
 }  // namespace
 
 std::vector<std::string> hyper_parameter_columns() {
@@ -228,6 +245,9 @@ Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
   auto rows = std::make_unique<RowTable>(hyper_parameter_columns());
   Section section;
   section.name = "hyperparameters";
+  constexpr const char* kRecorded = "hyperparameters/hyperparameters_dynamic.json";
+  const auto* const bench_recorded = packs.bench.find(pack::Section::hyperparameters, kRecorded);
+  const auto* const cmp_recorded = packs.cmp.find(pack::Section::hyperparameters, kRecorded);
   for (const char* file : {"hyperparameters_static.json", "hyperparameters_dynamic.json"}) {
     const std::string name = std::string("hyperparameters/") + file;
     const auto* const bench = packs.bench.find(pack::Section::hyperparameters, name);
@@ -245,8 +265,14 @@ Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
                 Severity::error);
       continue;
     }
-    const Value ours = read_parameters(packs.bench, *bench);
-    const Value theirs = read_parameters(packs.cmp, *cmp);
+    Value ours = read_parameters(packs.bench, *bench);
+    Value theirs = read_parameters(packs.cmp, *cmp);
+    if (name != kRecorded && bench_recorded != nullptr && cmp_recorded != nullptr) {
+      const Value run = read_parameters(packs.bench, *bench_recorded);
+      const Value other_run = read_parameters(packs.cmp, *cmp_recorded);
+      ours = not_recorded(ours, run, other_run);
+      theirs = not_recorded(theirs, run, other_run);
+    }
     section.judged = section.judged || !ours.items().empty() || !theirs.items().empty();
     if (!compare_hyper_parameters(file, ours, theirs, tables, *rows)) {
       log_warning(name + ": too many unmatched names; similar names were not searched");

@@ -84,7 +84,7 @@ CollectResult collect(const CollectOptions& options, const Tables& tables, const
   for (const std::string& file : options.files) {
     check_interrupt();
     try {
-      pack::merge(parameters, pack::read_parameter_file(file));
+      pack::merge(parameters, pack::read_parameter_file(file, result.warnings));
     } catch (const Error& error) {
       result.failures.emplace_back(error.what());
     }

@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // of a script or a YAML file
 constexpr std::size_t kMostNames = std::size_t{64} << 20;      // bytes of all names
 
+constexpr std::size_t kMostLines = 100;  // of a script that are named
+
 /// Is a list of this one value?
 bool is_plain_list(const Value& list) {
   return std::ranges::none_of(list.items(), [](const Value& item) {
@@ -66,10 +68,17 @@ bool is_parameter_file(std::string_view path) {
   return path.ends_with(".sh") || path.ends_with(".yaml") || path.ends_with(".yml");
 }
 
-FlatMap read_parameter_file(const std::string& path) {
+FlatMap read_parameter_file(const std::string& path, std::vector<std::string>& warnings) {
   const std::string text = read_all(*open_file(path), kMostBytes);
-  if (path.ends_with(".sh")) return read_shell_script(text, path);
-  return flatten(read_yaml(text, path), path);
+  if (!path.ends_with(".sh")) return flatten(read_yaml(text, path), path);
+  const ShellScript script = read_script(text, path);
+  const std::vector<std::size_t>& lines = script.not_understood;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i)
+    warnings.push_back(display(path) + ": not understood: line " + std::to_string(lines[i]));
+  if (lines.size() > kMostLines)
+    warnings.push_back(display(path) + ": not understood: " + std::to_string(lines.size() - kMostLines) +
+                       " more lines");
+  return options_of(script);
 }
 
 }  // namespace msprobe::pack

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/several_values.hpp"
 
-#include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -38,15 +38,13 @@ Value several(const char* description, std::vector<Value> values) {
   return out;
 }
 
-/// Those of a value that is several, each once.
-void add_each(std::vector<Value>& values, const Value& value) {
+/// Adds those of a value that is several, each once. `seen`: the JSON of what `values` has.
+void add_each(std::vector<Value>& values, std::set<std::string>& seen, const Value& value) {
   if (is_several(value)) {
-    for (const Value& each : value.items().back().items()) add_each(values, each);
-    return;
-  }
-  const std::string text = as_json(value);
-  if (std::ranges::none_of(values, [&](const Value& each) { return as_json(each) == text; }))
+    for (const Value& each : value.items().back().items()) add_each(values, seen, each);
+  } else if (seen.insert(as_json(value)).second) {
     values.push_back(value);
+  }
 }
 
 }  // namespace
@@ -64,7 +62,10 @@ void merge(FlatMap& into, const FlatMap& from) {
       const bool open = is_several(value) && value.find(kDescription)->text() == kConditional;
       *old = several(open ? kConditional : kDuplicate, {*old});
     }
-    add_each(old->items().back().items(), value);
+    std::vector<Value>& values = old->items().back().items();
+    std::set<std::string> seen;
+    for (const Value& each : values) seen.insert(as_json(each));
+    add_each(values, seen, value);
   }
 }
 
@@ -75,11 +76,12 @@ FlatMap merge_ways(const std::vector<FlatMap>& ways) {
     for (const auto& [name, first] : way.items()) {
       if (merged.find(name) != nullptr) continue;
       std::vector<Value> values;
+      std::set<std::string> seen;
       bool same = true;
       for (const FlatMap& each : ways) {
         const Value* const value = each.find(name);
         same = same && value != nullptr && as_json(*value) == as_json(first);
-        add_each(values, value == nullptr ? Value() : *value);
+        add_each(values, seen, value == nullptr ? Value() : *value);
       }
       merged.set(name, same ? first : several(kConditional, std::move(values)));
     }

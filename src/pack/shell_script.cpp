@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "pack/several_values.hpp"
-#include "pack/shell_condition.hpp"
 #include "pack/shell_words.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
@@ -16,15 +16,14 @@ namespace msprobe::pack {
 namespace {
 
 constexpr std::size_t kMostLaunches = 1000;
-constexpr std::size_t kDeepestScript = 1000;  // if, case and groups inside of each other
-constexpr std::size_t kMostWays = 64;         // through a script whose conditions only a shell knows
-constexpr std::size_t kMostText = std::size_t{32} << 20;  // read in all of them together
+constexpr std::size_t kDeepestScript = 1000;  // if, case, loops and groups inside of each other
+constexpr std::size_t kMostWays = 256;
+constexpr std::size_t kMostText = std::size_t{8} << 20;  // read on all ways together
 
 using NameSet = std::set<std::string_view>;
 
 const NameSet kDeclarations = {"export", "declare", "local", "readonly", "typeset"};
-const NameSet kKeywords = {"while", "until", "do", "!"};
-const NameSet kTests = {"[", "[[", "test"};
+const NameSet kTests = {"[", "[[", "false", "test", "true"};
 const NameSet kWrappers = {"command", "env",    "eval",   "exec", "ionice",  "nice", "nohup",
                            "numactl", "setsid", "stdbuf", "sudo", "taskset", "time", "timeout"};
 const NameSet kLaunchers = {"accelerate", "deepspeed", "horovodrun", "mpiexec",
@@ -40,318 +39,327 @@ bool is_python(std::string_view name) {
   return name.starts_with("python") && name.find_first_not_of("0123456789.", 6) == std::string_view::npos;
 }
 
-/// if … fi, case … esac or { … }: what is read now runs, or does not.
-struct Branches {
-  enum class Kind : std::uint8_t { conditional, selection, group };
+/// Between two commands.
+enum class Join : std::uint8_t { sequence, pipe, and_then, or_else };
+/// The command before && or ||.
+enum class Guard : std::uint8_t { none, command, test };
+
+/// if … fi, case … esac, a loop, the body of a function, or { … }.
+struct Block {
+  enum class Kind : std::uint8_t { conditional, selection, loop, function, group };
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
   Kind kind = Kind::group;
-  bool reached = false;  // it stands in a part that runs
-  bool runs = false;     // the branch that is read
-  bool over = false;     // a branch was taken for certain: no later one is
-  bool taken = false;    // a branch was taken on this way
-  std::size_t open = 0;  // branches that only a shell can tell of, so far
-  // Of a conditional, while its condition is read:
-  bool in_condition = false;
-  Truth condition = Truth::unknown;
-  // Of a selection:
-  std::optional<std::string> subject = {};
-  bool expects_pattern = false;
+  char closing = '\0';          // of what parentheses or braces hold
+  bool reached = false;         // this way leads to it
+  bool runs = false;            // and to the part that is read now
+  std::size_t way = 0;          // through it
+  std::size_t number = kNone;   // of this block in the script
+  std::size_t branch = kNone;   // the same of the branch that is read
+  std::size_t ways_before = 0;  // past all branches, and through the earlier ones
+  std::size_t ways_in_branch = 1;
+  bool expects_pattern = false;  // of a selection
+  // The state of the list of commands around it:
+  Guard guard = Guard::none;
+  Join join = Join::sequence;
 };
 
-/// Reads a script command by command and follows its assignments, on one way through what cannot be decided:
-/// of branches that nobody knows the one of this number is taken, or the last.
+/// The first reading finds these out.
+struct Ways {
+  struct OfBlock {
+    bool past = true;  // there is no `else` or `*)`
+    std::size_t last_branch = Block::kNone;
+  };
+  std::vector<OfBlock> blocks;
+  std::vector<std::size_t> branches;  // how many ways lead through each
+};
+
+/// Reads a script command by command on one way through it. The first way through a block without `else` is
+/// past its branches; then come those through its first branch, its second, and so on. Any further way takes
+/// the last branch, so that what comes behind one block meets all of the next.
 class ScriptReader {
  public:
-  ScriptReader(std::string_view script, const std::string& file, std::size_t way)
-      : file_(file), lexer_(script), variables_(file), way_(way) {}
+  ScriptReader(std::string_view script, const std::string& file, std::size_t way, Ways& ways)
+      : file_(file), words_(script, file), way_(way), ways_(ways) {}
 
   std::vector<Launch> run() {
-    while (!lexer_.at_end()) {
+    while (!words_.at_end()) {
       check_interrupt();
       token();
     }
     end_command(Join::sequence);
+    while (!blocks_.empty()) close();
     return std::move(launches_);
   }
 
-  /// How many ways there are; after run().
-  std::size_t ways() const { return ways_; }
+  /// After run().
+  std::size_t count() const { return count_; }
+  const std::vector<std::size_t>& not_understood() const { return words_.noted(); }
 
  private:
-  enum class Join : std::uint8_t { sequence, pipe, and_then, or_else };
-
   void token() {
-    lexer_.skip_blanks();
-    const char c = lexer_.peek();
-    if (lexer_.at_end()) return;
-    if (!branches_.empty() && branches_.back().expects_pattern) {
-      pattern();
-    } else if (in_brackets_ && c != ';' && test_operator(c)) {
-      return;
-    } else if (c == '#') {
-      lexer_.skip_line();
+    words_.skip_blanks();
+    const char c = words_.peek();
+    const char next = words_.peek(1);
+    if (words_.at_end()) return;
+    if (c == '#') {
+      words_.skip_line();
     } else if (c == '\n') {
-      lexer_.advance();
+      words_.advance();
       end_command(Join::sequence);
       skip_documents();
     } else if (c == ';') {
-      semicolon();
-    } else if ((c == '&' || c == '|') && lexer_.peek(1) == c) {
-      lexer_.advance(2);
+      words_.advance();
+      end_command(Join::sequence);
+      if (words_.peek() == ';' || words_.peek() == '&') expect_pattern();
+    } else if ((c == '&' || c == '|') && next == c) {
+      words_.advance(2);
       end_command(c == '&' ? Join::and_then : Join::or_else);
-    } else if (c == '|') {
-      lexer_.advance();
-      end_command(Join::pipe);
     } else if (c == '(') {
-      if (words_.empty() && lexer_.peek(1) == '(') {
-        lexer_.parenthesized();
-      } else {
-        lexer_.advance();
+      parenthesis();
+    } else if (c == ')') {
+      words_.advance();
+      if (in_pattern()) {
+        blocks_.back().expects_pattern = false;
+        branch(last_written_ == "*");
+        forget_command();
+        return;
       }
       end_command(Join::sequence);
-    } else if (c == ')' || (c == '&' && lexer_.peek(1) != '>')) {
-      lexer_.advance();
-      end_command(Join::sequence);
-    } else if (c == '&' || ((c == '<' || c == '>') && lexer_.peek(1) != '(')) {
+      if (!blocks_.empty() && blocks_.back().closing == ')') close();
+    } else if (c == '|' || (c == '&' && next != '>')) {
+      words_.advance();
+      end_command(c == '|' ? Join::pipe : Join::sequence);
+    } else if (c == '&' || ((c == '<' || c == '>') && next != '(')) {
       redirection();
     } else if (!assignment()) {
       word();
     }
   }
 
-  /// Of `[[ ]]`, where && and parentheses end no command.
-  bool test_operator(char c) {
-    if (c == '\n') {
-      lexer_.advance();
-      return true;
-    }
-    if (std::string_view("&|()<>").find(c) == std::string_view::npos) return false;
-    const std::size_t size = (c == '&' || c == '|') && lexer_.peek(1) == c ? 2 : 1;
-    operands_.emplace_back(std::string(size, c));
-    lexer_.advance(size);
-    return true;
+  bool in(Block::Kind kind) const { return !blocks_.empty() && blocks_.back().kind == kind; }
+  bool in_pattern() const { return !blocks_.empty() && blocks_.back().expects_pattern; }
+
+  /// Is what stands here read on this way? Behind `grep x y && …` launches are taken to run, while what
+  /// variables become is open; behind a test both are.
+  bool runs(Guard open = Guard::test) const {
+    if (!blocks_.empty() && !blocks_.back().runs) return false;
+    return guard_ == Guard::none || guard_ < open || (way_here() == 0) == (join_ == Join::or_else);
   }
 
-  void semicolon() {
-    lexer_.advance();
-    end_command(Join::sequence);
-    if (lexer_.peek() != ';' && lexer_.peek() != '&') return;
-    if (branches_.empty() || branches_.back().kind != Branches::Kind::selection) return;
-    while (lexer_.peek() == ';' || lexer_.peek() == '&') lexer_.advance();
-    branches_.back().expects_pattern = true;
-    branches_.back().runs = false;
+  std::size_t way_here() const {
+    return blocks_.empty() ? way_ : blocks_.back().way - blocks_.back().ways_before;
   }
 
-  /// Does the command that is read run?
-  bool runs() const { return guard_runs_ && reaches(); }
-  bool reaches() const {
-    if (branches_.empty()) return true;
-    const Branches& inner = branches_.back();
-    return inner.in_condition ? inner.reached && !inner.over : inner.runs;
-  }
-
-  void open(Branches branches) {
-    if (branches_.size() == kDeepestScript)
+  void open(Block::Kind kind, char closing = '\0') {
+    if (blocks_.size() == kDeepestScript)
       throw FormatError(display(file_),
                         "refused: it is nested more than " + std::to_string(kDeepestScript) + " deep");
-    branches.reached = runs();
-    branches_.push_back(std::move(branches));
+    Block block{.kind = kind, .closing = closing, .reached = runs(), .runs = runs(), .way = way_here()};
+    if (kind != Block::Kind::group) {
+      block.number = opened_++;
+      if (block.number == ways_.blocks.size()) ways_.blocks.emplace_back();
+      block.ways_before = ways_.blocks[block.number].past ? 1 : 0;
+    }
+    block.guard = std::exchange(guard_, Guard::none);
+    block.join = join_;
+    blocks_.push_back(block);
   }
 
-  /// One of several ways: the branch behind a condition.
-  void choose(Branches& branches, Truth truth) {
-    branches.runs = branches.reached && !branches.over && !branches.taken && truth != Truth::no;
-    if (!branches.reached || branches.over || truth == Truth::no) return;
-    if (truth == Truth::yes) {
-      branches.over = true;
-    } else {
-      branches.runs = branches.runs && way_ <= branches.open;
-      ways_ = std::max(ways_, ++branches.open + 1);
+  /// `{` or `(`: perhaps the body of a function, which may never be called.
+  void open_group(char closing) {
+    const bool function = std::exchange(function_, false);
+    open(function ? Block::Kind::function : Block::Kind::group, closing);
+    if (function) branch(false);
+  }
+
+  void need_ways(std::size_t ways) {
+    std::size_t& most = blocks_.empty() ? count_ : blocks_.back().ways_in_branch;
+    most = std::max(most, ways);
+  }
+
+  void end_branch(Block& block) {
+    if (block.branch == Block::kNone) return;
+    ways_.branches[block.branch] = block.ways_in_branch;
+    block.ways_before += std::exchange(block.ways_in_branch, 1);
+  }
+
+  void branch(bool covers_rest) {
+    Block& block = blocks_.back();
+    end_branch(block);
+    block.branch = branches_++;
+    if (block.branch == ways_.branches.size()) {
+      ways_.branches.push_back(1);
+      ways_.blocks[block.number].last_branch = block.branch;
+      ways_.blocks[block.number].past = !covers_rest;
     }
-    branches.taken = branches.taken || branches.runs;
+    const bool last = block.branch == ways_.blocks[block.number].last_branch;
+    block.runs = block.reached && block.way >= block.ways_before &&
+                 (last || block.way < block.ways_before + ways_.branches[block.branch]);
+  }
+
+  void close() {
+    Block block = blocks_.back();
+    blocks_.pop_back();
+    end_branch(block);
+    const bool group = block.kind == Block::Kind::group;
+    need_ways(group ? block.ways_in_branch : block.ways_before);
+    guard_ = block.guard;
+    join_ = block.join;
+    closed_ = true;
+  }
+
+  void parenthesis() {
+    words_.advance();
+    if (in_pattern()) return;
+    if (words_.peek() == '(') {  // ((…)), for ((…))
+      words_.note();
+      words_.skip_pair('(', ')', false);
+      words_.skip_blanks();
+      words_.advance(words_.peek() == ')' ? 1 : 0);
+      started_ = test_ = true;
+      return;
+    }
+    words_.skip_blanks();
+    if ((started_ || function_) && words_.peek() == ')') {  // name()
+      words_.advance();
+      words_.note();
+      forget_command();
+      function_ = true;
+      return;
+    }
+    open_group(')');
+  }
+
+  void expect_pattern() {
+    if (!in(Block::Kind::selection)) return;
+    while (words_.peek() == ';' || words_.peek() == '&') words_.advance();
+    blocks_.back().expects_pattern = true;
+    blocks_.back().runs = false;
   }
 
   /// Words that shape the script, where a command may begin.
   bool keyword(std::string_view text) {
-    using Kind = Branches::Kind;
-    Branches* const inner = branches_.empty() ? nullptr : &branches_.back();
-    const bool conditional = inner != nullptr && inner->kind == Kind::conditional;
-    if (text == "if") {
-      open({.kind = Kind::conditional, .in_condition = true});
-    } else if (text == "elif" && conditional) {
-      inner->in_condition = true;
-      inner->condition = Truth::unknown;
-    } else if (text == "then" && conditional && inner->in_condition) {
-      inner->in_condition = false;
-      choose(*inner, inner->condition);
-    } else if (text == "else" && conditional) {
-      choose(*inner, Truth::yes);
-    } else if (text == "case") {
-      lexer_.skip_blanks();
-      Branches selection{.kind = Kind::selection, .expects_pattern = true};
-      selection.subject = variables_.known(lexer_.word(), false);
-      open(std::move(selection));
-      while (!lexer_.at_end() && (lexer_.peek() == '\n' || lexer_.peek() == ' ' || lexer_.peek() == '\t' ||
-                                  lexer_.peek() == '\r')) {
-        lexer_.advance();
+    using Kind = Block::Kind;
+    const bool conditional = in(Kind::conditional);
+    if (in_pattern() && text != "esac") return false;
+    if (text == "if" || text == "while" || text == "until" || text == "case") {
+      words_.note();
+      open(text == "if" ? Kind::conditional : text == "case" ? Kind::selection : Kind::loop);
+      if (text == "case") blocks_.back().expects_pattern = started_ = true;
+      if (text == "case") blocks_.back().runs = false;
+    } else if (text == "for" || text == "select" || text == "function") {
+      words_.note();
+      words_.skip_blanks();
+      const std::string name = words_.value();
+      if (text == "function") {
+        function_ = true;
+        return true;
       }
-      lexer_.word();  // in
+      if (runs()) words_.forget(name);
+      open(Kind::loop);
+      started_ = true;
+    } else if (text == "elif" && conditional) {
+      blocks_.back().runs = blocks_.back().reached;
+    } else if ((text == "then" || text == "else") && conditional) {
+      branch(text == "else");
+    } else if (text == "do" && in(Kind::loop)) {
+      branch(false);
     } else if (text == "{") {
-      open({.kind = Kind::group, .runs = runs()});
-    } else if (inner != nullptr &&
-               ((text == "fi" && conditional) || (text == "}" && inner->kind == Kind::group) ||
-                (text == "esac" && inner->kind == Kind::selection))) {
-      branches_.pop_back();
+      open_group('}');
+    } else if ((text == "fi" && conditional) || (text == "done" && in(Kind::loop)) ||
+               (text == "esac" && in(Kind::selection)) ||
+               (text == "}" && !blocks_.empty() && blocks_.back().closing == '}')) {
+      close();
     } else {
-      return false;
+      return text == "!";
     }
-    join_ = Join::sequence;
-    guard_runs_ = true;
     return true;
   }
 
-  /// `a | b)`, perhaps behind a parenthesis, or the end of the selection.
-  void pattern() {
-    if (lexer_.peek() == '\n') {
-      lexer_.advance();
-      return;
-    }
-    if (lexer_.peek() == '#') {
-      lexer_.skip_line();
-      return;
-    }
-    Branches& selection = branches_.back();
-    if (lexer_.peek() == '(') {
-      lexer_.advance();
-    } else if (lexer_.rest().starts_with("esac")) {
-      lexer_.word();
-      branches_.pop_back();
-      return;
-    }
-    Truth truth = Truth::no;
-    while (true) {
-      lexer_.skip_blanks();
-      const ShellWord word = lexer_.word();
-      truth = either(truth, fits(selection, word));
-      lexer_.skip_blanks();
-      const char next = lexer_.peek();
-      lexer_.advance();
-      if (next != '|') break;  // a parenthesis, or what does not belong here
-    }
-    selection.expects_pattern = false;
-    choose(selection, truth);
-  }
-
-  Truth fits(const Branches& selection, const ShellWord& word) {
-    const std::optional<std::string> text = variables_.known(word, false);
-    const auto is_quoted = [](const ShellPart& part) { return part.quoted; };
-    const bool quoted = std::ranges::any_of(word, is_quoted);
-    if (text == "*" && !quoted) return Truth::yes;
-    if (!text || !selection.subject) return Truth::unknown;
-    std::optional<bool> fitting;
-    if (!quoted) {
-      fitting = fits_pattern(*text, *selection.subject);
-    } else if (std::ranges::all_of(word, is_quoted) || text->find_first_of("*?[") == std::string::npos) {
-      fitting = *text == *selection.subject;
-    }
-    return !fitting ? Truth::unknown : *fitting ? Truth::yes : Truth::no;
-  }
-
   void word() {
-    const ShellWord word = lexer_.word();
-    const char next = lexer_.peek();
-    const bool plain = word.size() == 1 && word.front().kind == ShellPart::Kind::text && !word.front().quoted;
-    const bool descriptor = (next == '<' || next == '>') && plain &&
-                            word.front().text.find_first_not_of("0123456789") == std::string::npos;
+    std::string_view written;
+    std::vector<std::string> fields = words_.fields(written);
+    last_written_ = written;
+    const bool descriptor = (words_.peek() == '<' || words_.peek() == '>') &&
+                            written.find_first_not_of("0123456789") == std::string_view::npos;
     if (descriptor) return;  // the 2 of 2>&1
-    if (!started_ && plain && keyword(word.front().text)) return;
-    if (!runs()) {
-      started_ = true;
-      return;
-    }
-    if (!operands_.empty() || (plain && !started_ && kTests.contains(word.front().text))) {
-      if (operands_.empty()) in_brackets_ = word.front().text == "[[";
-      operands_.push_back(variables_.known(word, !in_brackets_));
-      if (in_brackets_ && plain && word.front().text == "]]") in_brackets_ = false;
-      started_ = true;
-      return;
-    }
-    std::vector<std::string> fields = variables_.fields(word);
+    if (!started_ && keyword(written)) return;
+    if (!started_) declaration_ = kDeclarations.contains(written);
+    if (!started_) test_ = kTests.contains(written);
+    started_ = true;
+    if (test_ && written == "[[") skip_test();
+    if (!runs()) return;
     for (std::string& field : fields) {
-      if (words_.empty()) declaration_ = kDeclarations.contains(field);
-      started_ = started_ || !kKeywords.contains(field);
-      words_.push_back(std::move(field));
+      std::erase_if(field, [](char c) { return c == ShellWords::kWritten || c == ShellWords::kEndWritten; });
+      command_.push_back(std::move(field));
+    }
+  }
+
+  /// The words up to `]]`, among which && and parentheses end no command.
+  void skip_test() {
+    std::string_view written;
+    while (!words_.at_end() && words_.peek() != ';' && written != "]]") {
+      words_.skip_blanks();
+      words_.fields(written);
+      if (written.empty() && words_.peek() != ';') words_.advance();
     }
   }
 
   /// NAME=value, NAME+=value, NAME=(…): before a command, or as arguments of `export` and the like.
   bool assignment() {
-    if (started_ && !declaration_) return false;
-    const std::string_view rest = lexer_.rest();
-    std::size_t size = 0;
-    while (size < rest.size() &&
-           (rest[size] == '_' || (rest[size] >= '0' && rest[size] <= '9' && size != 0) ||
-            ((rest[size] | 0x20) >= 'a' && (rest[size] | 0x20) <= 'z'))) {
-      ++size;
-    }
+    if ((started_ && !declaration_) || in_pattern()) return false;
+    const std::string_view rest = words_.rest();
+    const std::size_t size = ShellWords::name_size(rest);
     const bool append = rest.substr(size).starts_with("+=");
     if (size == 0 || (!append && !rest.substr(size).starts_with('='))) return false;
     const std::string name(rest.substr(0, size));
-    lexer_.advance(size + (append ? 2 : 1));
-    if (lexer_.peek() == '(') {
-      lexer_.advance();
-      const std::vector<ShellWord> words = array_words();
-      if (runs()) variables_.assign_array(name, words, append);
-    } else {
-      const ShellWord value = lexer_.word();
-      if (runs()) variables_.assign(name, value, append);
-    }
+    words_.advance(size + (append ? 2 : 1));
+    if (guard_ == Guard::command) depend();
+    const bool array = words_.peek() == '(';
+    std::vector<std::string> elements = array ? array_elements() : std::vector{words_.value()};
+    if (runs(Guard::command)) words_.assign(name, std::move(elements), array, append);
     assigned_ = true;
     return true;
   }
 
-  std::vector<ShellWord> array_words() {
-    std::vector<ShellWord> words;
-    while (!lexer_.at_end()) {
-      lexer_.skip_blanks();
-      const char c = lexer_.peek();
-      if (c == ')') {
-        lexer_.advance();
+  std::vector<std::string> array_elements() {
+    std::vector<std::string> elements;
+    words_.advance();
+    while (!words_.at_end()) {
+      words_.skip_blanks();
+      if (words_.peek() == ')') {
+        words_.advance();
         break;
       }
-      if (c == '#') {
-        lexer_.skip_line();
+      if (words_.peek() == '#') {
+        words_.skip_line();
         continue;
       }
-      ShellWord word = lexer_.word();
-      if (word.empty()) {
-        lexer_.advance();  // a line end, or what does not belong here
-      } else {
-        words.push_back(std::move(word));
-      }
+      std::string_view written;
+      for (std::string& field : words_.fields(written)) elements.push_back(std::move(field));
+      if (written.empty()) words_.advance();  // a line end, or what does not belong here
     }
-    return words;
+    return elements;
   }
 
   void redirection() {
-    const bool here = lexer_.rest().starts_with("<<") && !lexer_.rest().starts_with("<<<");
-    while (std::string_view("<>&|").find(lexer_.peek()) != std::string_view::npos && !lexer_.at_end())
-      lexer_.advance();
-    const bool tabs = here && lexer_.peek() == '-';
-    if (tabs) lexer_.advance();
-    lexer_.skip_blanks();
-    const ShellWord target = lexer_.word();
-    if (!here) return;
-    std::string delimiter;
-    for (const ShellPart& part : target) delimiter += part.text;
-    documents_.push_back({delimiter, tabs});
+    const bool here = words_.rest().starts_with("<<") && !words_.rest().starts_with("<<<");
+    while (std::string_view("<>&|").find(words_.peek()) != std::string_view::npos && !words_.at_end())
+      words_.advance();
+    const bool tabs = here && words_.peek() == '-';
+    if (tabs) words_.advance();
+    words_.skip_blanks();
+    const std::string target = words_.value();
+    if (here) documents_.push_back({target, tabs});
   }
 
   /// The lines of `<<END` documents, which follow the line that announces them.
   void skip_documents() {
     for (const Document& document : documents_) {
-      while (!lexer_.at_end()) {
-        std::string_view line = lexer_.rest().substr(0, lexer_.rest().find('\n'));
-        lexer_.advance(line.size() + 1);
+      while (!words_.at_end()) {
+        std::string_view line = words_.rest().substr(0, words_.rest().find('\n'));
+        words_.advance(line.size() + 1);
         if (line.ends_with('\r')) line.remove_suffix(1);
         if (document.tabs) line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
         if (line == document.end) break;
@@ -360,66 +368,34 @@ class ScriptReader {
     documents_.clear();
   }
 
-  /// `next`: what stands between this command and the one behind it.
+  /// The next command may run or not.
+  void depend() {
+    words_.note();
+    need_ways(2);
+  }
+
+  /// `next` joins this command to the next one.
   void end_command(Join next) {
-    const bool empty = words_.empty() && operands_.empty() && !assigned_ && !started_;
-    if (!empty) {
-      follow(truth_of_command(), next);
-      look_for_launch(std::move(words_));
+    if (!started_ && !assigned_ && !closed_) return;
+    look_for_launch(std::move(command_));
+    if (next == Join::sequence) guard_ = Guard::none;
+    if (next == Join::and_then || next == Join::or_else) {
+      if (test_) guard_ = Guard::test;
+      if (guard_ == Guard::none && (closed_ || (started_ && !declaration_))) guard_ = Guard::command;
+      if (guard_ == Guard::test) depend();
+      join_ = next;
     }
-    words_.clear();
-    operands_.clear();
-    started_ = declaration_ = assigned_ = in_brackets_ = false;
-    if (!empty || next != Join::sequence) guard(next);
+    forget_command();
   }
 
-  /// Of a test, `true` and `false`; nothing for other commands, which nobody runs here.
-  std::optional<Truth> truth_of_command() const {
-    std::optional<Truth> truth;
-    if (!operands_.empty()) {
-      truth = evaluate_test(operands_);
-    } else if (!words_.empty() &&
-               (words_.back() == "true" || words_.back() == ":" || words_.back() == "false") &&
-               words_.size() - 1 == static_cast<std::size_t>(std::count(words_.begin(), words_.end(), "!"))) {
-      truth = words_.back() == "false" ? Truth::no : Truth::yes;
-    } else if (words_.empty() && assigned_) {
-      truth = Truth::yes;
-    }
-    if (truth && std::count(words_.begin(), words_.end(), "!") % 2 == 1) truth = negated(*truth);
-    return truth;
-  }
-
-  /// The list of commands so far, and the condition that it may be.
-  void follow(std::optional<Truth> truth, Join next) {
-    if (next == Join::pipe || join_ == Join::pipe) truth = std::nullopt;
-    if (!branches_.empty() && branches_.back().in_condition) {
-      Truth& condition = branches_.back().condition;
-      const Truth here = truth.value_or(Truth::unknown);
-      condition = join_ == Join::and_then  ? both(condition, here)
-                  : join_ == Join::or_else ? either(condition, here)
-                                           : here;
-      return;
-    }
-    if (guard_runs_) list_ = truth;
-  }
-
-  /// Whether the next command runs, by what the commands ahead of it in its list gave. Those whose end nobody
-  /// knows are taken to allow it.
-  void guard(Join next) {
-    join_ = next;
-    const bool depends = next == Join::and_then || next == Join::or_else;
-    if (!depends) list_.reset();
-    guard_runs_ = true;
-    if (!depends || !list_ || (!branches_.empty() && branches_.back().in_condition) || !reaches()) return;
-    const Truth wanted = next == Join::and_then ? *list_ : negated(*list_);
-    guard_runs_ = wanted == Truth::yes || (wanted == Truth::unknown && way_ == 0);
-    if (wanted == Truth::unknown) ways_ = std::max(ways_, std::size_t{2});
+  void forget_command() {
+    command_.clear();
+    started_ = declaration_ = test_ = assigned_ = closed_ = false;
   }
 
   void look_for_launch(std::vector<std::string> words) {
     std::size_t at = 0;
-    while (at < words.size() && kKeywords.contains(words[at])) ++at;
-    if (at == words.size()) return;
+    if (words.empty()) return;
     if (kWrappers.contains(base_name(words[at]))) {
       while (at < words.size() && !launcher_at(words, at)) ++at;
     }
@@ -454,20 +430,23 @@ class ScriptReader {
     bool tabs = false;
   };
   const std::string& file_;
-  ShellLexer lexer_;
-  ShellVariables variables_;
+  ShellWords words_;
   std::size_t way_;
-  std::size_t ways_ = 1;
-  std::vector<Branches> branches_;                    // the inner last
-  std::vector<std::string> words_;                    // of the command that is read
-  std::vector<std::optional<std::string>> operands_;  // the same of a test
-  bool in_brackets_ = false;                          // of [[ ]]
-  bool started_ = false;                              // there is more than keywords
-  bool declaration_ = false;                          // it is `export` or the like
+  Ways& ways_;
+  std::size_t count_ = 1;  // of the ways through the script
+  std::size_t opened_ = 0;
+  std::size_t branches_ = 0;
+  std::vector<Block> blocks_;         // the inner last
+  std::vector<std::string> command_;  // its words so far
+  std::string_view last_written_;     // of those, as it is written
+  bool started_ = false;              // there is more than keywords
+  bool declaration_ = false;          // it is `export` or the like
+  bool test_ = false;                 // it is `[` or the like
   bool assigned_ = false;
-  Join join_ = Join::sequence;  // between the command ahead and this one
-  bool guard_runs_ = true;      // as far as that is concerned
-  std::optional<Truth> list_;   // what the list so far came to
+  bool closed_ = false;         // it is a block
+  bool function_ = false;       // a function has been named whose body comes next
+  Join join_ = Join::sequence;  // ahead of the command, in the same list
+  Guard guard_ = Guard::none;
   std::vector<Document> documents_;
   std::vector<Launch> launches_;
 };
@@ -489,18 +468,22 @@ std::optional<std::pair<std::string, std::string>> as_override(std::string_view 
 
 }  // namespace
 
-std::vector<std::vector<Launch>> find_launches(std::string_view script, const std::string& file) {
-  std::vector<std::vector<Launch>> found;
-  std::size_t ways = 1;
-  for (std::size_t way = 0; way < ways; ++way) {
-    check_interrupt();
-    ScriptReader reader(script, file, way);
-    found.push_back(reader.run());
-    ways = std::max(ways, reader.ways());
-    if (ways > kMostWays || (ways > 1 && ways * script.size() > kMostText))
-      throw FormatError(display(file), "refused: too many branches that only a shell could decide");
-  }
-  return found;
+ShellScript read_script(std::string_view script, const std::string& file) {
+  std::string text(script);
+  std::ranges::replace_if(
+      text, [](char c) { return c == ShellWords::kWritten || c == ShellWords::kEndWritten; }, '?');
+  Ways ways;
+  ScriptReader first(text, file, 0, ways);
+  first.run();
+  ScriptReader second(text, file, 0, ways);  // it is known now which blocks can be passed
+  ShellScript out;
+  out.ways.push_back(second.run());
+  out.not_understood = second.not_understood();
+  const std::size_t count = second.count();
+  if (count > kMostWays || (count > 1 && count * text.size() > kMostText))
+    throw FormatError(display(file), "refused: too many branches that only a shell could decide");
+  while (out.ways.size() < count) out.ways.push_back(ScriptReader(text, file, out.ways.size(), ways).run());
+  return out;
 }
 
 FlatMap options_of(const Launch& launch) {
@@ -551,14 +534,12 @@ FlatMap options_of(const Launch& launch) {
   return options;
 }
 
-FlatMap read_shell_script(std::string_view script, const std::string& file) {
-  const std::vector<std::vector<Launch>> ways = find_launches(script, file);
+FlatMap options_of(const ShellScript& script) {
   bool distributed = false;
-  for (const std::vector<Launch>& launches : ways) {
-    distributed = distributed || std::ranges::any_of(launches, [](const Launch& l) { return l.distributed; });
-  }
+  for (const std::vector<Launch>& launches : script.ways)
+    distributed = distributed || std::ranges::any_of(launches, &Launch::distributed);
   std::vector<FlatMap> options;
-  for (const std::vector<Launch>& launches : ways) {
+  for (const std::vector<Launch>& launches : script.ways) {
     FlatMap& merged = options.emplace_back();
     for (const Launch& launch : launches) {
       if (launch.distributed == distributed) merge(merged, options_of(launch));

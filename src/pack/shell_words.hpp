@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of shell scripts: the tokens as they are written, and what they become when variables are known.
-// Nothing is executed; what only a shell could tell (commands in $(...), arithmetic, positional parameters)
-// stays as written.
+// Words of shell scripts with their variables put in. Nothing is executed; what only a shell could tell
+// (commands in $(...), arithmetic, positional parameters) stays as it is written.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,95 +12,79 @@
 
 namespace msprobe::pack {
 
-/// A stretch of a word.
-struct ShellPart {
-  enum class Kind : std::uint8_t {
-    text,
-    reference,  // $NAME, ${NAME}, …
-    separator,  // between the elements of "${ARRAY[@]}"
-  };
-  enum class Mode : std::uint8_t { plain, all, joined, element, fallback, alternative };
-
-  Kind kind = Kind::text;
-  bool quoted = false;    // whether blanks in it are kept together
-  bool verbatim = false;  // text for a running shell only, as it is written: never taken apart
-  std::string text;       // of a reference: as it is written
-  // Of a reference:
-  Mode mode = Mode::plain;
-  bool empty_counts = false;  // `:-` and `:+`: an empty value counts as none
-  std::size_t index = 0;      // of an element
-  std::string name;
-  std::vector<ShellPart> word;  // of a fallback or an alternative
-};
-using ShellWord = std::vector<ShellPart>;
-
-/// Reads words from a script, or from the inside of quotes.
-class ShellLexer {
+/// Reads a script from its beginning to its end. Text between kWritten and kEndWritten, two letters that no
+/// script has, is as it is written and is never taken apart; a reference there is looked up again later.
+class ShellWords {
  public:
-  explicit ShellLexer(std::string_view text, int depth = 0) : text_(text), depth_(depth) {}
+  ShellWords(std::string_view script, const std::string& file)
+      : file_(file), text_(script), end_(script.size()) {}
 
-  bool at_end() const { return at_ >= text_.size(); }
-  char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
-  void advance(std::size_t count = 1) { at_ = at_ + count < text_.size() ? at_ + count : text_.size(); }
-  std::string_view rest() const { return text_.substr(at_ < text_.size() ? at_ : text_.size()); }
+  bool at_end() const { return at_ >= end_; }
+  char peek(std::size_t ahead = 0) const { return at_ + ahead < end_ ? text_[at_ + ahead] : '\0'; }
+  void advance(std::size_t count = 1) { at_ = at_ + count < end_ ? at_ + count : end_; }
+  std::string_view rest() const { return text_.substr(at_, end_ - at_); }
+  std::size_t at() const { return at_; }
 
   /// Past blanks and escaped line ends.
   void skip_blanks();
   void skip_line();
-  /// The word that starts here; empty if a blank or an operator does.
-  ShellWord word();
-  /// All that is left as one word, blanks too. `quoted`: it stands between double quotes.
-  ShellWord whole(bool quoted);
-  /// From a parenthesis to behind its partner, or to the end.
-  std::string_view parenthesized();
+  /// From a parenthesis or brace to behind its partner, or to the end. `quoted`: between double quotes.
+  void skip_pair(char open, char close, bool quoted);
+
+  /// The fields that the word here becomes: none, one, or several. `written`: the word as it is in the
+  /// script, empty if a blank or an operator is here. FormatError if the script makes too much text.
+  std::vector<std::string> fields(std::string_view& written);
+  /// The word here as the value of a variable, which is not taken apart.
+  std::string value();
+
+  /// `append` is `+=`. Without `array` there is one element.
+  void assign(const std::string& name, std::vector<std::string> elements, bool array, bool append);
+  /// Its value becomes unknown.
+  void forget(const std::string& name) { variables_.erase(name); }
+
+  /// Notes this line as not understood.
+  void note();
+  /// Those lines in order, each once.
+  const std::vector<std::size_t>& noted() const { return noted_; }
+
+  /// How many letters at the beginning are the name of a variable.
+  static std::size_t name_size(std::string_view text);
+
+  static constexpr char kWritten = '\x01';
+  static constexpr char kEndWritten = '\x02';
 
  private:
-  /// Past an escaped line end, if one is here.
-  bool joins_lines();
-  void single_quotes(ShellWord& out);
-  void ansi_quotes(ShellWord& out);
-  void double_quotes(ShellWord& out);
-  void dollar(ShellWord& out, bool quoted);
-  void braces(ShellWord& out, bool quoted);
-  void backticks(ShellWord& out);
+  struct Fields {
+    bool splits = true;
+    std::vector<std::string> list = {};
+    bool open = false;
 
-  std::string_view text_;
-  int depth_;
-  std::size_t at_ = 0;
-};
-
-/// Values by name, and the expansion of words with them.
-class ShellVariables {
- public:
-  explicit ShellVariables(std::string file) : file_(std::move(file)) {}
-
-  /// `append` is `+=`.
-  void assign(const std::string& name, const ShellWord& value, bool append);
-  void assign_array(const std::string& name, const std::vector<ShellWord>& words, bool append);
-
-  /// The fields a word becomes: none, one, or several. References to what is not known stay as written.
-  /// FormatError if the script makes more text than any honest one.
-  std::vector<std::string> fields(const ShellWord& word);
-  /// The text of a word that stands for one field, taken apart at blanks only if `splits`; nothing if only a
-  /// running shell knows it, or if it is none or several.
-  std::optional<std::string> known(const ShellWord& word, bool splits);
-
- private:
-  struct Variable {
-    bool array = false;
-    std::vector<ShellWord> elements;  // one if it is no array
-    bool open = false;                // of no array: it has references that may become known
+    std::string& last();
+    void add(std::string_view text, bool quoted);
   };
-  bool extend(const std::string& name, const ShellWord& value);
-  ShellWord resolve(const ShellWord& word, int depth);
-  void resolve_reference(const ShellPart& reference, int depth, ShellWord& out);
-  static void keep_outer(ShellWord& word, const std::string& name);
-  static std::vector<ShellWord> split(const ShellWord& word);
+  enum class Until : std::uint8_t { word_end, quote, text_end };
+
+  bool joins_lines();
+  void read(Fields& out, Until until, bool quoted);
+  void ansi_quotes(Fields& out);
+  void dollar(Fields& out, bool quoted);
+  void refer(Fields& out, std::string_view written, bool quoted);
+  void read_inside(Fields& out, std::string_view text, bool quoted);
+  void expand(Fields& out, std::string_view name, std::string_view value, bool quoted);
   void spend(std::size_t size);
 
-  std::string file_;
-  std::unordered_map<std::string, Variable> variables_;
+  const std::string& file_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::size_t end_;
+  std::unordered_map<std::string, std::vector<std::string>> variables_;
+  std::vector<std::string_view> expanding_;  // the variables whose values are put in, the inner last
+  std::size_t defaults_ = 0;                 // that are read inside of each other
+  bool no_elements_ = false;                 // the last array that was put in is empty
   std::size_t spent_ = 0;
+  std::vector<std::size_t> noted_;
+  std::size_t line_ = 1;
+  std::size_t counted_ = 0;  // where that line is
 };
 
 }  // namespace msprobe::pack

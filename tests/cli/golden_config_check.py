@@ -164,6 +164,33 @@ def check_hyper(msprobe, name, case, scratch):
     check_rows(name, sheets.read(scratch / "out" / "result.xlsx")["hyperparameters"][1:], rows)
 
 
+def check_recorded(msprobe, golden, scratch):
+    """Recorded values win over those of scripts, if both packs have them."""
+    recorded = "hyperparameters_dynamic.json"
+
+    def pack(values, **run):
+        script = dict(zip(("train.lr", "num-layers", "width"), values))
+        return {f"hyperparameters/{STATIC}": script, f"hyperparameters/{recorded}": run}
+
+    ours = pack("123", lr=0.1, num_layers=2, seed=1)
+    theirs = pack("567", lr=0.1, num_layers=4, width=7)
+    result = compare(msprobe, scratch, ours, theirs)
+    harness.check_equal("exit status", result.returncode, 0)
+    rows = [
+        [STATIC, "width", "width", "3", "7", "pure name", "error"],
+        [recorded, "num_layers", "num_layers", "2", "4", "pure name", "error"],
+        [recorded, "seed", "Only in benchmark", "1", None, None, "warning"],
+        [recorded, "Only in comparison", "width", None, 7, None, "warning"],
+    ]
+    got = sheets.read(scratch / "out" / "result.xlsx")["hyperparameters"][1:]
+    check_rows("recorded", by_text(got), by_text(rows))
+    # One pack without a recording leaves the scripts alone.
+    del theirs[f"hyperparameters/{recorded}"]
+    compare(msprobe, scratch, ours, theirs, "--overwrite")
+    got = sheets.read(scratch / "out" / "result.xlsx")["hyperparameters"][1:]
+    harness.check_equal("names", sorted(row[1] for row in got if row[0] == STATIC), ["num-layers", "train.lr", "width"])
+
+
 SECTIONS = ["env", "pip", "dataset", "weights", "hyperparameters", "random"]
 
 
@@ -383,7 +410,7 @@ def make_tests(msprobe, golden):
     for name, case in hyper.items():
         tests.append((f"hyper-parameters: {name}", lambda s, n=name, c=case: check_hyper(msprobe, n, c, s)))
     for function in (
-        check_packs, check_openpyxl, check_repeated, check_formula, check_security, check_links, check_bombs,
+        check_packs, check_recorded, check_openpyxl, check_repeated, check_formula, check_security, check_links, check_bombs,
         check_tables, check_fail_on, check_stdout,
     ):
         title = function.__name__.removeprefix("check_").replace("_", " ")

@@ -8,7 +8,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    msprobe::pack::read_shell_script({reinterpret_cast<const char*>(data), size}, "run.sh");
+    const std::string_view script(reinterpret_cast<const char*>(data), size);
+    msprobe::pack::options_of(msprobe::pack::read_script(script, "run.sh"));
   } catch (const msprobe::FormatError&) {
   }
   return 0;

@@ -9,9 +9,11 @@ import stat
 import subprocess
 import sys
 import zipfile
+from unittest import mock
 
 from helpers import *
 from msprobe.core import command, session
+from msprobe.core.common import log
 from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 from msprobe.core.config_check import ConfigChecker
 from msprobe.core.single_save.single_comparator import SingleComparator
@@ -125,9 +127,12 @@ class Command(Case):
         packs = []
         for rate in ("0.1", "0.2"):
             with open(script, "w", encoding="utf-8") as file:
-                file.write("python train.py --lr %s\n" % rate)
+                file.write("python train.py --lr %s\nif a; then b; fi\n" % rate)
             packs.append(os.path.join(self.folder, "pack%s.zip" % rate))
-            ConfigChecker(shell_path=[script], output_zip_path=packs[-1])
+            told = []
+            with mock.patch.object(log, "_write", lambda kind, text: told.append(kind + text)):
+                ConfigChecker(shell_path=[script], output_zip_path=packs[-1])
+            self.assertEqual([line.partition(script)[2] for line in told if script in line], [": not understood: line 2"])
             with zipfile.ZipFile(packs[-1]) as archive:
                 self.assertIn("0.%s" % rate[-1], archive.read("hyperparameters/hyperparameters_static.json").decode())
         ConfigChecker.compare(packs[0], packs[1], self.out)

@@ -57,7 +57,7 @@ TEST_CASE("a name with several values gets them all, each once") {
 
 TEST_CASE("options of a command") {
   const auto options = [](std::vector<std::string> words) {
-    return shown(options_of({std::move(words), true}));
+    return shown(options_of(Launch{std::move(words), true}));
   };
   CHECK(options({"torchrun", "--standalone", "train.py", "--lr", "-1e-3", "--flag", "--list", "a", "b",
                  "--eq=x=y", "--empty="}) ==

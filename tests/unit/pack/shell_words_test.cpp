@@ -16,13 +16,13 @@ namespace {
 using Words = std::vector<std::string>;
 
 Words launched(const std::string& script) {
-  const std::vector<Launch> launches = find_launches(script, "run.sh").front();
+  const std::vector<Launch> launches = read_script(script, "run.sh").ways.front();
   return launches.size() == 1 ? launches[0].words : Words{std::to_string(launches.size()) + " launches"};
 }
 
 std::string refused(const std::string& script) {
   try {
-    read_shell_script(script, "run.sh");
+    read_script(script, "run.sh");
   } catch (const FormatError& error) {
     return error.what();
   }
@@ -71,21 +71,32 @@ TEST_CASE("scripts that end in the middle are read to their end") {
   CHECK(launched("A=(torchrun") == Words{"0 launches"});
 }
 
+TEST_CASE("an empty array between quotes is no word") {
+  CHECK(launched("A=()\ntorchrun t.py --a 1 \"${A[@]}\" \"$B${A[@]}\" \"\"") ==
+        Words{"torchrun", "t.py", "--a", "1", "$B", ""});
+}
+
+TEST_CASE("letters that the reader uses itself are replaced") {
+  CHECK(launched("A=a\x01$B\x02\nB=b\ntorchrun \x01t.py\x02 $A") == Words{"torchrun", "?t.py?", "a?b?"});
+}
+
 TEST_CASE("carriage returns at line ends are no part of words") {
   CHECK(launched("A=1\r\ntorchrun t.py \\\r\n  --a $A \\\r\n  --b\r\n") ==
         Words{"torchrun", "t.py", "--a", "1", "--b"});
 }
 
-TEST_CASE("arguments that a script builds up line by line take time and text in proportion") {
-  // Copied for each line these would be 5 GB, and refused as too much text.
-  std::string script = "A=t.py\n";
-  Words expected = {"torchrun", "t.py"};
-  for (int i = 0; i < 30'000; ++i) {
-    script += "A=\"$A --n" + std::to_string(i) + "\"\n";
-    expected.push_back("--n" + std::to_string(i));
-  }
-  CHECK(launched(script + "torchrun $A") == expected);
-  // The same text as where it is copied.
+TEST_CASE("arguments that a script builds up line by line") {
+  const auto built = [](const std::string& before, const std::string& after, int lines) {
+    std::string script = "A=t.py\n";
+    Words expected = {"torchrun", "t.py"};
+    for (int i = 0; i < lines; ++i) {
+      script.append(before).append(" --n").append(std::to_string(i)).append(after).append("\n");
+      expected.push_back("--n" + std::to_string(i));
+    }
+    return launched(script + "torchrun $A") == expected;
+  };
+  CHECK(built("A=\"$A", "\"", 1500));
+  CHECK(built("A+=\"", "\"", 30'000));
   CHECK(launched("A='a b'\nA=\"$A c\"\ntorchrun $A \"$A\"") == Words{"torchrun", "a", "b", "c", "a b c"});
   CHECK(launched("A='a  b'\nA=$A' c'd\ntorchrun \"$A\" $A") == Words{"torchrun", "a  b cd", "a", "b", "cd"});
   CHECK(launched("A=a\nA=$A$(date)\nA=${A}b\ntorchrun $A") == Words{"torchrun", "a$(date)b"});

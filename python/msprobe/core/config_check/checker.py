@@ -202,10 +202,13 @@ def _static_parameters(scripts):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "pack.zip")
         try:
-            command.run(["config_check", "-d"] + scripts + ["-o", path], quiet=True)
+            told = command.run(["config_check", "-d"] + scripts + ["-o", path], quiet=True)
         except MsprobeException as error:
             log.warn("config_check: scripts cannot be read: %s" % error)
             return None
+        for line in told.splitlines():
+            if ": not understood: " in line:
+                log.warn("config_check: " + line.partition("warning: ")[2])
         with zipfile.ZipFile(path) as archive:
             name = "hyperparameters/hyperparameters_static.json"
             return archive.read(name).decode() if name in archive.namelist() else None
