@@ -298,6 +298,12 @@ Option OptionList::add_help(const std::string& names, const std::string& help) {
       names, help, [&](const std::string& known) { return app_.set_help_flag(known, help); }, "");
 }
 
+Option OptionList::add_without_effect(const std::string& name) {
+  return add_flag(
+             name, [this, name](int) { without_effect_.insert(name); }, "Has no effect")
+      .manual_only();
+}
+
 Option OptionList::add_fail_on(std::string& level, const std::vector<std::string>& levels,
                                const std::string& help) {
   return add("--fail-on", level, help).one_of(levels);
