@@ -24,6 +24,9 @@ namespace msprobe {
 
 enum class Existing : std::uint8_t;
 
+/// Prints one line: `option` changes nothing (`where` names the condition, such as " with -da").
+void report_without_effect(std::string_view command, std::string_view option, std::string_view where = "");
+
 struct OptionInfo {
   std::vector<std::string> names;        // as typed, short ones first: "-tp", "--target_path"
   std::string argument;                  // what help calls its value, e.g. "FILE"; empty: a flag
