@@ -23,18 +23,17 @@
 namespace msprobe::anomaly {
 namespace {
 
-/// Reads all ranks in parallel. A broken rank keeps its reason, unless all are, or one stops the analysis.
+/// Reads all ranks in parallel. A broken rank keeps its reason, unless all are.
 /// What is read of a rank lies at `result`.
 template <typename Read, typename Result>
-void read_ranks(std::vector<RankInput>& ranks, const Traits& traits, Progress* progress, Read&& read,
-                Result&& result) {
+void read_ranks(std::vector<RankInput>& ranks, Progress* progress, Read&& read, Result&& result) {
   std::vector<std::shared_ptr<const ByteSource>> files(ranks.size());
   const auto attempt = [&](std::size_t r, auto&& work) {
     if (!ranks[r].failure.empty()) return;
     try {
       work();
     } catch (const Error& error) {
-      if (traits.stops_at_broken_rank || ranks.size() == 1) throw;
+      if (ranks.size() == 1) throw;
       ranks[r].failure = error.what();
     }
   };
@@ -70,22 +69,6 @@ void read_ranks(std::vector<RankInput>& ranks, const Traits& traits, Progress* p
     return !rank.failure.empty();
   });
   if (all_failed) throw FormatError(ranks[0].failure + " (and no other rank could be read)");
-}
-
-void require_files(const std::vector<RankInput>& ranks) {
-  for (const RankInput& rank : ranks) {
-    for (const char* name : {"dump.json", "construct.json", "stack.json"}) {
-      const std::string path = rank.directory + "/" + name;
-      if (!path_exists(path)) throw IoError(display(path), "The file path does not exist.");
-    }
-  }
-}
-
-void check_framework(const std::vector<RankInput>& ranks) {
-  if (ranks.empty() || ranks[0].scan.header.framework == "pytorch") return;
-  throw FormatError(display(ranks[0].json),
-                    "overflow check is only available for PyTorch, though the data is stored in a different "
-                    "framework.");
 }
 
 std::string rank_text(std::int64_t number) {
@@ -140,7 +123,7 @@ void add_details(Analysis& analysis, const Tell& tell) {
   };
   work.compute = [&](std::size_t unit) {
     Wanted& one = slot(unit);
-    one.details = read_details(analysis.ranks[one.rank], one.places, analysis.traits, one.problems);
+    one.details = read_details(analysis.ranks[one.rank], one.places, one.problems);
   };
   work.pack = [&](std::size_t unit, PacketWriter& packet) {
     packet(slot(unit).details, slot(unit).problems);
@@ -271,12 +254,10 @@ void leave_out_skipped(Analysis& analysis, const Tell& tell) {
 void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, Progress* progress,
                   const Tell& tell) {
   std::vector<RankInput>& ranks = analysis.ranks;
-  const Traits& traits = options.traits;
-  if (traits.needs_all_files) require_files(ranks);
   if (options.listing != Listing::none) {
     analysis.findings.resize(ranks.size());
     read_ranks(
-        ranks, traits, progress,
+        ranks, progress,
         [&](std::size_t r, const ByteSource& file) {
           analysis.findings[r] = list_entries(file, options.listing, rules);
           if (progress != nullptr) progress->advance(file.size());
@@ -290,35 +271,21 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
     return;
   }
   ScanOptions scan;
-  scan.traits = traits;
   if (progress != nullptr) scan.on_bytes = [progress](std::uint64_t bytes) { progress->advance(bytes); };
   read_ranks(
-      ranks, traits, progress,
+      ranks, progress,
       [&](std::size_t r, const ByteSource& file) { ranks[r].scan = scan_rank(file, rules, scan); },
       [&](std::size_t r) -> RankScan& { return ranks[r].scan; });
   if (!team().is_root()) return add_details(analysis, tell);
-  if (traits.pytorch_only) check_framework(ranks);
-  if (traits.search_by_rank) {
-    for (const RankInput& rank : ranks) {
-      if (rank.scan.raised_entries == 0) continue;
-      tell(Remark::warning, rank_text(rank.number) + ": " + std::to_string(rank.scan.raised_entries) +
-                                " entries raised NaN or Inf on the device (is_nan), which the Python tool "
-                                "does not read; leave out --python-rules");
-    }
-    analysis.roots = search_as_python(ranks, tell);
-  } else {
-    for (const RankInput& rank : ranks) {
-      if (rank.failure.empty()) warn_of_task(rank, tell);
-    }
-    analysis.roots = search_roots(ranks, rules, options.all, tell);
+  for (const RankInput& rank : ranks) {
+    if (rank.failure.empty()) warn_of_task(rank, tell);
   }
+  analysis.roots = search_roots(ranks, rules, options.all, tell);
   for (const RankInput& rank : ranks) {
     const RankScan& each = rank.scan;
-    note_not_judged(analysis, rank, each.entries, each.judged_entries, each.header.task,
-                    !traits.search_by_rank);
+    note_not_judged(analysis, rank, each.entries, each.judged_entries, each.header.task, true);
   }
   add_details(analysis, tell);
-  if (traits.search_by_rank) return;
   leave_out_skipped(analysis, tell);
   leave_out_contained(analysis, tell);
 }
@@ -335,7 +302,7 @@ bool Analysis::fault() const {
 }
 
 Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress, const Tell& tell) {
-  std::vector<StepInput> steps = resolve_input(options.input, options.traits, options.local);
+  std::vector<StepInput> steps = resolve_input(options.input, options.local);
   Analysis analysis;
   std::optional<Analysis> mask;  // of the first step with what is perhaps one, and nothing else
   bool failed = false;
@@ -344,7 +311,6 @@ Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* pr
     analysis = Analysis();
     analysis.step = steps[s].label;
     analysis.steps_before = s;
-    analysis.traits = options.traits;
     analysis.with_path = options.all;
     analysis.ranks = std::move(steps[s].ranks);
     if (!analysis.step.empty()) tell(Remark::detail, "Step " + display(analysis.step));

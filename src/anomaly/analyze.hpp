@@ -22,7 +22,6 @@ struct AnalyzeOptions {
   bool local = false;               // on the own disks of several machines
   std::string output = "./output";  // a folder, or - for standard output
   Format format = Format::json;
-  Traits traits;
   bool all = false;
   Listing listing = Listing::none;
   std::string rules_file;
@@ -34,9 +33,8 @@ struct Analysis {
   std::size_t steps_before = 0;  // steps looked at before, all without an anomaly
   std::vector<RankInput> ranks;
   std::vector<Root> roots;
-  std::vector<RootDetails> details;    // of each root
-  std::vector<RankFindings> findings;  // of each rank, where a listing was asked for
-  Traits traits;
+  std::vector<RootDetails> details;     // of each root
+  std::vector<RankFindings> findings;   // of each rank, where a listing was asked for
   bool with_path = false;               // the result tells how bad values spread
   bool failed = false;                  // a rank of this step or one before could not be read
   std::vector<std::string> not_judged;  // ranks of these steps of which nothing could be: a line each

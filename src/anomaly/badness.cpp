@@ -30,7 +30,7 @@ Bad bad_anywhere(const Entry& entry, Entry::Index node, bool as_input) {
   return bad;
 }
 
-EntryBadness judge_entry(const Entry& entry, bool nested, const Places* write_only) {
+EntryBadness judge_entry(const Entry& entry, const Places* write_only) {
   EntryBadness result;
   if (!entry.is(0, NodeKind::object)) return result;
   entry.children(0, [&](Entry::Index section) {
@@ -45,13 +45,12 @@ EntryBadness judge_entry(const Entry& entry, bool nested, const Places* write_on
       const bool skip = write_only != nullptr && ((positional && write_only->positions.contains(position)) ||
                                                   (named && write_only->names.contains(entry.key(item))));
       ++position;
-      if (!skip) bad |= nested ? bad_anywhere(entry, item, !output) : bad_item(entry, item);
+      if (!skip) bad |= bad_anywhere(entry, item, !output);
     });
     if (output) {
       result.outputs |= bad;
     } else {
       result.inputs |= bad;
-      if (positional || named) result.arguments |= bad;
     }
   });
   return result;

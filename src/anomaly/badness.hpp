@@ -30,12 +30,11 @@ void each_bad(const dump::Entry& entry, dump::Entry::Index node, Visit&& visit) 
 }
 
 struct EntryBadness {
-  Bad inputs = 0;     // of all input sections
-  Bad arguments = 0;  // of input_args and input_kwargs only
+  Bad inputs = 0;  // of all input sections
   Bad outputs = 0;
 };
 
-/// `nested`: look below the items too. `write_only`: arguments to leave out, or null.
-EntryBadness judge_entry(const dump::Entry& entry, bool nested, const Places* write_only);
+/// Of the items and all below them. `write_only`: arguments to leave out, or null.
+EntryBadness judge_entry(const dump::Entry& entry, const Places* write_only);
 
 }  // namespace msprobe::anomaly

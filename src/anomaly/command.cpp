@@ -85,28 +85,19 @@ class AnomalyCommand final : public Command {
             "count.\n"
             "A rank without a Max or Min to judge by, as one without entries or with checksums, exits with "
             "2.");
-    python_rules_ = options
-                        .add_flag(
-                            "--python-rules", [this](int) { options_.traits = python_traits(); },
-                            "Answer as the Python tool 26.x does, mistakes included")
-                        .details(
-                            "Errors and the log are also those of the Python tool, and ranks are in "
-                            "ascending order.");
+    options.add_without_effect("--python-rules");
     options.add("--rules=FILE", options_.rules_file, "YAML file with lists in place of the built-in ones")
         .details(
             "The lists name communication calls, operations that are never blamed, expected bad "
             "values and of limits.");
-    levels.excludes({statistics, all, python_rules_});
-    statistics.excludes({all, python_rules_});
-    all.excludes({python_rules_});
+    levels.excludes({statistics, all});
+    statistics.excludes({all});
   }
 
   bool shares_work() const override { return true; }
   bool takes_local_input() const override { return true; }
 
   Outcome run(const Context& context) override {
-    if (context.local && python_rules_.given())
-      throw UsageError("--local and --python-rules cannot be combined");
     AnalyzeOptions& options = options_;
     options.local = context.local;
     const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
@@ -172,7 +163,6 @@ class AnomalyCommand final : public Command {
   std::string_view name_;
   std::string_view summary_;
   AnalyzeOptions options_;
-  Option python_rules_;
   std::string fail_on_ = "never";
 };
 

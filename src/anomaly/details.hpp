@@ -20,8 +20,8 @@ struct RootDetails {
 };
 
 /// Reads the details of entries of one rank. Its construct.json and stack.json are read once; what cannot be
-/// read is left empty, and `problems` says why, unless every file is needed.
+/// read is left empty, and `problems` says why.
 std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<EntryPlace>& places,
-                                      const Traits& traits, std::vector<std::string>& problems);
+                                      std::vector<std::string>& problems);
 
 }  // namespace msprobe::anomaly

@@ -18,17 +18,15 @@ namespace msprobe::anomaly {
 /// of items), it says that it does not know.
 class EntryProbe : public IgnoreTokens {
  public:
-  explicit EntryProbe(bool nested) : nested_(nested) {}
-
   /// False: ask judge_entry().
   bool known() const { return known_; }
-  EntryBadness badness() const { return {inputs_, 0, outputs_}; }
+  EntryBadness badness() const { return {inputs_, outputs_}; }
   /// What task nan_check notes of an operation: did the device raise NaN or Inf in it, if that is known?
   std::optional<bool> raised() const { return raised_; }
   /// Is there a Max or Min that is not null, whatever it says?
   bool has_statistics() const { return has_statistics_; }
 
-  void restart() { *this = EntryProbe(nested_); }
+  void restart() { *this = EntryProbe(); }
 
   void open(bool object) {
     statistic_ = 0;
@@ -38,7 +36,7 @@ class EntryProbe : public IgnoreTokens {
     if (!object || section_ == nullptr) return;
     if (item_ == 0) {
       item_ = depth_;
-    } else if (nested_) {
+    } else {
       known_ = false;
     }
   }
@@ -91,10 +89,7 @@ class EntryProbe : public IgnoreTokens {
   static constexpr std::size_t kNames = 16;
 
   /// Is the value that comes a statistic that counts?
-  bool counts() const {
-    if (statistic_ == 0 || section_ == nullptr) return false;
-    return nested_ || depth_ == kItem;
-  }
+  bool counts() const { return statistic_ != 0 && section_ != nullptr; }
 
   void begin_section(std::string_view name) {
     const std::uint8_t bit = name == "output"         ? 1
@@ -117,7 +112,6 @@ class EntryProbe : public IgnoreTokens {
     }
   }
 
-  bool nested_;
   bool known_ = true;
   bool has_statistics_ = false;
   std::uint8_t statistic_ = 0;  // the key before was 1: Max, 2: Min

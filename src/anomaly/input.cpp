@@ -39,19 +39,6 @@ RankInput rank_at(const std::string& directory, std::int64_t number) {
   return rank;
 }
 
-/// A `proc` folder counts if nothing else is there.
-std::vector<RankInput> ranks_of_step(const std::string& step) {
-  if (std::error_code ignored; fs::exists(step, ignored) && !fs::is_directory(step, ignored))
-    throw IoError(display(step), "is not a folder");
-  const std::vector<std::string> names = names_in(step);
-  std::vector<RankInput> ranks;
-  for (const std::string& name : names) {
-    if (const auto number = rank_number(name)) ranks.push_back(rank_at(step + "/" + name, *number));
-  }
-  if (names.size() == 1 && names[0].starts_with("proc")) ranks.push_back(rank_at(step + "/" + names[0], 0));
-  return ranks;
-}
-
 /// By number, which no two of them may have.
 void sort_ranks(std::vector<RankInput>& ranks) {
   std::ranges::stable_sort(ranks, [](const RankInput& a, const RankInput& b) { return a.number < b.number; });
@@ -67,25 +54,21 @@ void sort_ranks(std::vector<RankInput>& ranks) {
 
 }  // namespace
 
-std::vector<StepInput> resolve_input(const std::string& path, const Traits& traits, bool local) {
+std::vector<StepInput> resolve_input(const std::string& path, bool local) {
   std::vector<StepInput> steps;
-  if (traits.step_folders_only) {
-    steps.push_back({"", ranks_of_step(path)});
-  } else {
-    const dump::Tree tree = local ? dump::discover_everywhere(path, dump::RankNames::zeros, false)
-                                  : dump::discover(path, dump::RankNames::zeros);
-    const bool by_itself = tree.kind == dump::TreeKind::file || tree.kind == dump::TreeKind::rank;
-    for (const dump::StepDump& step : tree.steps) {
-      StepInput& input = steps.emplace_back();
-      input.label = step.label;
-      for (const dump::RankDump& rank : step.ranks) {
-        const std::int64_t number = std::max<std::int64_t>(rank.number.value_or(0), 0);
-        input.ranks.push_back(rank_at(rank.directory, by_itself ? rank_of_folder(rank.directory) : number));
-        if (tree.kind == dump::TreeKind::file) input.ranks.back().json = rank.json;
-        if (!rank.seen) continue;
-        input.ranks.back().processes = rank.seen->processes;
-        input.ranks.back().bytes = rank.seen->bytes;
-      }
+  const dump::Tree tree = local ? dump::discover_everywhere(path, dump::RankNames::zeros, false)
+                                : dump::discover(path, dump::RankNames::zeros);
+  const bool by_itself = tree.kind == dump::TreeKind::file || tree.kind == dump::TreeKind::rank;
+  for (const dump::StepDump& step : tree.steps) {
+    StepInput& input = steps.emplace_back();
+    input.label = step.label;
+    for (const dump::RankDump& rank : step.ranks) {
+      const std::int64_t number = std::max<std::int64_t>(rank.number.value_or(0), 0);
+      input.ranks.push_back(rank_at(rank.directory, by_itself ? rank_of_folder(rank.directory) : number));
+      if (tree.kind == dump::TreeKind::file) input.ranks.back().json = rank.json;
+      if (!rank.seen) continue;
+      input.ranks.back().processes = rank.seen->processes;
+      input.ranks.back().bytes = rank.seen->bytes;
     }
   }
   for (StepInput& step : steps) sort_ranks(step.ranks);

@@ -15,9 +15,8 @@ struct StepInput {
 };
 
 /// Takes what dump::discover() finds; `rank` and a sole `proc…` are rank 0, and leading zeros do not count
-/// (`rank007`): the Python tool's nan_analyze goes by the number, other than its compare. With
-/// `step_folders_only` only the folder of a step, and one without ranks is no error. `local`: a path on the
-/// own disks of several machines. IoError, FormatError.
-std::vector<StepInput> resolve_input(const std::string& path, const Traits& traits, bool local = false);
+/// (`rank007`): the Python tool's nan_analyze goes by the number, other than its compare.
+/// `local`: a path on the own disks of several machines. IoError, FormatError.
+std::vector<StepInput> resolve_input(const std::string& path, bool local = false);
 
 }  // namespace msprobe::anomaly

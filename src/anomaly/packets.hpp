@@ -37,7 +37,7 @@ void carry(auto& packet, Carried<EntryPlace> auto& place) {
 }
 
 void carry(auto& packet, Carried<EntryBadness> auto& bad) {
-  packet(bad.inputs, bad.arguments, bad.outputs);
+  packet(bad.inputs, bad.outputs);
 }
 
 void carry(auto& packet, Carried<CommNode> auto& node) {

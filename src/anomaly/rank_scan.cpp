@@ -20,7 +20,7 @@ constexpr std::uint64_t kReportBytes = std::uint64_t{1} << 20;
 class Scanner {
  public:
   Scanner(const ByteSource& file, const Rules& rules, const ScanOptions& options)
-      : file_(file), rules_(rules), options_(options), traits_(options.traits) {}
+      : file_(file), rules_(rules), options_(options) {}
 
   RankScan run() {
     result_.header = dump::read_values(
@@ -35,21 +35,20 @@ class Scanner {
 
  private:
   void entry(dump::MemberStream& stream, std::string_view name) {
-    const bool comm = rules_.is_communication(name, traits_);
-    const bool nested = !traits_.outer_values_only;
-    EntryProbe probe(nested);
+    const bool comm = rules_.is_communication(name);
+    EntryProbe probe;
     const std::string_view text = stream.value(probe);
     offset_ = stream.value_offset();
     size_ = text.size();
     if (const auto raised = probe.raised()) note_raised(name, *raised);
-    if (probe.has_statistics() || (probe.raised() && !traits_.search_by_rank)) ++result_.judged_entries;
+    if (probe.has_statistics() || probe.raised()) ++result_.judged_entries;
     if (comm || !probe.known()) dump::build_entry(text, entry_, file_.name(), name);
     if (comm) {
       communication(name);
     } else {
       const bool ignored = rules_.is_never_blamed(name);
-      const EntryBadness bad = probe.known() ? probe.badness() : judge_entry(entry_, nested, nullptr);
-      const bool of_bad_forward = !traits_.search_by_rank && follows_forward(name, bad);
+      const EntryBadness bad = probe.known() ? probe.badness() : judge_entry(entry_, nullptr);
+      const bool of_bad_forward = follows_forward(name, bad);
       const bool blamed = bad.inputs == 0 && !ignored && !of_bad_forward;
       const bool followed = (bad.inputs | bad.outputs) != 0 && (bad.inputs == 0 || flow_.follows());
       if (followed) {
@@ -140,12 +139,10 @@ class Scanner {
     CommNode node;
     node.place = place(name);
     split_name(name, node);
-    node.sub_layer = traits_.search_by_rank && result_.comms.empty() ? 0 : sub_layer_;
+    node.sub_layer = sub_layer_;
     const auto write_only = rules_.write_only_inputs.find(node.operation);
-    const bool nested = !traits_.outer_values_only;
-    const Places* skip =
-        nested && write_only != rules_.write_only_inputs.end() ? &write_only->second : nullptr;
-    node.bad = judge_entry(entry_, nested, skip);
+    const Places* skip = write_only != rules_.write_only_inputs.end() ? &write_only->second : nullptr;
+    node.bad = judge_entry(entry_, skip);
     node.call = dump::read_comm_call(entry_, pool_);
     if (node.bad.inputs != 0 && !result_.first_bad) {
       result_.external = suspect(name, node.bad);
@@ -160,12 +157,11 @@ class Scanner {
     sub_layer_ = 0;
   }
 
-  /// API and direction out of the name. Python counts the parts from the left, names are meant to be read
-  /// from the right.
+  /// API and direction out of the name, which is read from the right; without a direction its second part.
   void split_name(std::string_view name, CommNode& node) const {
     const auto parsed = dump::parse_entry_name(name);
     node.backward = parsed && parsed->direction == dump::Direction::backward;
-    if (parsed && !traits_.names_from_left) {
+    if (parsed) {
       node.operation = parsed->operation();
       return;
     }
@@ -217,7 +213,6 @@ class Scanner {
   const ByteSource& file_;
   const Rules& rules_;
   const ScanOptions& options_;
-  const Traits& traits_;
   RankScan result_;
   dump::RankListPool pool_;
   dump::Entry entry_;

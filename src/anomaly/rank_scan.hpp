@@ -11,7 +11,6 @@
 
 #include "anomaly/badness.hpp"
 #include "anomaly/rules.hpp"
-#include "anomaly/traits.hpp"
 #include "dump/communication.hpp"
 #include "dump/dump_json.hpp"
 #include "support/byte_source.hpp"
@@ -77,7 +76,6 @@ struct RankScan {
 };
 
 struct ScanOptions {
-  Traits traits;
   /// Told now and then how many bytes more are read.
   std::function<void(std::uint64_t)> on_bytes;
 };

@@ -16,12 +16,10 @@ constexpr JsonStyle kDocument = {.indent = 2};
 constexpr JsonStyle kLine = {};
 
 /// Sections of the entry that the result shows, with what stands for one that is not there.
-std::vector<std::pair<std::string_view, std::string_view>> sections(std::string_view name,
-                                                                    const Traits& traits) {
+std::vector<std::pair<std::string_view, std::string_view>> sections(std::string_view name) {
   const auto parsed = dump::parse_entry_name(name);
   const bool backward_by_word = name.find("forward") == std::string_view::npos;
-  const bool backward =
-      traits.names_from_left || !parsed ? backward_by_word : parsed->direction == dump::Direction::backward;
+  const bool backward = parsed ? parsed->direction == dump::Direction::backward : backward_by_word;
   if (backward) return {{"input", "[]"}, {"output", "{}"}};
   return {{"input_args", "[]"}, {"input_kwargs", "{}"}, {"output", "{}"}};
 }
@@ -31,7 +29,7 @@ void root_members(JsonWriter& json, const Analysis& analysis, std::size_t index)
   const RootDetails& details = analysis.details[index];
   json.member("op_name", root.entry.name);
   json.open_object("data_info");
-  for (const auto& [section, absent] : sections(root.entry.name, analysis.traits)) {
+  for (const auto& [section, absent] : sections(root.entry.name)) {
     json.key(section);
     const Entry::Index node = details.entry.find(0, section);
     if (node == Entry::kNone) {

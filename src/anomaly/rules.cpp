@@ -131,12 +131,6 @@ bool Rules::is_never_blamed(std::string_view entry) const {
   return holds_any(entry, never_blamed);
 }
 
-bool Rules::is_communication(std::string_view entry, const Traits& traits) const {
-  if (traits.distributed_only)
-    return entry.starts_with("Distributed.") && holds_any(entry, communication.words);
-  return communication.has(entry);
-}
-
 Rules default_rules() {
   Rules rules;
   const RuleFile file("built-in rules", kDefaultRules);

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "anomaly/traits.hpp"
 #include "dump/communication.hpp"
 
 namespace msprobe::anomaly {
@@ -40,7 +39,7 @@ struct Rules {
 
   /// Does the name of the entry hold one of never_blamed?
   bool is_never_blamed(std::string_view entry) const;
-  bool is_communication(std::string_view entry, const Traits& traits) const;
+  bool is_communication(std::string_view entry) const { return communication.has(entry); }
 };
 
 /// The built-in rules.

@@ -51,7 +51,7 @@ struct Root {
   std::uint32_t layer = 0;
   std::uint32_t sub_layer = 0;
   bool contained = false;
-  std::vector<Reached> path;               // in the order of reaching; only of the corrected search
+  std::vector<Reached> path;               // in the order of reaching
   std::vector<std::int64_t> absent_ranks;  // members of its communication group that are not in the dump
 };
 
@@ -62,10 +62,7 @@ using Tell = std::function<void(Remark kind, const std::string& text)>;
 /// The communication of all ranks, to be matched.
 std::vector<dump::RankCommunication> communication_of(const std::vector<RankInput>& ranks);
 
-/// The search of the Python tool, ranks in the order given. FormatError where the Python tool fails.
-std::vector<Root> search_as_python(const std::vector<RankInput>& ranks, const Tell& tell);
-
-/// The corrected search. `all`: every independent root, not only those of the first phase that has any.
+/// `all`: every independent root, not only those of the first phase that has any.
 std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all,
                                const Tell& tell);
 

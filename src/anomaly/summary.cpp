@@ -73,10 +73,8 @@ std::string bad_parameters(const Entry& entry) {
   return names;
 }
 
-std::string verdict(const Root& root, const Traits& traits) {
+std::string verdict(const Root& root) {
   const std::string out(bad_name(root.outputs));
-  // That search does not look at what the others gave.
-  if (traits.search_by_rank) return "has clean inputs and " + out + " in its output";
   switch (root.kind) {
     case RootKind::produced:
       return "made " + out + " from clean inputs";
@@ -124,8 +122,8 @@ class Answer {
     const std::string step = analysis_.step.empty() ? "" : display(analysis_.step) + " ";
     const std::string phase = phase_text(root.phase);
     out_ += fmt::format("{}rank {}: {} {}{}\n", step, analysis_.ranks[root.rank].number,
-                        report::paint(root.entry.name, report::Color::red, style_.color),
-                        verdict(root, analysis_.traits), phase.empty() ? "" : ", " + phase);
+                        report::paint(root.entry.name, report::Color::red, style_.color), verdict(root),
+                        phase.empty() ? "" : ", " + phase);
     line("input", describe_sections(details.entry, {"input_args", "input_kwargs", "input"}));
     line("output", describe_sections(details.entry, {"output"}));
     if (const std::string names = bad_parameters(details.entry); !names.empty())

@@ -176,7 +176,7 @@ CompareOptions to_options(const Typed& typed) {
   } else {
     read_request(typed.request, typed.stack_mode, options);
   }
-  if (typed.python_rules) {
+  if (typed.python_rules && !typed.diff_analyze) {
     options.dialect = python_dialect();
     options.rank.diagnosis.wanted = false;
   }
@@ -293,10 +293,11 @@ class CompareCommand final : public Command {
                   .add("--config=FILE", typed_.config,
                        "YAML file of matrices to multiply tensors by before comparing them")
                   .details("See TENSOR FACTORS.");
-    python_rules_ = options
-                        .add_flag("--python-rules", typed_.python_rules,
-                                  "Give the verdicts, messages and numbers of the Python tool 26.x")
-                        .details("They count even where msprobe intentionally differs.");
+    python_rules_ =
+        options
+            .add_flag("--python-rules", typed_.python_rules,
+                      "Give the verdicts, messages and numbers of the Python tool 26.x")
+            .details("They count even where msprobe intentionally differs. With -da it has no effect.");
     options
         .add_flag("-c,--compare_only", typed_.compare_only,
                   "Accepted for compatibility with 8.1.1; has no effect")
@@ -466,16 +467,13 @@ class CompareCommand final : public Command {
   }
 
   /// -da; nothing if it is not asked for.
-  std::optional<Outcome> diff_analyze(CompareOptions& options, const Context& context) const {
+  std::optional<Outcome> diff_analyze(const CompareOptions& options, const Context& context) const {
     if (!options.rank.first_difference) return std::nullopt;
     if (!options.outputs.file.empty()) throw UsageError("-da writes several files: pass a folder with -o");
     if (is_single_pair(options)) {
-      const char* reason = "-da searches the ranks of a step; it needs folders with ranks, not single dumps";
-      if (!options.dialect.ignores_idle_options) throw UsageError(reason);
-      log_warning(std::string(reason) + ": ignored");
-      options.rank.first_difference = false;
-      return std::nullopt;
+      throw UsageError("-da searches the ranks of a step; it needs folders with ranks, not single dumps");
     }
+    if (typed_.python_rules) report_without_effect(name(), "--python-rules", " with -da");
     const DifferenceReport report = find_first_difference(options, context.progress);
     if (!team().is_root()) return Outcome::clean;
     log_info(render_differences(report, context.color));

@@ -6,16 +6,8 @@ namespace msprobe::compare {
 // Behind each trait stands the item of docs/differences.md that gives the reason why ours is another.
 Dialect python_dialect() {
   Dialect python;
-  python.ignores_idle_options = true;  // D28, D84
+  python.ignores_idle_options = true;  // D28
   python.rank = python_rank_traits();
-  python.search = {
-      .finite_percentages_only = true,  // D80
-      .recorded_as_is = true,           // D87
-      .absent_checksums_count = true,   // D16
-      .guesses_partners = true,         // D81, D82
-      .transfers_by_index = true,       // D86
-      .bare_nan = true,                 // D86
-  };
   python.graph = {
       .absent = "",                      // D60
       .absent_shape_of_array = "None",   // D60

@@ -10,16 +10,6 @@
 
 namespace msprobe::compare {
 
-/// In the search for the first difference.
-struct SearchTraits {
-  bool finite_percentages_only = false;  // a reference of 0, NaN or Inf never makes a difference
-  bool recorded_as_is = false;           // no files, and sums whatever recorders make of them
-  bool absent_checksums_count = false;   // as any other text
-  bool guesses_partners = false;         // from rows and names; the first groups that differ decide
-  bool transfers_by_index = false;       // the reference's are those of the row of the same number
-  bool bare_nan = false;                 // in JSON: as message of checksums, and where there is no such row
-};
-
 /// With static graphs.
 struct GraphTraits {
   std::string_view absent = "N/A";                   // a cell of what one side lacks
@@ -53,7 +43,6 @@ struct AtbTraits {
 struct Dialect {
   bool ignores_idle_options = false;  // those that do not apply to the dumps, which are refused otherwise
   RankTraits rank;
-  SearchTraits search;
   GraphTraits graph;
   SavedTraits saved;
   AtbTraits atb;

@@ -72,15 +72,14 @@ AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, c
                           const std::string& time, BytesAhead& bytes) {
   AnalyzedRank rank;
   RankResult result = compare_ranks(pair, options.rank, options.dialect.rank, rules, bytes);
-  const SearchTraits& traits = options.dialect.search;
-  if (!traits.recorded_as_is && result.mode == Mode::statistics) {
+  if (result.mode == Mode::statistics) {
     take_file_statistics(result);
     learn_precision(result);
   }
   OutputFile file(folder_of(options, pair.step) + "/compare_result_" + pair.target.label + "_" + time +
                   ".json");
-  rank.differences = find_differences(result, number_of(pair), rules, traits,
-                                      [&](std::string_view part) { file.write(part); });
+  rank.differences =
+      find_differences(result, number_of(pair), rules, [&](std::string_view part) { file.write(part); });
   check_interrupt();
   file.commit();
   rank.file = file.path();
@@ -94,8 +93,7 @@ void search_step(AnalyzedStep& step, const CompareOptions& options, const Rules&
     step.searched.push_back(i);
     ranks.push_back(std::move(step.ranks[i].differences));
   }
-  step.first = options.dialect.search.guesses_partners ? search_as_python(ranks)
-                                                       : search_first_difference(ranks, rules);
+  step.first = search_first_difference(ranks, rules);
   // The places point into what the ranks own, which moves with them.
   for (std::size_t i = 0; i < ranks.size(); ++i)
     step.ranks[step.searched[i]].differences = std::move(ranks[i]);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,7 +48,8 @@ struct Request {
   Kind kind = Kind::help;
   Command* command = nullptr;
   GlobalOptions globals;
-  std::string group = {};  // whose help is wanted
+  std::string group = {};                     // whose help is wanted
+  std::set<std::string> without_effect = {};  // options that were given and do nothing
 };
 
 class CommandLine {

@@ -10,7 +10,9 @@
 
 #include "support/ascii.hpp"
 #include "support/error.hpp"
+#include "support/log.hpp"
 #include "support/output_file.hpp"
+#include "support/team.hpp"
 #include "support/text.hpp"
 
 namespace msprobe {
@@ -296,6 +298,16 @@ Option OptionList::add_overwrite(Existing& existing) {
 Option OptionList::add_help(const std::string& names, const std::string& help) {
   return declare(
       names, help, [&](const std::string& known) { return app_.set_help_flag(known, help); }, "");
+}
+
+void report_without_effect(std::string_view command, std::string_view option, std::string_view where) {
+  if (team().is_root()) log_info(fmt::format("msprobe {}: {} has no effect{}", command, option, where));
+}
+
+Option OptionList::add_without_effect(const std::string& name) {
+  return add_flag(
+             name, [this, name](int) { without_effect_.insert(name); }, "Has no effect")
+      .manual_only();
 }
 
 Option OptionList::add_fail_on(std::string& level, const std::vector<std::string>& levels,

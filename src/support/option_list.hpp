@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,9 @@ class Option;
 namespace msprobe {
 
 enum class Existing : std::uint8_t;
+
+/// Prints one line: `option` changes nothing (`where` names the condition, such as " with -da").
+void report_without_effect(std::string_view command, std::string_view option, std::string_view where = "");
 
 struct OptionInfo {
   std::vector<std::string> names;        // as typed, short ones first: "-tp", "--target_path"
@@ -135,6 +139,8 @@ class OptionList {
   /// --overwrite, where a command is given the names of its results.
   Option add_overwrite(Existing& existing);
   Option add_help(const std::string& names, const std::string& help);
+  /// A flag that does nothing any more, which scripts may still give; the program tells the user so.
+  Option add_without_effect(const std::string& name);
 
   /// One of `choices`.
   template <typename T>
@@ -180,6 +186,9 @@ class OptionList {
   const std::deque<OptionInfo>& options() const { return options_; }
   const std::deque<OptionInfo>& operands() const { return operands_; }
 
+  /// The flags without effect that were given, each once.
+  const std::set<std::string>& without_effect() const { return without_effect_; }
+
   /// UsageError for options that do not go together. After parsing.
   void check_rules() const;
 
@@ -209,6 +218,7 @@ class OptionList {
   std::deque<OptionInfo> options_;  // options refer to them
   std::deque<OptionInfo> operands_;
   std::vector<std::function<void()>> rules_;
+  std::set<std::string> without_effect_;
 };
 
 }  // namespace msprobe

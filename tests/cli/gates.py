@@ -188,12 +188,12 @@ def anomaly_cases(msprobe, samples):
         "no entries in any step": dump(empty, steps=(0, 1)),
     }
     judged = {"clean": dump(), "an entry without statistics": dump(first_entry(absent)), "two steps": dump(steps=(0, 1))}
-    for options in ([], ["--all"], ["--levels"], ["--statistics"], ["--python-rules"]):
+    for options in ([], ["--all"], ["--levels"], ["--statistics"]):
         commands = ("nan_analyze", "overflow_check") if not options else ("nan_analyze",)
         for command in commands:
             for kinds, check in ((unjudged, nothing), (judged, something)):
                 for name, write in kinds.items():
-                    place = "dump/step0" if options == ["--python-rules"] or len(name) % 2 else "dump"
+                    place = "dump/step0" if len(name) % 2 else "dump"
                     words = [command, "-i", place, "-o", "out", "--fail-on", "anomaly", *options]
                     yield f"{' '.join([command, *options])}: {name}", write, words, check
 

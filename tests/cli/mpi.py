@@ -189,7 +189,6 @@ def make_tests(msprobe, program, data, generate):
         for command in ("nan_analyze", "overflow_check"):
             same_everywhere(scratch, command, "-i", made / "step0", "-o", "out", "--format", "jsonl")
             same_everywhere(scratch, command, "-i", made, "-o", "-", "--levels")
-        same_everywhere(scratch, "nan_analyze", "-i", made, "-o", "out", "--python-rules")
 
     @test("merge_result")
     def _(scratch):

@@ -16,18 +16,15 @@ namespace {
 using namespace msprobe;
 using namespace msprobe::anomaly;
 
-void search(const ByteSource& file, const Rules& rules, bool python) {
+void search(const ByteSource& file, const Rules& rules) {
   std::vector<RankInput> ranks(2);
-  ScanOptions options;
-  if (python) options.traits = python_traits();
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     ranks[r].number = static_cast<std::int64_t>(r);
-    ranks[r].scan = scan_rank(file, rules, options);
+    ranks[r].scan = scan_rank(file, rules, {});
   }
   const Tell nobody = [](Remark, const std::string&) {};
-  std::vector<Root> roots =
-      python ? search_as_python(ranks, nobody) : search_roots(ranks, rules, true, nobody);
-  if (!python) search_roots(ranks, rules, false, nobody);
+  const std::vector<Root> roots = search_roots(ranks, rules, true, nobody);
+  search_roots(ranks, rules, false, nobody);
   for (const Root& root : roots) {
     dump::Entry entry;
     dump::read_entry_at(file, root.entry.offset, root.entry.size, entry, root.entry.name);
@@ -35,14 +32,14 @@ void search(const ByteSource& file, const Rules& rules, bool python) {
 }
 
 /// What the probe knows of an entry is what the tree shows.
-void compare_probe(const ByteSource& file, bool nested) {
+void compare_probe(const ByteSource& file) {
   dump::read_values(file, [&](dump::MemberStream& stream, std::string_view name) {
-    EntryProbe probe(nested);
+    EntryProbe probe;
     const std::string_view text = stream.value(probe);
     if (!probe.known()) return;
     dump::Entry entry;
     dump::build_entry(text, entry, "memory", name);
-    const EntryBadness bad = judge_entry(entry, nested, nullptr);
+    const EntryBadness bad = judge_entry(entry, nullptr);
     if (bad.inputs != probe.badness().inputs || bad.outputs != probe.badness().outputs) __builtin_trap();
   });
 }
@@ -53,12 +50,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Rules rules = default_rules();
   set_log_level(LogLevel::quiet);
   const auto file = fuzz_input(data, size);
-  for (const bool python : {false, true}) {
-    try {
-      compare_probe(*file, python);
-      search(*file, rules, python);
-    } catch (const FormatError&) {
-    }
+  try {
+    compare_probe(*file);
+    search(*file, rules);
+  } catch (const FormatError&) {
   }
   for (const Listing listing : {Listing::levels, Listing::statistics}) {
     try {

@@ -14,8 +14,7 @@ void carry(auto& packet, Carried<FoundEntry> auto& entry) {
 }
 
 void carry(auto& packet, Carried<CommNode> auto& node) {
-  packet(base_of<dump::Communication>(node), node.name, node.sub_layer, node.found, node.role, node.partners,
-         node.group);
+  packet(base_of<dump::Communication>(node), node.name, node.sub_layer, node.found);
 }
 
 void carry(auto& packet, Carried<RankDifferences> auto& rank) {

@@ -12,7 +12,6 @@
 #include "dump/names.hpp"
 #include "measuring/statistics_difference.hpp"
 #include "measuring/sum_precision.hpp"
-#include "support/ascii.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
 
@@ -39,19 +38,10 @@ std::string_view part_from_end(std::string_view name, std::size_t number) {
   return last;
 }
 
-/// A whole number as Python's int() reads it out of text; nothing if it fails there.
-std::optional<std::int64_t> to_integer(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return whole_number<std::int64_t>(text);
-}
-
 class Finder {
  public:
-  Finder(const RankResult& result, std::int64_t number, const Rules& rules, const SearchTraits& traits,
-         const JsonSink& sink)
-      : result_(result), rules_(rules), traits_(traits), sink_(sink), json_(result, traits) {
+  Finder(const RankResult& result, std::int64_t number, const Rules& rules, const JsonSink& sink)
+      : result_(result), rules_(rules), sink_(sink), json_(result) {
     found_.label = result.rank;
     found_.number = number;
     found_.mapping_applies = result.mapping_applies;
@@ -100,19 +90,13 @@ class Finder {
   void communication(std::string_view name, EntryRows rows, std::optional<std::size_t> differing) {
     CommNode node;
     node.name = name;
-    // The chain of the Python tool begins here.
-    node.sub_layer = traits_.guesses_partners && found_.comms.empty() ? 0 : sub_layer_;
-    sub_layer_ = node.sub_layer;
+    node.sub_layer = sub_layer_;
     if (differing) node.found = found(name, rows, *differing);
-    if (traits_.guesses_partners) {
-      guess_partners(node, rows);
-    } else {
-      const auto parsed = dump::parse_entry_name(name);
-      node.operation = parsed ? parsed->operation() : part_from_end(name, 3);
-      node.backward = parsed && parsed->direction == dump::Direction::backward;
-      const auto& calls = result_.target.calls;
-      if (const auto call = calls.find(name); call != calls.end()) node.call = call->second;
-    }
+    const auto parsed = dump::parse_entry_name(name);
+    node.operation = parsed ? parsed->operation() : part_from_end(name, 3);
+    node.backward = parsed && parsed->direction == dump::Direction::backward;
+    const auto& calls = result_.target.calls;
+    if (const auto call = calls.find(name); call != calls.end()) node.call = call->second;
     found_.comms.push_back(std::move(node));
     found_.first_in.emplace_back();
     sub_layer_ = 0;
@@ -146,7 +130,7 @@ class Finder {
     const Item& item = result_.target_item(row);
     const Item& golden = result_.golden_item(row);
     if (result_.mode == Mode::md5) {
-      if (!traits_.absent_checksums_count && (!item.has_checksum || !golden.has_checksum)) return false;
+      if (!item.has_checksum || !golden.has_checksum) return false;
       return result_.target.text(item.checksum) != result_.golden.text(golden.checksum);
     }
     for (std::size_t i = 0; i < kStatistics; ++i) {
@@ -155,8 +139,7 @@ class Finder {
       const ValueDifference each = difference_of(item, golden, i);
       if (each.kind == DifferenceKind::number && !each.relative_infinite) {
         if (each.relative_percent / 100 > threshold->second) return true;
-      } else if (!traits_.finite_percentages_only && each.kind != DifferenceKind::zero &&
-                 each.kind != DifferenceKind::missing) {
+      } else if (each.kind != DifferenceKind::zero && each.kind != DifferenceKind::missing) {
         // A reference of 0, NaN on one side, or something else than a number: there is no percentage.
         return true;
       }
@@ -224,109 +207,19 @@ class Finder {
     return out;
   }
 
-  /// As the Python tool reads them: from the names of the inputs and from what stands in their maximum.
-  void guess_partners(CommNode& node, EntryRows rows) {
-    const std::size_t first = node.name.find('.');
-    node.operation = node.name.substr(first + 1, node.name.find('.', first + 1) - first - 1);
-    const Item* names[2] = {nullptr, nullptr};  // the first input that says source, and destination
-    for (std::size_t i = rows.first; i < rows.last; ++i) {
-      const Item& item = result_.target_item(result_.rows[i]);
-      if (item.state != State::input) continue;
-      const std::string_view name = result_.target.name(item);
-      const bool source = name.find("src") != std::string_view::npos;
-      const bool destination = name.find("dst") != std::string_view::npos;
-      if (source && names[0] == nullptr) names[0] = &item;
-      if (destination && names[1] == nullptr) names[1] = &item;
-      if (source || destination) {
-        if (const auto rank = rank_in(item); rank && *rank != 0) node.partners.push_back(*rank);
-      } else if (name.ends_with(".group")) {
-        if (const dump::RankList group = group_in(item)) add_group(node, group);
-      } else if (const P2PNames* transfer = result_.target.transfer(item); transfer != nullptr) {
-        if (const auto peer = to_integer(result_.target.text(transfer->peer))) node.partners.push_back(*peer);
-      }
-    }
-    for (const Role role : {Role::source, Role::destination}) {
-      const Item* item = names[role == Role::source ? 0 : 1];
-      if (item == nullptr) continue;
-      const Role other = role == Role::source ? Role::destination : Role::source;
-      node.role = is_own_rank(*item) ? role : other;
-      break;
-    }
-    std::ranges::sort(node.partners);
-    node.partners.erase(std::unique(node.partners.begin(), node.partners.end()), node.partners.end());
-  }
-
-  static void add_group(CommNode& node, const dump::RankList& group) {
-    if (!node.group) {
-      node.group = group;
-    } else {
-      node.partners.insert(node.partners.end(), group->begin(), group->end());
-    }
-  }
-
-  /// Ranks in text never equal a number there.
-  bool is_own_rank(const Item& item) const {
-    if (result_.mode == Mode::md5) return false;
-    const Value& value = item.statistics[kMax];
-    if (value.kind == ValueKind::integer) return value.integer == found_.number;
-    if (value.kind == ValueKind::real) return value.real == static_cast<double>(found_.number);
-    return false;
-  }
-
-  std::optional<std::int64_t> rank_in(const Item& item) const {
-    if (result_.mode == Mode::md5) return to_integer(result_.target.text(item.checksum));
-    const Value& value = item.statistics[kMax];
-    switch (value.kind) {
-      case ValueKind::integer:
-        return value.integer;
-      case ValueKind::real:
-        if (!(std::fabs(value.real) < 1e18)) return std::nullopt;
-        return static_cast<std::int64_t>(value.real);
-      case ValueKind::text:
-        return to_integer(result_.target.text(value.text));
-      default:
-        return std::nullopt;
-    }
-  }
-
-  /// Many calls name one group: its text is read once.
-  dump::RankList group_in(const Item& item) {
-    std::uint32_t text_id = item.checksum;
-    if (result_.mode != Mode::md5) {
-      if (item.statistics[kMax].kind != ValueKind::text) return nullptr;
-      text_id = item.statistics[kMax].text;
-    }
-    const auto [place, inserted] = groups_.try_emplace(text_id);
-    if (!inserted) return place->second;
-    std::string_view text = result_.target.text(text_id);
-    if (!text.starts_with('[') || !text.ends_with(']')) return nullptr;
-    text.remove_prefix(1);
-    text.remove_suffix(1);
-    std::vector<std::int64_t> ranks;
-    for (const std::string_view part : split(text, ",")) {
-      if (const auto rank = to_integer(part)) ranks.push_back(*rank);
-    }
-    std::ranges::sort(ranks);
-    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-    place->second = std::make_shared<const std::vector<std::int64_t>>(std::move(ranks));
-    return place->second;
-  }
-
   const RankResult& result_;
   const Rules& rules_;
-  const SearchTraits& traits_;
   const JsonSink& sink_;
   RankJson json_;
   RankDifferences found_;
   std::uint32_t sub_layer_ = 0;
-  std::map<std::uint32_t, dump::RankList> groups_;
 };
 
 }  // namespace
 
 RankDifferences find_differences(const RankResult& result, std::int64_t number, const Rules& rules,
-                                 const SearchTraits& traits, const JsonSink& json) {
-  return Finder(result, number, rules, traits, json).run();
+                                 const JsonSink& json) {
+  return Finder(result, number, rules, json).run();
 }
 
 }  // namespace msprobe::compare

@@ -5,13 +5,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "compare/dialect.hpp"
 #include "compare/imports.hpp"
 #include "dump/communication.hpp"
 #include "pairing/rules.hpp"
@@ -29,16 +27,10 @@ struct FoundEntry {
   std::string at;               // the user's own line, if a stack was recorded
 };
 
-enum class Role : std::uint8_t { link, source, destination };
-
 struct CommNode : dump::Communication {
   std::string name;
   std::uint32_t sub_layer = 0;
   std::optional<FoundEntry> found;  // if it differs
-  // What the Python tool makes of its rows:
-  Role role = Role::link;
-  std::vector<std::int64_t> partners;
-  dump::RankList group;  // ranks, sorted; may be null
 
   bool differs() const { return found.has_value(); }
 };
@@ -58,9 +50,8 @@ struct RankDifferences {
 /// Takes the parts of `compare_result_{rank}_*.json` in order.
 using JsonSink = std::function<void(std::string_view)>;
 
-/// Looks at all entries of a rank, and writes them to `json` as the Python tool does. The calls of the target
-/// are not looked at where partners are guessed from the rows.
+/// Looks at all entries of a rank, and writes them to `json` as the Python tool does.
 RankDifferences find_differences(const RankResult& result, std::int64_t number, const Rules& rules,
-                                 const SearchTraits& traits, const JsonSink& json);
+                                 const JsonSink& json);
 
 }  // namespace msprobe::compare

@@ -47,8 +47,7 @@ void add_peer(JsonWriter& json, std::string_view text) {
 
 }  // namespace
 
-RankJson::RankJson(const RankResult& result, const SearchTraits& traits)
-    : result_(result), traits_(traits), rows_(RankRows::of(result)) {
+RankJson::RankJson(const RankResult& result) : result_(result), rows_(RankRows::of(result)) {
   for (std::size_t i = 0; i < rows_.fields().size(); ++i) {
     const Field field = rows_.fields()[i].field;
     if (field == Field::target_statistic || field == Field::target_checksum) measures_.push_back(i);
@@ -65,8 +64,6 @@ std::string_view RankJson::result_text(const Item& item, const Item* golden) con
 
 void RankJson::add_message(JsonWriter& json, const Item& item, const Item* golden) const {
   const bool checksums = result_.mode == Mode::md5;
-  // The Python tool leaves the column empty, which JSON readers other than its own refuse.
-  if (golden != nullptr && checksums && traits_.bare_nan) return json.raw("NaN");
   const RequiresGrad grad = golden == nullptr ? RequiresGrad::unknown : golden->requires_grad;
   std::string text = golden == nullptr ? "No bench data matched." : "";
   if (!checksums && item.requires_grad != grad) text += "Requires_grad inconsistent. ";
@@ -100,23 +97,13 @@ void RankJson::add_row(JsonWriter& json, std::string_view entry, std::size_t ind
   }
   json.member("state", kStateNames[static_cast<std::size_t>(item.state)]);
   json.member("api_origin_name", entry);
-  // The Python tool takes the reference's transfer from the row of the same number.
-  if (traits_.transfers_by_index)
-    golden = index < result_.golden.items.size() ? &result_.golden.items[index] : nullptr;
-  const bool nothing = traits_.bare_nan && golden == nullptr;
   json.member("NPU P2POp op", transfer_text(result_.target, &item, &P2PNames::operation));
   json.key("Bench P2POp op");
-  if (nothing)
-    json.raw("NaN");
-  else
-    json.value(transfer_text(result_.golden, golden, &P2PNames::operation));
+  json.value(transfer_text(result_.golden, golden, &P2PNames::operation));
   json.key("NPU P2POp peer");
   add_peer(json, transfer_text(result_.target, &item, &P2PNames::peer));
   json.key("Bench P2POp peer");
-  if (nothing)
-    json.raw("NaN");
-  else
-    add_peer(json, transfer_text(result_.golden, golden, &P2PNames::peer));
+  add_peer(json, transfer_text(result_.golden, golden, &P2PNames::peer));
   json.close();
 }
 

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/dialect.hpp"
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/imports.hpp"
 #include "report/table.hpp"
@@ -24,7 +23,7 @@ struct EntryRows {
 
 class RankJson {
  public:
-  RankJson(const RankResult& result, const SearchTraits& traits);
+  explicit RankJson(const RankResult& result);
 
   /// `"name": {"is_same": …, "op_items": […]}` as a member of the file's object.
   void add_entry(JsonWriter& json, std::string_view name, EntryRows rows, bool is_same);
@@ -37,7 +36,6 @@ class RankJson {
   void add_message(JsonWriter& json, const Item& item, const Item* golden) const;
 
   const RankResult& result_;
-  SearchTraits traits_;
   RankRows rows_;
   std::vector<std::size_t> measures_;  // columns of the statistics under test, or of its checksum
   std::vector<report::Cell> cells_;

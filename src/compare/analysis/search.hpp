@@ -31,10 +31,7 @@ struct FirstDifference {
 /// named.
 FirstDifference search_first_difference(const std::vector<RankDifferences>& ranks, const Rules& rules);
 
-/// As the Python tool does.
-FirstDifference search_as_python(const std::vector<RankDifferences>& ranks);
-
-/// Both begin and end like this: the first differing entry of each rank ahead of its communication
+/// The search begins and ends like this: the first differing entry of each rank ahead of its communication
 /// (Phase::before), or behind the last (Phase::after).
 FirstDifference outside_communication(const std::vector<RankDifferences>& ranks, Phase phase);
 

@@ -55,10 +55,9 @@ std::vector<std::int64_t> numbers(const StepInput& step) {
   return list;
 }
 
-Analysis run(const std::string& input, bool python = false) {
+Analysis run(const std::string& input) {
   AnalyzeOptions options;
   options.input = input;
-  if (python) options.traits = python_traits();
   return analyze(options, default_rules(), nullptr, [](Remark, const std::string&) {});
 }
 
@@ -72,18 +71,14 @@ TEST_CASE("the ranks of a step, whatever their folders are called") {
   Scratch scratch;
   for (const char* name : {"s/rank10", "s/rank2", "s/rank007", "s/rank", "s/rank_x", "s/proc1", "s/other"})
     scratch.rank(name, {});
-  CHECK(numbers(resolve_input(scratch / "s/", {})[0]) == Numbers{0, 2, 7, 10});
-  CHECK(numbers(resolve_input(scratch / "s", python_traits())[0]) == Numbers{0, 2, 7, 10});
+  CHECK(numbers(resolve_input(scratch / "s/")[0]) == Numbers{0, 2, 7, 10});
   scratch.rank("p/proc77", {});
-  CHECK(numbers(resolve_input(scratch / "p", python_traits())[0]) == Numbers{0});
   fs::create_directories(scratch / "p/notes");
-  CHECK(numbers(resolve_input(scratch / "p", {})[0]) == Numbers{0});
-  CHECK(numbers(resolve_input(scratch / "p", python_traits())[0]).empty());
+  CHECK(numbers(resolve_input(scratch / "p")[0]) == Numbers{0});
   scratch.rank("p/proc78", {});
-  CHECK_THROWS_WITH_AS(resolve_input(scratch / "p", {}), doctest::Contains("several proc folders"),
-                       FormatError);
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "p"), doctest::Contains("several proc folders"), FormatError);
   scratch.rank("s/rank0010", {});
-  CHECK_THROWS_WITH_AS(resolve_input(scratch / "s", {}), doctest::Contains("two folders for the same rank"),
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "s"), doctest::Contains("two folders for the same rank"),
                        FormatError);
 }
 
@@ -92,15 +87,14 @@ TEST_CASE("steps of a dump, a rank alone, a file alone, and what is no dump") {
   scratch.rank("d/step10/rank3", {});
   scratch.rank("d/step9/rank3", {});
   fs::create_directories(scratch / "d/step1");
-  const auto steps = resolve_input(scratch / "d", {});
+  const auto steps = resolve_input(scratch / "d");
   REQUIRE(steps.size() == 2);
   CHECK(steps[0].label == "step9");
   CHECK(steps[1].label == "step10");
-  CHECK(numbers(resolve_input(scratch / "d/step9/rank3", {})[0]) == Numbers{3});
-  CHECK(numbers(resolve_input(scratch / "d/step9/rank3/dump.json", {})[0]) == Numbers{3});
-  CHECK_THROWS_WITH_AS(resolve_input(scratch / "missing", {}), doctest::Contains("missing"), IoError);
-  CHECK_THROWS_WITH_AS(resolve_input(scratch / "d/step1", {}), doctest::Contains("no dump here"),
-                       FormatError);
+  CHECK(numbers(resolve_input(scratch / "d/step9/rank3")[0]) == Numbers{3});
+  CHECK(numbers(resolve_input(scratch / "d/step9/rank3/dump.json")[0]) == Numbers{3});
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "missing"), doctest::Contains("missing"), IoError);
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "d/step1"), doctest::Contains("no dump here"), FormatError);
 }
 
 TEST_CASE("of several steps the first with an anomaly is analysed") {
@@ -146,11 +140,6 @@ TEST_CASE("task nan_check: what the device raised is an anomaly, and what is not
   AnalyzeOptions all;
   all.all = true;
   CHECK(told(analysis.ranks, look(all).roots) == "0 Torch.log.0.forward");
-  AnalyzeOptions python;
-  python.traits.search_by_rank = true;
-  CHECK(look(python).roots.empty());
-  REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].find("2 entries raised NaN or Inf on the device") != std::string::npos);
   AnalyzeOptions levels;
   levels.listing = anomaly::Listing::levels;
   CHECK_FALSE(look(levels).anomaly());
@@ -169,7 +158,6 @@ TEST_CASE("a rank that cannot be read is left out and told; all of them are an e
   CHECK(analysis.failed);
   CHECK(analysis.ranks[2].failure.find("rank2/dump.json") != std::string::npos);
   CHECK(analysis.ranks[3].failure.find("rank3/dump.json") != std::string::npos);
-  CHECK_THROWS_AS(run(scratch / "s", true), Error);
   scratch.put("t/rank0/dump.json", "x");
   CHECK_THROWS_AS(run(scratch / "t"), FormatError);
   scratch.put("t/rank1/dump.json", "y");
@@ -189,32 +177,19 @@ TEST_CASE("missing or broken construct.json and stack.json leave their fields em
   analysis = run(scratch / "s");
   CHECK(analysis.details[0].construct.empty());
   CHECK(analysis.details[0].frames == std::vector<std::string>{"File a.py, line 1, in f, \n g"});
-  CHECK_THROWS_AS(run(scratch / "s", true), FormatError);
 }
 
-TEST_CASE("stack.json as the Python tool searches it") {
+TEST_CASE("stack.json of either layout, and one without stacks") {
   Scratch scratch;
   scratch.rank("s/rank0", {kFault});
-  const auto stack = [&](const std::string& text, bool python) {
+  const auto frames = [&](const std::string& text) {
     scratch.put("s/rank0/stack.json", text);
-    const std::string json = roots_json(run(scratch / "s", python));
-    const std::string key = "\"stack_info\": ";
-    std::string value = json.substr(json.find(key) + key.size());
-    value.erase(value.rfind("\n    }"));
-    std::erase(value, '\n');
-    std::erase(value, ' ');
-    return value;
+    return run(scratch / "s").details.at(0).frames;
   };
-  CHECK(stack(R"({"0": [["Torch.log.0.forward"], ["f"]], "1": [["Torch.log.0.forward"], ["g"]]})", true) ==
-        R"(["f"])");
-  CHECK(stack(R"({"0": [["x"], ["f"]], "1": [["y", "Torch.log.0.forward"], "text", 3]})", true) ==
-        "\"text\"");
-  CHECK(stack(R"({"0": ["in Torch.log.0.forward", ["f"]]})", true) == R"(["f"])");  // part of a text
-  CHECK(stack(R"({"0": [["Torch.log.0.forward"]], "1": []})", true) == "{}");
-  CHECK(stack(R"({"Torch.log.0.forward": ["f", "g"]})", true) == "{}");
-  CHECK(stack(R"({"Torch.log.0.forward": ["f", "g"]})", false) == R"(["f","g"])");
-  CHECK_THROWS_WITH_AS(stack(R"({"0": "text"})", true), doctest::Contains("should be a list"), FormatError);
-  CHECK(stack(R"({"0": "text"})", false) == "{}");
+  const std::vector<std::string> two{"f", "g"};
+  CHECK(frames(R"({"0": [["Torch.log.0.forward"], ["f", "g"]]})") == two);
+  CHECK(frames(R"({"Torch.log.0.forward": ["f", "g"]})") == two);
+  CHECK(frames(R"({"0": "text"})").empty());
 }
 
 TEST_CASE("a backward entry is explained by the call that it belongs to") {

@@ -23,8 +23,8 @@ using namespace msprobe::anomaly;
 namespace {
 
 /// What the probe says of an entry; nothing if it does not know.
-std::optional<std::pair<int, int>> probed(const std::string& text, bool nested) {
-  EntryProbe probe(nested);
+std::optional<std::pair<int, int>> probed(const std::string& text) {
+  EntryProbe probe;
   const std::string padded = text + std::string(1 + kScanPadding, '\0');
   Scan scan{padded.data(), padded.data() + text.size() + 1, nullptr};
   REQUIRE(scan_value(scan, probe) == ScanStatus::done);
@@ -32,22 +32,19 @@ std::optional<std::pair<int, int>> probed(const std::string& text, bool nested) 
   return std::pair<int, int>(probe.badness().inputs, probe.badness().outputs);
 }
 
-std::pair<int, int> judged(const std::string& text, bool nested) {
-  const EntryBadness bad = judge_entry(dump::entry_of(text), nested, nullptr);
+std::pair<int, int> judged(const std::string& text) {
+  const EntryBadness bad = judge_entry(dump::entry_of(text), nullptr);
   return {bad.inputs, bad.outputs};
 }
 
-enum class Knows : std::uint8_t { nothing, items, all };
+enum class Knows : std::uint8_t { nothing, all };
 
-/// For items only and for all below them: does the probe know? Then it must say the same as the tree.
+/// Does the probe know? Then it must say the same as the tree.
 Knows check_probe(const std::string& text) {
   CAPTURE(text);
-  const auto of_items = probed(text, false);
-  const auto of_all = probed(text, true);
-  if (of_items) CHECK(*of_items == judged(text, false));
-  if (of_all) CHECK(*of_all == judged(text, true));
-  CHECK((of_items || !of_all));
-  return of_all ? Knows::all : of_items ? Knows::items : Knows::nothing;
+  const auto known = probed(text);
+  if (known) CHECK(*known == judged(text));
+  return known ? Knows::all : Knows::nothing;
 }
 
 std::string in_output(const std::string& item) {
@@ -101,15 +98,13 @@ TEST_CASE("every spelling of a bad statistic, and what is none") {
 }
 
 TEST_CASE("the probe knows entries as they usually are, without a tree") {
-  for (const bool nested : {false, true}) {
-    for (const auto& [in, out] : {std::pair("cc", "c"), {"cn", "c"}, {"c", "ni"}, {"ci", "n"}, {"", ""}}) {
-      const std::string text = R"({"input_args": )" + tensors(in) + R"(, "input_kwargs": {"a": )" +
-                               tensor_json('c') +
-                               R"(, "b": null, "c": {"type": "int", "value": 3}}, "output": [)" +
-                               tensors(out) + "], \"parameters\": {\"w\": " + tensor_json('n') + "}}";
-      REQUIRE(probed(text, nested));
-      CHECK(*probed(text, nested) == judged(text, nested));
-    }
+  for (const auto& [in, out] : {std::pair("cc", "c"), {"cn", "c"}, {"c", "ni"}, {"ci", "n"}, {"", ""}}) {
+    const std::string text = R"({"input_args": )" + tensors(in) + R"(, "input_kwargs": {"a": )" +
+                             tensor_json('c') +
+                             R"(, "b": null, "c": {"type": "int", "value": 3}}, "output": [)" + tensors(out) +
+                             "], \"parameters\": {\"w\": " + tensor_json('n') + "}}";
+    REQUIRE(probed(text));
+    CHECK(*probed(text) == judged(text));
   }
 }
 
@@ -128,11 +123,11 @@ TEST_CASE("the probe says what the tree says, or that it does not know") {
            {"{\"\\u006futput\": [" + bad + "]}", Knows::nothing},
            {in_output(R"({"Max": NaN, "Max": 1.0})"), Knows::nothing},
            {in_output(R"({"M\u0061x": NaN})"), Knows::nothing},
-           {in_output(R"({"x": {"Max": NaN}, "x": 1})"), Knows::items},
-           {in_output(R"({"x": [{"Max": NaN}], "Max": 1.0})"), Knows::items},
-           {in_output(R"({"shape": [2, {"Max": NaN}]})"), Knows::items},
+           {in_output(R"({"x": {"Max": NaN}, "x": 1})"), Knows::nothing},
+           {in_output(R"({"x": [{"Max": NaN}], "Max": 1.0})"), Knows::nothing},
+           {in_output(R"({"shape": [2, {"Max": NaN}]})"), Knows::nothing},
            {in_output(R"([[{"Max": NaN}], {"Min": "-INF"}])"), Knows::all},
-           {in_output(R"({"Max": {"Max": NaN}})"), Knows::items},
+           {in_output(R"({"Max": {"Max": NaN}})"), Knows::nothing},
            {in_output(R"({"Max": [NaN], "Min": [[]]})"), Knows::all},
            {in_output(R"("Max", NaN)"), Knows::all},
            {R"({"output": {"Max": NaN}})", Knows::all},
@@ -169,24 +164,23 @@ TEST_CASE("a key that stands twice counts with its last value") {
   CHECK(dump::bad_item(dump::entry_of(R"({"Max": 1.0, "Max": NaN})"), 0) == kNan);
 }
 
-TEST_CASE("sections of an entry, items only or all below them") {
+TEST_CASE("sections of an entry, and all below them") {
   const std::string bad = tensor_json('n');
-  const auto judge = [](const std::string& text, bool nested) {
-    const EntryBadness result = judge_entry(dump::entry_of(text), nested, nullptr);
-    return std::vector<int>{result.inputs, result.arguments, result.outputs};
+  const auto judge = [](const std::string& text) {
+    const EntryBadness result = judge_entry(dump::entry_of(text), nullptr);
+    return std::vector<int>{result.inputs, result.outputs};
   };
-  const std::vector<int> clean{0, 0, 0};
-  CHECK(judge(R"({"input": [)" + bad + "]}", false) == std::vector<int>{kNan, 0, 0});
-  CHECK(judge(R"({"input_args": [null, 1, )" + bad + "]}", false) == std::vector<int>{kNan, kNan, 0});
-  CHECK(judge(R"({"input_kwargs": {"k": )" + bad + "}}", false) == std::vector<int>{kNan, kNan, 0});
-  CHECK(judge(R"({"output": )" + bad + "}", false) == clean);  // its values are no objects
-  CHECK(judge(R"({"output": {"a": )" + bad + "}}", false) == std::vector<int>{0, 0, kNan});
-  CHECK(judge(R"({"parameters": {"w": )" + bad + "}}", true) == clean);
-  CHECK(judge(R"({"output": [[)" + bad + "]]}", false) == clean);
-  CHECK(judge(R"({"output": [[)" + bad + "]]}", true) == std::vector<int>{0, 0, kNan});
-  CHECK(judge(R"({"input_args": [[{"tensor": )" + bad + "}]]}", true) == std::vector<int>{kNan, kNan, 0});
-  CHECK(judge("[1]", true) == clean);
-  CHECK(judge("null", true) == clean);
+  const std::vector<int> clean{0, 0};
+  CHECK(judge(R"({"input": [)" + bad + "]}") == std::vector<int>{kNan, 0});
+  CHECK(judge(R"({"input_args": [null, 1, )" + bad + "]}") == std::vector<int>{kNan, 0});
+  CHECK(judge(R"({"input_kwargs": {"k": )" + bad + "}}") == std::vector<int>{kNan, 0});
+  CHECK(judge(R"({"output": )" + bad + "}") == clean);  // its values are no objects
+  CHECK(judge(R"({"output": {"a": )" + bad + "}}") == std::vector<int>{0, kNan});
+  CHECK(judge(R"({"parameters": {"w": )" + bad + "}}") == clean);
+  CHECK(judge(R"({"output": [[)" + bad + "]]}") == std::vector<int>{0, kNan});
+  CHECK(judge(R"({"input_args": [[{"tensor": )" + bad + "}]]}") == std::vector<int>{kNan, 0});
+  CHECK(judge("[1]") == clean);
+  CHECK(judge("null") == clean);
 }
 
 TEST_CASE("what a transfer receives into is no input") {
@@ -195,9 +189,9 @@ TEST_CASE("what a transfer receives into is no input") {
            tensor_json('n') + R"(}]], "output": [[{"op": ")" + operation + R"(", "peer": 1, "tensor": )" +
            tensor_json('n') + "}]]}";
   };
-  CHECK(judge_entry(dump::entry_of(transfer("irecv")), true, nullptr).inputs == 0);
-  CHECK(judge_entry(dump::entry_of(transfer("irecv")), true, nullptr).outputs == kNan);
-  CHECK(judge_entry(dump::entry_of(transfer("isend")), true, nullptr).inputs == kNan);
+  CHECK(judge_entry(dump::entry_of(transfer("irecv")), nullptr).inputs == 0);
+  CHECK(judge_entry(dump::entry_of(transfer("irecv")), nullptr).outputs == kNan);
+  CHECK(judge_entry(dump::entry_of(transfer("isend")), nullptr).inputs == kNan);
 }
 
 TEST_CASE("inputs that are only written to are left out") {
@@ -205,7 +199,7 @@ TEST_CASE("inputs that are only written to are left out") {
   places.positions = {0};
   places.names = {"tensor"};
   const auto inputs = [&](const std::string& text) {
-    return judge_entry(dump::entry_of(text), true, &places).inputs;
+    return judge_entry(dump::entry_of(text), &places).inputs;
   };
   CHECK(inputs(R"({"input_args": )" + tensors("nc") + "}") == 0);
   CHECK(inputs(R"({"input_args": )" + tensors("cn") + "}") == kNan);

@@ -76,13 +76,11 @@ inline std::string dump_of(const std::vector<std::string>& entries) {
   return R"({"task": "statistics", "level": "L1", "framework": "pytorch", "data": {)" + data + "}}";
 }
 
-inline RankInput rank_of(std::int64_t number, const std::vector<std::string>& entries, bool python = false) {
+inline RankInput rank_of(std::int64_t number, const std::vector<std::string>& entries) {
   RankInput rank;
   rank.number = number;
   rank.json = "rank" + std::to_string(number) + "/dump.json";
-  ScanOptions options;
-  if (python) options.traits = python_traits();
-  rank.scan = scan_rank(*memory_source(dump_of(entries), rank.json), default_rules(), options);
+  rank.scan = scan_rank(*memory_source(dump_of(entries), rank.json), default_rules(), {});
   return rank;
 }
 

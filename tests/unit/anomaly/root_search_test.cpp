@@ -18,9 +18,6 @@ void ignore(Remark /*kind*/, const std::string& /*text*/) {}
 std::vector<Root> search(const Ranks& ranks, bool all = false) {
   return search_roots(ranks, default_rules(), all, ignore);
 }
-std::vector<Root> as_python(const Ranks& ranks) {
-  return search_as_python(ranks, ignore);
-}
 std::string first(const Ranks& ranks) {
   return told(ranks, search(ranks));
 }
@@ -52,7 +49,6 @@ TEST_CASE("a mask that goes no further is not blamed while there is something el
   REQUIRE(roots.size() == 1);
   CHECK(roots[0].contained);
   CHECK(roots[0].phase == Phase::otherwise);
-  CHECK(told(only, as_python(only)) == "0 Tensor.masked_fill.0.forward");
 }
 
 TEST_CASE("an Inf that a cast takes away hides no later fault") {
@@ -109,7 +105,6 @@ TEST_CASE("Inf from outside that goes into communication takes the blame off the
   CHECK(told(ranks, roots) == "0 Torch.add.0.forward");
   REQUIRE(roots.size() == 1);
   CHECK(roots[0].kind == RootKind::external);
-  CHECK(told(ranks, as_python(ranks)) == "1 Distributed.all_reduce.0.forward");
 }
 
 TEST_CASE("a communication whose own input is the first bad value of its rank") {
@@ -137,7 +132,6 @@ TEST_CASE("a bad value that passes by one communication and goes into the next")
                     rank_of(1, {all_reduce(0, "c", "c", "[0, 1]"), all_reduce(1, "c", "c", "[0, 1]"),
                                 all_reduce(2, "c", "n", "[0, 1]")})};
   CHECK(first(ranks) == "0 Torch.log.0.forward");
-  CHECK(told(ranks, as_python(ranks)) == "1 Distributed.all_reduce.2.forward");
 }
 
 TEST_CASE("a bad value that an earlier communication brought is explained there") {
@@ -158,7 +152,6 @@ TEST_CASE("bad values that never go into communication are found after it") {
   const auto roots = search(ranks);
   CHECK(told(ranks, roots) == "0 Torch.log.0.forward");
   CHECK(roots[0].phase == Phase::after);
-  CHECK(as_python(ranks).empty());
 }
 
 TEST_CASE("calls are matched by exact group and running number") {
@@ -281,14 +274,14 @@ TEST_CASE("different numbers of calls on one group are told") {
 }
 
 TEST_CASE("what there is to say on the way comes in its order, doubts before what they are about") {
-  const auto said = [](const Ranks& ranks, bool python) {
+  const auto said = [](const Ranks& ranks) {
     std::vector<std::pair<Remark, std::string>> list;
     const Tell tell = [&](Remark kind, const std::string& text) { list.emplace_back(kind, text); };
-    python ? search_as_python(ranks, tell) : search_roots(ranks, default_rules(), false, tell);
+    search_roots(ranks, default_rules(), false, tell);
     std::string out;
     for (const auto& [kind, text] : list) {
-      out += kind == Remark::warning ? 'w' : kind == Remark::detail ? 'd' : 'p';
-      for (const char* word : {"before", "during", "after", "1 on rank 0", "no dump data", "connected"})
+      out += kind == Remark::warning ? 'w' : 'p';
+      for (const char* word : {"before", "during", "after", "1 on rank 0"})
         if (text.find(word) != std::string::npos) out += ":" + std::string(word);
       out += ' ';
     }
@@ -297,11 +290,9 @@ TEST_CASE("what there is to say on the way comes in its order, doubts before wha
   const std::string call = all_reduce(0, "c", "c", "[0, 1]");
   const std::string other = all_reduce(1, "c", "c", "[0, 1]");
   const Ranks uneven{rank_of(0, {call}), rank_of(1, {call, other})};
-  CHECK(said(uneven, false) == "p:before p:during w:1 on rank 0 p:after ");
-  CHECK(said(uneven, true) == "p:before p:during d p:after ");
+  CHECK(said(uneven) == "p:before p:during w:1 on rank 0 p:after ");
   const std::string fault = entry("Torch.log.0.forward", "c", "n");
-  CHECK(said({rank_of(0, {fault}), rank_of(1, {})}, false) == "p:before ");
-  CHECK(said({rank_of(0, {fault}), rank_of(1, {})}, true) == "p:before w:no dump data ");
+  CHECK(said({rank_of(0, {fault}), rank_of(1, {})}) == "p:before ");
 }
 
 TEST_CASE("memory that a receiver found before the call hides nothing") {
@@ -351,7 +342,6 @@ TEST_CASE("MindSpore's communication counts too") {
 
 TEST_CASE("nothing to search") {
   CHECK(search({}).empty());
-  CHECK(as_python({}).empty());
   CHECK(search({rank_of(0, {})}).empty());
 }
 

@@ -42,14 +42,14 @@ struct Two {
   std::vector<std::string> golden;
 };
 
-RankDifferences rank_of(std::int64_t number, const Two& sides, bool python = false,
-                        std::string* json = nullptr, Mode mode = Mode::statistics) {
-  RankResult result = matched(joined(sides.target), joined(sides.golden), mode, python);
+RankDifferences rank_of(std::int64_t number, const Two& sides, std::string* json = nullptr,
+                        Mode mode = Mode::statistics) {
+  RankResult result = matched(joined(sides.target), joined(sides.golden), mode, false);
   result.rank = "rank" + std::to_string(number);
   const Rules rules = default_rules();
   const auto source = memory_source(R"({"task": "statistics", "data": {)" + joined(sides.target) + "}}");
   result.target.calls = load_side(*source, &rules.communication).calls;
-  return find_differences(result, number, rules, dialect(python).search, [&](std::string_view part) {
+  return find_differences(result, number, rules, [&](std::string_view part) {
     if (json != nullptr) *json += part;
   });
 }
@@ -74,42 +74,37 @@ std::string told(const std::vector<RankDifferences>& ranks, const FirstDifferenc
 std::string found(const std::vector<RankDifferences>& ranks) {
   return told(ranks, search_first_difference(ranks, default_rules()));
 }
-std::string python_found(const std::vector<RankDifferences>& ranks) {
-  return told(ranks, search_as_python(ranks));
-}
 
 }  // namespace
 
 TEST_CASE("an entry differs by its outputs, beyond the threshold of a metric") {
-  const auto differing = [](std::string_view target, std::string_view golden, bool python) {
-    return rank_of(0, {{entry("Torch.a.0.forward", target)}, {entry("Torch.a.0.forward", golden)}}, python)
+  const auto differing = [](std::string_view target, std::string_view golden) {
+    return rank_of(0, {{entry("Torch.a.0.forward", target)}, {entry("Torch.a.0.forward", golden)}})
                .differing == 1;
   };
-  CHECK(differing("1.6", "1.0", false));
-  CHECK(differing("1.6", "1.0", true));
-  CHECK_FALSE(differing("1.4", "1.0", false));
-  CHECK_FALSE(differing("1.0", "1.0", false));
-  CHECK_FALSE(differing("NaN", "NaN", false));
-  // No percentage: the Python tool sees nothing.
+  CHECK(differing("1.6", "1.0"));
+  CHECK_FALSE(differing("1.4", "1.0"));
+  CHECK_FALSE(differing("1.0", "1.0"));
+  CHECK_FALSE(differing("NaN", "NaN"));
+  // There is no percentage.
   for (const auto& [target, golden] : {std::pair("5.0", "0.0"),
                                        {"NaN", "1.0"},
                                        {"1.0", "NaN"},
                                        {"Infinity", "1.0"},
                                        {"1.0", "-Infinity"},
                                        {"null", "1.0"}}) {
-    CHECK(differing(target, golden, false));
-    CHECK_FALSE(differing(target, golden, true));
+    CHECK(differing(target, golden));
   }
 }
 
 TEST_CASE("what recorders make of a mean or norm is no difference while the elements are known") {
-  const auto differing = [](const std::string& target, const std::string& golden, bool python = false) {
+  const auto differing = [](const std::string& target, const std::string& golden) {
     const auto of = [](const std::string& statistics) {
       return forward_json(
           "Torch.a.0.forward", "",
           R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [64, 64], )" + statistics + "}");
     };
-    const RankDifferences found = rank_of(0, {{of(target)}, {of(golden)}}, python);
+    const RankDifferences found = rank_of(0, {{of(target)}, {of(golden)}});
     return found.differing == 0 ? std::string() : found.first_in.front()->what;
   };
   // finfo.min as a mask: the sums overflow in one recorder.
@@ -125,7 +120,6 @@ TEST_CASE("what recorders make of a mean or norm is no difference while the elem
   CHECK(differing(extremes + "1e-9", extremes + "-2e-9").empty());
   CHECK(differing(extremes + "null", extremes + "0.01").empty());
   CHECK_FALSE(differing(extremes + "0.04", extremes + "0.02").empty());
-  CHECK_FALSE(differing(extremes + "1e-9", extremes + "-2e-9", true).empty());
   // What is told is what counts.
   CHECK(differing(R"("Max": 9.0, "Min": -1.0, "Norm": Infinity, "Mean": 0.5)",
                   R"("Max": 1.0, "Min": -1.0, "Norm": 64.0, "Mean": 0.5)") ==
@@ -155,7 +149,7 @@ TEST_CASE("checksums: text against text; what has none does not differ") {
     return forward_json("Torch.a.0.forward", "", tensor_json("1.0", "torch.float32", "[2]", md5));
   };
   const auto differing = [&](std::string_view target, std::string_view golden) {
-    return rank_of(0, {{with(target)}, {with(golden)}}, false, nullptr, Mode::md5).differing;
+    return rank_of(0, {{with(target)}, {with(golden)}}, nullptr, Mode::md5).differing;
   };
   CHECK(differing(R"(, "md5": "aa")", R"(, "md5": "bb")") == 1);
   CHECK(differing(R"(, "md5": "aa")", R"(, "md5": "aa")") == 0);
@@ -170,7 +164,7 @@ TEST_CASE("the file of a rank is JSON with the Python tool's keys, whatever the 
       tensor_json("1.0") + "}";
   const std::string batch =
       forward_json("Distributed.batch_isend_irecv.0.forward", "[" + operation + "]", "");
-  rank_of(0, {{entry(hostile, "Infinity"), batch}, {entry(hostile, "1.0"), batch}}, false, &json);
+  rank_of(0, {{entry(hostile, "Infinity"), batch}, {entry(hostile, "1.0"), batch}}, &json);
   // This reader knows no bare Infinity.
   std::string rest = json;
   for (std::size_t at = 0; (at = rest.find(" Infinity", at)) != std::string::npos;)
@@ -199,37 +193,23 @@ TEST_CASE("ahead of communication the first difference of every rank is named") 
 }
 
 TEST_CASE("between calls the earliest point of the whole step wins, and computing comes before the call") {
-  const auto sides = [](bool python) {
-    return std::vector<RankDifferences>{
-        rank_of(0,
-                against_ones({all_reduce(0, "1.0", "[0, 1]"), entry("Torch.a.0.forward", "1.0"),
-                              all_reduce(1, "1.0", "[0, 1]"), entry("Torch.b.0.forward", "9.0"),
-                              all_reduce(2, "9.0", "[0, 1]")}),
-                python),
-        rank_of(1,
-                against_ones({all_reduce(0, "1.0", "[0, 1]"), all_reduce(1, "1.0", "[0, 1]"),
-                              all_reduce(2, "9.0", "[0, 1]"), entry("Torch.c.0.forward", "9.0")}),
-                python)};
-  };
-  CHECK(found(sides(false)) == "0 Torch.b.0.forward");
-  // The Python tool counts entries since the last call on either rank.
-  CHECK(python_found(sides(true)) == "0 Torch.b.0.forward; 1 Distributed.all_reduce.2.forward");
+  const std::vector<RankDifferences> sides{
+      rank_of(0, against_ones({all_reduce(0, "1.0", "[0, 1]"), entry("Torch.a.0.forward", "1.0"),
+                               all_reduce(1, "1.0", "[0, 1]"), entry("Torch.b.0.forward", "9.0"),
+                               all_reduce(2, "9.0", "[0, 1]")})),
+      rank_of(1, against_ones({all_reduce(0, "1.0", "[0, 1]"), all_reduce(1, "1.0", "[0, 1]"),
+                               all_reduce(2, "9.0", "[0, 1]"), entry("Torch.c.0.forward", "9.0")}))};
+  CHECK(found(sides) == "0 Torch.b.0.forward");
 }
 
 TEST_CASE("transfers: rank 0 is a partner like any other") {
   // Rank 0 sends a bad value that it computed after its first call; rank 1 receives it as its first.
-  const auto sides = [](bool python) {
-    return std::vector<RankDifferences>{
-        rank_of(0,
-                against_ones({all_reduce(0, "1.0", "[0, 2]"), entry("Torch.a.0.forward", "9.0"),
-                              transfer("Distributed.send.0.forward", "9.0", "dst", 1)}),
-                python),
-        rank_of(1, against_ones({transfer("Distributed.recv.0.forward", "9.0", "src", 0)}), python),
-        rank_of(2, against_ones({all_reduce(0, "1.0", "[0, 2]")}), python)};
-  };
-  CHECK(found(sides(false)) == "0 Torch.a.0.forward");
-  // It takes the receiver for another call, which stands earlier.
-  CHECK(python_found(sides(true)) == "1 Distributed.recv.0.forward");
+  const std::vector<RankDifferences> sides{
+      rank_of(0, against_ones({all_reduce(0, "1.0", "[0, 2]"), entry("Torch.a.0.forward", "9.0"),
+                               transfer("Distributed.send.0.forward", "9.0", "dst", 1)})),
+      rank_of(1, against_ones({transfer("Distributed.recv.0.forward", "9.0", "src", 0)})),
+      rank_of(2, against_ones({all_reduce(0, "1.0", "[0, 2]")}))};
+  CHECK(found(sides) == "0 Torch.a.0.forward");
 }
 
 TEST_CASE("behind the last communication") {
@@ -245,21 +225,17 @@ TEST_CASE("groups of absent, huge and repeated ranks, and calls that contradict 
   std::string many = "[";
   for (int i = 0; i < 20'000; ++i) many += std::to_string(i * 1'000'003LL) + ", ";
   many += "0, 1, 9223372036854775807]";
-  for (const bool python : {false, true}) {
-    std::vector<RankDifferences> ranks;
-    for (const int number : {0, 1, 2'000'000'000}) {
-      std::vector<std::string> entries;
-      for (int call = 0; call < 8; ++call)
-        entries.push_back(
-            all_reduce(call, call == 7 ? "9.0" : "1.0", call % 2 == 0 ? many : "[1, 1, 0, -5]"));
-      // Each waits for the other to send first.
-      entries.push_back(transfer("Distributed.recv.0.forward", "1.0", "src", 1 - number));
-      entries.push_back(transfer("Distributed.send.0.forward", "1.0", "dst", 1 - number));
-      ranks.push_back(rank_of(number, against_ones(entries), python));
-    }
-    CHECK(told(ranks, python ? search_as_python(ranks) : search_first_difference(ranks, default_rules()))
-              .find("Distributed.all_reduce.7.forward") != std::string::npos);
+  std::vector<RankDifferences> ranks;
+  for (const int number : {0, 1, 2'000'000'000}) {
+    std::vector<std::string> entries;
+    for (int call = 0; call < 8; ++call)
+      entries.push_back(all_reduce(call, call == 7 ? "9.0" : "1.0", call % 2 == 0 ? many : "[1, 1, 0, -5]"));
+    // Each waits for the other to send first.
+    entries.push_back(transfer("Distributed.recv.0.forward", "1.0", "src", 1 - number));
+    entries.push_back(transfer("Distributed.send.0.forward", "1.0", "dst", 1 - number));
+    ranks.push_back(rank_of(number, against_ones(entries)));
   }
+  CHECK(found(ranks).find("Distributed.all_reduce.7.forward") != std::string::npos);
 }
 
 TEST_CASE("many calls that look alike are joined in linear time") {
@@ -276,7 +252,6 @@ TEST_CASE("many calls that look alike are joined in linear time") {
     }
     rank.comms.back().found = FoundEntry{rank.comms.back().name, 0, "{}", "", ""};
   }
-  CHECK(search_as_python(ranks).places.size() == 4);
   CHECK(search_first_difference(ranks, default_rules()).places.size() == 4);
 }
 
