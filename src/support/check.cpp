@@ -14,8 +14,8 @@ std::string_view in_source(std::string_view path) {
 
 }  // namespace
 
-InternalError::InternalError(const std::string& invariant, const std::source_location& place)
-    : std::logic_error("internal error, please report: " + std::string(in_source(place.file_name())) + ":" +
-                       std::to_string(place.line()) + ": this does not hold: " + invariant) {}
+InternalError::InternalError(const std::string& invariant, const char* file, int line)
+    : std::logic_error("internal error, please report: " + std::string(in_source(file)) + ":" +
+                       std::to_string(line) + ": this does not hold: " + invariant) {}
 
 }  // namespace msprobe

@@ -2,7 +2,6 @@
 // Assertions about msprobe's own data, which stay on in release builds.
 #pragma once
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
@@ -13,15 +12,16 @@ namespace msprobe {
 /// collector's C functions return a failure.
 class InternalError : public std::logic_error {
  public:
-  InternalError(const std::string& invariant, const std::source_location& place);
+  InternalError(const std::string& invariant, const char* file, int line);
 };
 
 /// Throws InternalError unless `holds`. `invariant` is a sentence that states what must hold, without a full
 /// stop. A property of an input is no invariant: a file that lacks it is a FormatError.
-inline void check(bool holds, const char* invariant,
-                  const std::source_location& place = std::source_location::current()) {
+/// The caller's file and line come from the compiler's builtins: clang 14 has no std::source_location.
+inline void check(bool holds, const char* invariant, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
   if (!holds) [[unlikely]]
-    throw InternalError(invariant, place);
+    throw InternalError(invariant, file, line);
 }
 
 }  // namespace msprobe
