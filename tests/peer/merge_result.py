@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-import first_difference
+import random_trees
 from forked_runs import python_tool
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
@@ -75,7 +75,7 @@ def run(command):
 
 
 def check_tree(msprobe, tool, folder, seed):
-    first_difference.make_tree(folder, seed, md5=False)
+    random_trees.make_tree(folder, seed, md5=False)
     paths = ["-tp", folder / "target" / "step0", "-gp", folder / "golden" / "step0"]
     run([msprobe, "-q", "compare", "--python-rules", *paths, "-o", folder / "in_ours", "--format", "xlsx,csv"]).check_returncode()
     (folder / "in_csv").mkdir()
