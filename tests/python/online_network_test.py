@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -139,6 +140,19 @@ class Network(Case):
             if time.monotonic() > end:
                 raise AssertionError("it did not happen")
             time.sleep(0.05)
+
+
+class Stores(Case):
+    def test_a_folder_that_the_command_has_removed_was_judged(self):
+        store = receiver._Store(os.path.join(self.folder, "1"))
+        store.add_tensors(b"12345678")
+        store.add_message(b"{}")
+        self.assertFalse(store.look())
+        shutil.rmtree(store.folder)
+        self.assertTrue(store.look())
+        self.assertEqual((store.bytes, store.judged), (0, 8))
+        self.assertFalse(store.look())
+        store.remove()
 
 
 class SameRows(Network):

@@ -138,7 +138,10 @@ class _Store:
         """Whether some of it was judged, and removed."""
         if not self._waiting:
             return False
-        present = set(os.listdir(self.folder))
+        try:
+            present = set(os.listdir(self.folder))
+        except FileNotFoundError:
+            present = set()  # the command removes the folder of a training that it has judged, and then says so
         gone = [name for name in self._waiting if name not in present]
         for name in gone:
             size = self._waiting.pop(name)
