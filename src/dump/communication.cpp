@@ -18,12 +18,8 @@ bool is_text(const Entry& entry, Entry::Index node, std::string_view text) {
   return entry.is(node, NodeKind::string) && entry.text(node) == text;
 }
 
-RankArgument rank_argument(const Entry& entry, Entry::Index node) {
-  if (entry.falsy(node)) return {RankArgument::State::empty, 0};
-  if (!entry.is(node, NodeKind::object)) return {RankArgument::State::no_object, 0};
-  const auto value = integer(entry, entry.find(node, "value"));
-  if (!value) return {RankArgument::State::other, 0};
-  return {RankArgument::State::integer, *value};
+std::optional<std::int64_t> integer_value(const Entry& entry, Entry::Index argument) {
+  return integer(entry, entry.find(argument, "value"));
 }
 
 /// Who sends, and who receives.
@@ -47,11 +43,9 @@ class CallReader {
     if (!entry_.is(arguments, NodeKind::array)) return;
     entry_.children(arguments, [&](Entry::Index item) {
       if (!entry_.is(item, NodeKind::object)) {
-        if (call_.integers.empty() && call_.odd_argument.empty())
-          call_.odd_argument = python_type(entry_.kind(item));
         transfers(item);
       } else if (is_text(entry_, entry_.find(item, "type"), "int")) {
-        call_.integers.push_back(integer(entry_, entry_.find(item, "value")).value_or(kNoRank));
+        call_.integers.push_back(integer_value(entry_, item).value_or(kNoRank));
       } else {
         group(item);
       }
@@ -60,22 +54,11 @@ class CallReader {
 
   void named(Entry::Index arguments) {
     if (!entry_.is(arguments, NodeKind::object)) return;
-    for (std::size_t i = 0; i < kRankKeywords; ++i) {
-      const Entry::Index node = entry_.find(arguments, kKeywordNames[i]);
-      if (node != Entry::kNone) call_.keywords[i] = rank_argument(entry_, node);
-    }
-    if (const auto tag = entry_.find(arguments, "tag"); tag != Entry::kNone)
-      call_.tag = rank_argument(entry_, tag).value;
+    for (std::size_t i = 0; i < kRankKeywords; ++i)
+      call_.keywords[i] = integer_value(entry_, entry_.find(arguments, kKeywordNames[i]));
+    call_.tag = integer_value(entry_, entry_.find(arguments, "tag")).value_or(0);
     if (const auto list = entry_.find(arguments, "p2p_op_list"); list != Entry::kNone) transfers(list);
-    const Entry::Index node = entry_.find(arguments, "group");
-    if (node == Entry::kNone) return;
-    if (entry_.falsy(node)) {
-      call_.group = GroupState::empty;
-    } else if (!entry_.is(node, NodeKind::object)) {
-      call_.group = GroupState::no_object;
-    } else {
-      call_.group = group(node) ? GroupState::ranks : GroupState::without_ranks;
-    }
+    call_.named_group = group(entry_.find(arguments, "group"));
   }
 
   /// Is the object a process group with its ranks?
@@ -131,12 +114,12 @@ std::string partner_operation(const std::string& operation) {
 
 std::optional<std::int64_t> named_rank(const CommCall& call, bool source) {
   for (const std::size_t k : {source ? kSrc : kDst, source ? kSrcGroup : kDstGroup}) {
-    if (call.keywords[k].is_rank()) return call.keywords[k].value;
+    if (call.keywords[k]) return call.keywords[k];
   }
-  const RankArgument& in_group = call.keywords[source ? kGroupSrc : kGroupDst];
-  if (in_group.is_rank() && call.group_ranks && in_group.value >= 0 &&
-      static_cast<std::size_t>(in_group.value) < call.group_ranks->size()) {
-    return (*call.group_ranks)[static_cast<std::size_t>(in_group.value)];
+  const std::optional<std::int64_t> in_group = call.keywords[source ? kGroupSrc : kGroupDst];
+  if (in_group && call.group_ranks && *in_group >= 0 &&
+      static_cast<std::size_t>(*in_group) < call.group_ranks->size()) {
+    return (*call.group_ranks)[static_cast<std::size_t>(*in_group)];
   }
   if (!call.integers.empty() && call.integers[0] != kNoRank) return call.integers[0];
   return std::nullopt;

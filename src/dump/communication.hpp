@@ -15,25 +15,8 @@
 
 namespace msprobe::dump {
 
-/// A rank that an argument should name.
-struct RankArgument {
-  enum class State : std::uint8_t {
-    absent,
-    empty,      // null, 0, "", [] or {} in place of an object
-    integer,    // an object with an integer as its value
-    other,      // an object without
-    no_object,  // anything else
-  };
-  State state = State::absent;
-  std::int64_t value = 0;
-
-  bool is_rank() const { return state == State::integer; }
-};
-
 /// Keyword arguments that name ranks.
 enum RankKeyword : std::size_t { kSrc, kSrcGroup, kDst, kDstGroup, kGroupSrc, kGroupDst, kRankKeywords };
-
-enum class GroupState : std::uint8_t { absent, empty, ranks, without_ranks, no_object };
 
 /// One transfer of batch_isend_irecv.
 struct Transfer {
@@ -45,15 +28,12 @@ struct Transfer {
 using RankList = std::shared_ptr<const std::vector<std::int64_t>>;
 
 struct CommCall {
-  std::array<RankArgument, kRankKeywords> keywords;
+  std::array<std::optional<std::int64_t>, kRankKeywords> keywords;  // those whose value is an integer
   /// Values of the positional integers; kNoRank where the value is none.
   std::vector<std::int64_t> integers;
-  /// Type, as Python calls it, of a positional argument that is no object and stands before the first
-  /// integer; empty if there is none.
-  std::string odd_argument;
-  GroupState group = GroupState::absent;  // keyword `group`
-  RankList group_ranks;                   // in any argument
-  std::string group_id;                   // if there is a group and it has no ranks
+  RankList group_ranks;      // in any argument
+  bool named_group = false;  // the keyword `group` has them
+  std::string group_id;      // if there is a group and it has no ranks
   std::vector<Transfer> transfers;
   std::int64_t tag = 0;
 };

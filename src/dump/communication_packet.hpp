@@ -7,17 +7,13 @@
 
 namespace msprobe::dump {
 
-void carry(auto& packet, Carried<RankArgument> auto& argument) {
-  packet(argument.state, argument.value);
-}
-
 void carry(auto& packet, Carried<Transfer> auto& transfer) {
   packet(transfer.sends, transfer.peer, transfer.tag);
 }
 
 void carry(auto& packet, Carried<CommCall> auto& call) {
-  packet(call.keywords, call.integers, call.odd_argument, call.group, call.group_ranks, call.group_id,
-         call.transfers, call.tag);
+  packet(call.keywords, call.integers, call.group_ranks, call.named_group, call.group_id, call.transfers,
+         call.tag);
 }
 
 void carry(auto& packet, Carried<Communication> auto& communication) {

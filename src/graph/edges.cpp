@@ -38,15 +38,15 @@ Rooted rooted(std::string_view operation) {
 bool has_usual_arguments(const Communication& communication) {
   const CommCall& call = communication.call;
   const std::string& operation = communication.operation;
-  if (dump::is_send(operation)) return call.keywords[dump::kDst].is_rank();
-  if (dump::is_receive(operation)) return call.keywords[dump::kSrc].is_rank();
-  if (operation == kBatchOfTransfers || call.group != dump::GroupState::ranks) return false;
+  if (dump::is_send(operation)) return call.keywords[dump::kDst].has_value();
+  if (dump::is_receive(operation)) return call.keywords[dump::kSrc].has_value();
+  if (operation == kBatchOfTransfers || !call.named_group) return false;
   if (operation == "broadcast" || operation == "reduce") {
-    return !call.integers.empty() && !call.keywords[dump::kSrc].is_rank() &&
-           !call.keywords[dump::kDst].is_rank();
+    return !call.integers.empty() && !call.keywords[dump::kSrc].has_value() &&
+           !call.keywords[dump::kDst].has_value();
   }
-  if (operation == "scatter") return call.keywords[dump::kSrc].is_rank();
-  return operation != "gather" || call.keywords[dump::kDst].is_rank();
+  if (operation == "scatter") return call.keywords[dump::kSrc].has_value();
+  return operation != "gather" || call.keywords[dump::kDst].has_value();
 }
 
 /// By what releases 8.x know the first output of a transfer again; empty without one.

@@ -146,7 +146,7 @@ class GroupFinder {
       Entry entry;
       if (!read(rank, name, entry)) continue;
       const dump::CommCall call = call_of(entry);
-      if (!batch && call.keywords[dump::kDst].is_rank()) return call.keywords[dump::kDst].value;
+      if (!batch && call.keywords[dump::kDst]) return call.keywords[dump::kDst];
       const auto transfer = std::ranges::find_if(
           call.transfers, [&](const dump::Transfer& each) { return each.sends && each.peer != rank.number; });
       if (batch && transfer != call.transfers.end()) return transfer->peer;
@@ -194,7 +194,7 @@ RankGroups checked(RankGroups found, const ParallelPlan& plan, int size, const s
 
 std::vector<std::int64_t> ranks_of_call(const Entry& entry) {
   const dump::CommCall call = call_of(entry);
-  return call.group == dump::GroupState::ranks ? *call.group_ranks : std::vector<std::int64_t>();
+  return call.named_group ? *call.group_ranks : std::vector<std::int64_t>();
 }
 
 void check_plan(const ParallelPlan& plan, std::size_t ranks, const std::string& side) {

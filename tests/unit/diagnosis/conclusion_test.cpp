@@ -45,7 +45,6 @@ RankFindings rank_of(std::int64_t number, std::vector<Finding> findings, std::st
 CommPlace all_reduce(std::uint32_t api, double e_in, double e_out) {
   CommPlace place;
   place.call.operation = "all_reduce";
-  place.call.call.group = dump::GroupState::ranks;
   place.call.call.group_ranks =
       std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{0, 1});
   place.entry = place.golden_entry = "Distributed.all_reduce.0.forward";
