@@ -157,8 +157,6 @@ int run_command(const Request& request) {
   } else if (globals.verbosity > 0) {
     set_log_level(globals.verbosity > 1 ? LogLevel::debug : LogLevel::verbose);
   }
-  for (const std::string& option : request.without_effect)
-    report_without_effect(request.command->name(), option);
   const ThreadLimit limit(globals.jobs);
   Progress progress(team().is_root() ? globals.progress : ProgressMode::never);
   const auto color = [&](int descriptor) {

@@ -85,7 +85,7 @@ class AnomalyCommand final : public Command {
             "count.\n"
             "A rank without a Max or Min to judge by, as one without entries or with checksums, exits with "
             "2.");
-    options.add_without_effect("--python-rules");
+    options.add_flag("--python-rules", python_rules_, "Has no effect").manual_only();
     options.add("--rules=FILE", options_.rules_file, "YAML file with lists in place of the built-in ones")
         .details(
             "The lists name communication calls, operations that are never blamed, expected bad "
@@ -98,6 +98,7 @@ class AnomalyCommand final : public Command {
   bool takes_local_input() const override { return true; }
 
   Outcome run(const Context& context) override {
+    if (python_rules_) report_without_effect(name_, "--python-rules");
     AnalyzeOptions& options = options_;
     options.local = context.local;
     const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
@@ -163,6 +164,7 @@ class AnomalyCommand final : public Command {
   std::string_view name_;
   std::string_view summary_;
   AnalyzeOptions options_;
+  bool python_rules_ = false;
   std::string fail_on_ = "never";
 };
 

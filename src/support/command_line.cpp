@@ -168,7 +168,7 @@ Request CommandLine::parse(const std::vector<std::string>& arguments) {
   Command* command = chosen();
   if (command != nullptr) {
     options->check_rules();
-    return {Request::Kind::run, command, impl_->globals, {}, options->without_effect()};
+    return {Request::Kind::run, command, impl_->globals};
   }
   if (arguments.empty()) return {Request::Kind::help, nullptr, impl_->globals};
   if (!rewritten.group.empty())

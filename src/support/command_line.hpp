@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +47,7 @@ struct Request {
   Kind kind = Kind::help;
   Command* command = nullptr;
   GlobalOptions globals;
-  std::string group = {};                     // whose help is wanted
-  std::set<std::string> without_effect = {};  // options that were given and do nothing
+  std::string group = {};  // whose help is wanted
 };
 
 class CommandLine {

@@ -304,12 +304,6 @@ void report_without_effect(std::string_view command, std::string_view option, st
   if (team().is_root()) log_info(fmt::format("msprobe {}: {} has no effect{}", command, option, where));
 }
 
-Option OptionList::add_without_effect(const std::string& name) {
-  return add_flag(
-             name, [this, name](int) { without_effect_.insert(name); }, "Has no effect")
-      .manual_only();
-}
-
 Option OptionList::add_fail_on(std::string& level, const std::vector<std::string>& levels,
                                const std::string& help) {
   return add("--fail-on", level, help).one_of(levels);

@@ -9,7 +9,6 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -139,8 +138,6 @@ class OptionList {
   /// --overwrite, where a command is given the names of its results.
   Option add_overwrite(Existing& existing);
   Option add_help(const std::string& names, const std::string& help);
-  /// A flag that does nothing any more, which scripts may still give; the program tells the user so.
-  Option add_without_effect(const std::string& name);
 
   /// One of `choices`.
   template <typename T>
@@ -186,9 +183,6 @@ class OptionList {
   const std::deque<OptionInfo>& options() const { return options_; }
   const std::deque<OptionInfo>& operands() const { return operands_; }
 
-  /// The flags without effect that were given, each once.
-  const std::set<std::string>& without_effect() const { return without_effect_; }
-
   /// UsageError for options that do not go together. After parsing.
   void check_rules() const;
 
@@ -218,7 +212,6 @@ class OptionList {
   std::deque<OptionInfo> options_;  // options refer to them
   std::deque<OptionInfo> operands_;
   std::vector<std::function<void()>> rules_;
-  std::set<std::string> without_effect_;
 };
 
 }  // namespace msprobe
