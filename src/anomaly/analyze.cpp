@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -270,11 +271,11 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
     }
     return;
   }
-  ScanOptions scan;
-  if (progress != nullptr) scan.on_bytes = [progress](std::uint64_t bytes) { progress->advance(bytes); };
+  std::function<void(std::uint64_t)> on_bytes;
+  if (progress != nullptr) on_bytes = [progress](std::uint64_t bytes) { progress->advance(bytes); };
   read_ranks(
       ranks, progress,
-      [&](std::size_t r, const ByteSource& file) { ranks[r].scan = scan_rank(file, rules, scan); },
+      [&](std::size_t r, const ByteSource& file) { ranks[r].scan = scan_rank(file, rules, on_bytes); },
       [&](std::size_t r) -> RankScan& { return ranks[r].scan; });
   if (!team().is_root()) return add_details(analysis, tell);
   for (const RankInput& rank : ranks) {

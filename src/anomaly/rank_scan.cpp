@@ -19,8 +19,8 @@ constexpr std::uint64_t kReportBytes = std::uint64_t{1} << 20;
 
 class Scanner {
  public:
-  Scanner(const ByteSource& file, const Rules& rules, const ScanOptions& options)
-      : file_(file), rules_(rules), options_(options) {}
+  Scanner(const ByteSource& file, const Rules& rules, const std::function<void(std::uint64_t)>& on_bytes)
+      : file_(file), rules_(rules), on_bytes_(on_bytes) {}
 
   RankScan run() {
     result_.header = dump::read_values(
@@ -29,7 +29,7 @@ class Scanner {
     for (std::size_t i = 0; i < result_.suspects.size(); ++i) {
       if (flow_.is_contained(i)) result_.suspects[i].contained = true;
     }
-    if (options_.on_bytes) options_.on_bytes(file_.size() - reported_);
+    if (on_bytes_) on_bytes_(file_.size() - reported_);
     return std::move(result_);
   }
 
@@ -60,8 +60,8 @@ class Scanner {
       if (!ignored) ++sub_layer_;
     }
     ++result_.entries;
-    if (options_.on_bytes && offset_ - reported_ >= kReportBytes) {
-      options_.on_bytes(offset_ - reported_);
+    if (on_bytes_ && offset_ - reported_ >= kReportBytes) {
+      on_bytes_(offset_ - reported_);
       reported_ = offset_;
     }
   }
@@ -160,9 +160,9 @@ class Scanner {
   /// API and direction out of the name, which is read from the right; without a direction its second part.
   void split_name(std::string_view name, CommNode& node) const {
     const auto parsed = dump::parse_entry_name(name);
-    node.backward = parsed && parsed->direction == dump::Direction::backward;
     if (parsed) {
       node.operation = parsed->operation();
+      node.backward = parsed->direction == dump::Direction::backward;
       return;
     }
     const std::size_t first = name.find('.');
@@ -212,7 +212,7 @@ class Scanner {
 
   const ByteSource& file_;
   const Rules& rules_;
-  const ScanOptions& options_;
+  const std::function<void(std::uint64_t)>& on_bytes_;
   RankScan result_;
   dump::RankListPool pool_;
   dump::Entry entry_;
@@ -228,8 +228,9 @@ class Scanner {
 
 }  // namespace
 
-RankScan scan_rank(const ByteSource& file, const Rules& rules, const ScanOptions& options) {
-  return Scanner(file, rules, options).run();
+RankScan scan_rank(const ByteSource& file, const Rules& rules,
+                   const std::function<void(std::uint64_t)>& on_bytes) {
+  return Scanner(file, rules, on_bytes).run();
 }
 
 }  // namespace msprobe::anomaly

@@ -75,12 +75,9 @@ struct RankScan {
   bool nan_in_forward = false;  // ahead of it
 };
 
-struct ScanOptions {
-  /// Told now and then how many bytes more are read.
-  std::function<void(std::uint64_t)> on_bytes;
-};
-
-/// Throws FormatError and IoError.
-RankScan scan_rank(const ByteSource& file, const Rules& rules, const ScanOptions& options);
+/// Throws FormatError and IoError. `on_bytes`, if it is not empty, gets now and then how many bytes more were
+/// read.
+RankScan scan_rank(const ByteSource& file, const Rules& rules,
+                   const std::function<void(std::uint64_t)>& on_bytes = {});
 
 }  // namespace msprobe::anomaly

@@ -20,7 +20,7 @@ void search(const ByteSource& file, const Rules& rules) {
   std::vector<RankInput> ranks(2);
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     ranks[r].number = static_cast<std::int64_t>(r);
-    ranks[r].scan = scan_rank(file, rules, {});
+    ranks[r].scan = scan_rank(file, rules);
   }
   const Tell nobody = [](Remark, const std::string&) {};
   const std::vector<Root> roots = search_roots(ranks, rules, true, nobody);

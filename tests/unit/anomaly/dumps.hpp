@@ -80,7 +80,7 @@ inline RankInput rank_of(std::int64_t number, const std::vector<std::string>& en
   RankInput rank;
   rank.number = number;
   rank.json = "rank" + std::to_string(number) + "/dump.json";
-  rank.scan = scan_rank(*memory_source(dump_of(entries), rank.json), default_rules(), {});
+  rank.scan = scan_rank(*memory_source(dump_of(entries), rank.json), default_rules());
   return rank;
 }
 
