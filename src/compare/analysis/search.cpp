@@ -6,7 +6,10 @@
 #include "dump/communication_graph.hpp"
 
 namespace msprobe::compare {
+namespace {
 
+/// The first differing entry of each rank before its communication (Phase::before), or after the last
+/// (Phase::after): the search begins and ends so.
 FirstDifference outside_communication(const std::vector<RankDifferences>& ranks, Phase phase) {
   FirstDifference result;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -17,6 +20,8 @@ FirstDifference outside_communication(const std::vector<RankDifferences>& ranks,
   if (!result.places.empty()) result.phase = phase;
   return result;
 }
+
+}  // namespace
 
 FirstDifference search_first_difference(const std::vector<RankDifferences>& ranks, const Rules& rules) {
   FirstDifference result = outside_communication(ranks, Phase::before);

@@ -31,8 +31,4 @@ struct FirstDifference {
 /// named.
 FirstDifference search_first_difference(const std::vector<RankDifferences>& ranks, const Rules& rules);
 
-/// The search begins and ends like this: the first differing entry of each rank ahead of its communication
-/// (Phase::before), or behind the last (Phase::after).
-FirstDifference outside_communication(const std::vector<RankDifferences>& ranks, Phase phase);
-
 }  // namespace msprobe::compare
