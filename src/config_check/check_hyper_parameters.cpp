@@ -214,18 +214,21 @@ Value read_parameters(const pack::Pack& pack, const pack::Member& member) {
   return pack::from_entry(read_object(pack, member), 0, pack.name() + ": " + member.name);
 }
 
+std::set<std::string> reduced_names(const Value& parameters) {
+  std::set<std::string> names;
+  for (const std::string& name : parameters.keys()) names.insert(reduced(name));
+  return names;
+}
+
 /// Leaves out the names that the processes of both packs recorded: a process ran with the values that it
 /// recorded, whatever its script says.
-Value not_recorded(const Value& parameters, const Value& bench, const Value& cmp) {
-  std::set<std::string> ours;
-  std::set<std::string> theirs;
-  for (const std::string& name : bench.keys()) ours.insert(reduced(name));
-  for (const std::string& name : cmp.keys()) theirs.insert(reduced(name));
+Value not_recorded(const Value& parameters, const std::set<std::string>& bench,
+                   const std::set<std::string>& cmp) {
   Value left = Value::map();
   for (std::size_t i = 0; i < parameters.items().size(); ++i) {
     const std::string& name = parameters.keys()[i];
     const std::string plain = reduced(name);
-    if (!ours.contains(plain) || !theirs.contains(plain)) left.push(name, parameters.items()[i]);
+    if (!bench.contains(plain) || !cmp.contains(plain)) left.push(name, parameters.items()[i]);
   }
   return left;
 }
@@ -268,10 +271,10 @@ Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
     Value ours = read_parameters(packs.bench, *bench);
     Value theirs = read_parameters(packs.cmp, *cmp);
     if (name != kRecorded && bench_recorded != nullptr && cmp_recorded != nullptr) {
-      const Value run = read_parameters(packs.bench, *bench_recorded);
-      const Value other_run = read_parameters(packs.cmp, *cmp_recorded);
-      ours = not_recorded(ours, run, other_run);
-      theirs = not_recorded(theirs, run, other_run);
+      const std::set<std::string> by_bench = reduced_names(read_parameters(packs.bench, *bench_recorded));
+      const std::set<std::string> by_cmp = reduced_names(read_parameters(packs.cmp, *cmp_recorded));
+      ours = not_recorded(ours, by_bench, by_cmp);
+      theirs = not_recorded(theirs, by_bench, by_cmp);
     }
     section.judged = section.judged || !ours.items().empty() || !theirs.items().empty();
     if (!compare_hyper_parameters(file, ours, theirs, tables, *rows)) {

@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // of a script or a YAML file
 constexpr std::size_t kMostNames = std::size_t{64} << 20;      // bytes of all names
-
-constexpr std::size_t kMostLines = 100;  // of a script that are named
+constexpr std::size_t kMostLines = 100;                        // of a script, which warnings name
 
 /// Is a list of this one value?
 bool is_plain_list(const Value& list) {

@@ -23,7 +23,6 @@ class ShellWords {
   char peek(std::size_t ahead = 0) const { return at_ + ahead < end_ ? text_[at_ + ahead] : '\0'; }
   void advance(std::size_t count = 1) { at_ = at_ + count < end_ ? at_ + count : end_; }
   std::string_view rest() const { return text_.substr(at_, end_ - at_); }
-  std::size_t at() const { return at_; }
 
   /// Past blanks and escaped line ends.
   void skip_blanks();
