@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
