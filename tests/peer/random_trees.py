@@ -9,39 +9,36 @@ COMPUTE = ["Torch.mul", "Torch.empty", "Tensor.add", "Torch.fill", "Functional.l
 VALUES = [1.0, 1.0, 1.0, 1.0, 2, 0.0, -3.5, math.nan, math.inf, -math.inf]
 
 
-def tensor(generator, md5, value=1.0):
+def tensor(generator, value=1.0):
     described = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 3]}
     described |= dict.fromkeys(("Max", "Min", "Mean", "Norm"), value)
-    if md5:
-        described["md5"] = f"{hash(str(value)) & 0xFFFFFFFF:08x}"
     if generator.random() < 0.2:
         described["requires_grad"] = generator.random() < 0.5
     return described
 
 
-def communication(generator, ranks, own, md5):
+def communication(generator, ranks, own):
     """Name and arguments of a call that all ranks make; the numbers of calls are given later."""
     group = {"type": "torch.ProcessGroup", "group_ranks": generator.choice([list(range(ranks)), [0, 1]]), "group_id": "7"}
     api = generator.choice(["all_reduce", "broadcast", "all_gather", "send", "recv", "batch_isend_irecv", "gather"])
-    inputs = [tensor(generator, md5)]
+    inputs = [tensor(generator)]
     keywords = {}
     if api == "broadcast":
         keywords = {"src": {"type": "int", "value": generator.randrange(ranks)}, "group": group}
     elif api in ("send", "recv"):
-        side, _other = ("dst", "src") if own % 2 == 0 else ("src", "dst")
-        api = {"dst": "send", "src": "recv"}[side]
+        api, side = ("send", "dst") if own % 2 == 0 else ("recv", "src")
         keywords = {side: {"type": "int", "value": own ^ 1}}
     elif api == "gather":
         keywords = {"dst": {"type": "int", "value": 0}}
     elif api == "batch_isend_irecv":
         operation = {"class_type": "torch.distributed.P2POp", "op": "isend", "peer": own ^ 1, "tag": 0, "group_id": "7"}
-        inputs = [[operation | {"tensor": tensor(generator, md5)}]]
+        inputs = [[operation | {"tensor": tensor(generator)}]]
     elif generator.random() < 0.8:
         keywords = {"group": group}
     return f"Distributed.{api}", inputs, keywords
 
 
-def make_rank(seed, ranks, own, md5):
+def make_rank(seed, ranks, own):
     """(target, golden): both the same but for the values of some outputs."""
     shared, mine = random.Random(seed), random.Random(f"{seed}/{own}")
     target, golden, calls = {}, {}, {}
@@ -50,19 +47,19 @@ def make_rank(seed, ranks, own, md5):
         is_communication = shared.random() < 0.3
         if is_communication:
             state = shared.getstate()
-            name, inputs, keywords = communication(shared, ranks, own, md5)
+            name, inputs, keywords = communication(shared, ranks, own)
             shared.setstate(state)
             shared.random()
         else:
-            name, inputs, keywords = mine.choice(COMPUTE), [tensor(mine, md5)], {}
+            name, inputs, keywords = mine.choice(COMPUTE), [tensor(mine)], {}
         number = calls[name] = calls.get(name, -1) + 1
         entry = f"{name}.{number}.forward"
         outputs, expected = [], []
         for _ in range(mine.choice([1, 1, 2])):
             value = mine.choice(VALUES)
             other = mine.choice(VALUES) if mine.random() < trouble else value
-            outputs.append(tensor(mine, md5, other))
-            expected.append(tensor(mine, md5, value))
+            outputs.append(tensor(mine, other))
+            expected.append(tensor(mine, value))
         target[entry] = {"input_args": inputs, "input_kwargs": keywords, "output": outputs}
         if mine.random() > 0.02:
             golden[entry] = {"input_args": inputs, "input_kwargs": keywords, "output": expected}
@@ -78,12 +75,10 @@ def write_rank(folder, entries, stacks):
         (folder / "stack.json").write_text(json.dumps({"0": [list(entries), frames]}))
 
 
-def make_tree(folder, seed, md5=None):
-    """`md5` says whether there are checksums; None leaves it to chance."""
+def make_tree(folder, seed):
     generator = random.Random(seed)
-    ranks, checksums, stacks = generator.choice([2, 2, 4]), generator.random() < 0.3, generator.random() < 0.7
-    checksums = checksums if md5 is None else md5
+    ranks, stacks = generator.choice([2, 2, 4]), generator.random() < 0.7
     for own in range(ranks):
-        target, golden = make_rank(seed, ranks, own, checksums)
+        target, golden = make_rank(seed, ranks, own)
         write_rank(folder / "target" / "step0" / f"rank{own}", target, stacks)
         write_rank(folder / "golden" / "step0" / f"rank{own}", golden, stacks)
