@@ -77,7 +77,7 @@ def write_rank(folder, entries, stacks):
 
 def make_tree(folder, seed):
     generator = random.Random(seed)
-    ranks, stacks = generator.choice([2, 2, 4]), generator.random() < 0.7
+    stacks, ranks = generator.random() < 0.7, generator.choice([2, 2, 4])
     for own in range(ranks):
         target, golden = make_rank(seed, ranks, own)
         write_rank(folder / "target" / "step0" / f"rank{own}", target, stacks)
