@@ -16,25 +16,24 @@ import predicates
 import result_cells
 
 TIME_STAMP = re.compile(r"_\d{14}(?=\.csv$)")
-# Case: arguments, and the columns that name a row.
 CASES = {
-    "graph_npy": (["-tp", "{CASE}/target", "-gp", "{CASE}/golden", "--rank", "0,1"], ["NPU Name", "Bench Name"]),
-    "graph_stat": (["-tp", "{CASE}/target", "-gp", "{CASE}/golden", "--rank", "0,1"], ["NPU Name", "Bench Name"]),
-    "single_save": (["-tp", "{CASE}/dir1", "-gp", "{CASE}/dir2", "--format", "csv"], ["id"]),
+    "graph_npy": ["-tp", "{CASE}/target", "-gp", "{CASE}/golden", "--rank", "0,1"],
+    "graph_stat": ["-tp", "{CASE}/target", "-gp", "{CASE}/golden", "--rank", "0,1"],
+    "single_save": ["-tp", "{CASE}/dir1", "-gp", "{CASE}/dir2", "--format", "csv"],
 }
 
 
 def run(msprobe, folder, name, out, more=()):
     """{output name without time: (header, rows)}; paths of this machine are {ROOT}."""
     case = folder / name
-    words = [word.replace("{CASE}", str(case)) for word in CASES[name][0]]
+    words = [word.replace("{CASE}", str(case)) for word in CASES[name]]
     done = harness.run(msprobe, ["compare", *words, "-o", str(out), *more], out)
     harness.check(done.returncode == 0, f"exit status {done.returncode}: {done.stderr}")
     tables = {}
     for path in sorted(out.rglob("*.csv")):
         header, rows = result_cells.read_table(path)
         rows = [[cell.replace(str(folder), "{ROOT}") for cell in row] for row in rows]
-        # Of saved arrays the Python tool has no messages; ours stand behind its columns.
+        # The Python tool has no messages for saved arrays; our column of messages follows its columns.
         if name == "single_save" and header[-1] == "Err_message":
             header, rows = header[:-1], [row[:-1] for row in rows]
         tables[TIME_STAMP.sub("", path.name)] = (header, rows)
@@ -53,7 +52,7 @@ def in_order(name, table):
     header, rows = table
     if name != "graph_npy":
         return table
-    keys = [header.index(column) for column in CASES[name][1]]
+    keys = [header.index(column) for column in ("NPU Name", "Bench Name")]
     return header, sorted(rows, key=lambda row: [(row[key] in ("", "N/A"), row[key]) for key in keys])
 
 

@@ -6,6 +6,7 @@ import functools
 import importlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -80,6 +81,11 @@ def lay_out(source, place):
             lay_out(source / name, place / name)
     else:
         place.symlink_to(source.resolve(strict=True))
+
+
+def items_of(page):
+    """The numbers of a page of docs/differences, in its order."""
+    return re.findall(r"^\| ([A-Z][0-9]+) \|", pathlib.Path(page).read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def prepared_interpreter(python=sys.executable):

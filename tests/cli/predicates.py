@@ -10,6 +10,7 @@ import math
 import pathlib
 import re
 
+import harness
 import result_cells
 
 METRICS = "Cosine|EucDist|MaxAbsErr|MaxRelativeErr|(One|Five) Thousandths? Err Ratio"
@@ -536,11 +537,10 @@ def unexplained(row):
 
 def wrong(predicates, page):
     """Lines on the predicates whose number of cells is wrong, or whose item the page does not have."""
-    documented = set(re.findall(r"^\| (D\d+) \|", pathlib.Path(page).read_text(encoding="utf-8"), re.MULTILINE))
     lines = [
         f"{predicate}: covers {predicate.covered} cells, expected {predicate.cells}"
         for predicate in predicates
         if predicate.covered != predicate.cells or predicate.cells == 0
     ]
     items = {item for predicate in predicates for item in predicate.items}
-    return lines + [f"{page} has no item {item}" for item in sorted(items - documented)]
+    return lines + [f"{page} has no item {item}" for item in sorted(items - set(harness.items_of(page)))]

@@ -84,7 +84,7 @@ def items_in(path, text, known):
 def items_of(root):
     """Their numbers, on the pages behind docs/differences.md."""
     pages = [root / "docs/differences.md", *sorted((root / "docs/differences").glob("*.md"))]
-    return [item for page in pages for item in re.findall(r"^\| ([A-Z][0-9]+) \|", page.read_text(encoding="utf-8"), re.MULTILINE)]
+    return [item for page in pages for item in harness.items_of(page)]
 
 
 def repeated_items(root):

@@ -22,7 +22,7 @@ using namespace msprobe::anomaly;
 
 namespace {
 
-/// What the probe says of an entry; nothing if it does not know.
+/// Inputs and outputs as the probe judges them; nothing if it does not know.
 std::optional<std::pair<int, int>> probed(const std::string& text) {
   EntryProbe probe;
   const std::string padded = text + std::string(1 + kScanPadding, '\0');
@@ -37,14 +37,12 @@ std::pair<int, int> judged(const std::string& text) {
   return {bad.inputs, bad.outputs};
 }
 
-enum class Knows : std::uint8_t { nothing, all };
-
 /// Does the probe know? Then it must say the same as the tree.
-Knows check_probe(const std::string& text) {
+bool check_probe(const std::string& text) {
   CAPTURE(text);
   const auto known = probed(text);
   if (known) CHECK(*known == judged(text));
-  return known ? Knows::all : Knows::nothing;
+  return known.has_value();
 }
 
 std::string in_output(const std::string& item) {
@@ -53,11 +51,11 @@ std::string in_output(const std::string& item) {
 
 }  // namespace
 
-TEST_CASE("every spelling of a bad statistic, and what is none") {
+TEST_CASE("every spelling of a bad statistic, and texts that are no bad ones") {
   struct Case {
     const char* text;
     Bad bad;
-    Knows probe = Knows::all;  // not of escapes and of exponents with three digits
+    bool known = true;  // not of escapes and of exponents with three digits
   };
   for (const Case& each : {Case{"NaN", kNan},
                            {"Infinity", kInf},
@@ -66,18 +64,18 @@ TEST_CASE("every spelling of a bad statistic, and what is none") {
                            {"\"Nan\"", kNan},
                            {"\"INF\"", kInf},
                            {"\"-inf\"", kInf},
-                           {"\"nan\\t\"", kNan, Knows::nothing},
-                           {"\"-Inf\\t\"", kInf, Knows::nothing},
-                           {"1e999", kInf, Knows::nothing},
-                           {"-1E+400", kInf, Knows::nothing},
-                           {"\"\\u006ean\"", kNan, Knows::nothing},
+                           {"\"nan\\t\"", kNan, false},
+                           {"\"-Inf\\t\"", kInf, false},
+                           {"1e999", kInf, false},
+                           {"-1E+400", kInf, false},
+                           {"\"\\u006ean\"", kNan, false},
                            {"\"Infinity\"", 0},
                            {"\" nan\"", 0},
                            {"null", 0},
                            {"1e39", 0},
-                           {"1e308", 0, Knows::nothing},
+                           {"1e308", 0, false},
                            {"true", 0},
-                           {"\"nan\\n\"", 0, Knows::nothing},
+                           {"\"nan\\n\"", 0, false},
                            {"\"n\"", 0},
                            {"\"\"", 0},
                            {"[NaN]", 0},
@@ -87,14 +85,14 @@ TEST_CASE("every spelling of a bad statistic, and what is none") {
     for (const char* key : {"Max", "Min"}) {
       const std::string item = std::string("{\"") + key + "\": " + each.text + "}";
       CHECK(dump::bad_item(dump::entry_of(item), 0) == each.bad);
-      CHECK(check_probe(in_output(item)) == each.probe);
+      CHECK(check_probe(in_output(item)) == each.known);
     }
     CHECK(dump::bad_item(dump::entry_of(std::string("{\"Mean\": ") + each.text + "}"), 0) == 0);
   }
   // An integer of any length is finite in Python.
   CHECK(dump::bad_item(dump::entry_of("{\"Max\": 1" + std::string(400, '0') + "}"), 0) == 0);
   CHECK(dump::bad_item(dump::entry_of("{\"Max\": 1" + std::string(400, '0') + ".0}"), 0) == kInf);
-  CHECK(check_probe(in_output("{\"Max\": 1" + std::string(400, '0') + ".0}")) == Knows::nothing);
+  CHECK_FALSE(check_probe(in_output("{\"Max\": 1" + std::string(400, '0') + ".0}")));
 }
 
 TEST_CASE("the probe knows entries as they usually are, without a tree") {
@@ -113,35 +111,35 @@ TEST_CASE("the probe says what the tree says, or that it does not know") {
   const std::string good = R"({"Max": 1.0})";
   struct Case {
     std::string text;
-    Knows probe;
+    bool known;
   };
   for (const Case& each : std::vector<Case>{
-           {"{\"output\": [" + bad + "], \"output\": [" + good + "]}", Knows::nothing},
-           {"{\"output\": [" + good + "], \"output\": [" + bad + "]}", Knows::nothing},
-           {"{\"input_kwargs\": {\"a\": " + bad + ", \"a\": " + good + "}}", Knows::nothing},
-           {"{\"input_kwargs\": {\"a\": " + bad + ", \"\\u0061\": " + good + "}}", Knows::nothing},
-           {"{\"\\u006futput\": [" + bad + "]}", Knows::nothing},
-           {in_output(R"({"Max": NaN, "Max": 1.0})"), Knows::nothing},
-           {in_output(R"({"M\u0061x": NaN})"), Knows::nothing},
-           {in_output(R"({"x": {"Max": NaN}, "x": 1})"), Knows::nothing},
-           {in_output(R"({"x": [{"Max": NaN}], "Max": 1.0})"), Knows::nothing},
-           {in_output(R"({"shape": [2, {"Max": NaN}]})"), Knows::nothing},
-           {in_output(R"([[{"Max": NaN}], {"Min": "-INF"}])"), Knows::all},
-           {in_output(R"({"Max": {"Max": NaN}})"), Knows::nothing},
-           {in_output(R"({"Max": [NaN], "Min": [[]]})"), Knows::all},
-           {in_output(R"("Max", NaN)"), Knows::all},
-           {R"({"output": {"Max": NaN}})", Knows::all},
-           {R"({"output": {"Max": {"Max": NaN}}})", Knows::all},
-           {R"({"output": NaN, "input": "nan"})", Knows::all},
-           {R"([{"output": [{"Max": NaN}]}])", Knows::all},
-           {R"({"other": {"output": [{"Max": NaN}]}})", Knows::all},
+           {"{\"output\": [" + bad + "], \"output\": [" + good + "]}", false},
+           {"{\"output\": [" + good + "], \"output\": [" + bad + "]}", false},
+           {"{\"input_kwargs\": {\"a\": " + bad + ", \"a\": " + good + "}}", false},
+           {"{\"input_kwargs\": {\"a\": " + bad + ", \"\\u0061\": " + good + "}}", false},
+           {"{\"\\u006futput\": [" + bad + "]}", false},
+           {in_output(R"({"Max": NaN, "Max": 1.0})"), false},
+           {in_output(R"({"M\u0061x": NaN})"), false},
+           {in_output(R"({"x": {"Max": NaN}, "x": 1})"), false},
+           {in_output(R"({"x": [{"Max": NaN}], "Max": 1.0})"), false},
+           {in_output(R"({"shape": [2, {"Max": NaN}]})"), false},
+           {in_output(R"([[{"Max": NaN}], {"Min": "-INF"}])"), true},
+           {in_output(R"({"Max": {"Max": NaN}})"), false},
+           {in_output(R"({"Max": [NaN], "Min": [[]]})"), true},
+           {in_output(R"("Max", NaN)"), true},
+           {R"({"output": {"Max": NaN}})", true},
+           {R"({"output": {"Max": {"Max": NaN}}})", true},
+           {R"({"output": NaN, "input": "nan"})", true},
+           {R"([{"output": [{"Max": NaN}]}])", true},
+           {R"({"other": {"output": [{"Max": NaN}]}})", true},
            {R"({"other": 1, "output": [{"Max": NaN}], "input": [{"Min": Infinity}], "x": [{"Max": NaN}]})",
-            Knows::all},
-           {"null", Knows::all},
-           {"NaN", Knows::all},
+            true},
+           {"null", true},
+           {"NaN", true},
        }) {
     CAPTURE(each.text);
-    CHECK(check_probe(each.text) == each.probe);
+    CHECK(check_probe(each.text) == each.known);
   }
 }
 
@@ -152,7 +150,7 @@ TEST_CASE("the probe and the tree agree on the golden dumps") {
   std::size_t entries = 0;
   std::size_t known = 0;
   dump::read_values(*file, [&](dump::MemberStream& stream, std::string_view) {
-    known += check_probe(std::string(stream.skip())) == Knows::all;
+    known += check_probe(std::string(stream.skip())) ? 1 : 0;
     ++entries;
   });
   CHECK(entries > 200);
