@@ -147,7 +147,7 @@ def saves_tensors(mode):
 
 
 def disk_of(step, scratch):
-    """What lies in the folder of a step, and the processor and wall seconds that dd needs for as many bytes."""
+    """Counts what the folder of a step contains, and the processor and wall seconds that dd needs for as many bytes."""
     status = [os.stat(os.path.join(folder, name)) for folder, _, names in os.walk(step) for name in names]
     files = {one.st_ino: one for one in status}
     size = sum(one.st_size for one in files.values())

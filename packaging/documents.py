@@ -20,7 +20,7 @@ LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])+)\]\(([^()\s#]*)(#[^()\s]*
 
 
 def names(root=ROOT):
-    """Of the files, relative to the root."""
+    """The paths of the files, relative to the root."""
     top = ("README.md", "README.zh.md", "CHANGELOG.md", "data/finding.schema.json")
     found = [pathlib.Path(name) for name in top if (root / name).is_file()]
     found += [path.relative_to(root) for path in sorted((root / "docs").rglob("*")) if path.suffix in SUFFIXES and path.is_file()]

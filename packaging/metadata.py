@@ -44,7 +44,7 @@ def text():
 
 
 def entry_points():
-    """What entry_points.txt of the wheel holds."""
+    """The content of entry_points.txt of the wheel."""
     groups = project().get("entry-points", {}).items()
     return "\n".join(f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in points.items())
                      for group, points in groups)

@@ -75,7 +75,7 @@ def _positive(text: str) -> int:
 
 
 def _run(command: List[str], environment: Dict[str, str]) -> None:
-    """What it prints goes to stderr, so that stdout has the answer alone."""
+    """Runs the command. Its output goes to stderr, so that stdout has the answer alone."""
     sys.stdout.flush()
     try:
         status = subprocess.run(command, check=False, env=environment, stdout=sys.stderr.fileno()).returncode

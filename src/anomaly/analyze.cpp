@@ -24,8 +24,8 @@
 namespace msprobe::anomaly {
 namespace {
 
-/// Reads all ranks in parallel. A broken rank keeps its reason, unless all are.
-/// What is read of a rank lies at `result`.
+/// Reads all ranks in parallel, each into `result` of its index. A broken rank keeps its reason, unless all
+/// are broken.
 template <typename Read, typename Result>
 void read_ranks(std::vector<RankInput>& ranks, Progress* progress, Read&& read, Result&& result) {
   std::vector<std::shared_ptr<const ByteSource>> files(ranks.size());
@@ -80,7 +80,7 @@ std::string step_text(const Analysis& analysis) {
   return analysis.step.empty() ? "" : display(analysis.step) + " ";
 }
 
-/// What is wanted of a rank, and what is found there.
+/// The entries of a rank whose details are wanted, and the details found there.
 struct Wanted {
   std::size_t rank = 0;
   std::vector<EntryPlace> places;

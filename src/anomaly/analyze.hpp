@@ -27,7 +27,7 @@ struct AnalyzeOptions {
   std::string rules_file;
 };
 
-/// What was found in one step: the last one looked at, the first with an anomaly.
+/// The findings in one step: the last one looked at, the first with an anomaly.
 struct Analysis {
   std::string step;              // "step3"; empty unless the input is a dump root
   std::size_t steps_before = 0;  // steps looked at before, all without an anomaly
@@ -35,7 +35,7 @@ struct Analysis {
   std::vector<Root> roots;
   std::vector<RootDetails> details;     // of each root
   std::vector<RankFindings> findings;   // of each rank, where a listing was asked for
-  bool with_path = false;               // the result tells how bad values spread
+  bool with_path = false;               // the result shows how bad values spread
   bool failed = false;                  // a rank of this step or one before could not be read
   std::vector<std::string> not_judged;  // ranks of these steps of which nothing could be: a line each
 

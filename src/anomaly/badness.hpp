@@ -34,7 +34,7 @@ struct EntryBadness {
   Bad outputs = 0;
 };
 
-/// Of the items and all below them. `write_only`: arguments to leave out, or null.
+/// Judges the items and all below them. `write_only`: arguments to leave out, or null.
 EntryBadness judge_entry(const dump::Entry& entry, const Places* write_only);
 
 }  // namespace msprobe::anomaly

@@ -81,8 +81,8 @@ class AnomalyCommand final : public Command {
                 "(<bad_mean>, <bad_norm>).");
     options.add_fail_on(fail_on_, {"anomaly", "never"})
         .details(
-            "A non-empty list also counts. Inf that spreads no further, perhaps a mask, is told but does not "
-            "count.\n"
+            "A non-empty list also counts. Inf that spreads no further, perhaps a mask, is reported but does "
+            "not count.\n"
             "A rank without a Max or Min to judge by, as one without entries or with checksums, exits with "
             "2.");
     options.add_flag("--python-rules", python_rules_, "Has no effect").manual_only();

@@ -14,7 +14,7 @@ struct RootDetails {
   dump::Entry entry;
   std::vector<std::string> construct;  // outermost module first, the entry last; empty: not known
   dump::Entry stack;                   // a tree with the frames as the file has them
-  dump::Entry::Index stack_node = 0;   // where in it they stand; an empty object if there are none
+  dump::Entry::Index stack_node = 0;   // their place in it; an empty object without frames
   std::vector<std::string> frames;
   bool frames_of_forward = false;  // of the forward call of a backward entry
 };

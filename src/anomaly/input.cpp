@@ -39,7 +39,7 @@ RankInput rank_at(const std::string& directory, std::int64_t number) {
   return rank;
 }
 
-/// By number, which no two of them may have.
+/// Sorts them by number, which no two of them may share.
 void sort_ranks(std::vector<RankInput>& ranks) {
   std::ranges::stable_sort(ranks, [](const RankInput& a, const RankInput& b) { return a.number < b.number; });
   const auto twice =

@@ -17,7 +17,7 @@
 
 namespace msprobe::anomaly {
 
-/// An entry, and where its value stands in the file.
+/// An entry, and the place of its value in the file.
 struct EntryPlace {
   std::string name;
   std::uint32_t position = 0;  // among the entries of the rank
@@ -66,13 +66,13 @@ struct RankScan {
   bool external_is_comm = false;
   /// The first entry that made NaN of inputs with Inf.
   std::optional<Suspect> inf_to_nan;
-  /// Of task nan_check, which records no values: entries of which is known whether the device raised NaN or
-  /// Inf in them, those in which it did, and the first of these.
+  /// Task nan_check records no values. These count the entries for which the dump says whether the device
+  /// raised NaN or Inf, and those in which it did; the last is the first of these.
   std::uint32_t checked_entries = 0;
   std::uint32_t raised_entries = 0;
   std::optional<Suspect> raised;
   std::optional<BadGradient> bad_gradient;
-  bool nan_in_forward = false;  // ahead of it
+  bool nan_in_forward = false;  // before it
 };
 
 /// Throws FormatError and IoError. `on_bytes`, if it is not empty, gets now and then how many bytes more were

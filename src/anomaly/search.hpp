@@ -55,7 +55,7 @@ struct Root {
   std::vector<std::int64_t> absent_ranks;  // members of its communication group that are not in the dump
 };
 
-/// What there is to say on the way; who asked decides how it is shown.
+/// The kinds of remarks during a search; the caller decides how to show them.
 enum class Remark : std::uint8_t { detail, progress, warning };
 using Tell = std::function<void(Remark kind, const std::string& text)>;
 

@@ -29,7 +29,7 @@ namespace {
 
 using tensor::DType;
 
-// Of the two matrices of a module, together.
+// The elements of the two matrices of a module, together.
 constexpr std::int64_t kMostAdapterElements = std::int64_t{1} << 26;
 
 struct Update {

@@ -26,7 +26,7 @@ namespace {
 
 using tensor::DType;
 
-// Each of them becomes a block of its own.
+// Each of them becomes a separate block.
 constexpr std::int64_t kMostStackedExperts = 4096;
 
 /// A zero point is rounded, which moves the ends of the range by up to half a step: what is beyond is

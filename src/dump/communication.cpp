@@ -22,7 +22,7 @@ std::optional<std::int64_t> integer_value(const Entry& entry, Entry::Index argum
   return integer(entry, entry.find(argument, "value"));
 }
 
-/// Who sends, and who receives.
+/// The operations of the sender and of the receiver.
 using Transmission = std::pair<std::string_view, std::string_view>;
 constexpr std::array<Transmission, 3> kTransmissions = {
     {{"send", "recv"}, {"isend", "irecv"}, {"send_object_list", "recv_object_list"}}};

@@ -29,7 +29,7 @@ using RankList = std::shared_ptr<const std::vector<std::int64_t>>;
 
 struct CommCall {
   std::array<std::optional<std::int64_t>, kRankKeywords> keywords;  // those whose value is an integer
-  /// Values of the positional integers; kNoRank where the value is none.
+  /// Values of the positional integers; kNoRank where there is no value.
   std::vector<std::int64_t> integers;
   RankList group_ranks;      // in any argument
   bool named_group = false;  // the keyword `group` has them

@@ -103,7 +103,7 @@ class Flattener {
     side_.items = std::move(items);
   }
 
-  /// They stand beside the items.
+  /// The dump keeps them beside the items.
   void take_buffers() {
     const auto first = static_cast<std::ptrdiff_t>(side_.items.size());
     section("buffers", ".buffers", State::parameters);

@@ -49,7 +49,7 @@ bool has_usual_arguments(const Communication& communication) {
   return operation != "gather" || call.keywords[dump::kDst].has_value();
 }
 
-/// By what releases 8.x know the first output of a transfer again; empty without one.
+/// Releases 8.x recognize the first output of a transfer by this text; empty without an output.
 std::string first_output(std::string_view node, const NodeData& data) {
   const std::string key = std::string(node) + ".output.0";
   std::string told;

@@ -410,7 +410,7 @@ class ScriptReader {
     launches_.push_back({std::move(words), *launch});
   }
 
-  /// Does a launcher stand there, and is it a distributed one?
+  /// Nothing if no launcher is at this place; else whether it is a distributed one.
   static std::optional<bool> launcher_at(const std::vector<std::string>& words, std::size_t at) {
     const std::string_view name = base_name(words[at]);
     if (name == "accelerate" && (at + 1 == words.size() || words[at + 1] != "launch")) return std::nullopt;
@@ -445,7 +445,7 @@ class ScriptReader {
   bool assigned_ = false;
   bool closed_ = false;         // it is a block
   bool function_ = false;       // a function has been named whose body comes next
-  Join join_ = Join::sequence;  // ahead of the command, in the same list
+  Join join_ = Join::sequence;  // before the command, in the same list
   Guard guard_ = Guard::none;
   std::vector<Document> documents_;
   std::vector<Launch> launches_;

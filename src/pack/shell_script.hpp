@@ -32,8 +32,8 @@ ShellScript read_script(std::string_view script, const std::string& file);
 /// the dashes. Given twice, the last counts. Behind the training program `name=value` is an option too.
 FlatMap options_of(const Launch& launch);
 
-/// The options of all distributed launches, or of all plain ones if there is none of those. What two commands
-/// give differently is a `duplicate_value`, as between files. What is not the same on all ways is
+/// The options of all distributed launches, or of all plain ones if none is distributed. An option that two
+/// commands give differently is a `duplicate_value`, as between files. One that differs between ways is
 /// `{"description": "depends_on_condition", "values": [...]}`, with null where a way does not give it.
 FlatMap options_of(const ShellScript& script);
 

@@ -43,7 +43,7 @@ class ShellWords {
 
   /// Notes this line as not understood.
   void note();
-  /// Those lines in order, each once.
+  /// The noted lines in order, each once.
   const std::vector<std::size_t>& noted() const { return noted_; }
 
   /// How many letters at the beginning are the name of a variable.

@@ -43,7 +43,7 @@ struct Alignment {
 /// Checks that golden_of and target_of are inverse.
 void check_inverse(const Alignment& alignment);
 
-/// The entries of the reference without a partner, each behind that of the last one before it.
+/// The entries of the reference without a partner, each after that of the last one before it.
 std::vector<GoldenOnly> golden_only_of(const std::vector<std::uint32_t>& target_of);
 
 /// Forward entries are aligned as sequences; backward entries and gradients of parameters follow their

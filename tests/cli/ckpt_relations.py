@@ -395,7 +395,7 @@ def dead_rows_and_columns_are_named(msprobe, scratch):
 
 
 def one_element_ends_a_relation(msprobe, scratch):
-    """What holds for all elements but one is not claimed."""
+    """A relation that holds for all elements but one is not claimed."""
     base = model(0)
     save_torch(scratch / "base.pt", base)
     for name, (change, _lines) in mistakes().items():

@@ -68,7 +68,7 @@ def make_tests(msprobe, cases, folder, schema):
         return test
 
     def noise_floor(scratch):
-        # Where golden's noise is as large as the fault, the fault is no evidence.
+        # Where golden's noise is as large as the fault, the fault does not count as evidence.
         case = cases["tiny_half-softmax_elements"]
         target = str(folder / case["runs"]["target"] / "statistics")
         _, plain = findings_of(msprobe, folder, case, "statistics", scratch)
@@ -112,7 +112,7 @@ def make_tests(msprobe, cases, folder, schema):
         check("free_benchmark.csv: line 2: 2 fields instead of 9" in done.stderr + done.stdout, done.stderr)
 
     def unread(scratch):
-        """A tensor that is cut short behind the culprit is told, and is no second fault."""
+        """A message names a tensor that is cut short after the culprit; it does not count as a second fault."""
         copied(cases["tiny-matmul_tile"], "tensor", scratch)
         _, _, whole = first_of(scratch)
         data = json.loads((scratch / "target/step0/rank0/dump.json").read_text())["data"]
@@ -215,7 +215,7 @@ def make_tests(msprobe, cases, folder, schema):
         done = run(msprobe, ["compare", "-tp", "target", "-gp", "golden", "--first", "--format", "md", "--output-file", "-"], scratch)
         check("1 error, 0 warning, 13 pass; 98 left out" in done.stdout, done.stdout)
         check("**step1/rank0** left out: an earlier step" in done.stdout, done.stdout)
-        check("Not compared" not in done.stdout, "rows that were left out are no news")
+        check("Not compared" not in done.stdout, "it reports rows that were left out")
 
     tests = [(f"{name}, {task}", of_case(case, task)) for name, case in cases.items() for task in case["tasks"]]
     return [*tests, ("--noise-floor", noise_floor), ("--noise-floor of free_benchmark", noise_of_calls),

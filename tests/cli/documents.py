@@ -17,7 +17,7 @@ import time
 import harness
 
 def zsh_test(msprobe, completions, typed, expected):
-    """zsh completes in its line editor only, so it gets a terminal and somebody who types."""
+    """zsh completes in its line editor only, so it gets a terminal with typed keys."""
 
     def body(scratch):
         shell = shutil.which("zsh", path="/usr/local/bin:/usr/bin:/bin")

@@ -143,7 +143,7 @@ class Commands:
             return (result.returncode, result.stdout, files), int(count.read_text(encoding="ascii"))
 
     def fail(self, name, kind, number, how, right):
-        """What is wrong with the end of a run with a fault; empty: nothing."""
+        """Says what is wrong with the end of a run with a fault; empty: nothing."""
         with tempfile.TemporaryDirectory(prefix="msprobe-fault-") as scratch:
             result, files = self.run(name, pathlib.Path(scratch), f"{kind}:{number}:{how}")
         said = f"{kind} {number} {how}: status {result.returncode}, {shortened(result.stderr)}"

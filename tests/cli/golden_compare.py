@@ -19,7 +19,7 @@ import harness
 import result_cells
 
 TIME_STAMP = re.compile(r"_\d{14}(?=(_part_\d+)?\.csv$)")
-# What a spreadsheet takes for a formula, at the start of a cell or, where `;` separates cells, after it.
+# A spreadsheet takes this for a formula, at the start of a cell or, where `;` separates cells, after it.
 FORMULA = re.compile("(^|;)[=+\\-@%\uff0b\uff0d\uff1d\uff05\uff20]")
 TIME_LIMIT_S = 120
 

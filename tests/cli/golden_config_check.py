@@ -254,7 +254,7 @@ def check_repeated(msprobe, golden, scratch):
 
 
 def check_formula(msprobe, golden, scratch):
-    """What looks like a formula is text in a workbook, and has an apostrophe in csv."""
+    """A text that looks like a formula is text in a workbook, and has an apostrophe in csv."""
     for text in ("=1+1", "--lr", "@x", "+a", "%a", "\uff1d1", "1;=2"):
         files = ({f"hyperparameters/{STATIC}": {"a": text}}, {f"hyperparameters/{STATIC}": {"a": "x"}})
         compare(msprobe, scratch, *files, "--format", "xlsx,csv")

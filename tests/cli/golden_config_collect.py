@@ -237,7 +237,7 @@ def check_script(msprobe, name, script, scratch):
     work = scratch / "work"
     work.mkdir()
     text = script.replace(b"\r\n", b"\n")  # bash takes the carriage returns for a part of the words
-    # Variables that nobody sets stand for themselves in a pack.
+    # A pack keeps the names of variables that the script does not set.
     expected = {**run_in_bash(text, work), **SHELL_ONLY.get(name, {})}
     harness.check(expected, "bash started nothing")
     (scratch / "run.sh").write_bytes(script)

@@ -85,7 +85,7 @@ def legacy(data):
 
 
 def never_clean(msprobe, scratch, name, data, level="dangerous"):
-    """What is not clean at the level dangerous is not clean at the level unknown."""
+    """A file that is not clean at the level dangerous is not clean at the level unknown."""
     (scratch / name).write_bytes(data)
     result = harness.run(msprobe, ["inspect", "--fail-on", level, name], scratch)
     output = result.stdout + result.stderr

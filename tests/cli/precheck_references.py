@@ -313,7 +313,7 @@ def without_reference(msprobe):
             "NPU.npu_apply_adam_w.0": "amsgrad without max_grad_norm has no maximum to start from",
             "NPU.npu_other.0": "NPU.npu_other has no reference; --references may name one"})
         harness.check_equal("verdicts", set(verdicts(rows).values()), {("skip", "")})
-        # Nobody calls it on a device without torch_npu, and that is told.
+        # It is not called on a device without torch_npu, and the row says so.
         words = ["acc_check", "-api_info", "dump/dump.json", "-o", "called", "-d", "cpu", "--python", harness.prepared_interpreter()]
         harness.run(msprobe, words, scratch)
         (file,) = (scratch / "called").glob("accuracy_checking_result_*.csv")

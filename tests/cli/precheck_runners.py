@@ -23,7 +23,7 @@ import harness
 
 LIMIT_S = 5  # for a call: no busy machine takes as long for one that does not hang
 
-# What stands in WORD is done at a call of that name.
+# The runner executes the statement of FAULTS at a call of that name.
 RUNNER = """#!{python}
 import json, os, signal, sys, time
 def tell(answer):

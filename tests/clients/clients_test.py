@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "python"))
 from prepared import Script
 
-# What a case shows; warnings of PyTorch and lines of msprobe itself are none of it.
+# The lines that a case shows, without warnings of PyTorch and lines of msprobe itself.
 SHOWN = re.compile(r"^(  [A-Za-z0-9_./]+[:(/ ]|OK|FAIL|LACK|logged|one inst|two inst|   )")
 NOT_SHOWN = re.compile(r"warnings\.warn|site-packages|dist-packages|loss\.backward|File \"|grad = |return |torch\.autograd|  Loss:")
 # Needs torch.compile.

@@ -31,7 +31,7 @@ void search(const ByteSource& file, const Rules& rules) {
   }
 }
 
-/// What the probe knows of an entry is what the tree shows.
+/// The probe knows of an entry what the tree shows.
 void compare_probe(const ByteSource& file) {
   dump::read_values(file, [&](dump::MemberStream& stream, std::string_view name) {
     EntryProbe probe;

@@ -90,7 +90,7 @@ def check(table, names, options, environment):
 
 
 def measure(table, options, environment):
-    """What a step costs without a collector, with this one, and with the Python tool if it is there."""
+    """Measures what a step costs without a collector, with this one, and with the Python tool if it is there."""
     from cost import MODES, SHAPES
 
     plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}

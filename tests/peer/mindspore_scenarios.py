@@ -263,7 +263,7 @@ SCENARIOS = {
 
 
 def give_kernels():
-    """The Python tool measures with functions that have no kernel on the CPU (bfloat16: any): NumPy stands in."""
+    """The Python tool measures with functions that have no kernel on the CPU (bfloat16: any): NumPy replaces them."""
     def by_numpy(name, original):
         def measured(x, *args, **kwargs):
             if args or kwargs or (name != "norm" and x.dtype != ms.bfloat16):

@@ -201,7 +201,7 @@ def save_with_megatron(rank, world, store, ranks, torch_dist, changed):
     if rank == 0:
         torch_dist.mkdir(parents=True)
     dist.barrier()
-    # It waits for a device and asks for its number; there is none.
+    # It waits for a device and asks for its number; this machine has no device.
     torch.cuda.synchronize = lambda *_: None
     torch.cuda.current_device = lambda: "cpu"
     dist_checkpointing.save(model.sharded_state_dict(), str(torch_dist))
@@ -215,7 +215,7 @@ def write_all(folder, changed, remarks):
     from torch.multiprocessing import start_processes
 
     def start(save, arguments, nprocs):
-        # By fork: what each rank would import is here already.
+        # By fork, because this process has imported already what each rank would import.
         start_processes(save, arguments, nprocs=nprocs, start_method="fork")
 
     torch.set_num_threads(1)  # further ones would be missing after a fork

@@ -139,7 +139,7 @@ class Command(Case):
         self.assertTrue(os.listdir(self.out))
 
     def test_another_command_of_that_name_is_left_alone(self):
-        """As the Python tool's, which lies beside the interpreter."""
+        """Such as the Python tool's, beside the interpreter."""
         own = command.find()
         beside = os.path.join(self.folder, "bin")
         os.mkdir(beside)

@@ -41,7 +41,7 @@ class Model(nn.Module):
 
 
 class Several(nn.Module):
-    """Structures in and out, an output nobody uses."""
+    """Structures in and out, an output that is not used."""
 
     def __init__(self):
         super().__init__()

@@ -58,7 +58,7 @@ def find_tree(dump_path, step=0, rank=None):
 
 
 class Case(unittest.TestCase):
-    """A test case that opens sessions. Each gets a folder of its own; the last one is closed at the end."""
+    """A test case that opens sessions. Each gets a new folder; the last one is closed at the end."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="msprobe-test-")
@@ -101,8 +101,8 @@ class Case(unittest.TestCase):
 
 
 def run_script(text, folder, *arguments, check=True, environment=None, fresh=False):
-    """Runs a script in a process of its own. environment: variables that it gets in addition. Without `fresh` that process
-    has PyTorch already."""
+    """Runs a script in a new process. environment: variables that it gets in addition. Without `fresh` that process has
+    PyTorch already."""
     path = os.path.join(folder, "script.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)

@@ -31,7 +31,7 @@ class MonitorCase(unittest.TestCase):
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def configure(self, **keys):
-        """The path of a configuration; output goes into a folder of its own from now on."""
+        """The path of a configuration; from now on output goes into a new folder."""
         self.output = tempfile.mkdtemp(prefix="out", dir=self.folder)
         os.environ["MONITOR_OUTPUT_DIR"] = self.output
         path = os.path.join(self.output, "config.json")

@@ -58,7 +58,7 @@ class Listener:
         self.address = "localhost:%d" % self.port
 
     def end(self):
-        """What it told; when all trainings have ended."""
+        """Its output, when all trainings have ended."""
         told, _ = self.process.communicate(timeout=120)
         return told
 
@@ -96,7 +96,7 @@ class Network(Case):
         return Training(self.folder, kind, precision, health, steps, section, environment)
 
     def ended(self, training):
-        """(its digest and random numbers, what was told)"""
+        """Its digest and random numbers, and its stderr."""
         printed, told = training.end()
         return printed[:2], told
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _OPTIONS = {"data_mapping": "-dm", "api_mapping": "-am", "cell_mapping": "-cm", "layer_mapping": "-lm",
             "format": "--format"}
 _SWITCHES = {"fuzzy_match": "-fm", "xlsx": "--xlsx", "diff_analyze": "-da", "first_diff_analyze": "-da"}
-# What the Python tool takes and what changes nothing here.
+# The Python tool takes these; here they change nothing.
 _IGNORED = ("auto_analyze", "highlight", "suffix", "compress")
 _PATHS = {"npu_path": ("npu_path", "npu_json_path", "target_path"),
           "bench_path": ("bench_path", "bench_json_path", "golden_path"),

@@ -21,7 +21,7 @@ LEVELS = ("L0", "L1", "mix", "debug", "L2")
 # Serialises the verbs of the debugger. Hooks do not take it.
 lock = threading.RLock()
 
-# What wrapped functions and hooks look at first. Lists, because a closure reads their element fastest.
+# Wrapped functions and hooks look at these first. They are lists, because a closure reads their element fastest.
 forward_switch = [False]   # calls are recorded
 backward_switch = [False]  # gradients of recorded calls are: until step(), also after stop()
 

@@ -17,7 +17,7 @@ from mindspore import ops
 
 from msprobe.core.common import log
 
-_NEXT_STEP = "<tensordump-update-step>"  # a file of this name is none: MindSpore counts a step
+_NEXT_STEP = "<tensordump-update-step>"  # MindSpore counts a step instead of writing a file of this name
 
 
 def _tensor_dump(file, tensor):

@@ -460,7 +460,7 @@ class Runner:
             ours = isinstance(error, Refusal) or type(error).__name__ == "NoReference"
             answer["error"] = {"stage": stage, "kind": type(error).__name__, "ours": ours,
                                "text": str(error)[:MOST_TEXT]}
-            # What is left of a device after such an error gives nothing but further ones.
+            # After such an error the device gives nothing but further ones.
             answer["leave"] = self.device != "cpu" and "error" in str(error) and any(
                 word in str(error) for word in ("CUDA error", "ACL", "device-side"))
         return answer

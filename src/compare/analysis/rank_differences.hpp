@@ -43,7 +43,7 @@ struct RankDifferences {
   std::uint64_t judged = 0;     // outputs with something that both sides recorded
   bool mapping_applies = true;  // as in RankResult
   std::vector<CommNode> comms;
-  /// The first differing compute entry ahead of each communication, and behind the last.
+  /// The first differing compute entry before each communication, and after the last.
   std::vector<std::optional<FoundEntry>> first_in;
 };
 

@@ -33,7 +33,7 @@ FirstDifference search_first_difference(const std::vector<RankDifferences>& rank
     for (const CommNode& comm : rank.comms) one.calls.push_back(&comm);
   }
   const dump::CommGraph graph(communication, rules.names_source);
-  // What is computed ahead of a call is earlier than what any call of its layer brings.
+  // An entry computed before a call is earlier than the results of any call of its layer.
   using EntryKey = std::tuple<std::uint32_t, bool, std::uint32_t>;
   EntryKey least{UINT32_MAX, true, UINT32_MAX};
   const auto offer = [&](const EntryKey& key, const FirstDifference::Place& place) {

@@ -97,7 +97,7 @@ TEST_CASE("an entry differs by its outputs, beyond the threshold of a metric") {
   }
 }
 
-TEST_CASE("what recorders make of a mean or norm is no difference while the elements are known") {
+TEST_CASE("a mean or norm that recorders round otherwise does not differ while the elements are known") {
   const auto differing = [](const std::string& target, const std::string& golden) {
     const auto of = [](const std::string& statistics) {
       return forward_json(
@@ -120,7 +120,7 @@ TEST_CASE("what recorders make of a mean or norm is no difference while the elem
   CHECK(differing(extremes + "1e-9", extremes + "-2e-9").empty());
   CHECK(differing(extremes + "null", extremes + "0.01").empty());
   CHECK_FALSE(differing(extremes + "0.04", extremes + "0.02").empty());
-  // What is told is what counts.
+  // The message names the statistic that counts.
   CHECK(differing(R"("Max": 9.0, "Min": -1.0, "Norm": Infinity, "Mean": 0.5)",
                   R"("Max": 1.0, "Min": -1.0, "Norm": 64.0, "Mean": 0.5)") ==
         "output.0: max 9.0, not 1.0 (MaxRelativeErr 800%)");
@@ -212,7 +212,7 @@ TEST_CASE("transfers: rank 0 is a partner like any other") {
   CHECK(found(sides) == "0 Torch.a.0.forward");
 }
 
-TEST_CASE("behind the last communication") {
+TEST_CASE("after the last communication") {
   const std::vector<RankDifferences> ranks = {
       rank_of(0, against_ones({all_reduce(0, "1.0", "[0, 1]"), entry("Torch.a.0.forward", "9.0")})),
       rank_of(1, against_ones({all_reduce(0, "1.0", "[0, 1]"), entry("Torch.a.0.forward", "1.0")}))};
@@ -238,7 +238,7 @@ TEST_CASE("groups of absent, huge and repeated ranks, and calls that contradict 
   CHECK(found(ranks).find("Distributed.all_reduce.7.forward") != std::string::npos);
 }
 
-TEST_CASE("many calls that look alike are joined in linear time") {
+TEST_CASE("many similar calls are joined in linear time") {
   std::vector<RankDifferences> ranks;
   constexpr std::uint32_t kCalls = 20'000;
   for (std::int64_t r = 0; r < 4; ++r) {

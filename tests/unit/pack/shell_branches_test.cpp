@@ -46,7 +46,7 @@ TEST_CASE("a condition gives all its values") {
   CHECK(options("LR=1\nif grep -q x y; then LR=2; fi\ntorchrun t.py --lr $LR") ==
         Lines{"lr=" + open("'1', '2'")});
   CHECK(options("case $1 in a) LR=1;; esac\ntorchrun t.py --lr $LR") == Lines{"lr=" + open("'$LR', '1'")});
-  // Nobody asks whether a condition can be decided.
+  // A condition is not evaluated, even if the script alone decides it.
   CHECK(options("A=1\nif [ $A = 1 ]; then L=1; elif false; then L=2; fi\ntorchrun t.py --l ${L-0}") ==
         Lines{"l=" + open("'0', '1', '2'")});
   CHECK(options("torchrun t.py --a 1 ${X:+no} $([ y ])") == Lines{"a=['1', '$([ y ])']"});
@@ -109,7 +109,7 @@ TEST_CASE("lines that are not understood are listed, each once") {
                        "1; do b; done") == Numbers{2, 3, 4, 5, 8});
 }
 
-TEST_CASE("values of several kinds are told in one list") {
+TEST_CASE("one list has values of several kinds") {
   FlatMap merged = merge_ways({});
   CHECK(merged.empty());
   FlatMap first;

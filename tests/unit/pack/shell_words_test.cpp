@@ -80,7 +80,7 @@ TEST_CASE("letters that the reader uses itself are replaced") {
   CHECK(launched("A=a\x01$B\x02\nB=b\ntorchrun \x01t.py\x02 $A") == Words{"torchrun", "?t.py?", "a?b?"});
 }
 
-TEST_CASE("carriage returns at line ends are no part of words") {
+TEST_CASE("words do not contain the carriage returns at line ends") {
   CHECK(launched("A=1\r\ntorchrun t.py \\\r\n  --a $A \\\r\n  --b\r\n") ==
         Words{"torchrun", "t.py", "--a", "1", "--b"});
 }

@@ -195,7 +195,7 @@ def _statistics(tensor, as_float32):
 
 
 def _static_parameters(scripts):
-    """What the command finds in scripts; it is the one that knows how to read them."""
+    """The hyper-parameters that the command finds in scripts: only the command reads scripts."""
     if command.find() is None:
         log.warn("config_check: the command msprobe of this package is not installed; scripts are skipped")
         return None
