@@ -22,7 +22,7 @@ LAST_LINE = re.compile(r"^mistakes (\d+)/(\d+) exact \(.*\), right pairs (\d+)/(
 def score(msprobe, pack):
     with tempfile.TemporaryDirectory(prefix="msprobe-outside-") as folder:
         subprocess.run(["tar", "-C", folder, "-xJf", PACKS / f"{pack}.tar.xz"], check=True)
-        # Its status tells about a goal, not about today's numbers.
+        # Its status is about a goal, not about the numbers in scores.json.
         done = subprocess.run([sys.executable, PACKS / "score.py", msprobe, folder], capture_output=True, text=True, check=False)
     numbers = LAST_LINE.search(done.stdout)
     if not numbers:

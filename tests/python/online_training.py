@@ -251,7 +251,7 @@ def train(kind, precision, health, steps, config_path=None):
 
 
 def train_and_leave(words):
-    """As at the end of the interpreter, which PyTorch may abort where a thread of gloo outlives it."""
+    """Ends as the interpreter does. PyTorch may abort the interpreter's end if a thread of gloo is still running."""
     status = 1
     try:
         train(*words)

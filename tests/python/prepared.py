@@ -40,7 +40,7 @@ os._exit(os.WEXITSTATUS(status))
 
 @functools.lru_cache(maxsize=None)
 def _server(python):
-    """The folder of the socket of one that this process has started."""
+    """Starts such a process of this Python once, and returns the folder of its socket."""
     folder = tempfile.mkdtemp(prefix="msprobe-prepared-")
     address = os.path.join(folder, "socket")
     ready, told = os.pipe()
@@ -62,7 +62,7 @@ def _server(python):
 
 @functools.lru_cache(maxsize=None)
 def interpreter(python=sys.executable):
-    """The path of one that is there at once."""
+    """The path of an interpreter that has imported PyTorch already."""
     folder = _server(python)
     path = os.path.join(folder, "python")
     with open(path, "w", encoding="utf-8") as file:
@@ -72,7 +72,7 @@ def interpreter(python=sys.executable):
 
 
 class Script:
-    """A script that runs. It is killed after `timeout` seconds. merged: stdout has what it writes to stderr, too."""
+    """A running script. It is killed after `timeout` seconds. merged: stdout has what it writes to stderr, too."""
 
     def __init__(self, path, *arguments, environment=None, folder=None, quiet=False, merged=False, timeout=150):
         self._said = [tempfile.TemporaryFile("w+", encoding="utf-8") for _ in range(2)]
@@ -99,9 +99,9 @@ class Script:
 
 
 def _wait(script, asked):
-    """Tells the status of the script to who asked for it."""
+    """Sends the status of the script to the process that asked for it."""
     ended = os.pidfd_open(script)
-    if ended not in select.select([asked, ended], [], [])[0]:  # who asked is gone
+    if ended not in select.select([asked, ended], [], [])[0]:  # the process that asked has ended
         os.kill(script, signal.SIGKILL)
     status = os.waitpid(script, 0)[1]
     try:
@@ -111,7 +111,7 @@ def _wait(script, asked):
 
 
 def _next_fork(listening):
-    """Returns what is asked for, in a fork of this process, which is to become that. Ends with the process that started it."""
+    """Forks for each request, and returns the request and its descriptors in the fork. Ends with the process that started it."""
     owner = os.pidfd_open(os.getppid())
     while True:
         if owner in select.select([listening, owner], [], [])[0]:

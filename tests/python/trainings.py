@@ -25,7 +25,7 @@ WRONG = {
 
 
 class Training:
-    """In this folder. Without a section nothing is recorded. The keys are further ones of the configuration."""
+    """A training that runs in this folder. Without a section nothing is recorded. `keys` are further keys of the configuration."""
 
     def __init__(self, folder, kind, precision, health, steps, section=None, environment=None, task="acc_check", **keys):
         words = [kind, precision, health, steps]
@@ -38,7 +38,7 @@ class Training:
         self._script = Script(_SCRIPT, *words, environment={"JUDGE_PYTHON": interpreter(), **(environment or {})}, quiet=True)
 
     def end(self):
-        """Its words on stdout, and its stderr."""
+        """Returns its words on stdout, and its stderr."""
         done = self._script.end()
         assert done.returncode == 0, done.stderr
         return done.stdout.split(), done.stderr
