@@ -6,6 +6,7 @@
 #include "formats/adump.hpp"
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
 namespace msprobe {
@@ -34,7 +35,7 @@ void read_items(const formats::AdumpFile& dump) {
 }  // namespace
 }  // namespace msprobe
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(adump)(const std::uint8_t* data, std::size_t size) {
   // The name tells the thread of a sliced dump.
   const auto bytes = std::as_bytes(std::span(data, size));
   auto file = msprobe::memory_source(std::vector<std::byte>(bytes.begin(), bytes.end()), "Add.x.1.2.1.99");

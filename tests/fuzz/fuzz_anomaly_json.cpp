@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "monitor/analyze/alert_file.hpp"
 #include "monitor/analyze/ranking.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(anomaly_json)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   using namespace msprobe::monitor;
   std::vector<Alert> alerts;

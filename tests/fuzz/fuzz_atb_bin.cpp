@@ -5,9 +5,10 @@
 #include "formats/atb_bin.hpp"
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(atb_bin)(const std::uint8_t* data, std::size_t size) {
   const auto file = msprobe::fuzz_input(data, size);
   try {
     // Whatever it refers to is the file itself: a link that may hold bytes, or lead round in circles.

@@ -12,6 +12,7 @@
 #include "dump/construct_json.hpp"
 #include "dump/dump_json.hpp"
 #include "dump/stack_json.hpp"
+#include "fuzz_target.hpp"
 #include "msprobe/collector.h"
 #include "support/byte_source.hpp"
 
@@ -19,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Input {
+class Calls {
  public:
-  Input(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
+  Calls(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
   bool empty() const { return at_ == end_; }
   std::uint8_t byte() { return empty() ? std::uint8_t{0} : *at_++; }
   std::string text() {
@@ -42,7 +43,7 @@ constexpr std::array<const char*, 6> kNames = {"Functional.relu", "Tensor.add", 
 
 /// A tensor whose elements all lie in a buffer, whatever its geometry says within limits.
 struct AnyTensor {
-  explicit AnyTensor(Input& input) {
+  explicit AnyTensor(Calls& input) {
     buffer.resize(4096);
     for (std::size_t i = 0; i < 64; ++i) buffer[i * 61] = input.byte();
     tensor.struct_size = sizeof tensor;
@@ -86,7 +87,7 @@ T pick(const std::array<T, N>& of, std::uint8_t which) {
   return of[which % N];
 }
 
-void call_anything(Input& input, msprobe_session* session) {
+void call_anything(Calls& input, msprobe_session* session) {
   std::vector<msprobe_event> events(1);
   std::vector<msprobe_builder*> builders;
   std::vector<std::uint64_t> slots(1);
@@ -241,9 +242,9 @@ void read_all(const std::string& folder) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(collector_calls)(const std::uint8_t* data, std::size_t size) {
   if (size > 4096) return 0;
-  Input input(data, size);
+  Calls input(data, size);
   std::string folder = (fs::temp_directory_path() / "msprobe-fuzz-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) return 0;
   const std::string task = pick(kTasks, input.byte());

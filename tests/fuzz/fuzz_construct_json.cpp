@@ -4,9 +4,10 @@
 
 #include "dump/construct_json.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(construct_json)(const std::uint8_t* data, std::size_t size) {
   try {
     const auto table = msprobe::dump::read_construct_json(*msprobe::fuzz_input(data, size));
     // Wherever the parents lead, the way ends, and no name is on it twice.

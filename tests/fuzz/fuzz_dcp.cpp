@@ -7,6 +7,7 @@
 #include "checkpoint/parameter.hpp"
 #include "formats/dcp.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
 namespace msprobe {
@@ -49,7 +50,7 @@ void read_some(const formats::DcpTensor& tensor) {
 }  // namespace
 }  // namespace msprobe
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(dcp)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   try {
     const formats::DcpMetadata metadata = formats::read_dcp_metadata(*fuzz_input(data, size));

@@ -16,18 +16,19 @@
 #include "fuzz_checkpoint.hpp"
 #include "fuzz_facts.hpp"
 #include "fuzz_pickle_text.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 #include "support/json_writer.hpp"
 #include "tensor/dtype.hpp"
 
+namespace msprobe {
 namespace {
 
-using namespace msprobe;
 using checkpoint::Shape;
 using pickles::Values;
 
-constexpr std::size_t kChoices = 5;
-constexpr std::size_t kFacts = 256;
+constexpr std::size_t kFolderChoices = 5;
+constexpr std::size_t kFolderFacts = 256;
 
 Values integers(Facts& facts, const Shape& shape) {
   Values values;
@@ -252,10 +253,10 @@ void check_right(const std::string& path, const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(dcp_folder)(const std::uint8_t* data, std::size_t size) {
   static const FuzzFolder place;
   place.clear();
-  Facts facts(data, size, kChoices, kFacts);
+  Facts facts(data, size, kFolderChoices, kFolderFacts);
   Folder folder(facts, place.path());
   folder.write();
   if (facts.all_right()) {
@@ -265,3 +266,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace msprobe

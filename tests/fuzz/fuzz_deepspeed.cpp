@@ -6,8 +6,9 @@
 #include <string>
 
 #include "fuzz_checkpoint.hpp"
+#include "fuzz_target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(deepspeed)(const std::uint8_t* data, std::size_t size) {
   static const msprobe::FuzzFolder folder;
   if (size == 0) return 0;
   folder.clear();

@@ -9,14 +9,14 @@
 
 #include "compare/dump_tree/rank_rows.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "measuring/sum_precision.hpp"
 #include "pairing/match.hpp"
 #include "support/error.hpp"
 #include "verdict/result.hpp"
 
+namespace msprobe {
 namespace {
-
-using namespace msprobe;
 
 void compare_with_itself(const ByteSource& json) {
   static const pairing::Rules rules = pairing::default_rules();
@@ -41,7 +41,7 @@ void compare_with_itself(const ByteSource& json) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(dump_json)(const std::uint8_t* data, std::size_t size) {
   const auto json = fuzz_input(data, size);
   try {
     dump::read_dump_json(*json, [](std::string_view, const dump::Entry& entry) { entry.python_str(0); });
@@ -50,3 +50,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace msprobe

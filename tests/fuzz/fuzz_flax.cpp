@@ -5,6 +5,7 @@
 #include "formats/flax.hpp"
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
 namespace msprobe {
@@ -23,7 +24,7 @@ void read_tensors(const formats::FlaxFile& file) {
 }  // namespace
 }  // namespace msprobe
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(flax)(const std::uint8_t* data, std::size_t size) {
   const auto input = msprobe::fuzz_input(data, size);
   try {
     msprobe::formats::looks_like_flax(*input);

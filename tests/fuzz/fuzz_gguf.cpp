@@ -5,6 +5,7 @@
 #include "formats/gguf.hpp"
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
 namespace msprobe {
@@ -29,7 +30,7 @@ void read_tensors(const formats::GgufFile& file) {
 }  // namespace
 }  // namespace msprobe
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(gguf)(const std::uint8_t* data, std::size_t size) {
   try {
     msprobe::read_tensors(msprobe::formats::GgufFile(msprobe::fuzz_input(data, size)));
   } catch (const msprobe::FormatError&) {

@@ -11,6 +11,7 @@
 
 #include "fuzz_checkpoint.hpp"
 #include "fuzz_graph_ranks.hpp"
+#include "fuzz_target.hpp"
 #include "graph/build.hpp"
 #include "graph/merge/build_merged.hpp"
 #include "support/error.hpp"
@@ -56,7 +57,7 @@ void merge(msprobe::graph::GraphOptions options, std::size_t ranks, std::uint8_t
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(graph)(const std::uint8_t* data, std::size_t size) {
   namespace fs = std::filesystem;
   static const msprobe::FuzzFolder folder;
   constexpr std::size_t kFiles = 3;

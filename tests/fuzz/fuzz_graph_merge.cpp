@@ -11,15 +11,15 @@
 #include "fuzz_database.hpp"
 #include "fuzz_facts.hpp"
 #include "fuzz_graph_ranks.hpp"
+#include "fuzz_target.hpp"
 #include "graph/merge/build_merged.hpp"
 #include "support/error.hpp"
 
+namespace msprobe {
 namespace {
 
-using namespace msprobe;
-
-constexpr std::size_t kChoices = 7;
-constexpr std::size_t kFacts = 2048;
+constexpr std::size_t kSplitChoices = 7;
+constexpr std::size_t kSplitFacts = 2048;
 
 graph::ParallelPlan plan_of(const ModelSplit& split) {
   return {.rank_size = static_cast<int>(split.ranks()),
@@ -30,10 +30,10 @@ graph::ParallelPlan plan_of(const ModelSplit& split) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(graph_merge)(const std::uint8_t* data, std::size_t size) {
   namespace fs = std::filesystem;
   static const FuzzFolder place;
-  Facts facts(data, size, kChoices, kFacts);
+  Facts facts(data, size, kSplitChoices, kSplitFacts);
   ModelSplit split;
   split.tp = 1 + facts.choose(2);
   split.pp = 1 + facts.choose(3);
@@ -79,3 +79,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const char* folder : {"/target", "/golden", "/out"}) fs::remove_all(place.path() + folder);
   return 0;
 }
+
+}  // namespace msprobe

@@ -6,14 +6,14 @@
 #include <string>
 
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "pairing/mapping_file.hpp"
 #include "pairing/names.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 
+namespace msprobe {
 namespace {
-
-using namespace msprobe;
 
 template <typename Use>
 void attempt(Use&& use) {
@@ -35,7 +35,7 @@ void use_names(const ByteSource& file) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(mapping_file)(const std::uint8_t* data, std::size_t size) {
   set_log_level(LogLevel::quiet);
   const auto file = fuzz_input(data, size);
   attempt([&] { use_names(*file); });
@@ -43,3 +43,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   attempt([&] { pairing::read_layer_mapping(*file); });
   return 0;
 }
+
+}  // namespace msprobe

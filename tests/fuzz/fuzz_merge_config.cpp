@@ -4,10 +4,11 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "fuzz_target.hpp"
 #include "merge_result/config.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(merge_config)(const std::uint8_t* data, std::size_t size) {
   try {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     if (msprobe::merge_result::parse_config(text, "config.yaml").apis.empty())

@@ -6,9 +6,10 @@
 
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(mindspore_ckpt)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   const auto file = fuzz_input(data, size);
   formats::looks_like_mindspore_ckpt(*file);

@@ -7,14 +7,15 @@
 #include <string_view>
 
 #include "collector/monitor/settings.hpp"
+#include "fuzz_target.hpp"
 #include "series/setting_error.hpp"
 #include "support/error.hpp"
 
-namespace monitor = msprobe::collector::monitor;
+namespace collector = msprobe::collector;
 
 namespace {
 
-void check(const monitor::Settings& settings) {
+void check(const collector::monitor::Settings& settings) {
   // What the engine relies on.
   const bool usable = settings.window.interval > 0 && settings.steps_per_file > 0 && settings.digits >= 0 &&
                       settings.digits <= 20 && settings.effective.is_object();
@@ -25,13 +26,13 @@ void check(const monitor::Settings& settings) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(monitor_config)(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const int layout : {1, 2}) {
     try {
-      const monitor::Json configuration = monitor::parse_configuration(text, "t.json");
-      check(layout == 1 ? monitor::read_settings(configuration)
-                        : monitor::read_settings_v2(configuration, ""));
+      const collector::monitor::Json configuration = collector::monitor::parse_configuration(text, "t.json");
+      check(layout == 1 ? collector::monitor::read_settings(configuration)
+                        : collector::monitor::read_settings_v2(configuration, ""));
     } catch (const msprobe::FormatError&) {
     } catch (const msprobe::series::SettingError&) {
     }

@@ -4,10 +4,11 @@
 #include <stdexcept>
 
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "monitor/input/rows.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(monitor_csv)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe::monitor;
   try {
     MonitorRows rows(msprobe::fuzz_input(data, size), "actv");

@@ -14,6 +14,7 @@
 #include "fuzz_checkpoint.hpp"
 #include "fuzz_database.hpp"
 #include "fuzz_facts.hpp"
+#include "fuzz_target.hpp"
 #include "monitor/alerts/replay.hpp"
 #include "monitor/analyze/alert_file.hpp"
 #include "monitor/analyze/analyze.hpp"
@@ -26,14 +27,13 @@
 #include "monitor/trend/trend.hpp"
 #include "support/error.hpp"
 
+namespace msprobe::monitor {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace msprobe;
-using namespace msprobe::monitor;
 
-constexpr std::size_t kChoices = 4;
-constexpr std::size_t kFacts = 512;
+constexpr std::size_t kRunChoices = 4;
+constexpr std::size_t kRunFacts = 512;
 
 /// A field as csv has it.
 std::string quoted(const std::string& text) {
@@ -198,9 +198,9 @@ void run_command(std::size_t command, const std::string& a, const std::string& b
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(monitor_tree)(const std::uint8_t* data, std::size_t size) {
   static const FuzzFolder place;
-  Facts facts(data, size, kChoices, kFacts);
+  Facts facts(data, size, kRunChoices, kRunFacts);
   const std::size_t command = facts.choose(6);
   const std::size_t ranks = 1 + facts.choose(2);
   const std::size_t steps = 1 + facts.choose(4);
@@ -220,3 +220,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::string& folder : {a, b, out}) fs::remove_all(folder);
   return 0;
 }
+
+}  // namespace msprobe::monitor

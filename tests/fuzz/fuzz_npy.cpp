@@ -5,9 +5,10 @@
 #include "formats/npy.hpp"
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(npy)(const std::uint8_t* data, std::size_t size) {
   try {
     msprobe::read_elements(msprobe::formats::open_npy(msprobe::fuzz_input(data, size)));
   } catch (const msprobe::FormatError&) {

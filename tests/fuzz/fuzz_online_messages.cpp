@@ -10,14 +10,13 @@
 
 #include "dump/member_stream.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "precheck/acc_check/online_messages.hpp"
 #include "precheck/acc_check/online_tensors.hpp"
 #include "support/error.hpp"
 
+namespace msprobe::precheck {
 namespace {
-
-using namespace msprobe;
-using namespace msprobe::precheck;
 
 void take_message(std::string_view line) {
   OnlineMessage message = read_online_message(line);
@@ -35,7 +34,7 @@ void take_message(std::string_view line) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(online_messages)(const std::uint8_t* data, std::size_t size) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   for (bool is_first = true; !rest.empty(); is_first = false) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -53,3 +52,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace msprobe::precheck

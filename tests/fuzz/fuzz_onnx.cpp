@@ -7,6 +7,7 @@
 #include "formats/onnx.hpp"
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
 namespace msprobe {
@@ -25,7 +26,7 @@ void read_tensors(const formats::OnnxModel& model) {
 }  // namespace
 }  // namespace msprobe
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(onnx)(const std::uint8_t* data, std::size_t size) {
   const auto input = msprobe::fuzz_input(data, size);
   // The file beside it has the same bytes.
   const auto beside = [&](const std::string&) { return input; };

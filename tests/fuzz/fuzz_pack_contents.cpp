@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config_check/checks.hpp"
+#include "fuzz_target.hpp"
 #include "pack/pack_reader.hpp"
 #include "support/error.hpp"
 #include "unit/archive/zip_builder.hpp"
@@ -29,7 +30,7 @@ void read_rows(const Section& section) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(pack_contents)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   std::vector<archive::Piece> pieces[2];

@@ -21,6 +21,7 @@
 #include "compare/sinks/packets.hpp"
 #include "diagnosis/packets.hpp"
 #include "dump/member_stream.hpp"
+#include "fuzz_target.hpp"
 #include "measuring/packets.hpp"
 #include "merge_result/packets.hpp"
 #include "mpi/requests.hpp"
@@ -233,7 +234,7 @@ void try_one(std::size_t chosen, std::span<const std::uint8_t> input) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(packets)(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   try_one<anomaly::RankScan, anomaly::RootDetails, anomaly::RankFindings, checkpoint::ParameterResult,
           compare::RankDifferences, compare::TaskSummary, compare::PackedRank, compare::SimilarName,

@@ -10,6 +10,7 @@
 #include "formats/pickle_search.hpp"
 #include "formats/unpickler.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
 namespace {
@@ -85,7 +86,7 @@ bool is_same(const PickleGlobal& loaded, const PickleGlobal& scanned) {
          loaded.called == scanned.called && !scanned.computed;
 }
 
-void compare(const Pickle& pickle, const PickleScan& scan) {
+void compare_scan(const Pickle& pickle, const PickleScan& scan) {
   if (!scan.failure.empty() || scan.end != pickle.end()) __builtin_trap();
   if (scan.globals.size() > pickle.globals().size()) __builtin_trap();
   for (std::size_t i = 0; i < scan.globals.size(); ++i) {
@@ -96,7 +97,7 @@ void compare(const Pickle& pickle, const PickleScan& scan) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(pickle)(const std::uint8_t* data, std::size_t size) {
   static volatile std::size_t sink = 0;
   const auto input = msprobe::fuzz_input(data, size);
   const PickleScan scan = msprobe::formats::scan_pickle(*input, 0);
@@ -105,7 +106,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const Pickle pickle = msprobe::formats::load_pickle(
         *input, 0, {.max_bytes = 1 << 20, .max_opcodes = 100'000, .max_stack = 10'000});
-    compare(pickle, scan);
+    compare_scan(pickle, scan);
     check(pickle, pickle.root());
     if (pickle.end() > size) __builtin_trap();
     for (std::uint32_t i = 0; i < pickle.size(); ++i) sink = sink + visit(pickle, PickleRef{i});

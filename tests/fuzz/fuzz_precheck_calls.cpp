@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "precheck/calls/plan.hpp"
 #include "precheck/runner/answer.hpp"
 #include "precheck/runner/process.hpp"
 #include "precheck/runner/shared_file.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(precheck_calls)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   using namespace msprobe::precheck;
   static SharedFile outputs = [] {

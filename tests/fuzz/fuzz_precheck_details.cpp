@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "precheck/precision_compare/compare.hpp"
 #include "precheck/precision_compare/tables.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(precheck_details)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   using namespace msprobe::precheck;
   static const Standards standards = Standards::built_in();

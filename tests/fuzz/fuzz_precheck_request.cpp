@@ -10,6 +10,7 @@
 
 #include "dump/member_stream.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "precheck/acc_check/recorded.hpp"
 #include "precheck/acc_check/recorded_statistics.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
@@ -55,7 +56,7 @@ void take_recorded(const dump::Entry& entry) {
 }  // namespace
 }  // namespace msprobe::precheck
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(precheck_request)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   using namespace msprobe::precheck;
   static SharedFile payload = small_file();

@@ -10,10 +10,11 @@
 #include "checkpoint/quantized.hpp"
 #include "checkpoint/step_check.hpp"
 #include "formats/tensor_set.hpp"
+#include "fuzz_target.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(quantized)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   try {
     const std::shared_ptr<const formats::TensorSet> set =

@@ -8,13 +8,12 @@
 #include "anomaly/search.hpp"
 #include "dump/dump_json.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 
+namespace msprobe::anomaly {
 namespace {
-
-using namespace msprobe;
-using namespace msprobe::anomaly;
 
 void search(const ByteSource& file, const Rules& rules) {
   std::vector<RankInput> ranks(2);
@@ -46,7 +45,7 @@ void compare_probe(const ByteSource& file) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(rank_scan)(const std::uint8_t* data, std::size_t size) {
   static const Rules rules = default_rules();
   set_log_level(LogLevel::quiet);
   const auto file = fuzz_input(data, size);
@@ -63,3 +62,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace msprobe::anomaly

@@ -5,8 +5,9 @@
 #include <string>
 
 #include "fuzz_checkpoint.hpp"
+#include "fuzz_target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(rank_shards)(const std::uint8_t* data, std::size_t size) {
   static const msprobe::FuzzFolder folder;
   folder.clear();
   const auto files = msprobe::files_of(data, size);

@@ -4,11 +4,12 @@
 #include <cstdint>
 
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "inspect/facts.hpp"
 #include "inspect/text_rating.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(rated_file)(const std::uint8_t* data, std::size_t size) {
   const auto source = msprobe::fuzz_input(data, size);
   msprobe::inspect::PathFacts facts;
   try {

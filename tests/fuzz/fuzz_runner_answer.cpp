@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fuzz_facts.hpp"
+#include "fuzz_target.hpp"
 #include "precheck/acc_check/narrow.hpp"
 #include "precheck/acc_check/recorded.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
@@ -22,13 +23,11 @@
 #include "support/json_writer.hpp"
 #include "tensor/dtype.hpp"
 
+namespace msprobe::precheck {
 namespace {
 
-using namespace msprobe;
-using namespace msprobe::precheck;
-
-constexpr std::size_t kChoices = 5;
-constexpr std::size_t kFacts = 128;
+constexpr std::size_t kAnswerChoices = 5;
+constexpr std::size_t kAnswerFacts = 128;
 
 class AnswerText {
  public:
@@ -170,10 +169,10 @@ void judge_backward(SideOutputs sides, bool right) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(runner_answer)(const std::uint8_t* data, std::size_t size) {
   static SharedFile file;
   file.clear();
-  Facts facts(data, size, kChoices, kFacts);
+  Facts facts(data, size, kAnswerChoices, kAnswerFacts);
   AnswerText text(facts, file);
   const std::string line = text.answer();
   try {
@@ -192,3 +191,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace msprobe::precheck

@@ -5,6 +5,7 @@
 #include "formats/safetensors.hpp"
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
 namespace msprobe {
@@ -26,7 +27,7 @@ void read_tensors(const Set& set) {
 }  // namespace
 }  // namespace msprobe
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(safetensors)(const std::uint8_t* data, std::size_t size) {
   try {
     msprobe::read_tensors(msprobe::Set(msprobe::fuzz_input(data, size)));
   } catch (const msprobe::FormatError&) {

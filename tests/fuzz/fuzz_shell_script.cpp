@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "fuzz_target.hpp"
 #include "pack/shell_script.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(shell_script)(const std::uint8_t* data, std::size_t size) {
   try {
     const std::string_view script(reinterpret_cast<const char*>(data), size);
     msprobe::pack::options_of(msprobe::pack::read_script(script, "run.sh"));

@@ -5,9 +5,10 @@
 
 #include "dump/stack_json.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(stack_json)(const std::uint8_t* data, std::size_t size) {
   try {
     const auto table = msprobe::dump::read_stack_json(*msprobe::fuzz_input(data, size));
     std::size_t bytes = 0;

@@ -7,9 +7,10 @@
 #include "compare/static_graph/graph_files.hpp"
 #include "compare/static_graph/graph_rows.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(statistic_csv)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe::compare;
   try {
     GraphSide side;

@@ -8,9 +8,10 @@
 #include "formats/tensor_file.hpp"
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(torch_file)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   const auto file = fuzz_input(data, size);
   try {

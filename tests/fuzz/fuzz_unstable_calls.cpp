@@ -9,6 +9,7 @@
 
 #include "diagnosis/noise_floor.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
 namespace {
@@ -22,7 +23,7 @@ constexpr std::string_view kGolden =
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(unstable_calls)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   static const dump::Side golden = [] {
     const auto bytes = std::as_bytes(std::span(kGolden));

@@ -6,9 +6,10 @@
 
 #include "config_check/verl_log.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(verl_log)(const std::uint8_t* data, std::size_t size) {
   try {
     const auto config = msprobe::config_check::read_verl_log(*msprobe::fuzz_input(data, size));
     const auto flat = msprobe::config_check::flatten_verl(config.value, "log");

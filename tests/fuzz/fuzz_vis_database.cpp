@@ -10,22 +10,22 @@
 #include "fuzz_database.hpp"
 #include "fuzz_facts.hpp"
 #include "fuzz_graph_ranks.hpp"
+#include "fuzz_target.hpp"
 #include "graph/build.hpp"
 #include "support/error.hpp"
 
+namespace msprobe {
 namespace {
 
-using namespace msprobe;
-
-constexpr std::size_t kChoices = 4;
-constexpr std::size_t kFacts = 1024;
+constexpr std::size_t kDatabaseChoices = 4;
+constexpr std::size_t kDatabaseFacts = 1024;
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(vis_database)(const std::uint8_t* data, std::size_t size) {
   namespace fs = std::filesystem;
   static const FuzzFolder place;
-  Facts facts(data, size, kChoices, kFacts);
+  Facts facts(data, size, kDatabaseChoices, kDatabaseFacts);
   ModelSplit split;
   split.tp = 1 + facts.choose(2);
   split.calls = 1 + facts.choose(2);
@@ -56,3 +56,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const char* folder : {"/target", "/golden", "/out"}) fs::remove_all(place.path() + folder);
   return 0;
 }
+
+}  // namespace msprobe

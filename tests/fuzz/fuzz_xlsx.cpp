@@ -4,10 +4,11 @@
 #include <stdexcept>
 
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "sheets/xlsx_reader.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(xlsx)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe::sheets;
   XlsxLimits limits;
   limits.shared_bytes = std::uint64_t{1} << 20;

@@ -4,12 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "fuzz_target.hpp"
 #include "pack/hyper_parameters.hpp"
 #include "pack/several_values.hpp"
 #include "pack/yaml.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(yaml)(const std::uint8_t* data, std::size_t size) {
   try {
     const auto value = msprobe::pack::read_yaml(
         {reinterpret_cast<const char*>(data), size}, "t.yaml",

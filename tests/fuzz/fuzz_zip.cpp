@@ -4,9 +4,10 @@
 
 #include "archive/zip_reader.hpp"
 #include "fuzz_input.hpp"
+#include "fuzz_target.hpp"
 #include "support/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(zip)(const std::uint8_t* data, std::size_t size) {
   constexpr std::uint64_t kInflate = 1 << 20;
   try {
     const msprobe::archive::ZipReader zip(msprobe::fuzz_input(data, size));
