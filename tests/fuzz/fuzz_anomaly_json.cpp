@@ -17,15 +17,14 @@ FUZZ_TARGET(anomaly_json)(const std::uint8_t* data, std::size_t size) {
   std::vector<Alert> alerts;
   std::vector<std::string> warnings;
   try {
-    read_alerts(*fuzz_input(data, size), false, alerts, warnings);
+    read_alerts(*fuzz_input(data, size), alerts, warnings);
     const std::size_t count = alerts.size();
-    rank_alerts(alerts, RankingRules::python);
-    rank_alerts(alerts, RankingRules::timeline);
+    rank_alerts(alerts);
     if (alerts.size() != count) throw std::logic_error("alerts were lost");
-    // What is written can be read again.
+    // The file that the command writes can be read again.
     std::vector<Alert> again;
     const std::string text = alerts_json(alerts);
-    read_alerts(*memory_source(text), true, again, warnings);
+    read_alerts(*memory_source(text), again, warnings);
     if (again.size() != count) throw std::logic_error("alerts were lost in their file");
   } catch (const FormatError&) {
   }

@@ -105,7 +105,7 @@ class RankReplay {
   }
 
   void keep_first() {
-    rank_alerts(replay_.first, RankingRules::timeline);
+    rank_alerts(replay_.first);
     if (replay_.first.size() > options_.most) replay_.first.resize(options_.most);
   }
 
@@ -156,7 +156,7 @@ Replay replay_alerts(const ReplayOptions& options, Progress* progress) {
       std::move(from->begin(), from->end(), std::back_inserter(*to));
     std::move(each.first.begin(), each.first.end(), std::back_inserter(replay.first));
   }
-  rank_alerts(replay.first, RankingRules::timeline);
+  rank_alerts(replay.first);
   if (replay.first.size() > options.most) replay.first.resize(options.most);
   return replay;
 }

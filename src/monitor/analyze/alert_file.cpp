@@ -23,7 +23,7 @@ constexpr std::size_t kMostWarnings = 5;  // a file may hold nothing but nonsens
 /// One record in the making.
 class RecordReader {
  public:
-  RecordReader(const Entry& entry, bool strict) : entry_(entry), strict_(strict) {}
+  explicit RecordReader(const Entry& entry) : entry_(entry) {}
 
   /// Why it is no alert; empty if it is one.
   std::string read(Alert& alert) {
@@ -53,8 +53,7 @@ class RecordReader {
     if (key == "tag_name") return text(node, alert.tag);
     if (key == "message") return text(node, alert.message);
     if (key == "group_mates") return mates(alert, node);
-    reason_ = "that no alert has";
-    return !strict_;
+    return true;  // other tools may write more fields
   }
 
   bool number(Entry::Index node, std::int64_t& value) {
@@ -86,7 +85,6 @@ class RecordReader {
   }
 
   const Entry& entry_;
-  bool strict_;
   std::string reason_;
 };
 
@@ -97,8 +95,7 @@ std::string_view Alert::task() const {
   return slash == std::string::npos ? std::string_view(tag) : std::string_view(tag).substr(slash + 1);
 }
 
-void read_alerts(const ByteSource& file, bool strict, std::vector<Alert>& alerts,
-                 std::vector<std::string>& warnings) {
+void read_alerts(const ByteSource& file, std::vector<Alert>& alerts, std::vector<std::string>& warnings) {
   dump::MemberStream stream(file);
   stream.enter();
   Entry entry;
@@ -109,7 +106,7 @@ void read_alerts(const ByteSource& file, bool strict, std::vector<Alert>& alerts
     stream.entry(entry, key);
     Alert alert;
     alert.call_id = 0;  // what a record lacks is 0
-    const std::string problem = RecordReader(entry, strict).read(alert);
+    const std::string problem = RecordReader(entry).read(alert);
     if (problem.empty()) {
       alert.key = key;
       alerts.push_back(std::move(alert));

@@ -21,19 +21,18 @@ struct Alert : series::AlertRecord {
   std::string key;  // in its file
   std::optional<std::vector<std::int64_t>> group_mates;
 
-  /// What stands behind the last slash of the tag.
+  /// The part of the tag after its last slash.
   std::string_view task() const;
 };
 
-/// Appends the alerts of a file in its order; a record that is none, and with `strict` one with a field that
-/// the Python tool does not know, is left out and told in `warnings`. FormatError for broken JSON.
-void read_alerts(const ByteSource& file, bool strict, std::vector<Alert>& alerts,
-                 std::vector<std::string>& warnings);
+/// Appends the alerts of a file in its order; records of another form are left out, and `warnings` say so.
+/// FormatError for broken JSON.
+void read_alerts(const ByteSource& file, std::vector<Alert>& alerts, std::vector<std::string>& warnings);
 
 /// The next member of an object of alerts.
 void write_alert(JsonWriter& json, std::string_view key, const Alert& alert);
 
-/// As anomaly.json has them, each under a key of its own.
+/// The text of an anomaly.json, with a unique key for each alert.
 std::string alerts_json(const std::vector<Alert>& alerts);
 
 }  // namespace msprobe::monitor

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "monitor/analyze/missing_gradients.hpp"
+#include "monitor/analyze/ranking.hpp"
 #include "monitor/input/tree.hpp"
 #include "support/ascii.hpp"
 #include "support/error.hpp"
@@ -53,7 +54,7 @@ struct StepRange {
   bool holds(std::int64_t step) const { return first <= step && step <= last; }
 };
 
-/// Those that the csv files beside the alerts are of, and those of the alerts.
+/// The steps of the alerts and of the csv files beside them.
 StepRange monitored_steps(const std::string& input, const std::vector<Alert>& alerts) {
   StepRange range;
   for (const Alert& alert : alerts) range.add(alert.step, alert.step);
@@ -87,7 +88,7 @@ AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
     const std::string path = below(folder, kAlertFile);
     if (!path_exists(path)) continue;  // this rank had none
     try {
-      read_alerts(*open_file(path), options.rules == RankingRules::python, alerts, ranking.warnings);
+      read_alerts(*open_file(path), alerts, ranking.warnings);
     } catch (const FormatError& error) {
       ranking.problems.emplace_back(error.what());
     } catch (const IoError& error) {
@@ -98,8 +99,8 @@ AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
     ranking.not_judged = steps_not_judged(options.steps, monitored_steps(options.input, alerts));
     std::erase_if(alerts, [&](const Alert& alert) { return !options.steps.contains(alert.step); });
   }
-  if (options.rules != RankingRules::python) ranking.missing = drop_missing_gradients(options.input, alerts);
-  rank_alerts(alerts, options.rules);
+  ranking.missing = drop_missing_gradients(options.input, alerts);
+  rank_alerts(alerts);
   ranking.all = alerts.size();
   alerts.resize(std::min(alerts.size(), options.most));
   ranking.first = std::move(alerts);

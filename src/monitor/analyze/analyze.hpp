@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "monitor/analyze/alert_file.hpp"
-#include "monitor/analyze/ranking.hpp"
 
 namespace msprobe::monitor {
 
@@ -18,14 +17,13 @@ struct AnalyzeOptions {
   std::string input;
   std::size_t most = 8;
   std::set<std::int64_t> steps;  // empty: all
-  RankingRules rules = RankingRules::timeline;
 };
 
 struct AlertRanking {
   std::vector<Alert> first;             // at most as many as were asked for
   std::size_t all = 0;                  // of the steps asked for
   std::size_t missing = 0;              // that are left out, as no tensor was there
-  std::vector<std::string> not_judged;  // steps asked for that no file tells of
+  std::vector<std::string> not_judged;  // requested steps of which there is no file
   std::vector<std::string> warnings;
   std::vector<std::string> problems;  // files that could not be read
 };

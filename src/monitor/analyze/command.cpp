@@ -41,19 +41,17 @@ class AnalyzeCommand final : public Command {
             "A step of --step that lies outside of what was monitored, as far as alerts and csv files tell, "
             "exits "
             "with 2.");
-    options.add_flag("--python-rules", python_rules_, "Order alerts as the Python tool 26.x does")
-        .details(
-            "Parameters, directions and communication then come before the forward passes that caused them.");
+    options.add_flag("--python-rules", python_rules_, "Has no effect").manual_only();
   }
 
   Outcome run(const Context&) override {
+    if (python_rules_) report_without_effect(name(), "--python-rules");
     if (!steps_.empty()) {
       const auto steps = parse_steps(steps_);
       if (!steps)
         throw UsageError("-s/--step: '" + display(steps_) + "' is not a list of steps such as [3, 4]");
       options_.steps = *steps;
     }
-    if (python_rules_) options_.rules = RankingRules::python;
     const std::string folder = output_.empty() ? options_.input : output_;
     const std::string path = folder + "/anomaly_analyse.json";
     const AlertRanking ranking = rank_alerts_in(options_);

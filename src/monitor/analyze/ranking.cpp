@@ -53,7 +53,7 @@ bool in_micro_step(AlertPhase phase) {
   return phase == kForward || phase == kBackward;
 }
 
-/// Of the record, or, as the Python tool always writes 0 there, of the tag.
+/// The record's micro step. The Python tool always writes 0 there; then the tag's.
 std::optional<std::int64_t> micro_step_of(const Alert& alert) {
   if (alert.micro_step != 0) return alert.micro_step;
   const std::string_view name = std::string_view(alert.tag).substr(0, alert.tag.find('/'));
@@ -69,7 +69,7 @@ std::int64_t reversed(std::int64_t number) {
   return ~number;  // the order turned round, without overflow
 }
 
-Place timeline_place(const Alert& alert, std::int64_t last_micro_step) {
+Place place_of(const Alert& alert, std::int64_t last_micro_step) {
   const AlertPhase phase = phase_of(alert.task());
   const bool micro = in_micro_step(phase);
   const bool down = phase == kBackward || phase == kReduced;
@@ -85,26 +85,9 @@ Place timeline_place(const Alert& alert, std::int64_t last_micro_step) {
           alert.rank};
 }
 
-Place python_place(const Alert& alert) {
-  const std::string_view task = alert.task();
-  std::int64_t stage = -1;
-  if (task == "actv") stage = 0;
-  if (task == "actv_grad" || task == "pre_grad" || task == "post_grad" || task == "acc_grad") stage = 1;
-  if (task == "exp_avg" || task == "exp_avg_sq") stage = 2;
-  const bool up = stage == 0;
-  return {alert.step,
-          alert.micro_step,
-          stage,
-          up ? alert.vpp_stage : reversed(alert.vpp_stage),
-          up ? alert.pp_stage : reversed(alert.pp_stage),
-          alert.call_id,
-          0,
-          0};
-}
-
 }  // namespace
 
-void rank_alerts(std::vector<Alert>& alerts, RankingRules rules) {
+void rank_alerts(std::vector<Alert>& alerts) {
   // A parameter's gradient is there when the last micro batch has come; its tag does not say which one that
   // is.
   std::map<std::int64_t, std::int64_t> last_micro_steps;
@@ -114,9 +97,7 @@ void rank_alerts(std::vector<Alert>& alerts, RankingRules rules) {
   }
   std::vector<Place> places;
   places.reserve(alerts.size());
-  for (const Alert& alert : alerts)
-    places.push_back(rules == RankingRules::python ? python_place(alert)
-                                                   : timeline_place(alert, last_micro_steps[alert.step]));
+  for (const Alert& alert : alerts) places.push_back(place_of(alert, last_micro_steps[alert.step]));
   std::vector<std::size_t> order(alerts.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return places[a] < places[b]; });

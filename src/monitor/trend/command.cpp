@@ -62,17 +62,11 @@ class TrendCommand final : public Command {
              "Accepted as by the Python tool; -j sets the number of threads")
         .details("1 to 128 are accepted.")
         .in_range(1, 128);
-    options
-        .add_flag("--python-rules", options_.python_rules,
-                  "Write rows and micro steps as the Python tool 26.x does")
-        .details(
-            "From a monitor: communication and hook files are left out, of two rows of one step the "
-            "first counts, and there is no table <trend_nan>.\n"
-            "From a dump: each outermost module is a micro step, and so is the optimizer; entries outside of "
-            "them are left out, and gradients of later micro batches are targets of their own.");
+    options.add_flag("--python-rules", python_rules_, "Has no effect").manual_only();
   }
 
   Outcome run(const Context& context) override {
+    if (python_rules_) report_without_effect(name(), "--python-rules");
     if (!mapping_.empty()) options_.mapping = read_name_mapping(mapping_);
     check_output_folder(options_.output);
     bool any = false;
@@ -102,6 +96,7 @@ class TrendCommand final : public Command {
   TrendOptions options_;
   std::string format_ = "auto";
   std::string mapping_;
+  bool python_rules_ = false;
   std::size_t processes_ = 1;
 };
 

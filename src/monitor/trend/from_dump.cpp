@@ -118,12 +118,10 @@ class DumpTrend {
   }
 
  private:
-  TrendPlan plan() const {
+  static TrendPlan plan() {
     TrendPlan plan;
     plan.tags = dump_tags;
     plan.rank_first = true;
-    plan.keep_first = options_.python_rules;
-    plan.tell_nan = !options_.python_rules;
     plan.statistics.assign(kDumpStatistics.begin(), kDumpStatistics.end());
     for (const std::string_view name : kDumpMetrics)
       plan.metrics.push_back({std::string(name), plan.statistics});
@@ -134,20 +132,15 @@ class DumpTrend {
   std::int64_t add_rank(const RankOfStep& rank, std::int64_t step, std::int64_t begin) {
     std::unique_ptr<MicroSteps> micro_steps;
     try {
-      if (options_.micro_steps) {
-        const auto construct = open_file(rank.folder + "/construct.json");
-        micro_steps =
-            options_.python_rules ? read_micro_steps_as_python(*construct) : read_micro_steps(*construct);
-      }
+      if (options_.micro_steps) micro_steps = read_micro_steps(*open_file(rank.folder + "/construct.json"));
       row_.rank = rank.rank;
       const auto file = open_file(rank.folder + "/dump.json");
       dump::read_dump_json(*file, [&](std::string_view name, const Entry& entry) {
         row_.step = step;
         if (micro_steps) {
-          const auto place = micro_steps->place(name);
-          if (!place) return;
-          row_.step = begin + place->micro_step;
-          row_.micro_step = place->call;
+          const EntryPlace place = micro_steps->place(name);
+          row_.step = begin + place.micro_step;
+          row_.micro_step = place.call;
         }
         add_entry(name, entry, micro_steps != nullptr);
       });

@@ -58,7 +58,6 @@ constexpr std::array<std::string_view, 17> kTrendQuantities = {"actv",
                                                                "linear_hook",
                                                                "moe_router_weight_hook",
                                                                "moe_router_logit_hook"};
-constexpr std::size_t kPythonQuantities = 9;
 
 template <typename Names>
 std::optional<std::size_t> place_in(const Names& names, std::string_view name) {
@@ -67,7 +66,7 @@ std::optional<std::size_t> place_in(const Names& names, std::string_view name) {
   return static_cast<std::size_t>(found - names.begin());
 }
 
-/// What the files hold, before a row is written.
+/// The content of the files, before a row is written.
 struct Survey {
   std::map<std::size_t, std::set<std::size_t>> statistics;     // of the quantities, both by their place
   std::unordered_map<std::int64_t, std::int64_t> micro_steps;  // of the steps, how many
@@ -115,8 +114,7 @@ class MonitorTrend {
   /// The place of the quantity of a row that is taken.
   std::optional<std::size_t> quantity_of(const Row& row) const {
     const auto quantity = place_in(kTrendQuantities, row.quantity);
-    if (!quantity || (options_.python_rules && *quantity >= kPythonQuantities)) return std::nullopt;
-    if (!options_.python_rules && row.absent) return std::nullopt;
+    if (!quantity || row.absent) return std::nullopt;
     if (row.micro_step && (*row.micro_step < 0 || *row.micro_step >= kMostMicroSteps)) return std::nullopt;
     return quantity;
   }
@@ -171,8 +169,6 @@ class MonitorTrend {
   TrendPlan plan() {
     TrendPlan plan;
     plan.tags = series_tags;
-    plan.keep_first = options_.python_rules;
-    plan.tell_nan = !options_.python_rules;
     std::set<std::size_t> all;
     for (const auto& [quantity, statistics] : survey_.statistics) {
       metrics_[kTrendQuantities[quantity]] = plan.metrics.size();

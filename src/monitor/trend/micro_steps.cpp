@@ -79,7 +79,7 @@ class Roots {
   std::int64_t count_ = 0;
 };
 
-/// What no module encloses is where the next entry is that one does, else the last.
+/// An entry outside of all modules belongs to the micro step of the next entry within one, else to the last.
 void fill_gaps(std::vector<std::int64_t>& steps) {
   std::int64_t next = kNoMicroStep;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
@@ -123,7 +123,7 @@ class OwnMicroSteps final : public MicroSteps {
     }
   }
 
-  std::optional<EntryPlace> place(std::string_view entry) const override {
+  EntryPlace place(std::string_view entry) const override {
     const auto found = places_.find(forward_name(entry));
     return found != places_.end() ? found->second : EntryPlace{};
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which micro batch of its step an entry of a dump belongs to, as construct.json tells.
+// The micro batch of an entry within its step, by construct.json.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 
 #include "support/byte_source.hpp"
@@ -21,8 +20,7 @@ struct EntryPlace {
 class MicroSteps {
  public:
   virtual ~MicroSteps() = default;
-  /// Nothing for an entry that is dropped.
-  virtual std::optional<EntryPlace> place(std::string_view entry) const = 0;
+  virtual EntryPlace place(std::string_view entry) const = 0;
   virtual std::int64_t count() const = 0;
 };
 
@@ -30,10 +28,5 @@ class MicroSteps {
 /// last one. Where the file numbers them itself, that counts. Backward passes and gradients are where their
 /// forward pass is, and have its call.
 std::unique_ptr<MicroSteps> read_micro_steps(const ByteSource& construct);
-
-/// As the Python tool does: every module without a parent is a micro step, and the optimizer; backward calls
-/// are numbered by themselves; what no module encloses is dropped, but for gradients of parameters, and
-/// nothing is where there is no module.
-std::unique_ptr<MicroSteps> read_micro_steps_as_python(const ByteSource& construct);
 
 }  // namespace msprobe::monitor

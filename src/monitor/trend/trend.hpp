@@ -21,8 +21,7 @@ struct TrendOptions {
   std::string input;
   std::string output;  // folder
   NameMapping mapping;
-  bool micro_steps = true;    // a step of the data base is a micro step
-  bool python_rules = false;  // which rows, and which micro steps, as the Python tool 26.x has them
+  bool micro_steps = true;  // a step of the data base is a micro step
 };
 
 struct TrendReport {

@@ -49,7 +49,7 @@ constexpr const char* kNanTable = R"(CREATE TABLE trend_nan (
     PRIMARY KEY (rank, step, target_id, metric_id)
 ) WITHOUT ROWID)";
 
-/// What the viewer's columns hold: no NaN, infinities and large values at a fixed end.
+/// The viewer's columns: no NaN, infinities and large values at a fixed end.
 std::optional<double> stored_value(double value) {
   constexpr double kMost = 1e9;
   if (std::isnan(value)) return std::nullopt;
@@ -70,9 +70,7 @@ TrendDatabase::TrendDatabase(const std::string& path, TrendPlan plan)
   add_mapping_ = output_.prepare("INSERT OR IGNORE INTO tag_target_mapping VALUES (?,?)");
   std::string places = "?,?,?,?";
   for (std::size_t i = 0; i < plan_.statistics.size(); ++i) places += ",?";
-  add_row_ = output_.prepare(
-      fmt::format("INSERT OR {} INTO trend_data VALUES ({})", plan_.keep_first ? "IGNORE" : "REPLACE", places)
-          .c_str());
+  add_row_ = output_.prepare(fmt::format("INSERT OR REPLACE INTO trend_data VALUES ({})", places).c_str());
 }
 
 void TrendDatabase::create_tables() {
@@ -139,7 +137,7 @@ void TrendDatabase::add(const TrendRow& row) {
   values.number(row.rank).number(row.step).number(target).number(static_cast<std::int64_t>(row.metric) + 1);
   for (const double value : row.values) values.number(stored_value(value));
   values.run();
-  if (plan_.tell_nan) add_nan(row, target);
+  add_nan(row, target);
   least_step_ = rows_ == 0 ? row.step : std::min(least_step_, row.step);
   greatest_step_ = std::max(greatest_step_, row.step);
   greatest_rank_ = std::max(greatest_rank_, row.rank);

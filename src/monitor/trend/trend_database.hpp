@@ -34,8 +34,6 @@ struct TrendPlan {
   std::vector<std::string> statistics;  // columns: those of all metrics
   TagMaker tags = nullptr;
   bool rank_first = false;  // the order of columns in the table of extremes
-  bool keep_first = false;  // of rows with one key, else the last one counts
-  bool tell_nan = true;     // a NaN is NULL in its column: say in a table of our own that it was there
 };
 
 struct TrendRow {
@@ -55,6 +53,7 @@ class TrendDatabase {
 
   /// Names of metrics and statistics have to be plain words.
   TrendDatabase(const std::string& path, TrendPlan plan);
+  /// The last of several rows with one key counts.
   void add(const TrendRow& row);
   std::uint64_t rows() const { return rows_; }
   /// Gives the file its name.
@@ -64,6 +63,7 @@ class TrendDatabase {
   void create_tables();
   std::int64_t target_of(const TrendRow& row);
   void add_tags(const TrendRow& row, std::int64_t target);
+  /// A NaN is NULL in its column; a table of our own says that it was there.
   void add_nan(const TrendRow& row, std::int64_t target);
 
   TrendPlan plan_;

@@ -26,8 +26,8 @@ Alert alert(const std::string& tag, std::int64_t pp = 0, std::int64_t call = 0, 
   return made;
 }
 
-std::vector<std::string> ranked(std::vector<Alert> alerts, RankingRules rules = RankingRules::timeline) {
-  rank_alerts(alerts, rules);
+std::vector<std::string> ranked(std::vector<Alert> alerts) {
+  rank_alerts(alerts);
   std::vector<std::string> tags;
   for (const Alert& each : alerts) tags.push_back(each.tag + "@" + std::to_string(each.pp_stage));
   return tags;
@@ -71,27 +71,26 @@ TEST_CASE("lists of steps") {
 }
 
 TEST_CASE("records of anomaly.json that are none are told, broken files refused") {
-  const auto read = [](const std::string& text, bool strict, std::vector<std::string>& warnings) {
+  const auto read = [](const std::string& text, std::vector<std::string>& warnings) {
     std::vector<Alert> alerts;
-    read_alerts(*memory_source(text, "anomaly.json"), strict, alerts, warnings);
+    read_alerts(*memory_source(text, "anomaly.json"), alerts, warnings);
     return alerts;
   };
   std::vector<std::string> warnings;
   const std::string text =
       R"({"a": {"rank": 1, "tag_name": "0:x:1/rank1/actv", "group_mates": [0, 1]}, "b": 3, "c": {"step": "1"},
           "d": {"value": 1.5, "step": 2}})";
-  const std::vector<Alert> alerts = read(text, false, warnings);
+  const std::vector<Alert> alerts = read(text, warnings);
   REQUIRE(alerts.size() == 2);
   CHECK(alerts[0].task() == "actv");
   CHECK(alerts[0].group_mates == std::vector<std::int64_t>{0, 1});
   CHECK(alerts[1].step == 2);
   CHECK(warnings.size() == 2);
   CHECK(warnings[0] == "anomaly.json: 'b' is not an object, and was skipped");
-  CHECK(read(text, true, warnings).size() == 1);
   for (const std::string& broken :
        {text.substr(0, text.size() / 2), std::string("[]"), std::string("{\"a\": {}} x")}) {
     CAPTURE(broken);
-    CHECK_FALSE(test::complaint_about("anomaly.json", [&] { read(broken, false, warnings); }).empty());
+    CHECK_FALSE(test::complaint_about("anomaly.json", [&] { read(broken, warnings); }).empty());
   }
 }
 

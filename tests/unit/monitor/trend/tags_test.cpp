@@ -45,8 +45,8 @@ TEST_CASE("names are mapped one part after the other, and do not grow beyond mea
 }
 
 std::string place(const MicroSteps& steps, const std::string& entry) {
-  const auto found = steps.place(entry);
-  return found ? std::to_string(found->micro_step) + "/" + std::to_string(found->call) : "none";
+  const EntryPlace found = steps.place(entry);
+  return std::to_string(found.micro_step) + "/" + std::to_string(found.call);
 }
 
 constexpr const char* kConstruct = R"({
@@ -78,14 +78,6 @@ TEST_CASE("a micro step begins where the first module is called again") {
   CHECK(place(*steps, "Torch.unheard.0.forward") == "0/0");
 }
 
-TEST_CASE("by the Python tool's rules every module without a parent is a micro step") {
-  const auto steps = read_micro_steps_as_python(*memory_source(std::string_view(kConstruct)));
-  CHECK(steps->count() == 5);
-  CHECK(place(*steps, "Functional.linear.2.backward") == "2/0");
-  CHECK(place(*steps, "Tensor.add_.0.forward") == "4/0");
-  CHECK(place(*steps, "Torch.full.1.forward") == "none");
-}
-
 TEST_CASE("numbers of micro steps in the file count, circles end") {
   const auto numbered =
       read_micro_steps(*memory_source(std::string_view(R"({"Module.a.A.forward.0": [null, 0],
@@ -97,27 +89,6 @@ TEST_CASE("numbers of micro steps in the file count, circles end") {
   const auto circle = read_micro_steps(*source);
   CHECK(circle->count() == 1);
   CHECK(place(*circle, "Module.a.A.forward.0") == "0/0");
-  CHECK(place(*read_micro_steps_as_python(*source), "Module.a.A.forward.0") == "0/0");
-}
-
-TEST_CASE("by the Python tool's rules backward calls have numbers of their own, and backwards are parents") {
-  // A layer is recomputed below the backward of a module; not every forward has a backward.
-  const auto steps = read_micro_steps_as_python(*memory_source(std::string_view(R"({
-    "Tensor.mul.0.forward": "Module.a.A.forward.0",
-    "Tensor.mul.1.forward": "Module.a.A.forward.0",
-    "Module.a.A.forward.0": null,
-    "Tensor.mul.2.forward": "Module.a.A.backward.0",
-    "Tensor.mul.2.backward": "Module.a.A.backward.0",
-    "Tensor.mul.1.backward": "Module.a.A.backward.0",
-    "Module.a.A.backward.0": null
-  })")));
-  CHECK(place(*steps, "Tensor.mul.2.forward") == "0/2");
-  CHECK(place(*steps, "Tensor.mul.1.backward") == "0/0");
-  CHECK(place(*steps, "Tensor.mul.2.backward") == "0/1");
-  // Gradients of parameters are never dropped.
-  CHECK(place(*steps, "Module.a.A.parameters_grad.0") == "0/0");
-  CHECK(place(*steps, "Module.lost.parameters_grad.3") == "0/3");
-  CHECK(place(*steps, "Tensor.lost.0.forward") == "none");
 }
 
 }  // namespace
