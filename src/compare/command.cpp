@@ -177,7 +177,8 @@ CompareOptions to_options(const Typed& typed) {
     read_request(typed.request, typed.stack_mode, options);
   }
   if (typed.python_rules && !typed.diff_analyze) {
-    options.dialect = python_dialect();
+    options.python_rules = true;
+    options.traits = python_rank_traits();
     options.rank.diagnosis.wanted = false;
   }
   options.rank.diagnosis.replay = typed.replay;
@@ -193,7 +194,7 @@ CompareOptions to_options(const Typed& typed) {
   options.rules_file = typed.rules;
   options.factors_file = typed.config;
   options.summary = typed.summary;
-  options.rank.match = to_match_options(typed.pairing, options.dialect.rank.pairing);
+  options.rank.match = to_match_options(typed.pairing, options.traits.pairing);
   options.rank.first_difference = typed.diff_analyze;
   apply_layouts(typed.layouts, options);
   options.outputs = to_outputs(typed);

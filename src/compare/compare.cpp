@@ -21,6 +21,7 @@
 #include "compare/static_graph/graph_compare.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
+#include "support/option_list.hpp"
 #include "support/progress.hpp"
 #include "support/result_name.hpp"
 #include "support/team.hpp"
@@ -30,19 +31,17 @@ namespace {
 
 Plan make_plan(const Found& found, const CompareOptions& options, const Rules& rules, Progress* progress) {
   const Inputs& inputs = options.inputs;
-  const Dialect& dialect = options.dialect;
   switch (found.layout) {
     case Layout::static_graphs:
       return plan_static_graphs({inputs.target, found.target.graph}, {inputs.golden, found.golden.graph},
-                                inputs.graph.value_or(GraphSelection{}), dialect.graph, dialect.rank.measure,
-                                progress);
+                                inputs.graph.value_or(GraphSelection{}), progress);
     case Layout::single_saves:
       return plan_single_saves({inputs.target, found.target.saved.tags},
-                               {inputs.golden, found.golden.saved.tags}, dialect.saved, progress);
+                               {inputs.golden, found.golden.saved.tags}, progress);
     case Layout::atb:
-      return plan_atb(inputs.target, inputs.golden, dialect.atb, dialect.rank.measure, progress);
+      return plan_atb(inputs.target, inputs.golden, progress);
     default:
-      return plan_dump_trees(*found.target.tree.tree, *found.golden.tree.tree, options.rank, dialect.rank,
+      return plan_dump_trees(*found.target.tree.tree, *found.golden.tree.tree, options.rank, options.traits,
                              rules, progress);
   }
 }
@@ -101,7 +100,7 @@ void refuse_pairing(const CompareOptions& options) {
   const MatchOptions& match = options.rank.match;
   const bool pairing = match.method != Method::exact || match.fuzzy ||
                        !options.outputs.suggest_mapping.empty() || !options.outputs.map_parameters.empty();
-  if (!pairing || options.dialect.ignores_idle_options) return;
+  if (!pairing) return;
   throw UsageError(
       "these dumps are paired by file name: leave out -fm, -am, -cm, -dm, -lm, "
       "--suggest-mapping and --map-parameters");
@@ -117,6 +116,8 @@ CompareReport compare_found(const Found& found, const CompareOptions& options, c
   if (!plan.entries && options.rank.factors)
     throw UsageError("--config needs dumps with a dump.json: it names their data files");
   if (!plan.entries) refuse_pairing(options);
+  if (!plan.entries && options.python_rules)
+    report_without_effect("compare", "--python-rules", " on dumps without a dump.json");
   const Sinks sinks = make_sinks(options, rules, plan.entries, progress);
   std::error_code ignored;
   const bool replaced = std::filesystem::is_regular_file(options.outputs.file, ignored);

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/dialect.hpp"
 #include "compare/dump_tree/dump_tree.hpp"
 #include "compare/imports.hpp"
 #include "compare/sinks/story.hpp"
@@ -52,7 +51,8 @@ struct Outputs {
 struct CompareOptions {
   Inputs inputs;
   RankOptions rank;
-  Dialect dialect;
+  bool python_rules = false;  // as typed
+  RankTraits traits;
   std::string rules_file;
   std::string factors_file;  // matrices that tensors are multiplied by
   SummaryOptions summary;

@@ -71,7 +71,7 @@ std::int64_t number_of(const RankPair& pair) {
 AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, const Rules& rules,
                           const std::string& time, BytesAhead& bytes) {
   AnalyzedRank rank;
-  RankResult result = compare_ranks(pair, options.rank, options.dialect.rank, rules, bytes);
+  RankResult result = compare_ranks(pair, options.rank, options.traits, rules, bytes);
   if (result.mode == Mode::statistics) {
     take_file_statistics(result);
     learn_precision(result);
@@ -123,7 +123,7 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
   };
   const dump::Tree target = discover(options.inputs.target);
   const RankPairs plan =
-      pair_ranks(target, discover(options.inputs.golden), options.dialect.rank.pairing.ranks_by_position);
+      pair_ranks(target, discover(options.inputs.golden), options.traits.pairing.ranks_by_position);
   for (const std::string& remark : plan.remarks) log_warning(remark);
   DifferenceReport report;
   report.one_sided = plan.one_sided;

@@ -114,19 +114,14 @@ void report_one_sided(const ByName& names, const ByName& others, const char* whe
 }
 
 /// In target order. Repeated names pair one after another.
-std::vector<AtbPair> join(const AtbSide& target, const ByName& targets, const ByName& goldens,
-                          const AtbTraits& traits) {
+std::vector<AtbPair> join(const AtbSide& target, const ByName& goldens) {
   std::vector<AtbPair> pairs;
   std::map<std::string_view, std::size_t> seen;
   for (const AtbItem& item : target.items) {
     const auto other = goldens.find(item.name);
     const std::size_t order = seen[item.name]++;
     if (other == goldens.end()) continue;
-    if (traits.last_of_repeated) {
-      if (order == 0) pairs.push_back({targets.at(item.name).back(), other->second.back()});
-    } else if (order < other->second.size()) {
-      pairs.push_back({&item, other->second[order]});
-    }
+    if (order < other->second.size()) pairs.push_back({&item, other->second[order]});
   }
   return pairs;
 }
@@ -204,8 +199,8 @@ StatisticTexts statistics_text(const StoredTensor& tensor) {
   return texts;
 }
 
-ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder, const std::string& golden_folder,
-                     const MeasureTraits& measure) {
+ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder,
+                     const std::string& golden_folder) {
   ListedRow row = started(pair);
   std::array<std::string, kMetrics> metric_texts;
   metric_texts.fill("N/A");
@@ -216,7 +211,7 @@ ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder, cons
     target_texts = statistics_text(target);
     const StoredTensor golden = open_item(golden_folder, *pair.golden);
     golden_texts = statistics_text(golden);
-    const TensorMetrics metrics = compare_tensors(target, golden, measure);
+    const TensorMetrics metrics = compare_tensors(target, golden, {});
     if (metrics.status == MetricStatus::computed) {
       for (std::size_t i = 0; i < kMetrics; ++i) {
         if (metrics.is_scalar && i != kMaxAbs && i != kMaxRelative) {
@@ -247,7 +242,7 @@ ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder, cons
   return row;
 }
 
-std::vector<std::string> columns_of(bool tensors, const AtbTraits& traits) {
+std::vector<std::string> columns_of(bool tensors) {
   std::vector<std::string> columns;
   const auto both = [&](const char* name) {
     columns.push_back(std::string("Target ") + name);
@@ -265,7 +260,7 @@ std::vector<std::string> columns_of(bool tensors, const AtbTraits& traits) {
       columns.push_back("Relative Err of " + std::string(name) + "(%)");
   }
   for (const char* name : kStatisticTitles) both(name);
-  if (traits.message_column) columns.emplace_back("Err_message");
+  columns.emplace_back("Err_message");
   return columns;
 }
 
@@ -285,15 +280,14 @@ AtbDumps read_atb(const std::string& target, const std::string& golden) {
   return dumps;
 }
 
-std::shared_ptr<const Rows> compare_atb(const AtbDumps& dumps, const AtbTraits& traits,
-                                        const MeasureTraits& measure, Progress* progress) {
-  const std::vector<AtbPair> pairs = join(dumps.target, by_name(dumps.target), by_name(dumps.golden), traits);
+std::shared_ptr<const Rows> compare_atb(const AtbDumps& dumps, Progress* progress) {
+  const std::vector<AtbPair> pairs = join(dumps.target, by_name(dumps.golden));
   const bool tensors = dumps.target.tensors;
-  RowList list{columns_of(tensors, traits), {}};
+  RowList list{columns_of(tensors), {}};
   list.fill(pairs.size(), tensors ? progress : nullptr, "comparing tensors", "rows", [&](std::size_t i) {
-    ListedRow row = tensors ? tensor_row(pairs[i], dumps.target_folder, dumps.golden_folder, measure)
-                            : statistics_row(pairs[i]);
-    if (traits.message_column) row.cells.emplace_back(row.reason);
+    ListedRow row =
+        tensors ? tensor_row(pairs[i], dumps.target_folder, dumps.golden_folder) : statistics_row(pairs[i]);
+    row.cells.emplace_back(row.reason);
     return row;
   });
   return std::make_shared<ListRows>(tensors ? Mode::tensor : Mode::statistics, std::move(list));
@@ -328,8 +322,7 @@ AtbSide read_atb_csv(const ByteSource& file) {
   return side;
 }
 
-Plan plan_atb(const std::string& target, const std::string& golden, const AtbTraits& traits,
-              const MeasureTraits& measure, Progress* progress) {
+Plan plan_atb(const std::string& target, const std::string& golden, Progress* progress) {
   auto dumps = std::make_shared<const AtbDumps>(read_atb(target, golden));
   Plan plan;
   plan.one_at_a_time = true;
@@ -342,7 +335,7 @@ Plan plan_atb(const std::string& target, const std::string& golden, const AtbTra
   task.golden = golden;
   task.name = dumps->target.tensors ? "atb_tensor_compare_result" : "atb_stats_compare_result";
   task.workbook = true;
-  task.run = [dumps, traits, measure, progress] { return compare_atb(*dumps, traits, measure, progress); };
+  task.run = [dumps, progress] { return compare_atb(*dumps, progress); };
   return plan;
 }
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/dialect.hpp"
 #include "compare/imports.hpp"
 #include "compare/task.hpp"
 #include "support/byte_source.hpp"
@@ -35,7 +34,6 @@ AtbSide read_atb_csv(const ByteSource& file);
 
 /// Both folders as one task. Their statistic.csv are read at once; tensors when the task runs, and those that
 /// cannot be read are rows that say so. FormatError if only one side has tensors.
-Plan plan_atb(const std::string& target, const std::string& golden, const AtbTraits& traits,
-              const MeasureTraits& measure, Progress* progress);
+Plan plan_atb(const std::string& target, const std::string& golden, Progress* progress);
 
 }  // namespace msprobe::compare

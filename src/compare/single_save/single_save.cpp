@@ -11,7 +11,6 @@
 #include "formats/npy.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
-#include "support/log.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -58,12 +57,9 @@ struct Element {
   double size = 0;  // the larger of both
 };
 
-Element element_at(std::span<const double> n, std::span<const double> b, std::size_t at, std::size_t parts,
-                   const SavedTraits& traits) {
+Element element_at(std::span<const double> n, std::span<const double> b, std::size_t at, std::size_t parts) {
   Element element;
-  const auto same = [&](double x, double y) {
-    return x == y || (!traits.nan_differs && std::isnan(x) && std::isnan(y));
-  };
+  const auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
   if (parts == 1) {
     element.equal = same(n[at], b[at]);
     element.distance = std::fabs(n[at] - b[at]);
@@ -74,11 +70,11 @@ Element element_at(std::span<const double> n, std::span<const double> b, std::si
     element.distance = std::hypot(n[i] - b[i], n[i + 1] - b[i + 1]);
     element.size = std::max(std::hypot(n[i], n[i + 1]), std::hypot(b[i], b[i + 1]));
   }
-  if (element.equal && !traits.nonfinite_by_formula) element.distance = 0;  // Inf - Inf
+  if (element.equal) element.distance = 0;  // Inf - Inf
   return element;
 }
 
-void add_element(const Element& element, const SavedTraits& traits, ArrayDifference& sum) {
+void add_element(const Element& element, ArrayDifference& sum) {
   if (element.equal) {
     ++sum.equal;
   } else if (sum.first_unequal < 0) {
@@ -91,9 +87,7 @@ void add_element(const Element& element, const SavedTraits& traits, ArrayDiffere
   double relative = element.equal ? 0 : element.distance / element.size;
   bool thousandth = element.distance <= 0.001 * element.size;
   bool hundredth = element.distance <= 0.01 * element.size;
-  if (traits.nonfinite_by_formula) {
-    if (std::isnan(relative)) relative = 0;
-  } else if (!element.equal && !std::isfinite(element.distance)) {
+  if (!element.equal && !std::isfinite(element.distance)) {
     relative = kInfinite;
     thousandth = hundredth = false;
   } else if (element.equal) {
@@ -104,7 +98,7 @@ void add_element(const Element& element, const SavedTraits& traits, ArrayDiffere
   sum.within_hundredth += hundredth ? 1 : 0;
 }
 
-ArrayDifference difference_of(const CommonPart& part, const SavedTraits& traits) {
+ArrayDifference difference_of(const CommonPart& part) {
   formats::ValueReader target(part.target);
   formats::ValueReader golden(part.golden);
   if (target.numbers_per_element() != golden.numbers_per_element()) {
@@ -117,7 +111,7 @@ ArrayDifference difference_of(const CommonPart& part, const SavedTraits& traits)
     const std::span<const double> n = target.read(count);
     const std::span<const double> b = golden.read(count);
     for (std::size_t i = 0; i < count; ++i) {
-      add_element(element_at(n, b, i, target.numbers_per_element(), traits), traits, sum);
+      add_element(element_at(n, b, i, target.numbers_per_element()), sum);
     }
   }
   return sum;
@@ -150,8 +144,7 @@ std::string saved_name(const SavedKey& key) {
   return fmt::format("step {} rank {} micro step {} id {}", key[0], key[1], key[2], key[3]);
 }
 
-ListedRow saved_row(const SavedKey& key, const std::string& target_file, const std::string& golden_file,
-                    const SavedTraits& traits) {
+ListedRow saved_row(const SavedKey& key, const std::string& target_file, const std::string& golden_file) {
   ListedRow row;
   row.name = saved_name(key);
   row.cells.assign(key.begin(), key.end());
@@ -162,12 +155,11 @@ ListedRow saved_row(const SavedKey& key, const std::string& target_file, const s
     row.cells.emplace_back(shape_text(golden));
     const CommonPart part = common_part(target, golden);
     if (part.count == 0) throw FormatError(target_file, "the arrays have no element in common");
-    const ArrayDifference difference = difference_of(part, traits);
+    const ArrayDifference difference = difference_of(part);
     row.cells.emplace_back(percentage(difference.equal, difference.count));
     row.cells.push_back(difference.first_unequal < 0 ? ListedCell(std::string())
                                                      : ListedCell(difference.first_unequal));
-    row.cells.push_back(traits.blank_nan && std::isnan(difference.max_abs) ? ListedCell(std::string())
-                                                                           : ListedCell(difference.max_abs));
+    row.cells.emplace_back(difference.max_abs);
     row.cells.emplace_back(difference.max_relative);
     row.cells.emplace_back(percentage(difference.within_thousandth, difference.count));
     row.cells.emplace_back(percentage(difference.within_hundredth, difference.count));
@@ -180,7 +172,7 @@ ListedRow saved_row(const SavedKey& key, const std::string& target_file, const s
     row.unreadable = true;
     row.reason = error.what();
   }
-  if (traits.message_column) row.cells.emplace_back(row.reason);
+  row.cells.emplace_back(row.reason);
   return row;
 }
 
@@ -199,13 +191,11 @@ void report_missing(const std::string& tag, const SavedArrays& here, const Saved
 
 }  // namespace
 
-RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, const SavedTraits& traits,
-                      Progress* progress) {
+RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, Progress* progress) {
   RowList list;
   list.columns = report::columns_of(
       "step,rank,micro_step,id,shape1,shape2,相同元素百分比(%),首个不匹配元素索引,最大绝对误差,"
-      "最大相对误差,误差在千分之一内元素占比(%),误差在百分之一内元素占比(%)");
-  if (traits.message_column) list.columns.emplace_back("Err_message");
+      "最大相对误差,误差在千分之一内元素占比(%),误差在百分之一内元素占比(%),Err_message");
   struct Files {
     const SavedKey* key;
     const std::string* target;
@@ -216,20 +206,12 @@ RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, cons
     const auto other = golden.find(key);
     if (other != golden.end()) common.push_back({&key, &file, &other->second});
   }
-  list.fill(common.size(), progress, "comparing arrays", "arrays", [&](std::size_t i) {
-    return saved_row(*common[i].key, *common[i].target, *common[i].golden, traits);
-  });
-  if (traits.unreadable_left_out) {
-    for (const ListedRow& row : list.rows) {
-      if (row.unreadable) log_warning(row.name + ": " + row.reason);
-    }
-    std::erase_if(list.rows, [](const ListedRow& row) { return row.unreadable; });
-  }
+  list.fill(common.size(), progress, "comparing arrays", "arrays",
+            [&](std::size_t i) { return saved_row(*common[i].key, *common[i].target, *common[i].golden); });
   return list;
 }
 
-Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const SavedTraits& traits,
-                       Progress* progress) {
+Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, Progress* progress) {
   Plan plan;
   plan.one_at_a_time = true;
   for (const auto& [tag, arrays] : target.tags) {
@@ -244,8 +226,8 @@ Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const
     task.workbook = true;
     task.target = target.path + "/data/" + tag;
     task.golden = golden.path + "/data/" + tag;
-    task.run = [here = arrays, there = other->second, traits, progress] {
-      return std::make_shared<ListRows>(Mode::tensor, compare_saved(here, there, traits, progress));
+    task.run = [here = arrays, there = other->second, progress] {
+      return std::make_shared<ListRows>(Mode::tensor, compare_saved(here, there, progress));
     };
   }
   for (const auto& [tag, arrays] : golden.tags) {

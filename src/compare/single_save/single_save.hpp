@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 
-#include "compare/dialect.hpp"
 #include "compare/imports.hpp"
 #include "compare/lists/list_rows.hpp"
 #include "compare/task.hpp"
@@ -23,12 +22,10 @@ struct FoundSaves {
 };
 
 /// One task for each tag; FormatError if the trees have none in common.
-Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const SavedTraits& traits,
-                       Progress* progress);
+Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, Progress* progress);
 
 /// One row for each key that both sides have; of arrays of different shapes the common part is compared.
-/// Files that cannot be read are rows that say so, or left out with a warning.
-RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, const SavedTraits& traits,
-                      Progress* progress);
+/// Files that cannot be read are rows that say so.
+RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, Progress* progress);
 
 }  // namespace msprobe::compare

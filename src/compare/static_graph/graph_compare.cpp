@@ -88,7 +88,6 @@ dump::GraphFolders chosen_folders(const dump::GraphSearch& search, const GraphSe
 
 std::shared_ptr<const Rows> compare_graphs(const std::vector<std::string>& target_folders,
                                            const std::vector<std::string>& golden_folders,
-                                           const GraphTraits& traits, const MeasureTraits& measure,
                                            Progress* progress) {
   GraphSide target;
   GraphSide golden;
@@ -108,7 +107,7 @@ std::shared_ptr<const Rows> compare_graphs(const std::vector<std::string>& targe
   RowList list{graph_columns(target.mode), {}};
   list.fill(pairs.size(), tensors ? progress : nullptr, "comparing tensors", "rows", [&](std::size_t i) {
     const auto [here, there] = pairs[i];
-    return tensors ? tensor_row(here, there, traits, measure) : statistics_row(here, there, traits);
+    return tensors ? tensor_row(here, there) : statistics_row(here, there);
   });
   return std::make_shared<ListRows>(target.mode, std::move(list));
 }
@@ -116,7 +115,7 @@ std::shared_ptr<const Rows> compare_graphs(const std::vector<std::string>& targe
 }  // namespace
 
 Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, const GraphSelection& selection,
-                        const GraphTraits& traits, const MeasureTraits& measure, Progress* progress) {
+                        Progress* progress) {
   const dump::GraphFolders targets = chosen_folders(target.search, selection);
   const dump::GraphFolders goldens = chosen_folders(golden.search, selection);
   Plan plan;
@@ -133,8 +132,8 @@ Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, co
     task.suffix = fmt::format("_{}_{}", place.first, place.second);
     task.target = folders.front();
     task.golden = other->second.front();
-    task.run = [here = folders, there = other->second, traits, measure, progress] {
-      return compare_graphs(here, there, traits, measure, progress);
+    task.run = [here = folders, there = other->second, progress] {
+      return compare_graphs(here, there, progress);
     };
   }
   for (const auto& [place, folders] : goldens) {

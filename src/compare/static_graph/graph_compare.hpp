@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "compare/dialect.hpp"
 #include "compare/imports.hpp"
 #include "compare/static_graph/graph_tree.hpp"
 #include "compare/task.hpp"
@@ -23,6 +22,6 @@ struct FoundGraphs {
 /// times. It throws FormatError if one side has tensors and the other statistics; a `.npy` that cannot be
 /// read is a row that says so.
 Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, const GraphSelection& selection,
-                        const GraphTraits& traits, const MeasureTraits& measure, Progress* progress);
+                        Progress* progress);
 
 }  // namespace msprobe::compare

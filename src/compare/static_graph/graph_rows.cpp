@@ -23,9 +23,7 @@ constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMostMagnitude = 0.5;
 constexpr double kTinyMagnitude = 1e-10;
 
-const char kNotArray[] = "Dump file is not ndarray.";
 const char kEmpty[] = "This is empty data, can not compare.";
-const char kScalar[] = "This is type of scalar data, can not compare.";
 const char kShapes[] = "Shape of NPU and bench Tensor do not match.";
 const char kTensorShapes[] = "Tensor shapes do not match.";
 const char kDtypes[] = "Dtype of NPU and bench Tensor do not match. Skipped.";
@@ -36,22 +34,17 @@ using Statistics = std::array<double, kStatistics>;
 
 using Messages = std::vector<std::string>;
 
-ListedCell number(double value, const GraphTraits& traits) {
-  if (traits.blank_nan && std::isnan(value)) return std::string();
-  return value;
+ListedCell absent() {
+  return std::string("N/A");
 }
 
-ListedCell absent(const GraphTraits& traits) {
-  return std::string(traits.absent);
+ListedCell text(const GraphItem* item, std::string GraphItem::*field) {
+  return item != nullptr ? ListedCell(item->*field) : absent();
 }
 
-ListedCell text(const GraphItem* item, std::string GraphItem::*field, const GraphTraits& traits) {
-  return item != nullptr ? ListedCell(item->*field) : absent(traits);
-}
-
-void add_statistics(ListedRow& row, const Statistics* statistics, const GraphTraits& traits) {
+void add_statistics(ListedRow& row, const Statistics* statistics) {
   for (std::size_t i = 0; i < kStatistics; ++i) {
-    row.cells.push_back(statistics == nullptr ? absent(traits) : number((*statistics)[i], traits));
+    row.cells.push_back(statistics == nullptr ? absent() : ListedCell((*statistics)[i]));
   }
 }
 
@@ -77,14 +70,11 @@ void add_verdict(ListedRow& row, bool good, const std::string& remarks) {
 }
 
 /// The cells of one that has not been, for these reasons; `measures` cells stay without a number.
-void add_obstacles(ListedRow& row, const Messages& messages, std::size_t measures,
-                   const GraphTraits& traits) {
+void add_obstacles(ListedRow& row, const Messages& messages, std::size_t measures) {
   row.reason = fmt::format("{}", fmt::join(messages, " "));
-  std::string lines;
-  for (const std::string& message : messages) lines += message + '\n';
   row.cells.emplace_back("");
-  row.cells.emplace_back(traits.message_lines ? lines : row.reason);
-  row.cells.resize(row.cells.size() + measures, absent(traits));
+  row.cells.emplace_back(row.reason);
+  row.cells.resize(row.cells.size() + measures, absent());
 }
 
 /// The text of a shape with square brackets, which no spreadsheet takes for a negative number.
@@ -144,15 +134,14 @@ bool reached(const TensorMetrics& metrics) {
 }
 
 /// Why two arrays are not compared; sets the row's verdict.
-Messages tensor_obstacles(ListedRow& row, const TensorSide& target, const TensorSide& golden,
-                          const GraphTraits& traits) {
+Messages tensor_obstacles(ListedRow& row, const TensorSide& target, const TensorSide& golden) {
   Messages messages;
   for (const TensorSide* side : {&target, &golden}) {
     if (!side->failure.empty()) messages.push_back(unreadable(side->failure));
   }
   row.unreadable = !messages.empty();
   if (!row.unreadable && (!target.found || !golden.found))
-    messages.emplace_back(traits.absent_as_mismatch ? kNotArray : target.found ? kNoGolden : kNoTarget);
+    messages.emplace_back(target.found ? kNoGolden : kNoTarget);
   if (!messages.empty()) {
     row.verdict = Verdict::warning;
     return messages;
@@ -163,7 +152,6 @@ Messages tensor_obstacles(ListedRow& row, const TensorSide& target, const Tensor
     row.verdict = n.shape == b.shape ? Verdict::pass : Verdict::error;
     return {kEmpty};
   }
-  if ((n.shape.empty() || b.shape.empty()) && traits.scalars_left_out) messages.emplace_back(kScalar);
   if (n.shape != b.shape) messages.emplace_back(kShapes);
   if (n.dtype != b.dtype) messages.emplace_back(kDtypes);
   if (n.shape != b.shape || n.dtype != b.dtype) row.verdict = Verdict::error;
@@ -176,18 +164,6 @@ struct StatisticDifference {
   double value = 0;
   std::string relative;
 };
-
-/// As NumPy computes it with arrays of float32.
-StatisticDifference difference_in_float32(float target, float golden) {
-  StatisticDifference result;
-  const float difference = target - golden;
-  result.value = static_cast<double>(difference);
-  const float relative = difference / golden;
-  result.relative = golden == 0            ? "N/A"
-                    : std::isnan(relative) ? "Nan"
-                                           : formats::float_text(std::fabs(relative * 100)) + "%";
-  return result;
-}
 
 StatisticDifference difference_of(double target, double golden) {
   StatisticDifference result;
@@ -207,33 +183,22 @@ StatisticDifference difference_of(double target, double golden) {
 }
 
 /// Difference of the maxima in proportion to the larger of them.
-double magnitude(double difference, double target, double golden, const GraphTraits& traits) {
+double magnitude(double difference, double target, double golden) {
   if (std::isnan(target) && std::isnan(golden)) return 0;
-  if (traits.magnitude_with_sign) {
-    return difference / (std::max(target, golden) + kTinyMagnitude);
-  }
   if (difference == 0) return 0;
   const double larger = std::max(std::fabs(target), std::fabs(golden));
   return std::isinf(larger) ? std::numeric_limits<double>::infinity()
                             : std::fabs(difference) / (larger + kTinyMagnitude);
 }
 
-Messages statistics_obstacles(ListedRow& row, const GraphItem* target, const GraphItem* golden,
-                              const GraphTraits& traits) {
+Messages statistics_obstacles(ListedRow& row, const GraphItem* target, const GraphItem* golden) {
   if (target == nullptr || golden == nullptr) {
     row.verdict = Verdict::warning;
-    if (!traits.absent_as_mismatch) return {target == nullptr ? kNoTarget : kNoGolden};
-    const GraphItem& there = target == nullptr ? *golden : *target;
-    return {there.shape.empty() ? kScalar : kTensorShapes, kDtypes};
+    return {target == nullptr ? kNoTarget : kNoGolden};
   }
   Messages messages;
-  const bool scalar = target->shape.empty() || golden->shape.empty();
   const bool shapes = target->shape != golden->shape;
-  if (scalar && traits.scalars_left_out) {
-    messages.emplace_back(kScalar);
-  } else if (shapes) {
-    messages.emplace_back(kTensorShapes);
-  }
+  if (shapes) messages.emplace_back(kTensorShapes);
   if (target->dtype != golden->dtype) messages.emplace_back(kDtypes);
   if (shapes || target->dtype != golden->dtype) row.verdict = Verdict::error;
   return messages;
@@ -254,27 +219,26 @@ std::vector<std::string> graph_columns(Mode mode) {
                     "NormRelativeErr,NPU CSV File,Bench CSV File"));
 }
 
-ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits,
-                     const MeasureTraits& measure) {
+ListedRow tensor_row(const GraphItem* target, const GraphItem* golden) {
   ListedRow row = started(target, golden);
   const TensorSide sides[] = {open_side(target), open_side(golden)};
   const auto& [n, b] = sides;
-  row.cells = {text(target, &GraphItem::file, traits), text(golden, &GraphItem::file, traits)};
+  row.cells = {text(target, &GraphItem::file), text(golden, &GraphItem::file)};
   for (const TensorSide& side : sides) {
-    row.cells.push_back(side.found ? std::string(tensor::info(side.tensor.dtype).name) : absent(traits));
+    row.cells.push_back(side.found ? ListedCell(std::string(tensor::info(side.tensor.dtype).name))
+                                   : absent());
   }
   for (const TensorSide& side : sides) {
-    row.cells.emplace_back(side.found ? tuple_text(side.tensor.shape)
-                                      : std::string(traits.absent_shape_of_array));
+    row.cells.push_back(side.found ? ListedCell(tuple_text(side.tensor.shape)) : absent());
   }
   for (const TensorSide& side : sides) {
-    add_statistics(row, side.found ? &side.statistics : nullptr, traits);
+    add_statistics(row, side.found ? &side.statistics : nullptr);
   }
-  Messages messages = tensor_obstacles(row, n, b, traits);
+  Messages messages = tensor_obstacles(row, n, b);
   TensorMetrics metrics;
   if (messages.empty()) {
     try {
-      metrics = compare_tensors(n.tensor, b.tensor, measure);
+      metrics = compare_tensors(n.tensor, b.tensor, {});
       if (metrics.status == MetricStatus::not_applicable) {
         messages.push_back(metrics.messages.back());
         row.verdict = Verdict::error;
@@ -287,7 +251,7 @@ ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, const Gra
     }
   }
   if (!messages.empty() || metrics.status != MetricStatus::computed) {
-    add_obstacles(row, messages, kMetrics, traits);
+    add_obstacles(row, messages, kMetrics);
     return row;
   }
   add_verdict(row, metrics.is_scalar ? !(metrics.value[kMaxAbs] > 1) : reached(metrics),
@@ -305,52 +269,43 @@ ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, const Gra
   return row;
 }
 
-ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits) {
+ListedRow statistics_row(const GraphItem* target, const GraphItem* golden) {
   ListedRow row = started(target, golden);
-  const auto shape = [&](const GraphItem* item) {
-    return item != nullptr ? bracketed(item->shape) : std::string(traits.absent_shape_of_summary);
+  const auto shape = [](const GraphItem* item) {
+    return item != nullptr ? ListedCell(bracketed(item->shape)) : absent();
   };
-  const auto statistics = [&](const GraphItem* item) {
-    Statistics values = item != nullptr ? item->statistics : Statistics{};
-    for (double& value : values) {
-      if (traits.in_float32) value = static_cast<double>(static_cast<float>(value));
-    }
-    return values;
-  };
-  const Statistics n = statistics(target);
-  const Statistics b = statistics(golden);
-  row.cells = {text(target, &GraphItem::key, traits),
-               text(golden, &GraphItem::key, traits),
-               text(target, &GraphItem::dtype, traits),
-               text(golden, &GraphItem::dtype, traits),
+  row.cells = {text(target, &GraphItem::key),
+               text(golden, &GraphItem::key),
+               text(target, &GraphItem::dtype),
+               text(golden, &GraphItem::dtype),
                shape(target),
                shape(golden)};
-  add_statistics(row, target != nullptr ? &n : nullptr, traits);
-  add_statistics(row, golden != nullptr ? &b : nullptr, traits);
+  add_statistics(row, target != nullptr ? &target->statistics : nullptr);
+  add_statistics(row, golden != nullptr ? &golden->statistics : nullptr);
 
-  const Messages messages = statistics_obstacles(row, target, golden, traits);
+  const Messages messages = statistics_obstacles(row, target, golden);
   if (!messages.empty()) {
-    add_obstacles(row, messages, std::size_t{2} * kStatistics, traits);
+    add_obstacles(row, messages, std::size_t{2} * kStatistics);
   } else {
+    const Statistics& n = target->statistics;
+    const Statistics& b = golden->statistics;
     std::array<StatisticDifference, kStatistics> differences;
     bool one_sided_nan = false;
     row.unknown = true;
     for (std::size_t i = 0; i < kStatistics; ++i) {
-      differences[i] = traits.in_float32
-                           ? difference_in_float32(static_cast<float>(n[i]), static_cast<float>(b[i]))
-                           : difference_of(n[i], b[i]);
+      differences[i] = difference_of(n[i], b[i]);
       one_sided_nan = one_sided_nan || std::isnan(n[i]) != std::isnan(b[i]);
       row.unknown = row.unknown && std::isnan(n[i]) && std::isnan(b[i]);
     }
-    const double off = magnitude(differences[kMax].value, n[kMax], b[kMax], traits);
-    add_verdict(row, off <= kMostMagnitude && (traits.one_sided_nan_passes || !one_sided_nan), "");
-    for (const StatisticDifference& each : differences) row.cells.push_back(number(each.value, traits));
+    const double off = magnitude(differences[kMax].value, n[kMax], b[kMax]);
+    add_verdict(row, off <= kMostMagnitude && !one_sided_nan, "");
+    for (const StatisticDifference& each : differences) row.cells.emplace_back(each.value);
     for (const StatisticDifference& each : differences) row.cells.emplace_back(each.relative);
     row.weight = std::isnan(off) || one_sided_nan ? std::numeric_limits<double>::infinity() : off;
     row.measure = "MaxRelativeErr " + differences[kMax].relative;
   }
-  row.cells.push_back(text(target, &GraphItem::file, traits));
-  row.cells.push_back(text(golden, &GraphItem::file, traits));
+  row.cells.push_back(text(target, &GraphItem::file));
+  row.cells.push_back(text(golden, &GraphItem::file));
   return row;
 }
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/dialect.hpp"
 #include "compare/imports.hpp"
 #include "compare/lists/list_rows.hpp"
 #include "compare/static_graph/graph_files.hpp"
@@ -15,8 +14,7 @@ namespace msprobe::compare {
 std::vector<std::string> graph_columns(Mode mode);
 
 /// Either side may be null, not both.
-ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits,
-                     const MeasureTraits& measure);
-ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits);
+ListedRow tensor_row(const GraphItem* target, const GraphItem* golden);
+ListedRow statistics_row(const GraphItem* target, const GraphItem* golden);
 
 }  // namespace msprobe::compare

@@ -35,13 +35,12 @@ struct Compared {
   std::vector<std::string> one_sided;
 };
 
-Compared compared(const std::string& target, const std::string& golden, bool python = false) {
+Compared compared(const std::string& target, const std::string& golden) {
   test::ScratchDirectory scratch;
   for (const char* side : {"t", "g"}) std::filesystem::create_directories(scratch / side);
   test::put_file(scratch / "t/statistic.csv", kHeader + target);
   test::put_file(scratch / "g/statistic.csv", kHeader + golden);
-  const Plan plan =
-      plan_atb(scratch / "t", scratch / "g", dialect(python).atb, dialect(python).rank.measure, nullptr);
+  const Plan plan = plan_atb(scratch / "t", scratch / "g", nullptr);
   REQUIRE(plan.tasks.size() == 1);
   return {plan.tasks[0].run(), plan.one_sided};
 }
@@ -72,25 +71,19 @@ TEST_CASE("atb: a file without rows of a dump is refused") {
 }
 
 TEST_CASE("atb: differences of statistics as text") {
-  for (const bool python : {false, true}) {
-    CHECK(cell_of(compared(row("3"), row("2"), python), 0, "Max Diff") == "1.0");
-    CHECK(cell_of(compared(row("3"), row("-2"), python), 0, "Relative Err of Max(%)") == "250.0");
-    CHECK(cell_of(compared(row("3"), row("3"), python), 0, "Relative Err of Max(%)") == "0.0");
-    CHECK(cell_of(compared(row("3"), row("0"), python), 0, "Relative Err of Max(%)") == "N/A");
-    CHECK(cell_of(compared(row("N/A"), row("0"), python), 0, "Max Diff") == "N/A");
-  }
+  CHECK(cell_of(compared(row("3"), row("2")), 0, "Max Diff") == "1.0");
+  CHECK(cell_of(compared(row("3"), row("-2")), 0, "Relative Err of Max(%)") == "250.0");
+  CHECK(cell_of(compared(row("3"), row("3")), 0, "Relative Err of Max(%)") == "0.0");
+  CHECK(cell_of(compared(row("3"), row("0")), 0, "Relative Err of Max(%)") == "N/A");
+  CHECK(cell_of(compared(row("N/A"), row("0")), 0, "Max Diff") == "N/A");
 }
 
-TEST_CASE("atb: repeated rows pair one after another, with Python's rules the last ones") {
+TEST_CASE("atb: repeated rows pair one after another") {
   const std::string twice = row("1") + row("2");
-  const Compared ours = compared(twice, twice + row("3"));
-  REQUIRE(ours.rows->rows() == 2);
-  CHECK(cell_of(ours, 0, "Max Diff") == "0.0");
-  CHECK(cell_of(ours, 1, "Golden Max") == "2");
-  const Compared python = compared(twice, twice + row("3"), true);
-  REQUIRE(python.rows->rows() == 1);
-  CHECK(cell_of(python, 0, "Target Max") == "2");
-  CHECK(cell_of(python, 0, "Golden Max") == "3");
+  const Compared pairs = compared(twice, twice + row("3"));
+  REQUIRE(pairs.rows->rows() == 2);
+  CHECK(cell_of(pairs, 0, "Max Diff") == "0.0");
+  CHECK(cell_of(pairs, 1, "Golden Max") == "2");
 }
 
 TEST_CASE("atb: rows of one side only are told, a difference of more than half is an error") {

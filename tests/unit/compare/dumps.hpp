@@ -13,7 +13,7 @@
 #include "pairing/rules.hpp"
 #include "report/table.hpp"
 #include "support/byte_source.hpp"
-#include "unit/compare/dialects.hpp"
+#include "unit/verdict/rank_traits.hpp"
 #include "verdict/result.hpp"
 
 namespace msprobe::compare {
@@ -55,7 +55,7 @@ inline Matching match_by_name(const Side& target, const Side& golden) {
 inline RankResult matched(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
   RankResult result;
   result.mode = mode;
-  result.traits = dialect(python_rules).rank;
+  result.traits = rank_traits(python_rules);
   result.measure_traits = result.traits.measure;
   result.framework_frames = default_rules().framework_frames;
   result.target = side_of(target);

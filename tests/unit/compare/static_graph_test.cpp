@@ -72,15 +72,15 @@ std::string cell_of(const ListedRow& row, Mode mode, std::string_view column) {
   return cell(ListRows(mode, list), 0, column);
 }
 
-std::string reached(double target, double golden, bool python) {
+std::string reached(double target, double golden) {
   const GraphItem n = item(target);
   const GraphItem b = item(golden);
-  return cell_of(statistics_row(&n, &b, dialect(python).graph), Mode::statistics, "Accuracy Reached or Not");
+  return cell_of(statistics_row(&n, &b), Mode::statistics, "Accuracy Reached or Not");
 }
 
 Plan planned(const std::string& target, const std::string& golden, const GraphSelection& selection = {}) {
   return plan_static_graphs({target, dump::find_graph_folders(target)},
-                            {golden, dump::find_graph_folders(golden)}, selection, {}, {}, nullptr);
+                            {golden, dump::find_graph_folders(golden)}, selection, nullptr);
 }
 
 }  // namespace
@@ -179,37 +179,32 @@ TEST_CASE("static graph: a statistic.csv that lies is refused with file and line
 }
 
 TEST_CASE("static graph: the accuracy compares maxima by their size") {
-  for (const bool python : {false, true}) {
-    CHECK(reached(1, 1, python) == "Yes");
-    CHECK(reached(2, 1, python) == "Yes");  // just below one half
-    CHECK(reached(3, 1, python) == "No");
-    CHECK(reached(-3, -1, python) == "No");
-    CHECK(reached(INFINITY, 1, python) == "No");
-    CHECK(reached(NAN, NAN, python) == "Yes");
-    CHECK(reached(NAN, 1, python) == "No");
-  }
-  // The signed maximum calls 5 against -1 fine only by the sign of the difference.
-  CHECK(reached(-5, 1, true) == "Yes");
-  CHECK(reached(-5, 1, false) == "No");
-  CHECK(reached(INFINITY, INFINITY, true) == "No");
-  CHECK(reached(INFINITY, INFINITY, false) == "Yes");
+  CHECK(reached(1, 1) == "Yes");
+  CHECK(reached(2, 1) == "Yes");  // just below one half
+  CHECK(reached(3, 1) == "No");
+  CHECK(reached(-3, -1) == "No");
+  CHECK(reached(-5, 1) == "No");
+  CHECK(reached(INFINITY, 1) == "No");
+  CHECK(reached(INFINITY, INFINITY) == "Yes");
+  CHECK(reached(NAN, NAN) == "Yes");
+  CHECK(reached(NAN, 1) == "No");
 }
 
 TEST_CASE("static graph: rows that cannot be compared say why, and are no silent pass") {
   const GraphItem n = item(1);
   const GraphItem b = item(1, "(3,)", "float16");
-  const ListedRow row = statistics_row(&n, &b, {});
+  const ListedRow row = statistics_row(&n, &b);
   CHECK(row.verdict == Verdict::error);
   CHECK(cell_of(row, Mode::statistics, "Err_message") ==
         "Tensor shapes do not match. Dtype of NPU and bench Tensor do not match. Skipped.");
-  const ListedRow target_only = statistics_row(&n, nullptr, {});
+  const ListedRow target_only = statistics_row(&n, nullptr);
   CHECK(target_only.verdict == Verdict::warning);
   CHECK(target_only.target_only);
   CHECK(cell_of(target_only, Mode::statistics, "Bench Name") == "N/A");
-  const ListedRow golden_only = statistics_row(nullptr, &n, {});
+  const ListedRow golden_only = statistics_row(nullptr, &n);
   CHECK(golden_only.golden_only);
   CHECK(cell_of(golden_only, Mode::statistics, "NPU Name") == "N/A");
-  const ListedRow scalar = statistics_row(&n, &n, {});
+  const ListedRow scalar = statistics_row(&n, &n);
   CHECK(scalar.verdict == Verdict::pass);
 }
 

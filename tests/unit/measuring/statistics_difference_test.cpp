@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "unit/compare/dialects.hpp"
+#include "unit/verdict/rank_traits.hpp"
 
 namespace msprobe::compare_statistics_difference_test {
 
@@ -35,7 +35,7 @@ struct Pools {
   TextPool golden;
   Cells cells(const Value& npu, const Value& bench, bool python = false) const {
     const ValueDifference result =
-        difference(npu, target, bench, golden, compare::dialect(python).rank.measure);
+        difference(npu, target, bench, golden, verdict::rank_traits(python).measure);
     return {report::plain_text(difference_cell(result)), report::plain_text(relative_cell(result))};
   }
 };

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "support/error.hpp"
-#include "unit/compare/dialects.hpp"
+#include "unit/verdict/rank_traits.hpp"
 
 namespace msprobe::compare_tensor_metrics_test {
 
@@ -94,14 +94,14 @@ void check(const TensorMetrics& metrics, const Numbers& want, bool is_scalar) {
 void both(const StoredTensor& target, const StoredTensor& golden, const Numbers& want) {
   for (const bool python : {false, true}) {
     CAPTURE(python);
-    check(compare_tensors(target, golden, compare::dialect(python).rank.measure), want, false);
+    check(compare_tensors(target, golden, verdict::rank_traits(python).measure), want, false);
   }
 }
 
 void scalars(const StoredTensor& target, const StoredTensor& golden, bool python, double max_abs,
              double max_relative) {
   CAPTURE(python);
-  check(compare_tensors(target, golden, compare::dialect(python).rank.measure),
+  check(compare_tensors(target, golden, verdict::rank_traits(python).measure),
         {0, 0, max_abs, max_relative, 0, 0}, true);
 }
 
@@ -112,7 +112,7 @@ bool says(const TensorMetrics& metrics, std::string_view part) {
 
 void status(const StoredTensor& target, const StoredTensor& golden, bool python, MetricStatus want,
             std::string_view message, bool failed) {
-  const TensorMetrics metrics = compare_tensors(target, golden, compare::dialect(python).rank.measure);
+  const TensorMetrics metrics = compare_tensors(target, golden, verdict::rank_traits(python).measure);
   CHECK(metrics.status == want);
   CHECK(metrics.failed == failed);
   REQUIRE(!metrics.messages.empty());
@@ -169,13 +169,13 @@ TEST_CASE("metrics of other types, both rule sets") {
 TEST_CASE("other dtypes on the two sides are compared and told") {
   for (const bool python : {false, true}) {
     const TensorMetrics metrics =
-        compare_tensors(f16({0x3C00, 0x4000, 0x4300}), f32({1, 2, 3}), compare::dialect(python).rank.measure);
+        compare_tensors(f16({0x3C00, 0x4000, 0x4300}), f32({1, 2, 3}), verdict::rank_traits(python).measure);
     check(metrics, {0.997408650736, 0.5, 0.5, 0.166666671634, kTwoThirds, kTwoThirds}, false);
     CHECK(metrics.messages == std::vector<std::string>{"Dtype of NPU and bench tensor do not match."});
     CHECK_FALSE(metrics.failed);
     // Types that NumPy lacks are float32 to the Python tool.
     CHECK(compare_tensors(stored(DType::bfloat16, std::vector<std::uint16_t>{0x3F80, 0x4000}, {2}),
-                          f32({1, 2}), compare::dialect(python).rank.measure)
+                          f32({1, 2}), verdict::rank_traits(python).measure)
               .messages.empty());
   }
   check(compare_tensors(i64({1, 3}), f64({1, 2}), {}), {0.989949493661, 1, 1, 0.5, 0.5, 0.5}, false);
@@ -183,7 +183,7 @@ TEST_CASE("other dtypes on the two sides are compared and told") {
 
 TEST_CASE("zero vectors are told") {
   for (const bool python : {false, true}) {
-    const MeasureTraits traits = compare::dialect(python).rank.measure;
+    const MeasureTraits traits = verdict::rank_traits(python).measure;
     CHECK(says(compare_tensors(f32({0, 0}), f32({1, 2}), traits), "All the data is Zero in npu dump data."));
     CHECK(
         says(compare_tensors(f32({1, 2}), f32({0, 0}), traits), "All the data is Zero in Bench dump data."));
@@ -274,13 +274,13 @@ TEST_CASE("one message for a 0-d tensor, and size-1 axes do not count") {
   for (const bool python : {false, true}) {
     const TensorMetrics one =
         compare_tensors(stored(DType::float32, std::vector<float>{1.5F}, {1}), scalar(DType::float32, 1.0F),
-                        compare::dialect(python).rank.measure);
+                        verdict::rank_traits(python).measure);
     CHECK(one.is_scalar);
     CHECK(one.messages ==
           std::vector<std::string>{"This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One "
                                    "Thousandth Err Ratio' and 'Five Thousandths Err Ratio'."});
     check(compare_tensors(stored(DType::float32, std::vector<float>{1, 2, 3.5F}, {1, 3, 1}), f32({1, 2, 3}),
-                          compare::dialect(python).rank.measure),
+                          verdict::rank_traits(python).measure),
           {0.997408650736, 0.5, 0.5, 0.166666671634, kTwoThirds, kTwoThirds}, false);
   }
 }
@@ -391,7 +391,7 @@ TEST_CASE("random data against the definition in extended precision") {
       in[i] = i % 2 == 0 ? ib[i] : static_cast<std::int32_t>(random());
     }
     for (const bool python : {false, true}) {
-      const MeasureTraits traits = compare::dialect(python).rank.measure;
+      const MeasureTraits traits = verdict::rank_traits(python).measure;
       check_against(compare_tensors(f32(fn), f32(fb), traits), reference<float>(fn, fb));
       check_against(compare_tensors(f64(dn), f64(db), traits), reference<double>(dn, db));
       check_against(compare_tensors(stored(DType::int32, in, flat(count)),
@@ -431,16 +431,16 @@ TEST_CASE("sums of integers") {
 TEST_CASE("what is behind the valid length of the target is 0, and the row tells it") {
   const StoredTensor target = stored<float>(DType::float32, {1, 2, 7, kNanF}, {2, 1, 2});
   const StoredTensor golden = stored<float>(DType::float32, {1, 2, 0, 0}, {2, 2});
-  const TensorMetrics metrics = compare_tensors(target, golden, compare::dialect(false).rank.measure, 1);
+  const TensorMetrics metrics = compare_tensors(target, golden, verdict::rank_traits(false).measure, 1);
   CHECK(metrics.status == MetricStatus::computed);
   CHECK(metrics.value[kMaxAbs] == 0);
   CHECK(metrics.messages == std::vector<std::string>{behind_valid_length(1)});
   CHECK(behind_valid_length(1) ==
         "NPU elements from [1] on were taken as 0: they are beyond the valid length of the call.");
   // Nothing is behind it.
-  const TensorMetrics whole = compare_tensors(golden, golden, compare::dialect(false).rank.measure, 2);
+  const TensorMetrics whole = compare_tensors(golden, golden, verdict::rank_traits(false).measure, 2);
   CHECK(whole.messages.empty());
-  const TensorMetrics none = compare_tensors(target, golden, compare::dialect(false).rank.measure, -3);
+  const TensorMetrics none = compare_tensors(target, golden, verdict::rank_traits(false).measure, -3);
   CHECK(none.value[kMaxAbs] == 2);
 }
 

@@ -67,7 +67,7 @@ struct Matched {
 Matched match(const Lines& target, const Lines& golden, Backend backend = Backend::fsdp,
               bool python = false) {
   Matched result{side_of(members(target)), side_of(members(golden)), {}};
-  result.matching = match_consistent(result.target, result.golden, backend, dialect(python).rank.pairing);
+  result.matching = match_consistent(result.target, result.golden, backend, rank_traits(python).pairing);
   return result;
 }
 

@@ -273,7 +273,7 @@ TEST_CASE("rule 4: across frameworks what one of them does not record is no diff
   const std::string untold = tensor_json("1", "torch.float32", "[2]");
   const auto errors = [](const std::string& npu, const std::string& bench, bool python) {
     RankResult result;
-    if (python) result.traits = python_dialect().rank;
+    if (python) result.traits = python_rank_traits();
     result.measure_traits = result.traits.measure;
     result.target = side_of(forward_json("Torch.a.0.forward", npu, ""), "mindspore");
     result.golden = side_of(forward_json("Torch.a.0.forward", bench, ""), "pytorch");
@@ -313,7 +313,7 @@ TEST_CASE("rule 6: types, or their spelling by Python's rules") {
   // With rules that let both frameworks pair, Float32 is torch.float32.
   for (const bool python : {false, true}) {
     RankResult result;
-    if (python) result.traits = python_dialect().rank;
+    if (python) result.traits = python_rank_traits();
     result.measure_traits = result.traits.measure;
     result.target =
         side_of(forward_json("Torch.a.0.forward", tensor_json("1", "Float32"), tensor_json("1", "Float32")));
@@ -351,7 +351,7 @@ TEST_CASE("a gradient that nobody needs is null to MSAdapter and nothing to PyTo
                         const std::string& golden) {
     RankResult result;
     result.mode = Mode::statistics;
-    result.traits = dialect(false).rank;
+    result.traits = rank_traits(false);
     result.target = side_of(target, ours);
     result.golden = side_of(golden, theirs);
     const Matching matching = match(result.target, result.golden, {}, result.traits.pairing, default_rules());
