@@ -14,7 +14,7 @@ namespace msprobe::graph {
 namespace {
 
 void write_one(const GraphPlace& place, const GraphOptions& options, GraphJob& job) {
-  const RankGraph graph = read_rank_graph(place.target, options.tree);
+  const RankGraph graph = read_rank_graph(place.target);
   job.write(place, RankSource(graph, options.data, options.overflow_check));
   job.tell_unconnected(graph);
 }

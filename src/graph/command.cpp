@@ -120,24 +120,19 @@ class GraphCommand final : public Command {
                   "Print progress lines on standard output")
         .details("There is one line per percent, for programs that show it.");
     merge_.declare(options);
-    options
-        .add_flag("--python-rules", python_rules_,
-                  "Write the rows of the Python tool 26.x, mistakes included")
-        .details("With `--file_type vis`, those of 8.1.1.");
+    options.add_flag("--python-rules", python_rules_, "Write the values and colours of the Python tool 26.x")
+        .details("It has no effect on merged ranks and with `--file_type vis`.");
   }
 
   Outcome run(const Context& context) override {
     if (!request_.empty()) take_request();
-    if (python_rules_) {
-      options_.tree = {.lose_unconnected = true, .gradients_in_first_step = true};
-      options_.data = {.strip_quotes = true,
-                       .hide_null = true,
-                       .drop_checksums = true,
-                       .sums_as_is = true,
-                       .section_from_name = true};
-      options_.edges = {.keywords_only = true};
-      options_.config = {.of_first_graph = !merges()};
-      options_.pair.traits = python_pair_traits();
+    if (python_rules_ && (merges() || merge_.as_vis())) {
+      report_without_effect(name(), "--python-rules",
+                            merges() ? " on merged ranks" : " with --file_type vis");
+    } else if (python_rules_) {
+      options_.data.python_values = true;
+      options_.pair.python_values = true;
+      options_.pair.rank = python_graph_traits();
       options_.origins = false;
     }
     if (merge_.as_vis()) choose_release8();
@@ -176,34 +171,27 @@ class GraphCommand final : public Command {
   GraphResult merge(const GraphProgress& progress) const {
     const bool compared = !options_.golden.empty();
     if (compared && merge_.as_json()) throw UsageError("--file_type json is for a single run: leave out -gp");
-    if (compared && !python_rules_ && layers_.given())
+    if (compared && layers_.given())
       throw UsageError("-lm is not for merged ranks: their operations pair by call order");
     const std::vector<ParallelPlan> plans = plans_.empty() ? merge_.sides(compared ? 2 : 1) : plans_;
-    return build_merged(options_, plans, merge_.as_json(), python_rules_, progress);
+    return build_merged(options_, plans, merge_.as_json(), progress);
   }
 
-  /// What is written is what releases 8.x wrote, and so are their rules, if asked for.
+  /// The files of releases 8.x.
   void choose_release8() {
     if (merges()) throw UsageError("--file_type vis is for single ranks: merged ranks go into a database");
     options_.as_vis = true;
     options_.whole_stacks = complete_stack_;
     options_.data.as_release8 = true;
     options_.pair.as_release8 = true;
-    if (!python_rules_) return;
-    options_.tree.as_release8 = true;
-    options_.edges.as_release8 = true;
-    options_.pair.traits.same_arguments = true;
-    options_.pair.traits.rank.measure.as_release8 = true;
   }
 
   void choose_pairing() {
     PairOptions& pair = options_.pair;
-    if (!python_rules_) {
-      const char* idle = fuzzy_ ? "-fm" : layers_.given() ? "-lm" : pair.print_rows ? "-tensor_log" : nullptr;
-      if (idle != nullptr && options_.golden.empty())
-        throw UsageError(fmt::format("{} is for two runs: name the golden dump with -gp", idle));
-      if (fuzzy_ && layers_.given()) throw UsageError("-fm and -lm cannot be combined");
-    }
+    const char* idle = fuzzy_ ? "-fm" : layers_.given() ? "-lm" : pair.print_rows ? "-tensor_log" : nullptr;
+    if (idle != nullptr && options_.golden.empty())
+      throw UsageError(fmt::format("{} is for two runs: name the golden dump with -gp", idle));
+    if (fuzzy_ && layers_.given()) throw UsageError("-fm and -lm cannot be combined");
     if (options_.golden.empty()) return;
     if (fuzzy_) {
       pair.pairing = NodePairing::calls;

@@ -18,11 +18,6 @@
 
 namespace msprobe::graph {
 
-struct EdgeTraits {
-  bool keywords_only = false;  // the group, and the peer, are looked for where most calls have them alone
-  bool as_release8 = false;  // what is sent equals what is received, and batches tell each transfer by itself
-};
-
 /// The column is_distributed of a node.
 bool is_communication(std::string_view node);
 
@@ -33,9 +28,7 @@ std::shared_ptr<const dump::Communication> communication_of(std::string_view nod
 class RankCalls {
  public:
   /// `overflow_check`: others tell its overflow level, not how its values compare.
-  /// `with_outputs`: what the first output of a transfer is will be asked for.
-  explicit RankCalls(bool overflow_check, bool with_outputs = false)
-      : overflow_check_(overflow_check), with_outputs_(with_outputs) {}
+  explicit RankCalls(bool overflow_check) : overflow_check_(overflow_check) {}
 
   /// Nothing if it is no call of communication.
   void add(std::int64_t row, std::string_view node, const NodeData& data);
@@ -46,19 +39,15 @@ class RankCalls {
     std::int64_t row = 0;
     std::string node;
     std::string status;  // what the nodes of others tell of this one
-    std::string output;  // of a transfer, where it is asked for
     std::shared_ptr<const dump::Communication> communication;
   };
   bool overflow_check_;
-  bool with_outputs_;
   std::vector<Call> calls_;
 };
 
 /// The calls of all ranks; they are held until all are known.
 class Edges {
  public:
-  explicit Edges(const EdgeTraits& traits) : traits_(traits) {}
-
   void add(std::string_view data_source, std::int64_t step, std::int64_t rank, RankCalls calls);
   /// Hands over what the column matched_distributed of each connected row says, as `blank` writes it.
   using Sink = std::function<void(std::int64_t rank, std::int64_t row, const std::string& json)>;
@@ -72,7 +61,6 @@ class Edges {
   };
   void tell_side(const std::vector<Rank>& ranks, const Sink& sink, const JsonWriter& blank) const;
 
-  EdgeTraits traits_;
   std::map<Side, std::vector<Rank>> sides_;
 };
 

@@ -45,7 +45,7 @@ void GraphJob::write(const GraphPlace& place, const Sides& sides, double begins)
   const auto add = [&](std::string_view side, const NodeSource& source) {
     const std::size_t size = source.tree().size() - 1;
     begin(place.label.empty() ? "graph" : display(place.label), size);
-    RankCalls calls(options_.overflow_check, options_.edges.as_release8);
+    RankCalls calls(options_.overflow_check);
     const bool is_target = &source == &sides.target;
     const double before = is_target ? begins : begins + share;
     std::size_t so_far = 0;
@@ -74,17 +74,14 @@ void GraphJob::write(const GraphPlace& place, const Sides& sides, double begins)
 }
 
 void GraphJob::count(const GraphPlace& place, std::size_t nodes, std::uint32_t micro_steps) {
-  const bool is_first = result.ranks++ == 0;
+  ++result.ranks;
   result.nodes += nodes;
   extent_.steps.insert(place.step);
-  if (is_first || !options_.config.of_first_graph)
-    extent_.micro_steps = std::max(extent_.micro_steps, micro_steps);
-  if (place.step == *extent_.steps.begin() || !options_.config.of_first_graph)
-    extent_.ranks.insert(place.rank);
+  extent_.micro_steps = std::max(extent_.micro_steps, micro_steps);
+  extent_.ranks.insert(place.rank);
 }
 
 void GraphJob::tell_unconnected(const RankGraph& graph) {
-  if (options_.tree.lose_unconnected) return;
   for (std::string& line : unconnected_lines(graph)) result.unconnected.push_back(std::move(line));
 }
 

@@ -11,10 +11,6 @@
 
 namespace msprobe::graph {
 
-struct ConfigTraits {
-  bool of_first_graph = false;  // the number of micro steps; the ranks are those of the first step
-};
-
 struct GraphOptions {
   std::string target;
   std::string golden;  // empty: nothing is compared
@@ -22,10 +18,7 @@ struct GraphOptions {
   bool as_vis = false;        // the files of releases 8.x, not a data base
   bool whole_stacks = false;  // in such files
   bool overflow_check = false;
-  model_tree::TreeTraits tree;
-  DataTraits data;
-  EdgeTraits edges;
-  ConfigTraits config;
+  DataOptions data;
   PairOptions pair;
   bool origins = true;  // of two runs: where the errors of nodes come from is judged
 

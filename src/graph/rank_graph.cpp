@@ -61,8 +61,7 @@ std::vector<std::string> unconnected_lines(const RankGraph& graph) {
   return lines;
 }
 
-RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTraits& traits,
-                          dump::Side* items) {
+RankGraph read_rank_graph(const std::string& folder, dump::Side* items) {
   RankGraph graph;
   graph.folder = folder;
   const model_tree::Construct construct = model_tree::read_construct(*open_file(folder + "/construct.json"));
@@ -74,8 +73,7 @@ RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTrait
   read_entries(graph, items);
   const dump::StackTable stacks =
       dump::read_stacks_if_any(folder + "/stack.json").value_or(dump::StackTable());
-  graph.built =
-      model_tree::build_tree({construct, graph.entries, stacks, graph.header.is_mindspore()}, traits);
+  graph.built = model_tree::build_tree({construct, graph.entries, stacks, graph.header.is_mindspore()});
   return graph;
 }
 

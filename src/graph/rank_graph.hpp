@@ -42,7 +42,6 @@ std::vector<std::string> unconnected_lines(const RankGraph& graph);
 
 /// Reads construct.json, dump.json and, if it is there, stack.json of the folder of a rank. `items`: given,
 /// it becomes the items of all entries.
-RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTraits& traits,
-                          dump::Side* items = nullptr);
+RankGraph read_rank_graph(const std::string& folder, dump::Side* items = nullptr);
 
 }  // namespace msprobe::graph

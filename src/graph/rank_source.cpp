@@ -19,8 +19,8 @@ NodeData RankSource::data(model_tree::NodeIndex node) const {
   dump::Entry entry;
   dump::read_entry_at(*rank_.json, place->offset, place->size, entry, name);
   const dump::EntryItems items = dump::items_of(name, entry, place->size, rank_.json->name());
-  data.items = item_texts(items, entry, name, traits_);
-  if (overflow_check_) data.overflow_level = overflow_level(name, entry, traits_);
+  data.items = item_texts(items, entry, name, options_);
+  if (overflow_check_) data.overflow_level = overflow_level(name, entry, options_);
   data.communication = communication_of(name, entry);
   return data;
 }

@@ -13,18 +13,18 @@ namespace msprobe::graph {
 class RankSource final : public NodeSource {
  public:
   /// The rank must outlive this.
-  RankSource(const RankGraph& rank, const DataTraits& traits, bool overflow_check)
-      : rank_(rank), traits_(traits), overflow_check_(overflow_check) {}
+  RankSource(const RankGraph& rank, const DataOptions& options, bool overflow_check)
+      : rank_(rank), options_(options), overflow_check_(overflow_check) {}
 
   const model_tree::ModelTree& tree() const override { return rank_.built.tree; }
   std::optional<std::string> tensor_folder() const override {
-    return traits_.as_release8 ? rank_.header.data_directory : rank_.tensor_folder();
+    return options_.as_release8 ? rank_.header.data_directory : rank_.tensor_folder();
   }
   NodeData data(model_tree::NodeIndex node) const override;
 
  private:
   const RankGraph& rank_;
-  DataTraits traits_;
+  DataOptions options_;
   bool overflow_check_ = false;
 };
 

@@ -74,64 +74,8 @@ using Feed = tensor::ElementFeed<T, ElementReader>;
 
 struct Pass {
   bool real_part_only = false;
-  bool as_release8 = false;  // relative errors of floats
-  bool half = false;         // both are float16
   std::int64_t valid_elements =
       std::numeric_limits<std::int64_t>::max();  // of the target; what follows counts as 0
-};
-
-/// The float16 that is nearest.
-float rounded_to_half(float value) {
-  constexpr int kDigits = 11;
-  constexpr int kLeastExponent = -13;
-  constexpr float kLargest = 65504;
-  if (!std::isfinite(value) || value == 0) return value;
-  int exponent = 0;
-  std::frexp(value, &exponent);
-  const int shift = std::max(exponent, kLeastExponent) - kDigits;
-  const float near = std::ldexp(std::nearbyint(std::ldexp(value, -shift)), shift);
-  return std::fabs(near) > kLargest ? std::copysign(HUGE_VALF, value) : near;
-}
-
-/// Relative errors as releases 8.x have them of float tensors: in the type that they have, and all that is
-/// added to zeros is the epsilon of float64.
-class ErrorsOfRelease8 {
- public:
-  explicit ErrorsOfRelease8(bool half)
-      : half_(half), shift_(half ? 0 : static_cast<float>(std::numeric_limits<double>::epsilon())) {}
-
-  void add(std::span<const float> target, std::span<const float> golden) {
-    const float one = in_type(0.001F);
-    const float five = in_type(0.005F);
-    for (std::size_t i = 0; i < target.size(); ++i) {
-      const bool finite = std::isfinite(target[i]) && std::isfinite(golden[i]);
-      float n = finite ? target[i] : 0;
-      float b = finite ? golden[i] : 0;
-      if (b == 0) {
-        n += shift_;
-        b += shift_;
-      }
-      const float error = std::fabs(in_type(in_type(n - b) / b));
-      if (!std::isnan(max_) && !(error <= max_)) max_ = error;
-      if (error < one) ++below_one_;
-      if (error < five) ++below_five_;
-    }
-  }
-
-  void put(tensor::Difference& difference) const {
-    difference.max_relative = static_cast<double>(max_);
-    difference.below_one_thousandth = below_one_;
-    difference.below_five_thousandths = below_five_;
-  }
-
- private:
-  float in_type(float value) const { return half_ ? rounded_to_half(value) : value; }
-
-  bool half_;
-  float shift_;
-  float max_ = 0;
-  std::uint64_t below_one_ = 0;
-  std::uint64_t below_five_ = 0;
 };
 
 template <typename T>
@@ -141,7 +85,6 @@ tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, c
   Feed<T> feed_golden(golden, parts);
   std::int64_t done = 0;
   tensor::DifferenceAccumulator accumulator;
-  ErrorsOfRelease8 errors(pass.half);
   while (feed_target.remaining() > 0) {
     check_interrupt();
     const auto count =
@@ -155,14 +98,9 @@ tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, c
       std::fill(t.end() - static_cast<std::ptrdiff_t>(rubbish * numbers), t.end(), T{0});
     }
     const std::span<T> g = feed_golden.next(count);
-    if constexpr (std::is_same_v<T, float>) {
-      if (pass.as_release8) errors.add(t, g);
-    }
     accumulator.add(t, g);
   }
-  tensor::Difference difference = accumulator.finish();
-  if (std::is_same_v<T, float> && pass.as_release8) errors.put(difference);
-  return difference;
+  return accumulator.finish();
 }
 
 tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, tensor::Work work,
@@ -345,8 +283,6 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
   if (target_complex && !real_part_only) metrics.messages.emplace_back(kComplexMessage);
   Pass elements;
   elements.real_part_only = real_part_only;
-  elements.as_release8 = traits.as_release8;
-  elements.half = target.dtype == DType::float16 && golden.dtype == DType::float16;
   if (valid_rows && !shape.empty()) {
     const std::int64_t rows = std::clamp<std::int64_t>(*valid_rows, 0, shape[0]);
     elements.valid_elements = target.numel() / shape[0] * rows;

@@ -14,7 +14,6 @@ struct MeasureTraits {
   bool infinities_without_sign = false;  // +Inf and -Inf at one place are equal
   bool positions_without_count = false;  // NaN or Inf at other places: no word on how many
   bool files_by_framework = false;       // only .pt of PyTorch and .npy of MindSpore are read
-  bool as_release8 = false;              // relative errors of float tensors: see ErrorsOfRelease8
   bool numbers_only = false;             // statistics: no difference but between numbers, no x / 0
 };
 

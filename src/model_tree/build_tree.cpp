@@ -50,14 +50,12 @@ std::size_t part_count(std::string_view name) {
 
 class TreeBuilder {
  public:
-  TreeBuilder(const TreeInput& input, const TreeTraits& traits) : in_(input), traits_(traits) {}
+  explicit TreeBuilder(const TreeInput& input) : in_(input) {}
 
   BuiltTree build() {
     for (std::uint32_t member = 1; member < in_.construct.members.size(); ++member) add_member(member);
-    if (!traits_.as_release8) {
-      connect_all();
-      place_recomputed(tree(), in_);
-    }
+    connect_all();
+    place_recomputed(tree(), in_);
     collect_free_apis();
     add_gradients();
     in_.construct.numbered ? take_micro_steps() : find_micro_steps();
@@ -73,8 +71,7 @@ class TreeBuilder {
     const std::string parent = parent_of(member, name);
     const NodeIndex above = parent.empty() ? kRoot : add_node(parent);
     const NodeIndex index = add_node(name);
-    const bool is_own_parent = index == above && traits_.as_release8;
-    if (tree().node(index).parent == kNoNode && !is_own_parent) tree().attach(index, above);
+    if (tree().node(index).parent == kNoNode) tree().attach(index, above);
   }
 
   NodeIndex add_node(std::string_view name) {
@@ -82,7 +79,6 @@ class TreeBuilder {
     const std::uint32_t stack = stack_of(name);
     const NodeIndex index = tree().add(name);
     tree().node(index).stack = stack;
-    if (traits_.as_release8 && name.starts_with("MindSpeed.")) tree().node(index).type = NodeType::module;
     return index;
   }
 
@@ -91,8 +87,8 @@ class TreeBuilder {
     const Construct& construct = in_.construct;
     const std::string_view parent = construct.parent(member);
     if (parent.empty()) return parent_of_twin(name);
-    if (!traits_.as_release8 && is_call_of(name, "backward") && part_count(name) >= 5 &&
-        part_count(parent) >= 4 && without_last(name, 4) != without_last(parent, 3)) {
+    if (is_call_of(name, "backward") && part_count(name) >= 5 && part_count(parent) >= 4 &&
+        without_last(name, 4) != without_last(parent, 3)) {
       // A layer that works in place confuses the hooks; its forward call is to be believed.
       if (const std::uint32_t twin = construct.number_of(turned(name, "backward", "forward"))) {
         std::string backward = turned(construct.parent(twin), "forward", "backward");
@@ -179,11 +175,7 @@ class TreeBuilder {
 
   void connect(NodeIndex index) {
     built_.unconnected.emplace_back(tree().name(index));
-    if (traits_.lose_unconnected) {
-      tree().node(index).parent = kRoot;  // ends the walks; it is no child of the root
-    } else {
-      tree().attach(index, kRoot);
-    }
+    tree().attach(index, kRoot);
   }
 
   void collect_free_apis() {
@@ -223,7 +215,7 @@ class TreeBuilder {
     for (std::uint32_t entry = 1; entry < in_.entries.size(); ++entry) {
       const std::string_view name = in_.entries.at(entry);
       std::string_view module = name;
-      if (!traits_.as_release8 && is_call_of(name, "parameters_grad")) {
+      if (is_call_of(name, "parameters_grad")) {
         module = without_last(name, 2);
       } else if (name.ends_with(".parameters_grad")) {
         module = without_last(name, 1);
@@ -252,7 +244,7 @@ class TreeBuilder {
       if (construct.has(tree().name(index))) continue;
       if (node.type == NodeType::collection && !node.children.empty()) {
         node.micro_step = tree().node(node.children.front()).micro_step;
-      } else if (!traits_.gradients_in_first_step && node.parent > kRoot) {
+      } else if (node.parent > kRoot) {
         node.micro_step = tree().node(node.parent).micro_step;
       }
     }
@@ -282,7 +274,6 @@ class TreeBuilder {
   }
 
   const TreeInput& in_;
-  const TreeTraits& traits_;
   BuiltTree built_;
   std::unordered_map<const dump::StackTable::Frames*, std::uint32_t> stacks_;
 };
@@ -318,8 +309,8 @@ Construct read_construct(const ByteSource& file) {
   return construct;
 }
 
-BuiltTree build_tree(const TreeInput& input, const TreeTraits& traits) {
-  return TreeBuilder(input, traits).build();
+BuiltTree build_tree(const TreeInput& input) {
+  return TreeBuilder(input).build();
 }
 
 }  // namespace msprobe::model_tree

@@ -15,14 +15,6 @@
 
 namespace msprobe::model_tree {
 
-struct TreeTraits {
-  bool lose_unconnected = false;         // nodes that nothing connects to the root are not there
-  bool gradients_in_first_step = false;  // of a dump that numbers its micro steps
-  // As releases 8.x have it: unconnected nodes keep what they have for parents, nothing is known of layers
-  // that work in place or run again, nor of numbered gradients.
-  bool as_release8 = false;
-};
-
 /// construct.json: who is inside whom, in the order of the file.
 struct Construct {
   struct Member {
@@ -51,9 +43,9 @@ struct TreeInput {
 
 struct BuiltTree {
   ModelTree tree;
-  std::vector<std::string> unconnected;  // were put below the root, or are lost
+  std::vector<std::string> unconnected;  // nodes without a way to the root, which are put below it
 };
-BuiltTree build_tree(const TreeInput& input, const TreeTraits& traits);
+BuiltTree build_tree(const TreeInput& input);
 
 /// Activation checkpointing runs layers a second time, outside of their parents: they go where their first
 /// run is (docs/rules.md, "Recomputed layers"). Top nodes are the root's children.

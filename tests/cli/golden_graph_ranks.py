@@ -112,10 +112,6 @@ def check_edges(msprobe, scratch, _):
     harness.check_equal("recv", got[2, "Distributed.recv.0.forward"],
                         info("receive", {0: "Distributed.send.0.forward"}))
     harness.check_equal("no partner", got[2, "Distributed.send.0.forward"], {})
-    # The Python tool finds of these the group of two alone.
-    path, _ = build(msprobe, scratch, dump, "--python-rules")
-    harness.check_equal("--python-rules", {key for key, value in edges(path).items() if value},
-                        {(0, "Distributed.all_reduce.0.forward"), (1, "Distributed.all_reduce.0.forward")})
 
 
 def check_overflow_in_edges(msprobe, scratch, _):
@@ -147,10 +143,6 @@ def check_lists(msprobe, scratch, golden):
     order = [(row["step"], row["rank"]) for row in rows_of(path, "tb_nodes") if row["node_name"] == "DefaultModel"]
     harness.check_equal("order", order, [(2, 0), (10, 0), (10, 3)])
     harness.check("9 nodes of 3 ranks" in messages, messages)
-    path, _ = build(msprobe, scratch, dump, "--python-rules")
-    row = config(path)
-    harness.check_equal("--python-rules", (row["step_list"], row["rank_list"], row["micro_steps"]),
-                        ("[2, 10]", "[0]", 1))
     # The only process of a run, and a rank without a number, count as rank 0; a rank named by itself, too.
     shutil.copytree(golden / "build_single" / "target", scratch / "one" / "proc4711")
     shutil.copytree(golden / "build_single" / "target", scratch / "two" / "rank")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that `msprobe graph_visualize` merges, written by hand: which values are put together and how, what other ranks
-alone have, what is refused, and ranks of hostile kinds. The values of --python-rules are those of the Python tool 26.2.
+alone have, what is refused, and ranks of hostile kinds. Values without another remark are those of the Python tool 26.2.
 
 usage: graph_merge.py MSPROBE GOLDEN_FOLDER
 """
@@ -96,7 +96,7 @@ def check_statistics(msprobe, scratch, _):
             },
         )
     rows, _ = nodes_of(
-        msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1", "--python-rules"
+        msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1"
     )
     for name, column, wanted in (
         ("int", "input_data", [["6", "0", "2.0", "5.0"]]),
@@ -113,17 +113,11 @@ def check_statistics(msprobe, scratch, _):
         ("step", "output_data", [["2.0"] * 4]),
     ):
         harness.check_equal(name, values(rows[f"Torch.{name}.0.forward"], column), wanted)
-    for options, level in (
-        (["-oc"], "critical"),
-        (["-oc", "--python-rules"], None),
-    ):  # G40: only rank 1 has infinite outputs
-        rows, _ = nodes_of(
-            msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1", *options
-        )
-        harness.check_equal("level", rows["Torch.inf.0.forward"]["overflow_level"], level)
     rows, _ = nodes_of(
-        msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1", "--python-rules"
+        msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1", "-oc"
     )
+    # G40: only rank 1 has infinite outputs.
+    harness.check_equal("level", rows["Torch.inf.0.forward"]["overflow_level"], "critical")
     harness.check_equal(
         "half",
         sentences(rows["Torch.half.0.forward"])[1:3],
@@ -164,35 +158,31 @@ def check_equal_shards(msprobe, scratch, _):
     options = ("--rank_size", "2", "--tp", "2", "--pp", "1")
     one, two = ["4.0", "4.0", "4.0", "5.656854152679443"], ["2.0", "2.0", "2.0", "2.8284270763397217"]
     whole = ["1.0"] * 4
-    for python_rules in (True, False):
-        rows, _ = nodes_of(
-            msprobe, scratch, scratch / "ranks", *options, *(["--python-rules"] if python_rules else [])
-        )
-        harness.check_equal(
-            "q", values(rows["Module.p.q.ColumnParallelLinear.forward.0"], "input_data"), [whole, one, two]
-        )
-        harness.check_equal("product", values(rows["Torch.matmul.0.forward"], "input_data"), [whole, one])
-        # G34: the second column has the whole input, too.
-        second = ["1.0", "1.0", "1.0", "1.4142135381698608"] if python_rules else whole
-        harness.check_equal("k", values(rows["Torch.matmul.1.forward"], "input_data"), [second, one])
-        harness.check_equal(
-            "inner column", values(rows["Module.p.i.a.ColumnParallelLinear.forward.0"], "input_data"), [second]
-        )
-        harness.check_equal(
-            "inner row", values(rows["Module.p.i.b.RowParallelLinear.forward.0"], "output_data"), [second]
-        )
-        row = rows["Module.p.o.RowParallelLinear.forward.0"]
-        harness.check_equal(
-            "row", (values(row, "input_data"), values(row, "output_data")), ([two, one, ["2.0"] * 4], [["3.0"] * 4])
-        )
-        harness.check_equal("sum", values(rows["Torch.matmul.2.forward"], "output_data"), [["3.0"] * 4])
-        harness.check_equal(
-            "said",
-            sentences(rows["Torch.matmul.2.forward"]),
-            ["The output of this data is merged from Distributed.all_reduce.0.forward.output.0"],
-        )
-        harness.check_equal("between", values(rows["Torch.mul.0.forward"], "input_data"), [two])
-        harness.check_equal("behind", rows["Torch.mul.1.forward"]["parallel_merge_info"], "")
+    rows, _ = nodes_of(msprobe, scratch, scratch / "ranks", *options)
+    harness.check_equal(
+        "q", values(rows["Module.p.q.ColumnParallelLinear.forward.0"], "input_data"), [whole, one, two]
+    )
+    harness.check_equal("product", values(rows["Torch.matmul.0.forward"], "input_data"), [whole, one])
+    # G34: the second column has the whole input, too.
+    harness.check_equal("k", values(rows["Torch.matmul.1.forward"], "input_data"), [whole, one])
+    harness.check_equal(
+        "inner column", values(rows["Module.p.i.a.ColumnParallelLinear.forward.0"], "input_data"), [whole]
+    )
+    harness.check_equal(
+        "inner row", values(rows["Module.p.i.b.RowParallelLinear.forward.0"], "output_data"), [whole]
+    )
+    row = rows["Module.p.o.RowParallelLinear.forward.0"]
+    harness.check_equal(
+        "row", (values(row, "input_data"), values(row, "output_data")), ([two, one, ["2.0"] * 4], [["3.0"] * 4])
+    )
+    harness.check_equal("sum", values(rows["Torch.matmul.2.forward"], "output_data"), [["3.0"] * 4])
+    harness.check_equal(
+        "said",
+        sentences(rows["Torch.matmul.2.forward"]),
+        ["The output of this data is merged from Distributed.all_reduce.0.forward.output.0"],
+    )
+    harness.check_equal("between", values(rows["Torch.mul.0.forward"], "input_data"), [two])
+    harness.check_equal("behind", rows["Torch.mul.1.forward"]["parallel_merge_info"], "")
 
 
 def check_mixed_operations(msprobe, scratch, _):
@@ -207,22 +197,21 @@ def check_mixed_operations(msprobe, scratch, _):
                 layer: (None, call([1.0 + stage], [2.0 + stage])),
             },
         )
-    for options in ([], ["--python-rules"]):
-        path, _ = build(msprobe, scratch, scratch / "ranks", "--rank_size", "8", "--tp", "2", "--pp", "2", *options)
-        rows = {(row["rank"], row["node_name"]): row for row in rows_of(path, "tb_nodes")}
-        for first, ranks in ((0, (0, 1, 4, 5)), (2, (2, 3, 6, 7))):
-            collections = [f"Apis_Between_Modules_Rank{rank}.0" for rank in ranks]
-            gathered = rows[(first, "Apis_Between_Modules_All_Ranks.0")]
-            harness.check_equal("collections", json.loads(gathered["sub_nodes"]), collections)
-            for rank in ranks:
-                name = "Torch.a.0.forward" if rank == first else f"Torch.a_rank{rank}.0.forward"
-                row = rows[(first, name)]
-                harness.check_equal(
-                    name,
-                    (row["up_node"], values(row, "input_data")),
-                    (f"Apis_Between_Modules_Rank{rank}.0", [[f"{1.0 + rank}"] * 4]),
-                )
-            harness.check("Module.layers.1.L.forward.0" in {name for rank, name in rows if rank == first}, "layers")
+    path, _ = build(msprobe, scratch, scratch / "ranks", "--rank_size", "8", "--tp", "2", "--pp", "2")
+    rows = {(row["rank"], row["node_name"]): row for row in rows_of(path, "tb_nodes")}
+    for first, ranks in ((0, (0, 1, 4, 5)), (2, (2, 3, 6, 7))):
+        collections = [f"Apis_Between_Modules_Rank{rank}.0" for rank in ranks]
+        gathered = rows[(first, "Apis_Between_Modules_All_Ranks.0")]
+        harness.check_equal("collections", json.loads(gathered["sub_nodes"]), collections)
+        for rank in ranks:
+            name = "Torch.a.0.forward" if rank == first else f"Torch.a_rank{rank}.0.forward"
+            row = rows[(first, name)]
+            harness.check_equal(
+                name,
+                (row["up_node"], values(row, "input_data")),
+                (f"Apis_Between_Modules_Rank{rank}.0", [[f"{1.0 + rank}"] * 4]),
+            )
+        harness.check("Module.layers.1.L.forward.0" in {name for rank, name in rows if rank == first}, "layers")
 
 
 def check_replicas(msprobe, scratch, _):
@@ -262,8 +251,6 @@ def check_replicas(msprobe, scratch, _):
             ("Distributed.all_reduce.0.forward.output.0", "7.0", "7.5"),
         ],
     )
-    _, messages = nodes_of(msprobe, scratch, scratch / "different", *options, "--python-rules")
-    harness.check("differs" not in messages, messages)
 
 
 def check_uneven_stages(msprobe, scratch, _):
@@ -300,12 +287,6 @@ def check_uneven_stages(msprobe, scratch, _):
             (values(rows[name], "input_data"), values(rows[name], "output_data")),
             ([["1.0"] * 4], [["4.0"] * 4]),
         )
-    rows, _ = nodes_of(msprobe, scratch, scratch / "ranks", *options, "--python-rules")
-    harness.check_equal(
-        "layers of the Python tool", json.loads(rows["Module.s.d.D.forward.0"]["sub_nodes"]), layers[:3]
-    )
-    harness.check("Module.s.d.layers.2.f.layers.2.F.forward.0" in rows, "inner numbers of the Python tool")
-    harness.check("Module.s.head.H.forward.0" in rows, "what one stage alone has")
 
 
 def check_chunks(msprobe, scratch, _):
@@ -339,10 +320,6 @@ def check_chunks(msprobe, scratch, _):
         ("Module.0.S.forward.0", "Module.0.out.Head.forward.0"),
     )
     harness.check_equal("other parts", [name for name in rows if name.startswith("Module.1.")], [])
-    rows, _ = nodes_of(msprobe, scratch, scratch / "ranks", *options, "--python-rules")
-    harness.check(
-        "Module.0.out.Head.forward.0" not in rows and "Module.0.d.layers.3.L.forward.0" in rows, "Python tool"
-    )
 
 
 def check_refused(msprobe, scratch, golden):

@@ -45,8 +45,7 @@ void merge(msprobe::graph::GraphOptions options, std::size_t ranks, std::uint8_t
     plans = {plan(ranks - 1), plan(1)};
   }
   try {
-    const msprobe::graph::GraphResult result =
-        msprobe::graph::build_merged(options, plans, false, (how & 1) != 0);
+    const msprobe::graph::GraphResult result = msprobe::graph::build_merged(options, plans, false);
     if (!fs::exists(result.file)) __builtin_trap();
   } catch (const msprobe::FormatError&) {
   } catch (const msprobe::IoError&) {
@@ -75,7 +74,7 @@ FUZZ_TARGET(graph)(const std::uint8_t* data, std::size_t size) {
   options.target = folder.path() + "/dump";
   options.output = folder.path() + "/out";
   options.overflow_check = true;
-  if ((data[0] & 1) != 0) msprobe::take_python_rules(options, (data[0] & 6) != 0);
+  if ((data[0] & 1) != 0) msprobe::take_python_rules(options);
   const std::size_t ranks = (files.size() + kFiles - 1) / kFiles;
   if ((data[0] & 6) != 0) {
     merge(options, ranks, data[0]);

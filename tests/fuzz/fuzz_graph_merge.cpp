@@ -58,10 +58,10 @@ FUZZ_TARGET(graph_merge)(const std::uint8_t* data, std::size_t size) {
     write_ranks(facts, whole, options.golden);
     plans.push_back(plan_of(whole));
   }
-  if ((how & 1) != 0) take_python_rules(options, true);
+  if ((how & 1) != 0) take_python_rules(options);
   bool made = false;
   try {
-    const graph::GraphResult result = graph::build_merged(options, plans, as_json, (how & 1) != 0);
+    const graph::GraphResult result = graph::build_merged(options, plans, as_json);
     made = true;
     if (!fs::exists(result.file)) __builtin_trap();
     if (!as_json) WrittenDatabase(result.file).check_graphs();

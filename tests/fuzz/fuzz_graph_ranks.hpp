@@ -215,16 +215,10 @@ class RankFiles {
 };
 
 /// As the command does for --python-rules.
-inline void take_python_rules(graph::GraphOptions& options, bool merges) {
-  options.tree = {.lose_unconnected = true, .gradients_in_first_step = true};
-  options.data = {.strip_quotes = true,
-                  .hide_null = true,
-                  .drop_checksums = true,
-                  .sums_as_is = true,
-                  .section_from_name = true};
-  options.edges = {.keywords_only = true};
-  options.config = {.of_first_graph = !merges};
-  options.pair.traits = graph::python_pair_traits();
+inline void take_python_rules(graph::GraphOptions& options) {
+  options.data.python_values = true;
+  options.pair.python_values = true;
+  options.pair.rank = graph::python_graph_traits();
   options.origins = false;
 }
 

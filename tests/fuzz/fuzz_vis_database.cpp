@@ -41,7 +41,7 @@ FUZZ_TARGET(vis_database)(const std::uint8_t* data, std::size_t size) {
     options.golden = place.path() + "/golden";
     write_ranks(facts, split, options.golden + "/step0");
   }
-  if ((how & 8) != 0) take_python_rules(options, false);
+  if ((how & 8) != 0) take_python_rules(options);
   bool made = false;
   try {
     const graph::GraphResult result = graph::build_graph(options);

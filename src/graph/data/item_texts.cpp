@@ -26,8 +26,8 @@ constexpr std::string_view kNull = "null";
 class ItemWriter {
  public:
   ItemWriter(const dump::EntryItems& items, const Entry& entry, std::string_view node,
-             const DataTraits& traits)
-      : items_(items), entry_(entry), node_(node), traits_(traits) {}
+             const DataOptions& options)
+      : items_(items), entry_(entry), node_(node), options_(options) {}
 
   ItemText write(std::size_t number) {
     const dump::Item& item = items_.side.items[number];
@@ -37,7 +37,7 @@ class ItemWriter {
     text.number = number;
     text.key = items_.side.name(item);
     text.output = is_output(item, text.key);
-    if (traits_.as_release8 && items_.side.transfer(item) != nullptr) text.key += ".tensor";
+    if (options_.as_release8 && items_.side.transfer(item) != nullptr) text.key += ".tensor";
     text.closed = write_members(item, items_.places[number]);
     text.members = std::exchange(out_, {});
     return text;
@@ -45,7 +45,7 @@ class ItemWriter {
 
  private:
   bool is_output(const dump::Item& item, std::string_view name) const {
-    if (!traits_.section_from_name) return item.state == dump::State::output;
+    if (!options_.python_values) return item.state == dump::State::output;
     return name.find(".output.") != std::string_view::npos && name.find(".input.") == std::string_view::npos;
   }
 
@@ -57,19 +57,19 @@ class ItemWriter {
     const Entry::Index value = transfer ? entry_.find(place, "tensor") : place;
     if (!entry_.is(value, NodeKind::object)) {
       put("value", kNull);
-      closed = traits_.hide_null;
+      closed = options_.python_values;
     } else if (const Entry::Index type = entry_.find(value, "type");
                type != Entry::kNone && entry_.text(type) == "torch.ProcessGroup" && !item.is_tensor) {
       for (const std::string_view key : {"type", "group_ranks", "group_id"}) put_member(value, key);
       put("data_name", data_name(item));
-      return traits_.hide_null;
-    } else if (traits_.hide_null && text_of(item.statistics[dump::kMax]) == kNull) {
+      return options_.python_values;
+    } else if (options_.python_values && text_of(item.statistics[dump::kMax]) == kNull) {
       put("value", kNull);
       closed = true;
     } else {
       write_object(item, value);
     }
-    if (!transfer || traits_.as_release8) return closed;
+    if (!transfer || options_.as_release8) return closed;
     put_member(place, "class_type");
     if (node_.find("batch_isend_irecv") != std::string_view::npos) return closed;
     for (const std::string_view key : {"op", "peer", "tag", "group_id"}) put_member(place, key);
@@ -79,24 +79,26 @@ class ItemWriter {
   void write_object(const dump::Item& item, Entry::Index value) {
     entry_.children(value, [&](Entry::Index member) {
       const std::string_view key = entry_.key(member);
-      if ((key == "md5" && traits_.drop_checksums) || (key == "requires_grad" && traits_.as_release8)) return;
+      if ((key == "md5" && options_.python_values && !options_.compared) ||
+          (key == "requires_grad" && options_.as_release8))
+        return;
       put(key, text_of(member));
     });
     const auto missing = [&](std::string_view key) { return entry_.find(value, key) == Entry::kNone; };
     if (missing("data_name")) put("data_name", data_name(item));
-    if (missing("requires_grad") && !traits_.as_release8) put("requires_grad", kNull);
+    if (missing("requires_grad") && !options_.as_release8) put("requires_grad", kNull);
     for (std::size_t i = 0; i < kStatisticKeys.size(); ++i) {
       if (missing(kStatisticKeys[i])) put(kStatisticKeys[i], text_of(item.statistics[i]));
     }
     if (missing("dtype")) put("dtype", string_text(dtype_of(item, value)));
     if (missing("shape")) put("shape", string_text(items_.side.text(item.shape)));
-    if (traits_.add_checksums && missing("md5")) put("md5", items_.side.text(item.checksum));
+    if (options_.add_checksums && missing("md5")) put("md5", items_.side.text(item.checksum));
   }
 
   /// Ranks that are named are numbers like others to releases 8.x.
   std::string_view dtype_of(const dump::Item& item, Entry::Index value) const {
     const Entry::Index number = entry_.find(value, "value");
-    if (traits_.as_release8 && entry_.is(number, NodeKind::integer)) return "<class 'int'>";
+    if (options_.as_release8 && entry_.is(number, NodeKind::integer)) return "<class 'int'>";
     return items_.side.text(item.dtype);
   }
 
@@ -114,7 +116,7 @@ class ItemWriter {
       case NodeKind::object:
         return plain_text(entry_.python_str(value));
       case NodeKind::real:
-        if (traits_.as_release8) return rounded_text(entry_.number(value));
+        if (options_.as_release8) return rounded_text(entry_.number(value));
         return entry_.python_str(value);
       default:
         return entry_.python_str(value);
@@ -124,7 +126,7 @@ class ItemWriter {
   std::string text_of(const dump::Value& value) const {
     if (value.kind == dump::ValueKind::none) return std::string(kNull);
     if (value.kind == dump::ValueKind::real)
-      return traits_.as_release8 ? rounded_text(value.real) : python_repr(value.real);
+      return options_.as_release8 ? rounded_text(value.real) : python_repr(value.real);
     if (value.kind == dump::ValueKind::text) return string_text(items_.side.text(value.text));
     return dump::to_text(value, items_.side.pool);
   }
@@ -133,7 +135,7 @@ class ItemWriter {
 
   std::string plain_text(std::string_view text) const {
     constexpr std::string_view kNone = "None";
-    if (!traits_.strip_quotes) return std::string(text == kNone ? kNull : text);
+    if (!options_.python_values) return std::string(text == kNone ? kNull : text);
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
       if (text.substr(at, kNone.size()) == kNone) {
@@ -158,7 +160,7 @@ class ItemWriter {
   const dump::EntryItems& items_;
   const Entry& entry_;
   std::string_view node_;
-  const DataTraits& traits_;
+  const DataOptions& options_;
   TextMembers out_;
 };
 
@@ -194,12 +196,12 @@ std::string short_decimal(std::string text) {
 }
 
 std::vector<ItemText> item_texts(const dump::EntryItems& items, const Entry& entry, std::string_view node,
-                                 const DataTraits& traits) {
-  ItemWriter writer(items, entry, node, traits);
+                                 const DataOptions& options) {
+  ItemWriter writer(items, entry, node, options);
   std::vector<ItemText> texts;
   texts.reserve(items.side.items.size());
   for (std::size_t i = 0; i < items.side.items.size(); ++i) texts.push_back(writer.write(i));
-  if (traits.section_from_name) {
+  if (options.python_values) {
     // Where parameters count as outputs they follow these.
     std::vector<ItemText> ordered;
     for (const bool parameters : {false, true}) {

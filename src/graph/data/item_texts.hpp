@@ -21,14 +21,14 @@ namespace msprobe::graph {
 inline constexpr std::array<std::string_view, dump::kStatistics> kStatisticKeys = {"Max", "Min", "Mean",
                                                                                    "Norm"};
 
-struct DataTraits {
-  bool strip_quotes = false;    // no ' in any text, and `null` for every None
-  bool hide_null = false;       // an item whose Max is null loses all else
-  bool drop_checksums = false;  // of a graph that is not compared
-  bool add_checksums = false;   // of values that have none recorded, where they are compared by them
-  bool as_release8 = false;  // numbers have six decimals, requires_grad is not told; folders are as recorded
-  bool sums_as_is = false;   // for overflow levels, infinite means of finite elements count, and masks
-  bool section_from_name = false;  // what is called `.output.` is an output, whatever it is
+struct DataOptions {
+  /// The values of the Python tool (docs/differences/graph_visualize.md, G2 to G5): no ' in any text and
+  /// `null` for every None; no members of an item whose Max is null; an item is an output if its name says
+  /// so. Of overflow levels: infinite means of finite elements count, and so do masks.
+  bool python_values = false;
+  bool compared = false;       // the graph is one of two: checksums are shown
+  bool add_checksums = false;  // values without a recorded checksum get one
+  bool as_release8 = false;  // numbers have six decimals, requires_grad is not shown; folders are as recorded
 };
 
 /// Members of a JSON object that are texts, in their order.
@@ -53,7 +53,7 @@ std::string rounded_text(double value);
 
 /// One for each item, in their order. `entry` is what they were made of.
 std::vector<ItemText> item_texts(const dump::EntryItems& items, const dump::Entry& entry,
-                                 std::string_view node, const DataTraits& traits);
+                                 std::string_view node, const DataOptions& options);
 
 /// A JSON object of the outputs, or of all else. Of equal keys the first gives the place, the last the value.
 void put_items(JsonWriter& json, const std::vector<ItemText>& items, bool outputs);

@@ -128,9 +128,9 @@ class LevelFinder {
 
 }  // namespace
 
-std::string_view overflow_level(std::string_view node, const Entry& entry, const DataTraits& traits) {
+std::string_view overflow_level(std::string_view node, const Entry& entry, const DataOptions& options) {
   if (!entry.is(0, NodeKind::object)) return {};
-  return LevelFinder(entry, traits.sums_as_is).level(node);
+  return LevelFinder(entry, options.python_values).level(node);
 }
 
 }  // namespace msprobe::graph

@@ -10,6 +10,6 @@
 namespace msprobe::graph {
 
 /// `medium`, `high`, `critical`; empty if there is nothing to tell.
-std::string_view overflow_level(std::string_view node, const dump::Entry& entry, const DataTraits& traits);
+std::string_view overflow_level(std::string_view node, const dump::Entry& entry, const DataOptions& options);
 
 }  // namespace msprobe::graph

@@ -10,7 +10,7 @@
 namespace msprobe::graph {
 
 DatabaseOutput::DatabaseOutput(const GraphOptions& options, bool with_edges)
-    : options_(options), with_edges_(with_edges), edges_(options.edges) {}
+    : options_(options), with_edges_(with_edges) {}
 
 void DatabaseOutput::begin(const GraphPlace& place) {
   if (!database_) {

@@ -14,8 +14,8 @@
 #include "dump/tree.hpp"
 #include "graph/merge/json_export.hpp"
 #include "graph/merge/merge_ranks.hpp"
-#include "graph/merge/merged_items.hpp"
 #include "graph/merge/merged_source.hpp"
+#include "graph/merge/split_items.hpp"
 #include "graph/pair/graph_pair.hpp"
 #include "pairing/joins.hpp"
 #include "support/error.hpp"
@@ -44,7 +44,7 @@ std::map<std::int64_t, std::string> steps_of(const std::string& folder) {
 struct MergedGraph {
   MergedSource source;
   dump::Side items;
-  std::shared_ptr<pairing::Joins> joins;  // null: the items are put together already
+  std::shared_ptr<pairing::Joins> joins;
 };
 
 /// Reading and merging counts for half of the work.
@@ -53,11 +53,10 @@ constexpr double kBeforeWriting = 0.5;
 class MergedRun {
  public:
   MergedRun(const GraphOptions& options, const std::vector<ParallelPlan>& plans, bool as_json,
-            bool python_rules, const GraphProgress& progress)
+            const GraphProgress& progress)
       : options_(options),
         plans_(plans),
         as_json_(as_json),
-        traits_(merge_traits(python_rules)),
         progress_(progress),
         targets_(steps_of(options.target)),
         job_(options, targets_.size(), false, progress) {}
@@ -92,10 +91,10 @@ class MergedRun {
   }
 
   std::unique_ptr<MergedRanks> merged(const std::string& folder, std::size_t side) {
-    auto ranks = read_ranks(folder, options_.tree, progress_.line);
+    auto ranks = read_ranks(folder, progress_.line);
     job_.begin("merged: " + display(folder));
     const char* const name = !options_.compares() ? "" : side == 0 ? "target: " : "reference: ";
-    merge_ranks(*ranks, plans_[side], traits_, name);
+    merge_ranks(*ranks, plans_[side], name);
     std::vector<std::string>& warnings = job_.result.warnings;
     for (std::string& warning : ranks->warnings) warnings.push_back(std::move(warning));
     constexpr std::size_t kShownReplicas = 5;
@@ -112,7 +111,7 @@ class MergedRun {
   void build(std::int64_t step, const std::string& folder) {
     const auto ranks = merged(folder, 0);
     for (const auto& graph : ranks->graphs) {
-      const MergedSource source(graph, options_.data, options_.overflow_check, traits_);
+      const MergedSource source(graph, options_.data, options_.overflow_check);
       const GraphPlace place{step, graph->rank(), "", folder, ""};
       if (as_json_) {
         const std::string path = fmt::format("{}/step{}/rank{}", options_.output, step, place.rank);
@@ -143,13 +142,13 @@ class MergedRun {
       const ComparedBy task = task_of(target, golden);
       PairOptions pair_options = options_.pair;
       pair_options.pairing = NodePairing::calls;
-      pair_options.traits.rank.judge.merged_ranks = true;
-      pair_options.traits.across_ranks = !traits_.lose_others;
+      pair_options.rank.judge.merged_ranks = true;
+      pair_options.across_ranks = true;
       const GraphPair pair(
-          {target.source, target.source.own_tree(), std::move(target.items), nullptr, nullptr, target.joins},
-          {golden.source, golden.source.own_tree(), std::move(golden.items), nullptr, nullptr, golden.joins},
-          task, pair_options, pairing::default_rules(), job_.history(place.rank));
-      if (target.joins && task != ComparedBy::structure) {
+          {target.source, target.source.own_tree(), std::move(target.items), nullptr, target.joins},
+          {golden.source, golden.source.own_tree(), std::move(golden.items), nullptr, golden.joins}, task,
+          pair_options, pairing::default_rules(), job_.history(place.rank));
+      if (task != ComparedBy::structure) {
         target.source.follow(target.joins, pair.result().target);
         golden.source.follow(golden.joins, pair.result().golden);
       }
@@ -159,15 +158,10 @@ class MergedRun {
   }
 
   MergedGraph graph_of(const MergedRanks& merged, std::size_t number) const {
-    MergedGraph graph{
-        MergedSource(merged.graphs[number], options_.data, options_.overflow_check, traits_), {}, {}};
-    if (traits_.merges_by_class) {
-      graph.items = merged_items(graph.source);
-    } else {
-      SplitItems split = split_items(graph.source, merged.ranks);
-      graph.items = std::move(split.items);
-      graph.joins = std::move(split.joins);
-    }
+    MergedGraph graph{MergedSource(merged.graphs[number], options_.data, options_.overflow_check), {}, {}};
+    SplitItems split = split_items(graph.source, merged.ranks);
+    graph.items = std::move(split.items);
+    graph.joins = std::move(split.joins);
     return graph;
   }
 
@@ -178,16 +172,12 @@ class MergedRun {
                        ": checksums of parts say nothing about the whole; ranks that recorded "
                        "checksums are not merged for a comparison");
     }
-    if (task != ComparedBy::tensors || !traits_.merges_by_class) return task;
-    if (!job_.extent().task)
-      job_.result.warnings.emplace_back("tensors of merged ranks are compared by their statistics");
-    return ComparedBy::statistics;
+    return task;
   }
 
   const GraphOptions& options_;
   const std::vector<ParallelPlan>& plans_;
   bool as_json_;
-  MergeTraits traits_;
   const GraphProgress& progress_;
   std::map<std::int64_t, std::string> targets_;  // folders, by step
   GraphJob job_;
@@ -196,17 +186,9 @@ class MergedRun {
 
 }  // namespace
 
-MergeTraits merge_traits(bool python_rules) {
-  MergeTraits traits;
-  traits.lose_others = traits.number_all_parts = traits.first_rank_borders = python_rules;
-  traits.first_rank_levels = traits.trusts_replicas = traits.first_rank_shards = traits.outer_linears_only =
-      traits.only_senders = traits.merges_by_class = python_rules;
-  return traits;
-}
-
 GraphResult build_merged(const GraphOptions& options, const std::vector<ParallelPlan>& plans, bool as_json,
-                         bool python_rules, const GraphProgress& progress) {
-  GraphResult result = MergedRun(options, plans, as_json, python_rules, progress).run();
+                         const GraphProgress& progress) {
+  GraphResult result = MergedRun(options, plans, as_json, progress).run();
   if (progress.line != nullptr) progress.line->end();
   return result;
 }

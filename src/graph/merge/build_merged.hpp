@@ -9,10 +9,8 @@
 
 namespace msprobe::graph {
 
-MergeTraits merge_traits(bool python_rules);
-
 /// Throws UsageError, IoError, FormatError; leaves nothing then.
 GraphResult build_merged(const GraphOptions& options, const std::vector<ParallelPlan>& plans, bool as_json,
-                         bool python_rules, const GraphProgress& progress = {});
+                         const GraphProgress& progress = {});
 
 }  // namespace msprobe::graph

@@ -24,8 +24,7 @@ std::string_view number_after(std::string_view name, std::string_view prefix) {
 
 class FreeApiGatherer {
  public:
-  FreeApiGatherer(const MergeGroup& group, const MergeTraits& traits)
-      : main_(*group.front()), group_(group), traits_(traits) {}
+  explicit FreeApiGatherer(const MergeGroup& group) : main_(*group.front()), group_(group) {}
 
   void gather() {
     int all_ranks = 0;
@@ -49,7 +48,7 @@ class FreeApiGatherer {
       }
       if (gathered_before) sort_by_rank(gathered);
     }
-    if (!traits_.lose_others) take_rest(all_ranks);
+    take_rest(all_ranks);
   }
 
  private:
@@ -138,15 +137,14 @@ class FreeApiGatherer {
 
   MergeGraph& main_;
   const MergeGroup& group_;
-  const MergeTraits& traits_;
   std::unordered_set<std::string> taken_;
   std::unordered_map<std::string, NodeIndex> gathered_;
 };
 
 }  // namespace
 
-void gather_free_apis(const MergeGroup& group, const MergeTraits& traits) {
-  FreeApiGatherer(group, traits).gather();
+void gather_free_apis(const MergeGroup& group) {
+  FreeApiGatherer(group).gather();
 }
 
 }  // namespace msprobe::graph

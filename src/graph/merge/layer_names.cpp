@@ -24,15 +24,11 @@ LayerNumber find_layer(std::string_view name, std::size_t from) {
   return {};
 }
 
-std::string with_layer(std::string_view name, std::size_t number, bool all) {
-  std::string out;
-  std::size_t done = 0;
-  while (const LayerNumber layer = find_layer(name, done)) {
-    out.append(name.substr(done, layer.begin - done)).append(std::to_string(number));
-    done = layer.end;
-    if (!all) break;
-  }
-  return out.append(name.substr(done));
+std::string with_layer(std::string_view name, std::size_t number) {
+  std::string out(name);
+  if (const LayerNumber layer = find_layer(name))
+    out.replace(layer.begin, layer.end - layer.begin, std::to_string(number));
+  return out;
 }
 
 }  // namespace msprobe::graph

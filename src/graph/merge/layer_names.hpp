@@ -16,7 +16,7 @@ struct LayerNumber {
 /// The first at or behind `from`.
 LayerNumber find_layer(std::string_view name, std::size_t from = 0);
 
-/// The name with that number in place of the first one of a layer, or of all.
-std::string with_layer(std::string_view name, std::size_t number, bool all);
+/// The name with that number in place of the first one of a layer.
+std::string with_layer(std::string_view name, std::size_t number);
 
 }  // namespace msprobe::graph

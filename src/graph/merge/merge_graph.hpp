@@ -30,19 +30,6 @@ struct MergeRank {
 
 class MergeGraph;
 
-struct MergeTraits {
-  bool lose_others = false;         // what no namesake in the first rank takes up is not there
-  bool number_all_parts = false;    // layers inside of a joined layer get its number, too
-  bool first_rank_borders = false;  // what holds joined layers keeps the first rank's data where both differ
-  bool first_rank_shards = false;   // outputs beside one that was reduced stay the first rank's
-  bool outer_linears_only =
-      false;                       // full inputs and sums are kept of the first column and the last row alone
-  bool trusts_replicas = false;    // what all ranks of a group should hold alike is not looked at
-  bool first_rank_levels = false;  // of overflow
-  bool only_senders = false;       // a rank that only receives is in no chain of stages
-  bool merges_by_class = false;    // what the other run has of a value does not tell how ranks hold it
-};
-
 /// How the data of a node is made of its own and those of its partners on the ranks of its group.
 struct Joint {
   struct Partner {
@@ -55,8 +42,7 @@ struct Joint {
   bool keeps_first_input = false;
   bool keeps_outputs = false;
   bool keeps_bias = false;
-  NodeIndex reduced = kNoNode;       // the sum over the ranks, which the first output gets
-  bool keeps_other_outputs = false;  // beside that
+  NodeIndex reduced = kNoNode;  // the sum over the ranks, which the first output gets
 };
 
 struct MergeNode {

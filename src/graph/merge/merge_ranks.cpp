@@ -19,9 +19,8 @@ namespace {
 
 class Strategy {
  public:
-  Strategy(MergedRanks& merged, const ParallelPlan& plan, const MergeTraits& traits,
-           const ParallelGroups& groups)
-      : merged_(merged), plan_(plan), traits_(traits), groups_(groups) {
+  Strategy(MergedRanks& merged, const ParallelPlan& plan, const ParallelGroups& groups)
+      : merged_(merged), plan_(plan), groups_(groups) {
     for (const MergeRank& rank : merged.ranks) graphs_[rank.number] = std::make_shared<MergeGraph>(rank);
   }
 
@@ -30,7 +29,7 @@ class Strategy {
     if (plan_.tp == 1 && plan_.pp == 1) {
       for (const MergeRank& rank : merged_.ranks) {
         const MergeGroup alone = {graphs_.at(rank.number)};
-        gather_free_apis(alone, traits_);
+        gather_free_apis(alone);
         merged_.graphs.push_back(alone.front());
       }
     } else if (plan_.pp == 1) {
@@ -38,14 +37,14 @@ class Strategy {
     } else if (plan_.tp == 1) {
       for (const auto& ranks : groups_.pp) {
         const MergeGroup group = group_of(ranks);
-        gather_free_apis(group, traits_);
+        gather_free_apis(group);
         join(group);
         merged_.graphs.push_back(group.front());
       }
     } else if (static_cast<std::int64_t>(plan_.tp) * plan_.pp == size) {
       MergeGroup all;
       for (const auto& [rank, graph] : graphs_) all.push_back(graph);
-      gather_free_apis(all, traits_);
+      gather_free_apis(all);
       MergeGroup joined;
       for (const auto& ranks : groups_.pp) {
         joined.push_back(group_of(ranks).front());
@@ -56,7 +55,7 @@ class Strategy {
     } else {
       std::set<std::int64_t> joined;
       for (const auto& ranks : groups_.pp) {
-        gather_free_apis(group_of(ranks), traits_);
+        gather_free_apis(group_of(ranks));
         join(group_of(ranks));
         joined.insert(ranks.front());
       }
@@ -75,30 +74,28 @@ class Strategy {
     return group;
   }
   void merge_shards(const MergeGroup& group) {
-    gather_free_apis(group, traits_);
+    gather_free_apis(group);
     merge_data(group);
     merged_.graphs.push_back(group.front());
   }
   void merge_data(const MergeGroup& group) {
-    for (std::string& warning : merge_tensor_parallel(group, groups_.tp, traits_))
+    for (std::string& warning : merge_tensor_parallel(group, groups_.tp))
       merged_.replicas.push_back(std::move(warning));
   }
   void join(const MergeGroup& group) const {
-    join_stages(group, traits_);
-    if (plan_.vpp > 1) join_chunks(*group.front(), plan_.vpp, traits_);
+    join_stages(group);
+    if (plan_.vpp > 1) join_chunks(*group.front(), plan_.vpp);
   }
 
   MergedRanks& merged_;
   const ParallelPlan& plan_;
-  const MergeTraits& traits_;
   const ParallelGroups& groups_;
   std::map<std::int64_t, std::shared_ptr<MergeGraph>> graphs_;
 };
 
 }  // namespace
 
-std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, const model_tree::TreeTraits& traits,
-                                        Progress* progress) {
+std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, Progress* progress) {
   std::map<std::int64_t, std::string> folders;
   for (const std::string& name : names_in(folder)) {
     const auto number = name == "rank" ? 0 : dump::number_after(name, "rank");
@@ -118,18 +115,17 @@ std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, const model_t
   for (const auto& [number, name] : folders) names.push_back(name);
   if (progress != nullptr) progress->begin("read: " + display(folder), names.size(), "ranks");
   parallel_for(names.size(), [&](std::size_t i) {
-    merged->ranks[i].graph = read_rank_graph(folder + "/" + names[i], traits);
+    merged->ranks[i].graph = read_rank_graph(folder + "/" + names[i]);
     if (progress != nullptr) progress->advance();
   });
   return merged;
 }
 
-void merge_ranks(MergedRanks& merged, const ParallelPlan& plan, const MergeTraits& traits,
-                 const std::string& side) {
+void merge_ranks(MergedRanks& merged, const ParallelPlan& plan, const std::string& side) {
   check_plan(plan, merged.ranks.size(), side);
-  ParallelGroups groups = find_groups(plan, merged.ranks, traits);
+  ParallelGroups groups = find_groups(plan, merged.ranks);
   for (std::string& warning : groups.warnings) merged.warnings.push_back(side + std::move(warning));
-  Strategy(merged, plan, traits, groups).merge();
+  Strategy(merged, plan, groups).merge();
 }
 
 }  // namespace msprobe::graph

@@ -23,11 +23,9 @@ struct MergedRanks {
 };
 
 /// Reads the ranks of a folder; `progress` may be null. Throws IoError, FormatError, UsageError.
-std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, const model_tree::TreeTraits& traits,
-                                        Progress* progress);
+std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, Progress* progress);
 
 /// Merges them. `side` begins a message of what is wrong with the plan.
-void merge_ranks(MergedRanks& merged, const ParallelPlan& plan, const MergeTraits& traits,
-                 const std::string& side);
+void merge_ranks(MergedRanks& merged, const ParallelPlan& plan, const std::string& side);
 
 }  // namespace msprobe::graph

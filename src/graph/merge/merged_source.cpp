@@ -12,13 +12,9 @@
 
 namespace msprobe::graph {
 
-MergedSource::MergedSource(std::shared_ptr<const MergeGraph> graph, const DataTraits& traits,
-                           bool overflow_check, const MergeTraits& merge)
-    : graph_(std::move(graph)),
-      traits_(traits),
-      overflow_check_(overflow_check),
-      first_rank_levels_(merge.first_rank_levels),
-      origins_(1, kNoNode) {
+MergedSource::MergedSource(std::shared_ptr<const MergeGraph> graph, const DataOptions& options,
+                           bool overflow_check)
+    : graph_(std::move(graph)), options_(options), overflow_check_(overflow_check), origins_(1, kNoNode) {
   std::vector<NodeIndex> order = graph_->below(kRoot);
   std::ranges::sort(order);
   std::unordered_map<NodeIndex, model_tree::NodeIndex> added;
@@ -67,14 +63,14 @@ std::string_view MergedSource::level_of(NodeIndex index) const {
   const auto look = [&](const MergeNode& each) {
     const auto content = content_of(each);
     const std::string_view level =
-        content ? overflow_level(each.name, content->entry, traits_) : std::string_view();
+        content ? overflow_level(each.name, content->entry, options_) : std::string_view();
     const auto rank_of = [](std::string_view text) {
       return text == "critical" ? 3 : text == "high" ? 2 : text == "medium" ? 1 : 0;
     };
     if (rank_of(level) > rank_of(worst)) worst = level;
   };
   look(node);
-  if (node.joint && !first_rank_levels_) {
+  if (node.joint) {
     for (const Joint::Partner& partner : node.joint->partners) look(partner.graph->node(partner.node));
   }
   return worst;
@@ -93,7 +89,7 @@ NodeData MergedSource::data(model_tree::NodeIndex node) const {
   }
   if (!joined.content) return data;
   const std::string& name = graph_->node(index).name;
-  data.items = item_texts(joined.content->items, joined.content->entry, name, traits_);
+  data.items = item_texts(joined.content->items, joined.content->entry, name, options_);
   if (overflow_check_) data.overflow_level = level_of(index);
   return data;
 }

@@ -19,8 +19,7 @@ namespace msprobe::graph {
 class MergedSource final : public NodeSource {
  public:
   /// The ranks that the graph is made of must outlive this.
-  MergedSource(std::shared_ptr<const MergeGraph> graph, const DataTraits& traits, bool overflow_check,
-               const MergeTraits& merge);
+  MergedSource(std::shared_ptr<const MergeGraph> graph, const DataOptions& options, bool overflow_check);
 
   const model_tree::ModelTree& tree() const override { return tree_; }
   std::optional<std::string> tensor_folder() const override;
@@ -38,7 +37,7 @@ class MergedSource final : public NodeSource {
   std::string_view level_of(NodeIndex index) const;
 
   std::shared_ptr<const MergeGraph> graph_;
-  DataTraits traits_;
+  DataOptions options_;
   bool overflow_check_ = false;
   bool first_rank_levels_ = false;
   model_tree::ModelTree tree_;

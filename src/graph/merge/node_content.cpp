@@ -85,8 +85,7 @@ class Joiner {
           take_reduced(i);
         } else if (decision.share != Share::undecided) {
           if (decision.share != Share::copies) join(i, decision);
-        } else if (node_.joint && !(outputs && joint_.keeps_other_outputs) &&
-                   !is_kept(side().items[i], first)) {
+        } else if (node_.joint && !is_kept(side().items[i], first)) {
           join(i, decision);
         }
         first = false;

@@ -82,8 +82,7 @@ dump::CommCall call_of(const Entry& entry) {
 
 class GroupFinder {
  public:
-  GroupFinder(const std::vector<MergeRank>& ranks, const MergeTraits& traits)
-      : ranks_(ranks), traits_(traits) {}
+  explicit GroupFinder(const std::vector<MergeRank>& ranks) : ranks_(ranks) {}
 
   RankGroups tensor_parallel() const {
     RankGroups groups;
@@ -123,7 +122,7 @@ class GroupFinder {
       if (group.empty()) continue;
       const bool is_rank =
           std::ranges::any_of(ranks_, [&](const MergeRank& each) { return each.number == at; });
-      if (!traits_.only_senders && is_rank && visited.insert(at).second) group.push_back(at);
+      if (is_rank && visited.insert(at).second) group.push_back(at);
       groups.push_back(std::move(group));
     }
     return groups;
@@ -155,7 +154,6 @@ class GroupFinder {
   }
 
   const std::vector<MergeRank>& ranks_;
-  const MergeTraits& traits_;
 };
 
 /// Is every rank in one of the groups, and in no other, and are these all of that size?
@@ -220,10 +218,9 @@ void check_plan(const ParallelPlan& plan, std::size_t ranks, const std::string& 
   dimensions_of(plan, side);
 }
 
-ParallelGroups find_groups(const ParallelPlan& plan, const std::vector<MergeRank>& ranks,
-                           const MergeTraits& traits) {
+ParallelGroups find_groups(const ParallelPlan& plan, const std::vector<MergeRank>& ranks) {
   ParallelGroups groups;
-  const GroupFinder finder(ranks, traits);
+  const GroupFinder finder(ranks);
   if (plan.tp > 1)
     groups.tp = checked(finder.tensor_parallel(), plan, plan.tp, ranks, "tp", "all_reduce and reduce_scatter",
                         groups.warnings);

@@ -34,7 +34,6 @@ struct ParallelGroups {
 };
 /// By the communication that the ranks recorded; where that says nothing or something else than the plan, by
 /// the plan.
-ParallelGroups find_groups(const ParallelPlan& plan, const std::vector<MergeRank>& ranks,
-                           const MergeTraits& traits);
+ParallelGroups find_groups(const ParallelPlan& plan, const std::vector<MergeRank>& ranks);
 
 }  // namespace msprobe::graph

@@ -25,22 +25,20 @@ bool is_backward(std::string_view name) {
 }
 
 /// Layers among the children that are counted by their places.
-void number_layers(MergeGraph& graph, NodeIndex parent, const std::unordered_set<NodeIndex>& renamed,
-                   bool all) {
+void number_layers(MergeGraph& graph, NodeIndex parent, const std::unordered_set<NodeIndex>& renamed) {
   std::vector<NodeIndex> layers = graph.node(parent).children;
   std::erase_if(layers, [&](NodeIndex child) { return !find_layer(graph.node(child).name); });
   if (is_backward(graph.node(parent).name)) std::reverse(layers.begin(), layers.end());
   for (std::size_t number = 0; number < layers.size(); ++number) {
     if (!renamed.contains(layers[number])) continue;
     for (const NodeIndex each : graph.below(layers[number]))
-      graph.rename(each, with_layer(graph.node(each).name, number, all));
+      graph.rename(each, with_layer(graph.node(each).name, number));
   }
 }
 
 class StageJoiner {
  public:
-  StageJoiner(const MergeGroup& group, const MergeTraits& traits)
-      : main_(*group.front()), group_(group), traits_(traits) {}
+  explicit StageJoiner(const MergeGroup& group) : main_(*group.front()), group_(group) {}
 
   void join() {
     for (std::size_t i = 1; i < group_.size(); ++i) {
@@ -63,7 +61,7 @@ class StageJoiner {
         if (main_.node(*child).type == NodeType::module) open.push_back(*child);
       }
     }
-    if (!traits_.first_rank_borders) settle_borders();
+    settle_borders();
     add_rest_of_root();
     for (auto& [parent, added] : added_) place(parent, added);
     std::ranges::sort(main_.joined_parents);
@@ -92,7 +90,6 @@ class StageJoiner {
     for (std::size_t i = 0; i < found_.size(); ++i) {
       if (found_[i][index] != kNoNode) others.push_back(i);
     }
-    if (traits_.lose_others && others.size() < found_.size()) others.clear();
     return others;
   }
 
@@ -135,16 +132,12 @@ class StageJoiner {
 
   /// Those that the first rank has not.
   void add_children(NodeIndex index, const std::vector<std::size_t>& others) {
-    std::unordered_map<std::string_view, std::size_t> count;
-    for (const std::size_t i : others) {
-      for (const NodeIndex child : children_of(i, index)) ++count[group_[i + 1]->node(child).name];
-    }
     for (const std::size_t i : others) {
       for (const NodeIndex child : children_of(i, index)) {
         const std::string_view name = group_[i + 1]->node(child).name;
         const NodeIndex here = main_.find(name);
         const bool missing = here == kNoNode || main_.node(here).parent != index;
-        if (missing && (!traits_.lose_others || count[name] == 1)) {
+        if (missing) {
           add(index, i, child, false);
           if (find_layer(name)) main_.joined_parents.push_back(index);
         }
@@ -168,21 +161,16 @@ class StageJoiner {
     }
   }
 
-  /// Layers that stand below the root itself bring all other top nodes along; by default these come in any
-  /// case.
+  /// The other top nodes of the other stages.
   void add_rest_of_root() {
-    const auto& tops = main_.node(kRoot).children;
-    const bool layers = std::ranges::any_of(
-        tops, [&](NodeIndex top) { return static_cast<bool>(find_layer(main_.node(top).name)); });
-    if (!layers && traits_.lose_others) return;
     for (std::size_t i = 0; i < found_.size(); ++i) {
       for (const NodeIndex top : group_[i + 1]->node(kRoot).children) {
         const MergeNode& node = group_[i + 1]->node(top);
         if (node.type == NodeType::collection) continue;
         const NodeIndex here = main_.find(node.name);
-        const bool lacks = here == kNoNode || (!traits_.lose_others && is_other_call(here, node));
+        const bool lacks = here == kNoNode || is_other_call(here, node);
         if (lacks) add(kRoot, i, top, false);
-        if (!lacks && !traits_.lose_others && node.name == "optimizer") add_optimizer_steps(i, here, node);
+        if (!lacks && node.name == "optimizer") add_optimizer_steps(i, here, node);
       }
     }
   }
@@ -211,7 +199,7 @@ class StageJoiner {
     auto& children = main_.node(parent).children;
     children.insert(backward ? children.begin() : children.end(), copies.begin(), copies.end());
     for (const NodeIndex each : copies) main_.node(each).parent = parent;
-    number_layers(main_, parent, {copies.begin(), copies.end()}, traits_.number_all_parts);
+    number_layers(main_, parent, {copies.begin(), copies.end()});
   }
 
   NodeIndex copy(const Added& added) {
@@ -227,7 +215,6 @@ class StageJoiner {
 
   MergeGraph& main_;
   const MergeGroup& group_;
-  const MergeTraits& traits_;
   std::vector<std::vector<NodeIndex>> found_;     // of each other graph, by node
   std::vector<std::vector<std::size_t>> places_;  // of its nodes among their siblings
   std::unordered_set<std::string> joined_;
@@ -237,8 +224,7 @@ class StageJoiner {
 
 class ChunkJoiner {
  public:
-  ChunkJoiner(MergeGraph& graph, int chunks, const MergeTraits& traits)
-      : graph_(graph), chunks_(chunks), traits_(traits) {}
+  ChunkJoiner(MergeGraph& graph, int chunks) : graph_(graph), chunks_(chunks) {}
 
   void join() {
     take_last_borders();
@@ -255,7 +241,7 @@ class ChunkJoiner {
       for (const NodeIndex child : graph_.node(parent).children) {
         if (moved_.contains(child)) moved.insert(child);
       }
-      number_layers(graph_, parent, moved, traits_.number_all_parts);
+      number_layers(graph_, parent, moved);
     }
     remove_chunks();
   }
@@ -328,8 +314,8 @@ class ChunkJoiner {
     for (const NodeIndex top : tops) {
       if (in_chunk_zero(graph_.node(top).name) == graph_.node(top).name) {
         kept.push_back(top);
-      } else if (!traits_.lose_others) {
-        if (!keep_rest(top)) kept.push_back(top);
+      } else if (!keep_rest(top)) {
+        kept.push_back(top);
       }
     }
     graph_.node(kRoot).children = std::move(kept);
@@ -371,18 +357,17 @@ class ChunkJoiner {
 
   MergeGraph& graph_;
   int chunks_;
-  const MergeTraits& traits_;
   std::unordered_set<NodeIndex> moved_;
 };
 
 }  // namespace
 
-void join_stages(const MergeGroup& group, const MergeTraits& traits) {
-  StageJoiner(group, traits).join();
+void join_stages(const MergeGroup& group) {
+  StageJoiner(group).join();
 }
 
-void join_chunks(MergeGraph& graph, int chunks, const MergeTraits& traits) {
-  ChunkJoiner(graph, chunks, traits).join();
+void join_chunks(MergeGraph& graph, int chunks) {
+  ChunkJoiner(graph, chunks).join();
 }
 
 }  // namespace msprobe::graph

@@ -39,8 +39,8 @@ bool has(std::string_view name, std::string_view part) {
 
 class TensorParallelMerger {
  public:
-  TensorParallelMerger(const MergeGroup& group, const RankGroups& groups, const MergeTraits& traits)
-      : main_(*group.front()), group_(group), groups_(groups), traits_(traits) {}
+  TensorParallelMerger(const MergeGroup& group, const RankGroups& groups)
+      : main_(*group.front()), group_(group), groups_(groups) {}
 
   void merge() {
     for (std::size_t i = 1; i < group_.size(); ++i) {
@@ -57,9 +57,9 @@ class TensorParallelMerger {
     }
     std::erase_if(order, [&](NodeIndex index) { return main_.node(index).joint == nullptr; });
     drop_joints_of_equals(order);
-    if (!traits_.trusts_replicas) check_replicas();
+    check_replicas();
     merge_equals();
-    if (!traits_.lose_others) take_in_others();
+    take_in_others();
   }
 
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
@@ -129,7 +129,6 @@ class TensorParallelMerger {
       std::unique_ptr<Joint> joint = joint_of(child);
       if (!joint) joint = std::make_unique<Joint>();
       joint->reduced = *sum;
-      joint->keeps_other_outputs = traits_.first_rank_shards;
       main_.node(child).joint = std::move(joint);
       sums.erase(sum);
     }
@@ -288,8 +287,7 @@ class TensorParallelMerger {
     joint->though_equal = true;
     const NodeIndex module = has(node.name, "matmul") ? node.parent : index;
     const auto is = [&](NodeIndex wanted, std::string_view kind) {
-      return module == wanted ||
-             (!traits_.outer_linears_only && is_of_class(main_.node(module).name, "forward", kind));
+      return module == wanted || is_of_class(main_.node(module).name, "forward", kind);
     };
     joint->keeps_first_input = is(column, kColumn);
     joint->keeps_outputs = joint->keeps_bias = is(row, kRow);
@@ -341,16 +339,14 @@ class TensorParallelMerger {
   MergeGraph& main_;
   const MergeGroup& group_;
   const RankGroups& groups_;
-  const MergeTraits& traits_;
   std::vector<std::vector<NodeIndex>> found_;  // of each other rank, by node
   std::vector<std::string> warnings_;
 };
 
 }  // namespace
 
-std::vector<std::string> merge_tensor_parallel(const MergeGroup& group, const RankGroups& groups,
-                                               const MergeTraits& traits) {
-  TensorParallelMerger merger(group, groups, traits);
+std::vector<std::string> merge_tensor_parallel(const MergeGroup& group, const RankGroups& groups) {
+  TensorParallelMerger merger(group, groups);
   merger.merge();
   return merger.take_warnings();
 }

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "dump/names.hpp"
-#include "graph/pair/arguments.hpp"
 #include "graph/pair/item_pairs.hpp"
 #include "graph/pair/release8.hpp"
 #include "graph/pair/result_members.hpp"
@@ -100,25 +99,20 @@ class JudgedSource final : public LinkedSource {
  public:
   JudgedSource(const LinkedSource& linked, const RankResult& result, const NodeEntries& entries,
                ComparedBy task, const PairOptions& options)
-      : LinkedSource(linked),
-        result_(result),
-        entries_(entries),
-        task_(task),
-        traits_(options.traits),
-        as_release8_(options.as_release8) {}
+      : LinkedSource(linked), result_(result), entries_(entries), task_(task), options_(options) {}
 
   NodeData data(NodeIndex node) const override {
     NodeData data = LinkedSource::data(node);
     data.precision_index = precision_index(node);
-    if (as_release8_) data.release8 = release8(node);
+    if (options_.as_release8) data.release8 = release8(node);
     if (!has_rows(node)) return data;
     if (result_.diagnosis) tell_origin(entries_[node], data);
     const std::uint32_t first = result_.target.apis[entries_[node]].first;
     for (ItemText& item : data.items) {
       if (item.closed) continue;
-      TextMembers members = as_release8_
-                                ? release8_members(result_, first + item.number, item, traits_.python_texts)
-                                : result_members(result_, first + item.number, traits_.python_texts);
+      TextMembers members = options_.as_release8
+                                ? release8_members(result_, first + item.number)
+                                : result_members(result_, first + item.number, options_.python_values);
       std::move(members.begin(), members.end(), std::back_inserter(item.members));
     }
     return data;
@@ -151,15 +145,12 @@ class JudgedSource final : public LinkedSource {
 
   Release8 release8(NodeIndex node) const {
     if (tree().node(node).type == NodeType::collection) {
-      const bool measured = !traits_.unmeasured_parents || task_ != ComparedBy::tensors;
       std::vector<Release8> held;
-      for (const NodeIndex child : tree().node(node).children) {
-        if (measured) held.push_back(release8(child));
-      }
-      return release8_collection(held, task_ == ComparedBy::md5, traits_.unjudged_collections_pass);
+      for (const NodeIndex child : tree().node(node).children) held.push_back(release8(child));
+      return release8_collection(held, task_ == ComparedBy::md5);
     }
     if (!has_rows(node) || result_.target.apis[entries_[node]].count == 0) return {};
-    Release8 found = release8_node(result_, result_.target.apis[entries_[node]], traits_.python_texts);
+    Release8 found = release8_node(result_, result_.target.apis[entries_[node]]);
     if (has_undefined_result(tree().name(node))) {
       found.index = task_ == ComparedBy::md5 ? 1 : 0;
       found.is_real = false;
@@ -173,7 +164,7 @@ class JudgedSource final : public LinkedSource {
     const dump::Api& entry = result_.target.apis[entries_[node]];
     if (entry.count == 0) return std::nullopt;
     if (has_undefined_result(tree().name(node)))
-      return traits_.empty_differs && task_ == ComparedBy::md5 ? 1 : 0;
+      return options_.python_values && task_ == ComparedBy::md5 ? 1 : 0;
     Verdict worst = Verdict::pass;
     for (const std::uint32_t i : entry.items()) worst = std::max(worst, result_.verdict(i));
     // A part of a model that is wrong shows little in the numbers of the whole.
@@ -184,8 +175,8 @@ class JudgedSource final : public LinkedSource {
   /// The worst of what it holds, which may be collections again.
   std::optional<double> index_of_collection(NodeIndex node) const {
     std::optional<double> worst;
-    if (traits_.unjudged_collections_pass) worst = 0;
-    if (traits_.unmeasured_parents && task_ == ComparedBy::tensors) return worst;
+    if (options_.python_values) worst = 0;
+    if (options_.python_values && task_ == ComparedBy::tensors) return worst;
     for (const NodeIndex child : tree().node(node).children)
       worst = std::max(worst, precision_index(child));  // without one is less than any
     return worst;
@@ -194,8 +185,7 @@ class JudgedSource final : public LinkedSource {
   const RankResult& result_;
   const NodeEntries& entries_;
   ComparedBy task_;
-  const PairTraits& traits_;
-  bool as_release8_;
+  const PairOptions& options_;
 };
 
 measuring::Mode mode_of(ComparedBy task) {
@@ -209,23 +199,12 @@ const dump::ConstructTable* table_of(const dump::ConstructBeside* construct) {
 
 }  // namespace
 
-PairTraits python_pair_traits() {
-  PairTraits traits = {.pairs_by_name = true,
-                       .same_ancestors = true,
-                       .items_by_position = true,
-                       .tells_counts = false,
-                       .old_stacks_only = true,
-                       .number_from_name = true,
-                       .steps_of_target = true,
-                       .unmeasured_parents = true,
-                       .unjudged_collections_pass = true,
-                       .empty_differs = true,
-                       .python_texts = true,
-                       .rank = verdict::python_rank_traits()};
-  traits.rank.measure.numbers_only = true;
-  traits.rank.judge.finite_growth_only = false;
-  traits.rank.judge.null_says_nothing = true;
-  traits.rank.judge.surplus_differs = true;
+verdict::RankTraits python_graph_traits() {
+  verdict::RankTraits traits = verdict::python_rank_traits();
+  traits.measure.numbers_only = true;
+  traits.judge.finite_growth_only = false;
+  traits.judge.null_says_nothing = true;
+  traits.judge.surplus_differs = true;
   return traits;
 }
 
@@ -240,10 +219,10 @@ GraphPair::GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const 
                      const pairing::Rules& rules, diagnosis::RankHistory* past)
     : options_(options), task_(task), target_tree_(target.tree), golden_tree_(golden.tree) {
   result_.mode = mode_of(task_);
-  result_.traits = options_.traits.rank;
+  result_.traits = options_.rank;
   result_.measure_traits = result_.traits.measure;
   result_.framework_frames = rules.framework_frames;
-  result_.traits.judge.outputs_by_section = !options_.traits.python_texts;
+  result_.traits.judge.outputs_by_section = !options_.python_values;
   result_.target = std::move(target.items);
   result_.golden = std::move(golden.items);
   result_.target_joins = std::move(target.joins);
@@ -251,8 +230,7 @@ GraphPair::GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const 
   target_entries_ = entries_of(target_tree_, result_.target);
   golden_entries_ = entries_of(golden_tree_, result_.golden);
   pair_nodes(target, golden);
-  if (!golden_tree_.steps_recorded)
-    pair_micro_steps(target_tree_, golden_tree_, pairs_, options_.traits.number_from_name);
+  if (!golden_tree_.steps_recorded) pair_micro_steps(target_tree_, golden_tree_, pairs_);
   if (task_ != ComparedBy::structure) {
     result_.target_construct = {std::shared_ptr<void>(), target.construct};  // it is kept elsewhere
     result_.golden_construct = {std::shared_ptr<void>(), golden.construct};
@@ -265,20 +243,12 @@ GraphPair::GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const 
 
 void GraphPair::pair_nodes(const GraphSide& target, const GraphSide& golden) {
   const TreePair trees = {target_tree_, golden_tree_, target_entries_, golden_entries_};
-  const PairTraits& traits = options_.traits;
-  MayPair may_pair;
-  if (target.arguments != nullptr && golden.arguments != nullptr) {
-    may_pair = [&](NodeIndex ours, NodeIndex theirs) {
-      return same_arguments(target.arguments->data(ours), golden.arguments->data(theirs),
-                            options_.pairing == NodePairing::calls);
-    };
-  }
   if (options_.pairing == NodePairing::calls) {
-    pairs_ = pair_calls(trees, traits.tells_counts, traits.across_ranks, may_pair);
+    pairs_ = pair_calls(trees, options_.across_ranks);
   } else if (options_.pairing == NodePairing::layers) {
     pairs_ = pair_entries(trees, layer_partners(target.construct, golden.construct));
-  } else if (traits.pairs_by_name || pairing::same_calls(result_.target, result_.golden)) {
-    pairs_ = pair_names(trees, traits.same_ancestors, may_pair);
+  } else if (pairing::same_calls(result_.target, result_.golden)) {
+    pairs_ = pair_names(trees);
   } else {
     result_.alignment = std::make_shared<const pairing::Alignment>(pairing::align(
         result_.target, result_.golden, table_of(target.construct), table_of(golden.construct)));
@@ -288,14 +258,9 @@ void GraphPair::pair_nodes(const GraphSide& target, const GraphSide& golden) {
 
 std::vector<std::uint32_t> GraphPair::layer_partners(const dump::ConstructBeside* target,
                                                      const dump::ConstructBeside* golden) const {
-  const auto places = [&](const dump::Side& side, const dump::ConstructBeside* construct) {
-    pairing::ModelPlaces found = pairing::read_model_places(side, construct);
-    if (options_.traits.old_stacks_only) found.stacks = {};
-    return found;
-  };
-  auto [partners, applies] =
-      pairing::map_layers(result_.target, places(result_.target, target), result_.golden,
-                          places(result_.golden, golden), options_.layers, options_.traits.rank.pairing);
+  auto [partners, applies] = pairing::map_layers(
+      result_.target, pairing::read_model_places(result_.target, target), result_.golden,
+      pairing::read_model_places(result_.golden, golden), options_.layers, options_.rank.pairing);
   if (!options_.layers.empty() && !applies)
     log_warning(display(result_.target.json) + ": nothing in it has a name of the mapping of -lm");
   // Names of too few parts have no place; they go by themselves.
@@ -317,7 +282,7 @@ void GraphPair::compare_items(const pairing::Rules& rules, diagnosis::RankHistor
     golden_of[target_entries_[node]] =
         golden_entries_[partner] == kNoEntry ? kNoData : golden_entries_[partner];
   }
-  pair_items(result_, golden_of, options_.traits.items_by_position);
+  pair_items(result_, golden_of);
   tell_other_names();
   measuring::settle_joins(result_);
   std::optional<measuring::TensorRows> tensors;
@@ -326,7 +291,7 @@ void GraphPair::compare_items(const pairing::Rules& rules, diagnosis::RankHistor
     tensors.emplace(result_, uncounted);
     tensors->finish(options_.print_rows);
   }
-  if (!options_.traits.rank.judge.sums_as_recorded) measuring::learn_precision(result_);
+  if (!options_.rank.judge.sums_as_recorded) measuring::learn_precision(result_);
   result_.judgement = verdict::judge(result_, result_.traits.judge, rules);
   if (past == nullptr) return;
   pairing::align_entries(result_, options_.pairing != NodePairing::automatic);
@@ -340,9 +305,7 @@ void GraphPair::compare_items(const pairing::Rules& rules, diagnosis::RankHistor
 }
 
 void GraphPair::tell_other_names() {
-  if (options_.traits.python_texts || options_.pairing == NodePairing::layers ||
-      options_.traits.rank.judge.merged_ranks)
-    return;
+  if (options_.pairing == NodePairing::layers || options_.rank.judge.merged_ranks) return;
   const auto mark =
       options_.pairing == NodePairing::calls ? pairing::OtherName::fuzzy : pairing::OtherName::aligned;
   pairing::mark_other_names(result_, mark, [](const dump::Side& side, const dump::Item& item) {
@@ -351,7 +314,6 @@ void GraphPair::tell_other_names() {
 }
 
 std::uint32_t GraphPair::micro_steps() const {
-  if (options_.traits.steps_of_target) return target_tree_.micro_steps;
   std::uint32_t most = std::max(target_tree_.micro_steps, std::uint32_t{1});
   for (NodeIndex node = 1; node < golden_tree_.size(); ++node)
     most = std::max(most, golden_tree_.node(node).micro_step + 1);

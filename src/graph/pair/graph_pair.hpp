@@ -20,33 +20,19 @@
 
 namespace msprobe::graph {
 
-/// What can be otherwise for the sake of the Python tool; the defaults are our way.
-struct PairTraits {
-  bool pairs_by_name = false;       // even where the calls of both sides are not the same ones
-  bool same_ancestors = false;      // such pairs stand below pairs
-  bool items_by_position = false;   // keyword arguments, too
-  bool tells_counts = true;         // a warning where one side calls an operation more often (-fm)
-  bool across_ranks = false;        // of merged ranks
-  bool old_stacks_only = false;     // -lm takes no call stacks of today's stack.json
-  bool number_from_name = false;    // golden nodes without partner: the micro step is a part of the name
-  bool steps_of_target = false;     // how many there are, however many golden has
-  bool unmeasured_parents = false;  // collections of operations pass where tensors were compared
-  bool unjudged_collections_pass = false;  // those that hold nothing that was judged
-  bool empty_differs = false;   // operations without defined result are errors where checksums count
-  bool python_texts = false;    // blanks and TABs among the numbers
-  bool same_arguments = false;  // partners have arguments of the same types and shapes (-fm: shapes)
-  verdict::RankTraits rank;
-};
-PairTraits python_pair_traits();
-
 enum class NodePairing : std::uint8_t { automatic, calls, layers };
 
 struct PairOptions {
   NodePairing pairing = NodePairing::automatic;
   pairing::LayerMapping layers;
-  bool print_rows = false;   // a line for each pair of tensors
-  bool as_release8 = false;  // nodes and items say what those of releases 8.x do
-  PairTraits traits;
+  bool print_rows = false;    // a line for each pair of tensors
+  bool as_release8 = false;   // nodes and items say what those of releases 8.x do
+  bool across_ranks = false;  // operations between modules pair whichever of the merged ranks ran them
+  /// The values and colours of the Python tool: blanks and TABs among the numbers; collections of operations
+  /// pass where tensors were compared or nothing was judged; an operation without a defined result is an
+  /// error where checksums count.
+  bool python_values = false;
+  verdict::RankTraits rank;
 };
 
 /// One of the two graphs. What is referred to outlives the pair.
@@ -55,9 +41,11 @@ struct GraphSide {
   model_tree::ModelTree& tree;  // that of the source
   dump::Side items;             // the data of nodes, by entries of their names
   const dump::ConstructBeside* construct = nullptr;
-  const NodeSource* arguments = nullptr;  // whose types and shapes tell which nodes may pair; may be null
   std::shared_ptr<pairing::Joins> joins = nullptr;  // of merged ranks: what each holds of the items
 };
+
+/// Those of the Python tool.
+verdict::RankTraits python_graph_traits();
 
 ComparedBy compared_by(const dump::Side& target, const dump::Side& golden);
 

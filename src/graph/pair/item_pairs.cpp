@@ -52,16 +52,15 @@ bool is_gradient(const Side& side, const Item& item) {
 
 }  // namespace
 
-void pair_items(verdict::RankResult& result, const std::vector<std::uint32_t>& golden_of, bool by_position) {
+void pair_items(verdict::RankResult& result, const std::vector<std::uint32_t>& golden_of) {
   const Side& target = result.target;
   const Side& golden = result.golden;
   pairing::Alignment alignment;
   for (const std::uint32_t g : golden_of)
     alignment.golden_of.push_back(g < golden.apis.size() ? g : pairing::kNone);
-  ItemNumbers partners = by_position ? ItemNumbers(target.items.size(), pairing::kNone)
-                                     : pairing::pair_items(target, golden, alignment);
+  ItemNumbers partners = pairing::pair_items(target, golden, alignment);
   // Gradients that have no partner of their shape have none.
-  const bool by_role = !by_position && pairing::gives_gradients_otherwise(target, golden);
+  const bool by_role = pairing::gives_gradients_otherwise(target, golden);
   const auto is_left = [&](const Side& side, std::uint32_t i) {
     return !is_keyword(side, side.items[i]) && !(by_role && is_gradient(side, side.items[i]));
   };
@@ -74,11 +73,10 @@ void pair_items(verdict::RankResult& result, const std::vector<std::uint32_t>& g
     for (std::size_t t = block * kTogether; t < std::min(target.apis.size(), (block + 1) * kTogether); ++t) {
       if (!alignment.has_golden(static_cast<std::uint32_t>(t))) continue;
       const Sections ours = sections_of(target, target.apis[t], [&](std::uint32_t i) {
-        return by_position || (partners[i] == pairing::kNone && is_left(target, i));
+        return partners[i] == pairing::kNone && is_left(target, i);
       });
-      const Sections theirs = sections_of(golden, golden.apis[golden_of[t]], [&](std::uint32_t i) {
-        return by_position || (!taken[i] && is_left(golden, i));
-      });
+      const Sections theirs = sections_of(golden, golden.apis[golden_of[t]],
+                                          [&](std::uint32_t i) { return !taken[i] && is_left(golden, i); });
       for (std::size_t section = 0; section < kSections; ++section) {
         for (std::size_t i = 0; i < std::min(ours[section].size(), theirs[section].size()); ++i)
           partners[ours[section][i]] = theirs[section][i];

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kNoData = UINT32_MAX - 1;
 /// kUnmatched for those of nodes without partner, whose rows mean nothing.
 ///
 /// In each section items pair that are called alike, then, in their order, what is left but for keyword
-/// arguments; `by_position`: all in their order, whatever they are called.
-void pair_items(verdict::RankResult& result, const std::vector<std::uint32_t>& golden_of, bool by_position);
+/// arguments.
+void pair_items(verdict::RankResult& result, const std::vector<std::uint32_t>& golden_of);
 
 }  // namespace msprobe::graph

@@ -33,20 +33,9 @@ std::vector<NodeIndex> level_order(const ModelTree& tree) {
   return order;
 }
 
-/// The nodes that are below the root; others may be lost.
-std::vector<bool> connected(const ModelTree& tree) {
-  std::vector<bool> found(tree.size());
-  for (const NodeIndex node : level_order(tree)) found[node] = true;
-  return found;
-}
-
 class PairMaker {
  public:
-  explicit PairMaker(const TreePair& trees, const MayPair& may_pair = {})
-      : trees_(trees),
-        may_pair_(may_pair),
-        target_order_(level_order(trees.target)),
-        golden_connected_(connected(trees.golden)) {
+  explicit PairMaker(const TreePair& trees) : trees_(trees), target_order_(level_order(trees.target)) {
     pairs_.golden_of.resize(trees.target.size(), kNoNode);
     pairs_.target_of.resize(trees.golden.size(), kNoNode);
   }
@@ -54,18 +43,12 @@ class PairMaker {
   const std::vector<NodeIndex>& order() const { return target_order_; }
   NodeIndex golden_of(NodeIndex target) const { return pairs_.golden_of[target]; }
 
-  /// kNoNode if the golden tree has no such node below its root.
-  NodeIndex namesake(NodeIndex target) const {
-    const NodeIndex golden = trees_.golden.find(trees_.target.name(target));
-    return golden != kNoNode && golden_connected_[golden] ? golden : kNoNode;
-  }
-  bool is_free(NodeIndex golden) const {
-    return golden != kNoNode && golden_connected_[golden] && pairs_.target_of[golden] == kNoNode;
-  }
-  /// Nothing if one of them has a partner already, or they may not be partners.
+  /// kNoNode if the golden tree has no such node.
+  NodeIndex namesake(NodeIndex target) const { return trees_.golden.find(trees_.target.name(target)); }
+  bool is_free(NodeIndex golden) const { return golden != kNoNode && pairs_.target_of[golden] == kNoNode; }
+  /// Nothing if one of them has a partner already.
   void pair(NodeIndex target, NodeIndex golden) {
     if (pairs_.golden_of[target] != kNoNode || !is_free(golden)) return;
-    if (may_pair_ && !may_pair_(target, golden)) return;
     pairs_.golden_of[target] = golden;
     pairs_.target_of[golden] = target;
   }
@@ -74,9 +57,7 @@ class PairMaker {
 
  private:
   const TreePair& trees_;
-  MayPair may_pair_;
   std::vector<NodeIndex> target_order_;
-  std::vector<bool> golden_connected_;
   NodePairs pairs_;
 };
 
@@ -140,11 +121,6 @@ void pair_by_entry(const TreePair& trees, const std::vector<std::uint32_t>& gold
   }
 }
 
-/// The number at the end of a name, 0 if there is none.
-std::uint32_t last_number_of(std::string_view name) {
-  return whole_number<std::uint32_t>(dump::split_last(name).second).value_or(0);
-}
-
 /// What is left of operations between modules in paired collections of several ranks pairs whatever the rank:
 /// one rank of the one side may have run what another ran on the other side.
 void pair_across_ranks(const TreePair& trees, PairMaker& maker) {
@@ -173,21 +149,14 @@ void pair_across_ranks(const TreePair& trees, PairMaker& maker) {
 
 }  // namespace
 
-NodePairs pair_names(const TreePair& trees, bool same_ancestors, const MayPair& may_pair) {
-  PairMaker maker(trees, may_pair);
-  for (const NodeIndex node : maker.order()) {
-    const NodeIndex golden = maker.namesake(node);
-    if (golden == kNoNode) continue;
-    const NodeIndex parent = trees.target.node(node).parent;
-    const bool below_a_pair = node == kRoot || (maker.golden_of(parent) != kNoNode &&
-                                                maker.golden_of(parent) == trees.golden.node(golden).parent);
-    if (below_a_pair || !same_ancestors) maker.pair(node, golden);
-  }
+NodePairs pair_names(const TreePair& trees) {
+  PairMaker maker(trees);
+  for (const NodeIndex node : maker.order()) maker.pair(node, maker.namesake(node));
   return maker.take();
 }
 
-NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks, const MayPair& may_pair) {
-  PairMaker maker(trees, may_pair);
+NodePairs pair_calls(const TreePair& trees, bool across_ranks) {
+  PairMaker maker(trees);
   for (const NodeIndex node : maker.order()) {
     if (trees.target.node(node).type == NodeType::api) continue;
     const NodeIndex golden = maker.namesake(node);
@@ -206,7 +175,6 @@ NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks
           fmt::format("{} below {}: {} calls in the target, {} in the golden dump; they pair by order",
                       display(name), display(trees.target.name(node)), calls.size(), others));
     }
-    if (!tells_counts) continue;
     std::ranges::sort(counts);
     for (std::string& each : counts) maker.warn(std::move(each));
   }
@@ -257,8 +225,7 @@ NodePairs pair_aligned(const TreePair& trees, const std::vector<std::uint32_t>& 
   return maker.take();
 }
 
-void pair_micro_steps(const ModelTree& target, ModelTree& golden, const NodePairs& pairs,
-                      bool number_from_name) {
+void pair_micro_steps(const ModelTree& target, ModelTree& golden, const NodePairs& pairs) {
   for (const NodeIndex node : level_order(golden)) {
     const NodeIndex parent = golden.node(node).parent;
     if (node == kRoot) continue;
@@ -267,8 +234,6 @@ void pair_micro_steps(const ModelTree& target, ModelTree& golden, const NodePair
       step = golden.node(parent).micro_step;
     } else if (pairs.target_of[node] != kNoNode) {
       step = target.node(pairs.target_of[node]).micro_step;
-    } else if (number_from_name) {
-      step = last_number_of(golden.name(node));
     }
   }
 }

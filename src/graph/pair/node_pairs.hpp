@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,17 +30,13 @@ struct TreePair {
   const NodeEntries& golden_entries;
 };
 
-/// May these two be partners? Empty: any may.
-using MayPair = std::function<bool(model_tree::NodeIndex target, model_tree::NodeIndex golden)>;
-
-/// Nodes of one name; with `same_ancestors` only below parents that are paired, too.
-NodePairs pair_names(const TreePair& trees, bool same_ancestors, const MayPair& may_pair = {});
+/// Nodes of one name.
+NodePairs pair_names(const TreePair& trees);
 
 /// Modules by name, the operations directly below them in the order of their calls, whatever their numbers
-/// (-fm). With `tells_counts` there is a warning where one side calls an operation more often. With
-/// `across_ranks` operations between modules pair whichever of the merged ranks ran them.
-NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks = false,
-                     const MayPair& may_pair = {});
+/// (-fm), with a warning where one side calls an operation more often. With `across_ranks` operations
+/// between modules pair whichever of the merged ranks ran them.
+NodePairs pair_calls(const TreePair& trees, bool across_ranks = false);
 
 /// Nodes with data as `golden_of` has it, by entries (kNoEntry: none); those without data by name.
 NodePairs pair_entries(const TreePair& trees, const std::vector<std::uint32_t>& golden_of);
@@ -49,9 +44,9 @@ NodePairs pair_entries(const TreePair& trees, const std::vector<std::uint32_t>& 
 /// The same, but containers without data go by what they hold.
 NodePairs pair_aligned(const TreePair& trees, const std::vector<std::uint32_t>& golden_of);
 
-/// Golden top nodes take the micro step of their partners. Those without one keep theirs, or, with
-/// `number_from_name`, take the number at the end of their name; all below follow.
+/// Golden top nodes take the micro step of their partners, and keep theirs without one; all nodes below
+/// follow.
 void pair_micro_steps(const model_tree::ModelTree& target, model_tree::ModelTree& golden,
-                      const NodePairs& pairs, bool number_from_name);
+                      const NodePairs& pairs);
 
 }  // namespace msprobe::graph

@@ -26,7 +26,7 @@ RankPair::RankPair(const std::string& target, const std::string& golden, const G
                    diagnosis::RankHistory* past) {
   const std::array<std::string, 2> folders = {target, golden};
   parallel_for(ranks_.size(), [&](std::size_t i) {
-    ranks_[i].graph = read_rank_graph(folders[i], options.tree, &ranks_[i].items);
+    ranks_[i].graph = read_rank_graph(folders[i], &ranks_[i].items);
     ranks_[i].construct.emplace(folders[i] + "/dump.json");
   });
   const dump::Side& ours = ranks_[0].items;
@@ -40,24 +40,18 @@ RankPair::RankPair(const std::string& target, const std::string& golden, const G
         display(framework_of(theirs))));
   }
   const ComparedBy task = compared_by(ours, theirs);
-  DataTraits data = options.data;
-  data.add_checksums = task == ComparedBy::md5;
-  if (data.add_checksums) data.drop_checksums = false;
+  DataOptions data = options.data;
+  data.compared = data.add_checksums = task == ComparedBy::md5;
   for (LoadedRank& rank : ranks_) {
-    if (data.add_checksums && !options.pair.traits.rank.judge.xors_as_written)
+    if (data.add_checksums && !options.pair.rank.judge.xors_as_written)
       measuring::show_scalar_xors_as_numbers(rank.items);
     rank.source.emplace(rank.graph, data, options.overflow_check);
   }
-  const RankSource target_arguments(ranks_[0].graph, {}, false);
-  const RankSource golden_arguments(ranks_[1].graph, {}, false);
-  const bool by_arguments = options.pair.traits.same_arguments;
-  pair_.emplace(side_of(ranks_[0], by_arguments ? &target_arguments : nullptr),
-                side_of(ranks_[1], by_arguments ? &golden_arguments : nullptr), task, options.pair,
-                pairing::default_rules(), past);
+  pair_.emplace(side_of(ranks_[0]), side_of(ranks_[1]), task, options.pair, pairing::default_rules(), past);
 }
 
-GraphSide RankPair::side_of(LoadedRank& rank, const NodeSource* arguments) {
-  return {*rank.source, rank.graph.built.tree, std::move(rank.items), &*rank.construct, arguments};
+GraphSide RankPair::side_of(LoadedRank& rank) {
+  return {*rank.source, rank.graph.built.tree, std::move(rank.items), &*rank.construct};
 }
 
 }  // namespace msprobe::graph

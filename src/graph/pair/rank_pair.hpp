@@ -34,7 +34,7 @@ class RankPair {
     std::optional<dump::ConstructBeside> construct;
     std::optional<RankSource> source;
   };
-  static GraphSide side_of(LoadedRank& rank, const NodeSource* arguments);
+  static GraphSide side_of(LoadedRank& rank);
 
   std::array<LoadedRank, 2> ranks_;
   std::optional<GraphPair> pair_;

@@ -66,11 +66,6 @@ bool has_no_maximum(const dump::Item& item) {
   return item.statistics[dump::kMax].kind == ValueKind::none;
 }
 
-bool has_shape(const dump::Side& side, const dump::Item& item) {
-  const std::string_view shape = side.text(item.shape);
-  return !shape.empty() && shape != "[]" && shape != "()" && shape != "None" && shape != "N/A";
-}
-
 bool has_same_checksum(const RankResult& result, const Pair& row) {
   return row.matched() && result.target.text(result.target_item(row).checksum) ==
                               result.golden.text(result.golden_item(row).checksum);
@@ -97,8 +92,7 @@ ValueDifference difference_of(const RankResult& result, const Pair& row, std::si
 
 class NodeJudge {
  public:
-  NodeJudge(const RankResult& result, const dump::Api& entry, bool as_written)
-      : result_(result), entry_(entry), as_written_(as_written) {}
+  NodeJudge(const RankResult& result, const dump::Api& entry) : result_(result), entry_(entry) {}
 
   Release8 judge() const {
     if (result_.mode == Mode::md5) return by_checksums();
@@ -112,23 +106,21 @@ class NodeJudge {
     for (const std::uint32_t i : entry_.items()) each(result_.target.items[i], result_.rows[i], i);
   }
 
-  bool is_result(const dump::Item& item) const {
-    if (!as_written_) return item.state == State::output || item.state == State::parameters_grad;
-    const std::string_view name = result_.target.name(item);
-    return name.find(".output.") != std::string_view::npos && name.find(".input.") == std::string_view::npos;
+  static bool is_result(const dump::Item& item) {
+    return item.state == State::output || item.state == State::parameters_grad;
   }
 
   Release8 by_statistics() const {
     Worst worst;
     items([&](const dump::Item& item, const Pair& row, std::uint32_t) {
-      if (!is_result(item) || (as_written_ && has_no_maximum(item))) return;
+      if (!is_result(item)) return;
       if (row.matched()) {
         for (std::size_t i = 0; i < dump::kStatistics; ++i) {
           if (measuring::sum_difference(result_, row, i) == measuring::SumDifference::counts)
             raise(worst, difference_of(result_, row, i), row);
         }
-        if (!as_written_ && shapes_differ(item, result_.golden_item(row))) worst.set_most();
-      } else if (!as_written_) {
+        if (shapes_differ(item, result_.golden_item(row))) worst.set_most();
+      } else {
         worst.set_most();
       }
       if (is_non_finite(item)) worst.set_most();
@@ -146,7 +138,7 @@ class NodeJudge {
     } else if (is_number) {
       // A mean of nothing beside one of next to nothing: what counts is how large the values are.
       worst.raise(std::fabs(difference.difference) / largest(result_.golden_item(row)));
-    } else if (!as_written_ && difference.kind != DifferenceKind::missing) {
+    } else if (difference.kind != DifferenceKind::missing) {
       worst.set_most();
     }
   }
@@ -178,7 +170,6 @@ class NodeJudge {
     Ratio ratio;
     items([&](const dump::Item& item, const Pair& row, std::uint32_t i) {
       if (is_result(item) != results || has_no_maximum(item)) return;
-      if (as_written_ && !has_shape(result_.target, item)) return;
       if (const std::optional<double> one = ratio_of_row(item, row, result_.metrics[i]))
         ratio.least = std::min(*one, ratio.least.value_or(1));
       if (is_non_finite(item)) ratio.not_finite = true;
@@ -186,12 +177,8 @@ class NodeJudge {
     return ratio;
   }
 
-  std::optional<double> ratio_of_row(const dump::Item& item, const Pair& row,
-                                     const TensorMetrics& metrics) const {
-    if (as_written_) {
-      if (!row.matched() || !metrics.has(measuring::kOneThousandth)) return std::nullopt;
-      return metrics.value[measuring::kOneThousandth];
-    }
+  static std::optional<double> ratio_of_row(const dump::Item& item, const Pair& row,
+                                            const TensorMetrics& metrics) {
     if (!item.is_tensor) return std::nullopt;
     if (!row.matched() || metrics.failed || metrics.status == MetricStatus::shape_unmatched ||
         metrics.status == MetricStatus::not_applicable)
@@ -209,7 +196,6 @@ class NodeJudge {
     if (behind.not_finite) return {.index = 1};
     if (before.not_finite || !behind.least) return {.index = 0};
     // Without an input nothing is wrong before it.
-    if (!before.least && as_written_) return {.index = 0};
     const double change = before.least.value_or(1) - *behind.least;
     if (change < 0) return {.index = 0};
     return {.index = change, .is_real = true};
@@ -225,14 +211,12 @@ class NodeJudge {
 
   const RankResult& result_;
   const dump::Api& entry_;
-  bool as_written_;
 };
 
-std::string difference_text(const ValueDifference& difference, bool as_written) {
-  if (difference.kind != DifferenceKind::number || difference.is_integer)
-    return report::plain_text(measuring::difference_cell(difference));
-  const std::string text = rounded_text(difference.difference);
-  return as_written && std::isinf(difference.difference) ? text + '\t' : text;
+std::string difference_text(const ValueDifference& difference) {
+  return difference.kind != DifferenceKind::number || difference.is_integer
+             ? report::plain_text(measuring::difference_cell(difference))
+             : rounded_text(difference.difference);
 }
 
 /// What two equal values are apart; nothing for those that are no numbers.
@@ -247,12 +231,6 @@ std::optional<std::string_view> no_difference(const RankResult& result, const Pa
   return large || value.kind == ValueKind::integer ? std::optional<std::string_view>("0") : std::nullopt;
 }
 
-std::string value_text(const RankResult& result, const Pair& row, std::size_t statistic) {
-  const dump::Value value = result.target_item(row).statistics[statistic];
-  if (value.kind == ValueKind::real) return rounded_text(value.real);
-  return value.kind == ValueKind::none ? "null" : dump::to_text(value, result.target.pool);
-}
-
 std::string relative_text(const ValueDifference& difference) {
   if (difference.kind == DifferenceKind::inf || difference.kind == DifferenceKind::neg_inf ||
       (difference.kind == DifferenceKind::number && difference.relative_infinite))
@@ -260,51 +238,40 @@ std::string relative_text(const ValueDifference& difference) {
   return short_decimal(report::plain_text(measuring::relative_cell(difference)));
 }
 
-TextMembers difference_members(const RankResult& result, const Pair& row, bool as_written) {
-  const bool is_blank = as_written && !row.matched();
+TextMembers difference_members(const RankResult& result, const Pair& row) {
   TextMembers out;
   std::array<ValueDifference, dump::kStatistics> differences;
   for (std::size_t i = 0; i < differences.size(); ++i) {
     differences[i] = difference_of(result, row, i);
     const bool is_equal = differences[i].kind == DifferenceKind::zero;
-    out.emplace_back(kDifferenceKeys[i], is_blank ? " "
-                                         : is_equal
-                                             ? std::string(no_difference(result, row, i).value_or("N/A"))
-                                             : difference_text(differences[i], as_written));
+    out.emplace_back(kDifferenceKeys[i], is_equal ? std::string(no_difference(result, row, i).value_or("N/A"))
+                                                  : difference_text(differences[i]));
   }
   for (std::size_t i = 0; i < differences.size(); ++i) {
-    // The columns of a row without partner are two short: what follows them is here.
-    constexpr std::size_t kBlanks = 2;
     const bool is_equal = differences[i].kind == DifferenceKind::zero;
-    out.emplace_back(kRelativeKeys[i], is_blank   ? (i < kBlanks ? " " : value_text(result, row, i - kBlanks))
-                                       : is_equal ? (no_difference(result, row, i) ? "0.0%" : "N/A")
-                                                  : relative_text(differences[i]));
+    out.emplace_back(kRelativeKeys[i], is_equal ? (no_difference(result, row, i) ? "0.0%" : "N/A")
+                                                : relative_text(differences[i]));
   }
   return out;
 }
 
-TextMembers metric_members(const RankResult& result, std::size_t row, bool as_written) {
-  const TensorMetrics& metrics = result.metrics[row];
-  const bool is_blank = as_written && !result.rows[row].matched();
+TextMembers metric_members(const TensorMetrics& metrics) {
   TextMembers out;
   for (std::size_t i = 0; i < kMetricKeys.size(); ++i) {
     const bool is_number = metrics.has(i) && std::isfinite(metrics.value[i]);
-    out.emplace_back(kMetricKeys[i], is_blank    ? " "
-                                     : is_number ? rounded_text(metrics.value[i])
-                                                 : metric_text(metrics, i));
+    out.emplace_back(kMetricKeys[i], is_number ? rounded_text(metrics.value[i]) : metric_text(metrics, i));
   }
   return out;
 }
 
 }  // namespace
 
-Release8 release8_node(const RankResult& result, const dump::Api& entry, bool as_written) {
-  return NodeJudge(result, entry, as_written).judge();
+Release8 release8_node(const RankResult& result, const dump::Api& entry) {
+  return NodeJudge(result, entry).judge();
 }
 
-Release8 release8_collection(const std::vector<Release8>& held, bool by_checksums, bool unjudged_pass) {
+Release8 release8_collection(const std::vector<Release8>& held, bool by_checksums) {
   Release8 worst;
-  if (unjudged_pass) worst.index = by_checksums ? 1 : 0;
   for (const Release8& each : held) {
     if (!each.index) continue;
     if (!worst.index || (by_checksums ? *each.index < *worst.index : *each.index > *worst.index))
@@ -323,15 +290,11 @@ std::string index_text(const Release8& node) {
   return text;
 }
 
-TextMembers release8_members(const RankResult& result, std::size_t row, const ItemText& item,
-                             bool as_written) {
-  if (result.mode == Mode::tensor) return metric_members(result, row, as_written);
-  // The Python tool looks for results among the results alone, and for all else among all else.
-  if (as_written && item.output != (item.key.find(".output.") != std::string::npos)) return {};
-  if (result.mode == Mode::statistics) return difference_members(result, result.rows[row], as_written);
-  const bool alone = as_written && !result.rows[row].matched();
+TextMembers release8_members(const RankResult& result, std::size_t row) {
+  if (result.mode == Mode::tensor) return metric_members(result.metrics[row]);
+  if (result.mode == Mode::statistics) return difference_members(result, result.rows[row]);
   const bool same = has_same_checksum(result, result.rows[row]);
-  return {{"Result", std::string(alone ? "Nan" : same ? kPass : kDifferent)}};
+  return {{"Result", std::string(same ? kPass : kDifferent)}};
 }
 
 }  // namespace msprobe::graph

@@ -23,7 +23,7 @@ void copy(OutputFile& from, std::uint64_t begin, std::uint64_t end, OutputFile& 
 }  // namespace
 
 VisOutput::VisOutput(const GraphOptions& options)
-    : options_(options), time_(claim_time_stamp(options.output)), edges_(options.edges) {}
+    : options_(options), time_(claim_time_stamp(options.output)) {}
 
 void VisOutput::begin(const GraphPlace& place) {
   if (scratch_ && place.step != place_.step) finish_step();
@@ -75,7 +75,7 @@ void VisOutput::finish_step() {
   }
   drafts_.clear();
   scratch_.reset();
-  edges_ = Edges(options_.edges);
+  edges_ = Edges();
 }
 
 /// Copies a draft to its place, with what goes between.

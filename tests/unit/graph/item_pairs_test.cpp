@@ -33,11 +33,11 @@ std::string tensor_of(std::string_view value) {
   return text + "}";
 }
 
-RankResult paired(const std::string& target, const std::string& golden, bool by_position) {
+RankResult paired(const std::string& target, const std::string& golden) {
   RankResult result;
   result.target = side_of(target);
   result.golden = side_of(golden);
-  pair_items(result, {0}, by_position);
+  pair_items(result, {0});
   return result;
 }
 
@@ -68,12 +68,9 @@ TEST_CASE("items pair by name, the rest in order but for keywords") {
   const std::string golden = R"({"input_args": [)" + one + R"(], "input_kwargs": {"alpha": )" + one +
                              R"(, "dim": )" + one + R"(}, "parameters": {"gamma": )" + one +
                              R"(}, "output": [[)" + one + "]," + one + "]}";
-  CHECK(told(paired(target, golden, false)) == Texts{"input.0=input.0", "input.1=", "input.dim=input.dim",
-                                                     "input.p=", "parameters.weight=parameters.gamma",
-                                                     "output.0=output.0.0", "output.1=output.1"});
-  CHECK(told(paired(target, golden, true)) ==
-        Texts{"input.0=input.0", "input.1=input.alpha", "input.dim=input.dim",
-              "input.p=", "parameters.weight=parameters.gamma", "output.0=output.0.0", "output.1=output.1"});
+  CHECK(told(paired(target, golden)) == Texts{"input.0=input.0", "input.1=", "input.dim=input.dim",
+                                              "input.p=", "parameters.weight=parameters.gamma",
+                                              "output.0=output.0.0", "output.1=output.1"});
 }
 
 TEST_CASE("rows of nodes without partner are told from those of partners without data") {
@@ -81,7 +78,7 @@ TEST_CASE("rows of nodes without partner are told from those of partners without
   result.target = side_of(R"({"input_args": [)" + std::string(kOne) + "]}");
   for (const auto& [golden, reason] : {std::pair(pairing::kUnmatched, Unmatched::entry_missing),
                                        std::pair(kNoData, Unmatched::item_missing)}) {
-    pair_items(result, {golden}, false);
+    pair_items(result, {golden});
     REQUIRE(result.rows.size() == 1);
     CHECK(result.rows[0].reason == reason);
   }
@@ -90,7 +87,7 @@ TEST_CASE("rows of nodes without partner are told from those of partners without
 TEST_CASE("what is added to an item") {
   const auto members = [](std::string_view npu, std::string_view bench, bool python) {
     RankResult result = paired(R"({"input_args": [], "output": [)" + tensor_of(npu) + "]}",
-                               R"({"input_args": [], "output": [)" + tensor_of(bench) + "]}", true);
+                               R"({"input_args": [], "output": [)" + tensor_of(bench) + "]}");
     result.measure_traits.numbers_only = python;
     result.traits.judge.tells_unknown = !python;
     result.judgement = verdict::judge(result, result.traits.judge, pairing::default_rules());

@@ -32,24 +32,24 @@ std::string refusal_of(const ParallelPlan& plan, std::size_t ranks) {
 TEST_CASE("merge: groups by the order of the dimensions") {
   const auto ranks = ranks_from(0, 8);
   ParallelPlan plan{.rank_size = 8, .tp = 2, .pp = 2};
-  ParallelGroups groups = find_groups(plan, ranks, {});
+  ParallelGroups groups = find_groups(plan, ranks);
   CHECK(groups.tp == RankGroups{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
   CHECK(groups.pp == RankGroups{{0, 4}, {1, 5}, {2, 6}, {3, 7}});
   CHECK(groups.warnings.empty());
 
   plan.order = "pp-tp-dp";
-  groups = find_groups(plan, ranks, {});
+  groups = find_groups(plan, ranks);
   CHECK(groups.pp == RankGroups{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
   CHECK(groups.tp == RankGroups{{0, 2}, {1, 3}, {4, 6}, {5, 7}});
 
   plan.order = "dp-tp-pp";
-  groups = find_groups(plan, ranks, {});
+  groups = find_groups(plan, ranks);
   CHECK(groups.tp == RankGroups{{0, 2}, {1, 3}, {4, 6}, {5, 7}});
   CHECK(groups.pp == RankGroups{{0, 4}, {1, 5}, {2, 6}, {3, 7}});
 }
 
 TEST_CASE("merge: ranks need not begin at 0") {
-  const ParallelGroups groups = find_groups({.rank_size = 4, .tp = 2, .pp = 1}, ranks_from(16, 4), {});
+  const ParallelGroups groups = find_groups({.rank_size = 4, .tp = 2, .pp = 1}, ranks_from(16, 4));
   CHECK(groups.tp == RankGroups{{16, 17}, {18, 19}});
 }
 
@@ -71,15 +71,13 @@ TEST_CASE("merge: sizes that do not go together") {
 }
 
 TEST_CASE("merge: numbers of layers in names") {
-  CHECK(with_layer("Module.a.layers.3.b.layers.4.C.forward.0", 17, false) ==
+  CHECK(with_layer("Module.a.layers.3.b.layers.4.C.forward.0", 17) ==
         "Module.a.layers.17.b.layers.4.C.forward.0");
-  CHECK(with_layer("Module.a.layers.3.b.layer.4.C.forward.0", 17, true) ==
-        "Module.a.layers.17.b.layer.17.C.forward.0");
-  CHECK(with_layer("Module.multilayer.0.C.forward.0", 5, false) == "Module.multilayer.5.C.forward.0");
+  CHECK(with_layer("Module.multilayer.0.C.forward.0", 5) == "Module.multilayer.5.C.forward.0");
   for (const std::string name :
        {"Module.layers.x.C.forward.0", "Module.layers.3", "Module.layers..C", "layer", "layers."}) {
     CHECK(!find_layer(name));
-    CHECK(with_layer(name, 1, true) == name);
+    CHECK(with_layer(name, 1) == name);
   }
 }
 

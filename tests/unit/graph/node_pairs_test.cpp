@@ -71,20 +71,11 @@ using Names = std::map<std::string, std::string>;
 
 }  // namespace
 
-TEST_CASE("names pair below pairs, or wherever they stand") {
+TEST_CASE("names pair wherever they are in the tree") {
   const Trees trees({{"Module.a", ""}, {"Torch.x", "Module.a"}, {"Module.b", ""}, {"Torch.y", "Module.b"}},
                     {{"Module.a", ""}, {"Torch.y", "Module.a"}, {"Torch.x", "Module.a"}, {"Module.c", ""}});
-  CHECK(trees.names(pair_names(trees.pair(), true)) ==
-        Names{{"Module.a", "Module.a"}, {"Torch.x", "Torch.x"}});
-  CHECK(trees.names(pair_names(trees.pair(), false)) ==
+  CHECK(trees.names(pair_names(trees.pair())) ==
         Names{{"Module.a", "Module.a"}, {"Torch.x", "Torch.x"}, {"Torch.y", "Torch.y"}});
-}
-
-TEST_CASE("a node that nothing connects to the root is nobody's partner") {
-  const Trees trees({{"Torch.x", ""}}, {{"Torch.x", "?"}});
-  CHECK(trees.names(pair_names(trees.pair(), false)).empty());
-  CHECK(trees.names(pair_calls(trees.pair(), true)).empty());
-  CHECK(trees.names(pair_entries(trees.pair(), {0})).empty());
 }
 
 TEST_CASE("calls pair in their order, without numbers of calls and ranks") {
@@ -100,7 +91,7 @@ TEST_CASE("calls pair in their order, without numbers of calls and ranks") {
                      {"Torch.relu.6.forward", "Module.m"},
                      {"Torch.relu.0.backward", "Module.m"},
                      {"Torch.tanh.1.2.forward", "Module.m"}});
-  const NodePairs pairs = pair_calls(trees.pair(), true);
+  const NodePairs pairs = pair_calls(trees.pair());
   // Of two numbers in a row only the first is one of a call: those that overlap stay.
   CHECK(trees.names(pairs) == Names{{"Module.m", "Module.m"},
                                     {"Torch.relu.0.forward", "Torch.relu.5.forward"},
@@ -108,7 +99,6 @@ TEST_CASE("calls pair in their order, without numbers of calls and ranks") {
   REQUIRE(pairs.warnings.size() == 1);
   CHECK(pairs.warnings[0] ==
         "Torch.relu.forward below Module.m: 3 calls in the target, 2 in the golden dump; they pair by order");
-  CHECK(pair_calls(trees.pair(), false).warnings.empty());
 }
 
 TEST_CASE("entries pair as they are told, nodes without data by their names") {
@@ -131,15 +121,11 @@ TEST_CASE("golden nodes take the micro steps of their partners, and all below fo
               {{"Module.a", ""}, {"Torch.x", "Module.a"}, {"Module.b.7", ""}, {"Torch.y", ""}});
   trees.target.node(trees.target.find("Module.a")).micro_step = 3;
   trees.golden.node(trees.golden.find("Module.b.7")).micro_step = 2;
-  const auto steps = [&](bool number_from_name) {
-    ModelTree& golden = trees.golden;
-    pair_micro_steps(trees.target, golden, pair_names(trees.pair(), false), number_from_name);
-    std::vector<std::uint32_t> out;
-    for (NodeIndex node = 2; node < golden.size(); ++node) out.push_back(golden.node(node).micro_step);
-    return out;
-  };
-  CHECK(steps(false) == std::vector<std::uint32_t>{3, 3, 2, 0});
-  CHECK(steps(true) == std::vector<std::uint32_t>{3, 3, 7, 0});
+  ModelTree& golden = trees.golden;
+  pair_micro_steps(trees.target, golden, pair_names(trees.pair()));
+  std::vector<std::uint32_t> steps;
+  for (NodeIndex node = 2; node < golden.size(); ++node) steps.push_back(golden.node(node).micro_step);
+  CHECK(steps == std::vector<std::uint32_t>{3, 3, 2, 0});
 }
 
 }  // namespace msprobe::graph_node_pairs_test

@@ -22,7 +22,7 @@ TEST_CASE("overflow levels: a mask is none, but by the Python tool's rules") {
   const std::string broken = tensor(R"("Max": NaN, "Min": NaN, "Mean": NaN, "Norm": NaN)");
   const auto level = [](const std::string& in, const std::string& out, bool as_is) {
     const dump::Entry entry = dump::entry_of(R"({"input_args": [)" + in + R"(], "output": [)" + out + "]}");
-    return std::string(overflow_level("Tensor.masked_fill.0.forward", entry, {.sums_as_is = as_is}));
+    return std::string(overflow_level("Tensor.masked_fill.0.forward", entry, {.python_values = as_is}));
   };
   CHECK(level(scores, masked, false).empty());
   CHECK(level(scores, masked, true) == "critical");

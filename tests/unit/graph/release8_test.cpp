@@ -10,20 +10,12 @@
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
 #include "graph/data/item_texts.hpp"
-#include "graph/pair/arguments.hpp"
 #include "graph/pair/release8.hpp"
 #include "graph/vis/short_stack.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe::graph {
 namespace {
-
-ItemText item_of(bool output, const TextMembers& members) {
-  ItemText item;
-  item.output = output;
-  item.members = members;
-  return item;
-}
 
 using Lines = std::vector<std::string>;
 constexpr const char* kAll = "all lines";
@@ -66,33 +58,10 @@ TEST_CASE("a collection has the worst of what it holds") {
   const Release8 low = {.index = 0};
   const Release8 high = {.index = 0.5, .is_real = true};
   const Release8 most = {.index = 1};
-  CHECK_FALSE(release8_collection({none, none}, false, false).index);
-  CHECK(release8_collection({none}, false, true).index == 0);
-  CHECK(release8_collection({}, true, true).index == 1);
-  CHECK(release8_collection({low, high, none}, false, false).index == 0.5);
-  CHECK(release8_collection({low, high}, false, false).is_real);
-  CHECK(release8_collection({most, low, none}, true, false).index == 0);  // 0 is different
-}
-
-TEST_CASE("nodes pair by the types and shapes of their arguments and results") {
-  NodeData one;
-  one.items = {item_of(false, {{"type", "torch.Tensor"}, {"shape", "[2, 3]"}, {"Max", "1.0"}}),
-               item_of(true, {{"type", "int"}, {"shape", "[]"}})};
-  NodeData other = one;
-  CHECK(same_arguments(one, other, false));
-  other.items[0].members = {{"type", "torch.Tensor"}, {"shape", "[3, 2]"}, {"Max", "1.0"}};
-  CHECK_FALSE(same_arguments(one, other, false));
-  CHECK_FALSE(same_arguments(one, other, true));
-  other = one;
-  other.items[1].members = {{"type", "float"}, {"shape", "[]"}};
-  CHECK_FALSE(same_arguments(one, other, false));
-  CHECK(same_arguments(one, other, true));
-  other = one;
-  other.items.push_back(item_of(true, {{"value", "null"}}));
-  CHECK_FALSE(same_arguments(one, other, false));
-  CHECK(same_arguments(one, other, true));  // as far as both have some
-  one.items.push_back(item_of(true, {{"value", "null"}, {"type", "null"}}));
-  CHECK(same_arguments(one, other, false));
+  CHECK_FALSE(release8_collection({none, none}, false).index);
+  CHECK(release8_collection({low, high, none}, false).index == 0.5);
+  CHECK(release8_collection({low, high}, false).is_real);
+  CHECK(release8_collection({most, low, none}, true).index == 0);  // 0 is different
 }
 
 TEST_CASE("of a call stack the line that counts is kept") {

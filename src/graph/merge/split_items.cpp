@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/merge/merged_items.hpp"
+#include "graph/merge/split_items.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -92,22 +92,6 @@ void add_parts(pairing::Joins& joins, const SplitContent& split, const MergeGrap
 }
 
 }  // namespace
-
-dump::Side merged_items(const MergedSource& source) {
-  EntryFile file(source.graph().main_rank().graph);
-  std::vector<std::string> entries(kNodesOfBlock);
-  by_blocks(
-      source,
-      [&](NodeIndex node, std::size_t place) {
-        const JoinedContent joined = joined_content(source.graph(), node);
-        if (joined.content) dump::append_json(entries[place], joined.content->entry, 0, 0, 0);
-      },
-      [&](NodeIndex node, std::size_t place) {
-        if (!entries[place].empty()) file.add(source.tree().name(node), entries[place]);
-        entries[place].clear();
-      });
-  return file.load();
-}
 
 SplitItems split_items(const MergedSource& source, const std::vector<MergeRank>& ranks) {
   const MergeGraph& graph = source.graph();

@@ -11,14 +11,12 @@
 
 namespace msprobe::graph {
 
-/// Put together as the Python tool does it. Throws IoError, FormatError.
-dump::Side merged_items(const MergedSource& source);
-
-/// Those of the first ranks, beside what the other ranks hold.
+/// The data of the first rank, beside what the other ranks hold.
 struct SplitItems {
   dump::Side items;
   std::shared_ptr<pairing::Joins> joins;
 };
+/// Throws IoError, FormatError.
 SplitItems split_items(const MergedSource& source, const std::vector<MergeRank>& ranks);
 
 }  // namespace msprobe::graph
