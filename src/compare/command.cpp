@@ -194,7 +194,8 @@ CompareOptions to_options(const Typed& typed) {
   options.rules_file = typed.rules;
   options.factors_file = typed.config;
   options.summary = typed.summary;
-  options.rank.match = to_match_options(typed.pairing, options.traits.pairing);
+  options.rank.match = to_match_options(typed.pairing);
+  options.rank.match.by_name = options.python_rules;
   options.rank.first_difference = typed.diff_analyze;
   apply_layouts(typed.layouts, options);
   options.outputs = to_outputs(typed);

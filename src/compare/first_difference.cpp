@@ -122,8 +122,7 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
                                 : dump::discover(path);
   };
   const dump::Tree target = discover(options.inputs.target);
-  const RankPairs plan =
-      pair_ranks(target, discover(options.inputs.golden), options.traits.pairing.ranks_by_position);
+  const RankPairs plan = pair_ranks(target, discover(options.inputs.golden));
   for (const std::string& remark : plan.remarks) log_warning(remark);
   DifferenceReport report;
   report.one_sided = plan.one_sided;

@@ -98,7 +98,7 @@ void declare_pairing(OptionList& options, PairingArguments& arguments) {
               "elements.");
 }
 
-MatchOptions to_match_options(const PairingArguments& arguments, const PairingTraits& traits) {
+MatchOptions to_match_options(const PairingArguments& arguments) {
   struct Choice {
     const char* name;
     const PairingArguments::Mapping& mapping;
@@ -116,7 +116,7 @@ MatchOptions to_match_options(const PairingArguments& arguments, const PairingTr
     if (!choice.mapping.option.given()) continue;
     if (chosen == nullptr) {
       chosen = &choice;
-    } else if (!traits.first_mapping_wins) {
+    } else {
       throw UsageError(std::string(chosen->name) + " and " + choice.name +
                        " cannot be combined: only one mapping can pair the rows");
     }
@@ -125,7 +125,7 @@ MatchOptions to_match_options(const PairingArguments& arguments, const PairingTr
   options.method = chosen->method;
   options.mapping_file = chosen->mapping.file;
   const bool names_rows = options.method == Method::data || options.method == Method::layer;
-  if (options.fuzzy && names_rows && !traits.first_mapping_wins) {
+  if (options.fuzzy && names_rows) {
     throw UsageError(std::string("-fm and ") + chosen->name +
                      " cannot be combined: the mapping names every row with its call number");
   }

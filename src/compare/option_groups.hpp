@@ -33,7 +33,7 @@ struct PairingArguments {
 void declare_pairing(OptionList& options, PairingArguments& arguments);
 
 /// UsageError for options that cannot be combined, unless the traits let one of them win.
-MatchOptions to_match_options(const PairingArguments& arguments, const PairingTraits& traits);
+MatchOptions to_match_options(const PairingArguments& arguments);
 
 /// What was typed.
 struct LayoutArguments {

@@ -109,9 +109,9 @@ std::string_view mapped_module(std::string_view module, bool training, Backend b
 
 class SideKeys {
  public:
-  SideKeys(const Side& side, bool training, Backend backend, const PairingTraits& traits)
+  SideKeys(const Side& side, bool training, Backend backend)
       : side_(side), included_(side.apis.size(), true) {
-    if (training) choose(backend, traits);
+    if (training) choose(backend);
     std::unordered_map<std::string, std::uint64_t> next;
     for (std::size_t i = 0; i < side.apis.size(); ++i) {
       const std::string_view name = side.text(side.apis[i].name);
@@ -141,10 +141,10 @@ class SideKeys {
  private:
   /// A training step goes on where its first forward pass ends; what belongs to the comparison is from the
   /// embedding to the backward pass of the model.
-  void choose(Backend backend, const PairingTraits& traits) {
+  void choose(Backend backend) {
     const auto begins = [&](std::string_view type) {
       const std::string_view first = backend == Backend::fsdp ? "Embedding" : "VocabParallelEmbedding";
-      return traits.first_class_by_part ? first.find(type) != std::string_view::npos : first == type;
+      return first == type;
     };
     const auto ends = [&](std::string_view type) {
       if (backend == Backend::megatron) return type == "GPTModel";
@@ -278,7 +278,7 @@ std::optional<Backend> backend_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-Matching match_consistent(Side& target, Side& golden, Backend backend, const PairingTraits& traits) {
+Matching match_consistent(Side& target, Side& golden, Backend backend) {
   // With fsdp the training has the parts of what inference fuses, with megatron the other way round.
   struct Half {
     Side& side;
@@ -287,8 +287,7 @@ Matching match_consistent(Side& target, Side& golden, Backend backend, const Pai
   };
   const auto half = [&](bool training) {
     Side& side = training ? target : golden;
-    return Half{side, SideKeys(side, training, backend, traits),
-                static_cast<std::uint32_t>(side.items.size())};
+    return Half{side, SideKeys(side, training, backend), static_cast<std::uint32_t>(side.items.size())};
   };
   const bool fsdp = backend == Backend::fsdp;
   const Half whole = half(!fsdp);
@@ -339,10 +338,6 @@ Matching match_consistent(Side& target, Side& golden, Backend backend, const Pai
 
   Matching matching;
   matching.conflict = !put_in_order(rows);
-  if (matching.conflict && traits.refuses_conflict) {
-    throw FormatError(
-        "Conflicting comparison data: the two columns cannot be monotonically increasing at the same time.");
-  }
   matching.pairs.reserve(rows.size());
   for (const PlacedRow& row : rows) {
     matching.golden_only += row.pair.target == kUnmatched ? 1 : 0;

@@ -19,6 +19,6 @@ std::optional<Backend> backend_from_name(std::string_view name);
 /// Rows of both sides, also those that only one has. Adds items to a side for those that count as one.
 /// FormatError if repeated names would multiply the rows without bound, and where traits have it for a
 /// conflict.
-Matching match_consistent(Side& target, Side& golden, Backend backend, const PairingTraits& traits);
+Matching match_consistent(Side& target, Side& golden, Backend backend);
 
 }  // namespace msprobe::pairing

@@ -71,7 +71,7 @@ std::size_t count_keys(const std::vector<std::uint32_t>& keys) {
 }  // namespace
 
 std::vector<Pair> pair_in_step(const std::vector<std::uint32_t>& target_keys,
-                               const std::vector<std::uint32_t>& golden_keys, bool keep_surplus) {
+                               const std::vector<std::uint32_t>& golden_keys) {
   const std::size_t key_count = std::max(count_keys(target_keys), count_keys(golden_keys));
   Queue target(target_keys, key_count);
   Queue golden(golden_keys, key_count);
@@ -98,7 +98,7 @@ std::vector<Pair> pair_in_step(const std::vector<std::uint32_t>& target_keys,
     target.cut_behind(t);
     golden.cut_behind(g);
   }
-  unmatched_until(keep_surplus ? target_keys.size() : target.end());
+  unmatched_until(target_keys.size());
   return pairs;
 }
 

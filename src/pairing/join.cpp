@@ -190,15 +190,11 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
 }
 
 bool dtypes_match(std::string_view target, std::string_view golden, const Rules& rules, DtypeCheck check) {
-  if (check == DtypeCheck::groups || check == DtypeCheck::canonical) {
-    target = as_mindspore(target);
-    golden = as_mindspore(golden);
-  }
-  if (target == golden || check == DtypeCheck::none) return true;
-  const auto is_double = [](std::string_view dtype) { return dtype.ends_with("loat64"); };
-  const bool grouped = check != DtypeCheck::narrow || !(is_double(target) || is_double(golden));
-  if (grouped && in_one_set(rules.dtype_groups, target, golden)) return true;
-  if (check == DtypeCheck::classes) return in_one_set(rules.dtype_classes, target, golden);
+  if (check == DtypeCheck::none) return true;
+  target = as_mindspore(target);
+  golden = as_mindspore(golden);
+  if (target == golden) return true;
+  if (in_one_set(rules.dtype_groups, target, golden)) return true;
   const auto of_torch = [](std::string_view dtype) { return dtype.starts_with("torch."); };
   return check == DtypeCheck::canonical && of_torch(target) != of_torch(golden) &&
          in_one_set(rules.dtype_classes, target, golden);

@@ -92,8 +92,8 @@ std::string_view frame_function(const dump::StackTable::Frames& lines, bool mind
 /// The places of one side's entries.
 class Places {
  public:
-  Places(const Side& side, const ModelPlaces& places, const PairingTraits& traits)
-      : side_(side), model_(places), repeats_module_(traits.repeats_module), places_(side.apis.size()) {
+  Places(const Side& side, const ModelPlaces& places)
+      : side_(side), model_(places), places_(side.apis.size()) {
     std::unordered_map<std::string_view, std::uint32_t> by_name;
     for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
       places_[i] = locate(name(i));
@@ -121,7 +121,7 @@ class Places {
       const std::size_t word = count - (gradient_number ? 2 : 1);
       place.state = "parameters_grad";
       place.type = parts[word - 1];
-      place.scope = join(parts, 0, repeats_module_ ? count - 3 : word - 2);
+      place.scope = join(parts, 0, word - 2);
       place.scope += ".";
       place.scope += parts[word - 2];
       return place;
@@ -221,7 +221,6 @@ class Places {
 
   const Side& side_;
   const ModelPlaces& model_;
-  bool repeats_module_;
   std::vector<ModelPlace> places_;
 };
 
@@ -338,10 +337,9 @@ ModelPlaces read_model_places(const Side& side, const dump::ConstructBeside* bes
 }
 
 LayerPartners map_layers(const Side& target, const ModelPlaces& target_places, const Side& golden,
-                         const ModelPlaces& golden_places, const LayerMapping& mapping,
-                         const PairingTraits& traits) {
-  const Places from(target, target_places, traits);
-  const Places to(golden, golden_places, traits);
+                         const ModelPlaces& golden_places, const LayerMapping& mapping) {
+  const Places from(target, target_places);
+  const Places to(golden, golden_places);
   const PlaceTree target_tree(from);
   const PlaceTree golden_tree(to);
   LayerPartners partners{std::vector<std::uint32_t>(target.apis.size(), kUnmatched)};

@@ -34,7 +34,6 @@ struct LayerPartners {
   bool mapping_applies = false;  // a rule of the mapping names a layer on the way to an entry
 };
 LayerPartners map_layers(const Side& target, const ModelPlaces& target_places, const Side& golden,
-                         const ModelPlaces& golden_places, const LayerMapping& mapping,
-                         const PairingTraits& traits);
+                         const ModelPlaces& golden_places, const LayerMapping& mapping);
 
 }  // namespace msprobe::pairing

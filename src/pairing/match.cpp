@@ -32,13 +32,6 @@ namespace {
 
 using Rename = EntryKeys::Rename;
 
-DtypeCheck dtype_check(const Side& target, const Side& golden, const PairingTraits& traits) {
-  if (!traits.dtypes_by_framework) return DtypeCheck::canonical;
-  const bool cross = (target.header.is_mindspore() || target.header.framework == "mindtorch") &&
-                     golden.header.framework == "pytorch";
-  return cross ? DtypeCheck::classes : DtypeCheck::narrow;
-}
-
 std::unordered_set<std::string_view> operations(const Side& side) {
   std::unordered_set<std::string_view> names;
   for (const Api& api : side.apis) names.insert(operation_of(side.text(api.name)));
@@ -127,26 +120,17 @@ class GradientEntries {
 /// What one way of pairing makes of both sides.
 class Matcher {
  public:
-  Matcher(const Side& target, const Side& golden, const MatchOptions& options, const PairingTraits& traits,
-          const Rules& rules, const Constructs& constructs)
-      : target_(target),
-        golden_(golden),
-        options_(options),
-        traits_(traits),
-        rules_(rules),
-        constructs_(constructs) {}
+  Matcher(const Side& target, const Side& golden, const MatchOptions& options, const Rules& rules,
+          const Constructs& constructs)
+      : target_(target), golden_(golden), options_(options), rules_(rules), constructs_(constructs) {}
 
   Matching run() {
-    const DtypeCheck check = dtype_check(target_, golden_, traits_);
-    Matching matching = by_method(check);
+    Matching matching = by_method();
     // Rows that the user names stay as they are.
-    if (options_.method == Method::data || traits_.roles_by_place ||
-        !pairing::pairs_by_role(target_, golden_)) {
-      return matching;
-    }
+    if (options_.method == Method::data || !pairing::pairs_by_role(target_, golden_)) return matching;
     pair_by_role(matching.pairs);
     Matching settled = finish_pairs(target_, golden_, std::move(matching.pairs), rules_,
-                                    options_.method == Method::layer ? DtypeCheck::none : check);
+                                    options_.method == Method::layer ? DtypeCheck::none : kCheck);
     if (pairing::gives_gradients_otherwise(target_, golden_)) settle_no_gradients(settled);
     settled.alignment = matching.alignment;
     settled.mapping_applies = matching.mapping_applies;
@@ -154,16 +138,18 @@ class Matcher {
   }
 
  private:
-  Matching by_method(DtypeCheck check) {
+  static constexpr DtypeCheck kCheck = DtypeCheck::canonical;
+
+  Matching by_method() {
     switch (options_.method) {
       case Method::exact:
-        if (!options_.fuzzy && !traits_.pairs_by_name && (!same_calls(target_, golden_) || other_updates()))
-          return aligned(check);
-        return plain(keys(target_, {}, true), {}, check);
+        if (!options_.fuzzy && !options_.by_name && (!same_calls(target_, golden_) || other_updates()))
+          return aligned();
+        return plain(keys(target_, {}), {});
       case Method::cell:
-        return cell(check);
+        return cell();
       case Method::api:
-        return api(check);
+        return api();
       case Method::data:
         return data();
       case Method::layer:
@@ -222,27 +208,22 @@ class Matcher {
 
   bool is_fuzzy() const { return options_.fuzzy && options_.method < Method::data; }
 
-  /// The target's, where a mapping makes the pairs.
-  EntryKeys mapped_keys(const Rename& rename) const {
-    return keys(target_, rename, !traits_.renumbers_golden_only);
-  }
-
-  EntryKeys keys(const Side& side, const Rename& rename, bool renumber) const {
+  EntryKeys keys(const Side& side, const Rename& rename) const {
     if (!options_.fuzzy) {
       const Side& other = &side == &target_ ? golden_ : target_;
-      const bool lacks_numbers = !traits_.gradients_as_numbered && !numbers_gradients(side).value_or(true) &&
-                                 numbers_gradients(other).value_or(false);
-      return EntryKeys(side, lacks_numbers ? with_gradient_number(rename) : rename, renumber);
+      const bool lacks_numbers =
+          !numbers_gradients(side).value_or(true) && numbers_gradients(other).value_or(false);
+      return EntryKeys(side, lacks_numbers ? with_gradient_number(rename) : rename, true);
     }
-    if (traits_.fuzzy_by_row_name || !is_fuzzy()) return EntryKeys(side, rename, false);
+    if (!is_fuzzy()) return EntryKeys(side, rename, false);
     return EntryKeys(
         side, [&](std::string_view name) { return without_call(rename ? rename(name) : std::string(name)); },
         false);
   }
 
   Matching finish(const TargetKeys& target_keys, const Rename& golden_rename, DtypeCheck check) const {
-    const EntryKeys golden_keys = keys(golden_, golden_rename, true);
-    return is_fuzzy() ? fuzzy(target_keys, golden_keys, check)
+    const EntryKeys golden_keys = keys(golden_, golden_rename);
+    return is_fuzzy() ? fuzzy(target_keys, golden_keys)
                       : join(target_, target_keys, golden_keys, rules_, check);
   }
 
@@ -251,16 +232,14 @@ class Matcher {
   }
 
   /// Rows go by the keys that their entries' names give.
-  Matching plain(const EntryKeys& keys, const Rename& golden_rename, DtypeCheck check) const {
+  Matching plain(const EntryKeys& keys, const Rename& golden_rename) const {
     const auto key = [&](const Item& item, std::string& buffer) { return Key{keys.of(item, buffer)}; };
-    return finish({key, entry_keys(keys)}, golden_rename, check);
+    return finish({key, entry_keys(keys)}, golden_rename, kCheck);
   }
 
-  Matching fuzzy(const TargetKeys& target_keys, const EntryKeys& golden_keys, DtypeCheck check) const {
+  Matching fuzzy(const TargetKeys& target_keys, const EntryKeys& golden_keys) const {
     TextTable known;
-    const auto number = [&](std::string_view key) {
-      return known.intern(traits_.fuzzy_by_row_name ? python_fuzzy_name(key) : std::string(key));
-    };
+    const auto number = [&](std::string_view key) { return known.intern(std::string(key)); };
     std::vector<std::uint32_t> target_numbers;
     std::vector<std::uint32_t> golden_numbers;
     target_numbers.reserve(target_.items.size());
@@ -271,12 +250,10 @@ class Matcher {
       target_numbers.push_back(key.among == Key::Among::nothing ? kNoKey : number(key.text));
     }
     for (const Item& item : golden_.items) golden_numbers.push_back(number(golden_keys.of(item, buffer)));
-    const bool keep_surplus = !traits_.fuzzy_drops_surplus;
-    return finish_pairs(target_, golden_, pair_in_step(target_numbers, golden_numbers, keep_surplus), rules_,
-                        check);
+    return finish_pairs(target_, golden_, pair_in_step(target_numbers, golden_numbers), rules_, kCheck);
   }
 
-  Matching aligned(DtypeCheck check) const {
+  Matching aligned() const {
     const auto table = [](const dump::ConstructBeside* construct) {
       return construct == nullptr ? nullptr : &construct->table();
     };
@@ -291,28 +268,25 @@ class Matcher {
       pair.reason =
           alignment->has_golden(target_.items[t].api) ? Unmatched::item_missing : Unmatched::entry_missing;
     }
-    Matching matching = finish_pairs(target_, golden_, std::move(pairs), rules_, check);
+    Matching matching = finish_pairs(target_, golden_, std::move(pairs), rules_, kCheck);
     matching.alignment = alignment;
     return matching;
   }
 
-  Matching cell(DtypeCheck check) const {
-    CellNames names(options_.mapping->names, options_.mapping_file, traits_);
-    Matching matching =
-        plain(mapped_keys(std::ref(names)), traits_.maps_target_only ? Rename() : cell_to_module, check);
+  Matching cell() const {
+    CellNames names(options_.mapping->names, options_.mapping_file);
+    Matching matching = plain(keys(target_, std::ref(names)), cell_to_module);
     matching.mapping_applies = names.applied();
     return matching;
   }
 
   /// Rows that the mapping names go by the name it gives, the others by their own.
   Matching data() const {
-    const EntryKeys keys = mapped_keys({});
-    // The Python tool looks for the names as they stand among backward calls that it has numbered anew.
-    const Key::Among named = traits_.renumbers_golden_only ? Key::Among::keys : Key::Among::names;
+    const EntryKeys keys = this->keys(target_, {});
     const auto key = [&](const Item& item, std::string& buffer) -> Key {
       const std::string* mapped = options_.mapping->names.find(target_.name(item));
       if (mapped == nullptr) return {keys.of(item, buffer)};
-      return {*mapped, named};
+      return {*mapped, Key::Among::names};
     };
     Matching matching = finish({key, entry_keys(keys)}, {}, DtypeCheck::none);
     matching.mapping_applies = std::ranges::any_of(target_.items, [&](const Item& item) {
@@ -324,10 +298,9 @@ class Matcher {
   /// Names are those of PyTorch where one side is MindSpore's. The user's rules are written from MindSpore to
   /// PyTorch, and reversed if it is the golden side that is MindSpore. Rows of operations that a rule names
   /// go by their number in its lists.
-  Matching api(DtypeCheck check) const {
+  Matching api() const {
     const NameMapping& table = options_.mapping->api_table;
-    const bool from_golden =
-        !traits_.maps_target_only && golden_.header.is_mindspore() && !target_.header.is_mindspore();
+    const bool from_golden = golden_.header.is_mindspore() && !target_.header.is_mindspore();
     std::vector<ApiRule> rules = options_.mapping->api_rules;
     if (from_golden) std::transform(rules.begin(), rules.end(), rules.begin(), reversed);
     const auto target_operations = operations(target_);
@@ -342,8 +315,7 @@ class Matcher {
     // MSAdapter's names are those of PyTorch; a dump that does not say where it is from is the one to be
     // mapped.
     const bool rename_target =
-        traits_.maps_target_only || (!golden_.header.is_mindspore() &&
-                                     (target_.header.is_mindspore() || target_.header.framework.empty()));
+        !golden_.header.is_mindspore() && (target_.header.is_mindspore() || target_.header.framework.empty());
     const Rename target_rename = [&](std::string_view name) {
       const std::string_view operation = operation_of(name);
       if (const auto rule = effective.find(operation); rule != effective.end())
@@ -353,7 +325,7 @@ class Matcher {
     const Rename golden_rename = [&](std::string_view name) {
       return named.contains(operation_of(name)) ? std::string(name) : to_pytorch(name, table);
     };
-    const EntryKeys keys = mapped_keys(target_rename);
+    const EntryKeys keys = this->keys(target_, target_rename);
     std::vector<const ApiRule*> rule_of;  // by entry
     for (const Api& entry : target_.apis) {
       const auto rule = effective.find(operation_of(target_.text(entry.name)));
@@ -375,7 +347,7 @@ class Matcher {
       buffer += *partner;
       return {buffer};
     };
-    Matching matching = finish({key, entry_keys(keys)}, from_golden ? golden_rename : Rename(), check);
+    Matching matching = finish({key, entry_keys(keys)}, from_golden ? golden_rename : Rename(), kCheck);
     matching.mapping_applies = !effective.empty();
     return matching;
   }
@@ -384,40 +356,27 @@ class Matcher {
     const ModelPlaces target_places = read_model_places(target_, constructs_.target);
     const ModelPlaces golden_places = read_model_places(golden_, constructs_.golden);
     const LayerPartners mapped =
-        map_layers(target_, target_places, golden_, golden_places, options_.mapping->layers, traits_);
+        map_layers(target_, target_places, golden_, golden_places, options_.mapping->layers);
     const std::vector<std::uint32_t>& partners = mapped.golden_of;
     const auto partner = [&](std::uint32_t api) {
       return partners[api] == kUnmatched ? "" : golden_.text(golden_.apis[partners[api]].name);
     };
-    const auto pairs = [&](Key::Among named) {
-      const auto key = [&](const Item& item, std::string& buffer) -> Key {
-        const std::string_view entry = target_.text(target_.apis[item.api].name);
-        const std::string_view name = target_.name(item);
-        if (partners[item.api] == kUnmatched || !name.starts_with(entry)) return {{}, Key::Among::nothing};
-        buffer.assign(partner(item.api));
-        buffer += name.substr(entry.size());
-        return {buffer, named};
-      };
-      return finish({key, partner}, {}, DtypeCheck::none);
+    const auto key = [&](const Item& item, std::string& buffer) -> Key {
+      const std::string_view entry = target_.text(target_.apis[item.api].name);
+      const std::string_view name = target_.name(item);
+      if (partners[item.api] == kUnmatched || !name.starts_with(entry)) return {{}, Key::Among::nothing};
+      buffer.assign(partner(item.api));
+      buffer += name.substr(entry.size());
+      return {buffer, Key::Among::names};
     };
-    Matching by_name = pairs(Key::Among::names);
-    by_name.mapping_applies = mapped.mapping_applies;
-    if (!traits_.renumbers_golden_only) return by_name;
-    // The Python tool writes these pairs down, but then does not find all of them.
-    std::vector<std::uint32_t> meant(target_.items.size(), kUnmatched);
-    for (const Pair& pair : by_name.pairs) meant[pair.target] = pair.golden;
-    Matching found = pairs(Key::Among::keys);
-    found.mapping_applies = by_name.mapping_applies;
-    for (Pair& pair : found.pairs) {
-      if (pair.golden == kUnmatched) pair.candidate = meant[pair.target];
-    }
-    return found;
+    Matching matching = finish({key, partner}, {}, DtypeCheck::none);
+    matching.mapping_applies = mapped.mapping_applies;
+    return matching;
   }
 
   const Side& target_;
   const Side& golden_;
   const MatchOptions& options_;
-  const PairingTraits& traits_;
   const Rules& rules_;
   const Constructs& constructs_;
 };
@@ -459,9 +418,9 @@ void load_mapping(MatchOptions& options) {
   options.mapping = mapping;
 }
 
-Matching match(const Side& target, const Side& golden, const MatchOptions& options,
-               const PairingTraits& traits, const Rules& rules, const Constructs& constructs) {
-  return Matcher(target, golden, options, traits, rules, constructs).run();
+Matching match(const Side& target, const Side& golden, const MatchOptions& options, const Rules& rules,
+               const Constructs& constructs) {
+  return Matcher(target, golden, options, rules, constructs).run();
 }
 
 }  // namespace msprobe::pairing

@@ -23,9 +23,10 @@ struct Mapping;
 
 struct MatchOptions {
   Method method = Method::exact;
-  bool fuzzy = false;                      // call numbers do not matter, the order of execution does
-  std::string mapping_file;                // YAML; empty: what the method knows by itself
-  std::shared_ptr<const Mapping> mapping;  // what load_mapping() made of it
+  bool fuzzy = false;                           // call numbers do not matter, the order of execution does
+  bool by_name = false;                         // even where the entries of both sides are not the same ones
+  std::string mapping_file = {};                // YAML; empty: what the method knows by itself
+  std::shared_ptr<const Mapping> mapping = {};  // what load_mapping() made of it
 };
 
 /// Reads the mapping file and the built-in table, so that errors in it are reported before any work.
@@ -44,7 +45,7 @@ bool same_calls(const Side& target, const Side& golden);
 /// Pairs every row of the target, by a mapping that load_mapping() read. Without a mapping rows are paired by
 /// name if both sides hold the same entries, and else aligned. With Method::layer that and stack.json always
 /// are.
-Matching match(const Side& target, const Side& golden, const MatchOptions& options,
-               const PairingTraits& traits, const Rules& rules, const Constructs& constructs = {});
+Matching match(const Side& target, const Side& golden, const MatchOptions& options, const Rules& rules,
+               const Constructs& constructs = {});
 
 }  // namespace msprobe::pairing

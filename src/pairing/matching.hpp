@@ -57,31 +57,10 @@ struct Matching {
   std::shared_ptr<const pairing::Alignment> alignment;  // by what entries do and where, if not by name
 };
 
-/// What can be otherwise, for the sake of the Python tool; the defaults are our way.
-struct PairingTraits {
-  bool pairs_by_name = false;          // even where the entries of both sides are not the same ones
-  bool ranks_by_position = false;      // even where both sides have numbers in common
-  bool first_mapping_wins = false;     // of several, which are refused otherwise
-  bool renumbers_golden_only = false;  // backward calls; mapped names are looked up among the new ones
-  bool maps_target_only = false;       // -am and -cm leave the golden side's names as they are
-  bool first_cell_anywhere = false;    // -cm: the first `Cell` of a name, wherever it is, becomes `Module`
-  bool repeats_module = false;         // -lm: names of parameter gradients with a number have theirs twice
-  bool fuzzy_by_row_name = false;      // -fm: what stands before the direction goes, not the call number
-  bool fuzzy_drops_surplus = false;    // -fm: no rows behind the golden side's end, but for statistics
-  bool fuzzy_loses_partners = false;   // -fm: statistics lose their partners, checksums their values
-  bool dtypes_by_framework = false;    // types pair by class if the headers name two frameworks
-  bool gradients_as_numbered = false;  // `parameters_grad` and `parameters_grad.0` are two entries
-  bool roles_by_place = false;         // gradients and parameters as they stand, also across frameworks
-  bool first_class_by_part = false;    // --consistent_check: a part of the first class' name is enough
-  bool refuses_conflict = false;       // --consistent_check: orders that contradict each other are an error
-};
-
 /// When may rows of different dtypes stay paired (docs/pairing.md, "Types")?
 enum class DtypeCheck {
   groups,     // of one framework: within the rules' groups
-  narrow,     // as `groups`, but float64 with itself alone, as in the golden results of 26.x
   canonical,  // as `groups`, and names of two frameworks within the rules' classes
-  classes,    // within the rules' classes, as the Python tool does across frameworks
   none,       // the user named the pairs
 };
 bool dtypes_match(std::string_view target, std::string_view golden, const Rules& rules,

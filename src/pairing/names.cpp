@@ -45,8 +45,8 @@ std::string cell_to_module(std::string_view name) {
   return name.starts_with("Cell.") ? "Module" + std::string(name.substr(4)) : std::string(name);
 }
 
-CellNames::CellNames(const NameMapping& mapping, std::string file, const PairingTraits& traits)
-    : mapping_(mapping), file_(std::move(file)), first_cell_anywhere_(traits.first_cell_anywhere) {
+CellNames::CellNames(const NameMapping& mapping, std::string file)
+    : mapping_(mapping), file_(std::move(file)) {
   sorted_.resize(mapping.entries().size());
   for (std::size_t i = 0; i < sorted_.size(); ++i) sorted_[i] = static_cast<std::uint32_t>(i);
   std::ranges::sort(sorted_, [&](std::uint32_t a, std::uint32_t b) {
@@ -109,10 +109,6 @@ std::string CellNames::translate(std::string_view path) {
 
 std::string CellNames::operator()(std::string_view name) {
   std::string out = cell_to_module(name);
-  if (first_cell_anywhere_) {
-    out = name;
-    if (const std::size_t at = out.find("Cell"); at != std::string::npos) out.replace(at, 4, "Module");
-  }
   const std::size_t begin = out.find('.') + 1;
   const std::size_t end = path_end(out);
   if (mapping_.entries().empty() || begin >= end) return out;
@@ -128,27 +124,6 @@ std::string without_call(std::string_view name) {
   constexpr std::array<const char*, 3> kDirections = {".forward", ".backward", ".parameters_grad"};
   if (parsed->direction == dump::Direction::debug) return std::string(name);
   return std::string(parsed->base) + kDirections[static_cast<std::size_t>(parsed->direction)];
-}
-
-std::string python_fuzzy_name(std::string_view name) {
-  std::string_view word = "forward";
-  if (name.find(word) == std::string_view::npos) word = "backward";
-  const std::size_t at = name.find(word);
-  if (at == std::string_view::npos) return std::string(name);
-  // The piece in front ends in a dot; what goes is the last part before it.
-  std::string_view front = name.substr(0, at);
-  for (int cuts = 0; cuts < 2; ++cuts) {
-    const std::size_t dot = front.rfind('.');
-    if (dot == std::string_view::npos) break;
-    front = front.substr(0, dot);
-  }
-  const std::size_t begin = at + word.size();
-  const std::size_t end = std::min(name.find(word, begin), name.size());
-  std::string out(front);
-  out += ".";
-  out += word;
-  out += name.substr(begin, end - begin);
-  return out;
 }
 
 }  // namespace msprobe::pairing

@@ -28,7 +28,7 @@ std::string cell_to_module(std::string_view name);
 class CellNames {
  public:
   /// `file` is for messages.
-  CellNames(const NameMapping& mapping, std::string file, const PairingTraits& traits);
+  CellNames(const NameMapping& mapping, std::string file);
   /// FormatError if the values of the mapping make a name grow without bound.
   std::string operator()(std::string_view name);
   /// Did anything of the mapping occur in a name so far?
@@ -45,7 +45,6 @@ class CellNames {
 
   const NameMapping& mapping_;
   std::string file_;
-  bool first_cell_anywhere_;
   bool applied_ = false;
   std::vector<std::uint32_t> sorted_;  // entries by their keys
   std::unordered_map<std::string, std::string> known_;
@@ -54,8 +53,5 @@ class CellNames {
 /// The entry's name without its call number: `Torch.a.forward` of `Torch.a.3.forward`, `Module.a.L.forward`
 /// of `Module.a.L.forward.3`.
 std::string without_call(std::string_view name);
-
-/// A row's name as the Python tool shortens it for its fuzzy match.
-std::string python_fuzzy_name(std::string_view name);
 
 }  // namespace msprobe::pairing

@@ -34,7 +34,6 @@ struct PairedRank {
   std::vector<Pair> rows;  // in target order; some have no target item
   std::uint64_t golden_only = 0;
   bool mapping_applies = true;  // the mapping file names something of the target
-  bool checksums_lost = false;  // no row has one, and all count as different (the Python tool's fuzzy match)
 
   /// For rows that have one.
   const Item& target_item(const Pair& row) const { return target.items[row.target]; }

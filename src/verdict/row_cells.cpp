@@ -150,8 +150,7 @@ void RowCells::fill(const Pair& row, std::optional<std::size_t> index, std::vect
   if (result_.mode == Mode::tensor) add_metrics(index ? result_.metrics[*index] : kNothingMeasured, cells);
   if (result_.mode == Mode::statistics) add_differences(row, cells);
   if (result_.mode == Mode::md5) {
-    const bool has_cell = item && (bench || !result_.checksums_lost);
-    cells.push_back(Text{has_cell ? checksum_text(target, *item) : "N/A"});
+    cells.push_back(Text{item ? checksum_text(target, *item) : "N/A"});
     cells.push_back(Text{bench ? checksum_text(golden, *bench) : "N/A"});
   } else {
     for (const auto& [side, one] : {std::pair(&target, item), std::pair(&golden, bench)}) {
@@ -202,7 +201,6 @@ bool RowCells::is_first_of_entry(std::size_t index) const {
 }
 
 std::string_view RowCells::checksum_text(const Side& side, const Item& item) const {
-  if (result_.checksums_lost) return "";
   if (result_.traits.judge.tensors_need_checksums && item.is_tensor && !item.has_checksum) return "N/A";
   return item.checksum == 0 ? std::string_view("N/A") : side.text(item.checksum);
 }

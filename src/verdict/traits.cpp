@@ -5,23 +5,6 @@ namespace msprobe::verdict {
 
 RankTraits python_rank_traits() {
   RankTraits traits;
-  traits.pairing = {
-      .pairs_by_name = true,          // D98
-      .ranks_by_position = true,      // D21
-      .first_mapping_wins = true,     // D45
-      .renumbers_golden_only = true,  // D41
-      .maps_target_only = true,       // D46
-      .first_cell_anywhere = true,    // D46
-      .repeats_module = true,         // D43
-      .fuzzy_by_row_name = true,      // D42
-      .fuzzy_drops_surplus = true,    // D42
-      .fuzzy_loses_partners = true,   // D42
-      .dtypes_by_framework = true,    // D47
-      .gradients_as_numbered = true,  // D107
-      .roles_by_place = true,         // D102
-      .first_class_by_part = true,    // D71
-      .refuses_conflict = true,       // D71
-  };
   traits.measure = {
       .compares_spelling = true,        // D15
       .integers_as_double = true,       // D13

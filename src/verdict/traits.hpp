@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "measuring/traits.hpp"
-#include "pairing/matching.hpp"
 #include "verdict/imports.hpp"
 
 namespace msprobe::verdict {
@@ -36,7 +35,6 @@ struct JudgeTraits {
 
 /// All that a pair of ranks goes by.
 struct RankTraits {
-  PairingTraits pairing;
   MeasureTraits measure;
   JudgeTraits judge;
 };

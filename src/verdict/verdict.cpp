@@ -430,7 +430,7 @@ class Judge {
   }
   std::optional<Rule> checksum(const Pair& row) const {
     const Item& item = rank_.target_item(row);
-    if (!row.matched()) return rank_.checksums_lost ? std::nullopt : std::optional(Rule::checksum_missing);
+    if (!row.matched()) return Rule::checksum_missing;
     const Item& bench = rank_.golden_item(row);
     const std::string_view a = target().text(item.checksum);
     const std::string_view b = golden().text(bench.checksum);
@@ -441,8 +441,8 @@ class Judge {
     const auto absent = [&](std::string_view text) {
       return (text.empty() && !traits_.null_says_nothing) || text == "N/A" || text == "Nan";
     };
-    if (!rank_.checksums_lost && a == b) return std::nullopt;
-    const bool missing = !rank_.checksums_lost && (absent(a) || absent(b));
+    if (a == b) return std::nullopt;
+    const bool missing = absent(a) || absent(b);
     return missing ? Rule::checksum_missing : Rule::checksum;
   }
 

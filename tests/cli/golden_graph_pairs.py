@@ -108,7 +108,7 @@ def by_id(rows):
 
 def other_nodes(case, expected):
     """Nodes that have another partner, place or message than in the Python tool, with and without --python-rules."""
-    pairs = PAIRS.get(f"{case.name}/{expected.name}", {}) if case.name != "layer_map" else {}
+    pairs = PAIRS.get(f"{case.name}/{expected.name}", {})
     messages = MENDED.get(f"{case.name}/{expected.name}", {})
     return {*pairs, *pairs.values(), *STEPS.get(case.name, {}), *(item.rsplit(".", 2)[0] for item in messages)}
 

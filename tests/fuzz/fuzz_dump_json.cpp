@@ -24,8 +24,7 @@ void compare_with_itself(const ByteSource& json) {
   result.target = dump::load_side(json);
   result.golden = dump::load_side(json);
   result.mode = result.target.has_md5 ? measuring::Mode::md5 : measuring::Mode::statistics;
-  const pairing::Matching matching =
-      pairing::match(result.target, result.golden, {}, {.pairs_by_name = true}, rules);
+  const pairing::Matching matching = pairing::match(result.target, result.golden, {.by_name = true}, rules);
   if (matching.pairs.size() < result.target.items.size()) throw std::logic_error("an item without a row");
   result.rows = matching.pairs;
   measuring::learn_precision(result);

@@ -30,7 +30,7 @@ void use_names(const ByteSource& file) {
   const pairing::NameMapping back = pairing::read_name_mapping(*memory_source(again));
   if (back.entries() != mapping.entries())
     throw std::logic_error("a mapping that does not come back as it was");
-  pairing::CellNames(mapping, "t.yaml", {})("Cell.fc1.fc2.Dense.forward.0");
+  pairing::CellNames(mapping, "t.yaml")("Cell.fc1.fc2.Dense.forward.0");
 }
 
 }  // namespace

@@ -11,9 +11,7 @@
 namespace msprobe {
 namespace {
 
-using Set = formats::NpzFile;
-
-void read_tensors(const Set& set) {
+void read_tensors(const formats::NpzFile& set) {
   constexpr std::size_t kMost = 50;
   for (std::size_t i = 0; i < set.size() && i < kMost; ++i) {
     try {
@@ -28,7 +26,7 @@ void read_tensors(const Set& set) {
 
 FUZZ_TARGET(npz)(const std::uint8_t* data, std::size_t size) {
   try {
-    msprobe::read_tensors(msprobe::Set(msprobe::fuzz_input(data, size)));
+    msprobe::read_tensors(msprobe::formats::NpzFile(msprobe::fuzz_input(data, size)));
   } catch (const msprobe::FormatError&) {
   }
   return 0;

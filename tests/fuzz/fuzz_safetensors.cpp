@@ -11,9 +11,7 @@
 namespace msprobe {
 namespace {
 
-using Set = formats::SafetensorsFile;
-
-void read_tensors(const Set& set) {
+void read_tensors(const formats::SafetensorsFile& set) {
   constexpr std::size_t kMost = 50;
   for (std::size_t i = 0; i < set.size() && i < kMost; ++i) {
     if (set.dtype_name(i).empty()) __builtin_trap();
@@ -29,7 +27,7 @@ void read_tensors(const Set& set) {
 
 FUZZ_TARGET(safetensors)(const std::uint8_t* data, std::size_t size) {
   try {
-    msprobe::read_tensors(msprobe::Set(msprobe::fuzz_input(data, size)));
+    msprobe::read_tensors(msprobe::formats::SafetensorsFile(msprobe::fuzz_input(data, size)));
   } catch (const msprobe::FormatError&) {
   }
   return 0;

@@ -42,26 +42,15 @@ void take_pairs(PairedRank& result, Matching&& matching) {
   result.rows = std::move(matching.pairs);
 }
 
-/// What is left of the Python tool's fuzzy match: with statistics all rows lose their partners if all had one
-/// (else it ends in a traceback), with checksums they lose those.
-void imitate_python_fuzzy(MeasuredRank& result) {
-  const bool all = std::ranges::all_of(result.rows, [](const Pair& row) { return row.matched(); });
-  if (result.mode == Mode::statistics && all) {
-    for (Pair& row : result.rows) row = {.target = row.target, .reason = Unmatched::entry_missing};
-    result.golden_only = result.golden.items.size();
-  }
-  if (result.mode == Mode::md5) result.checksums_lost = true;
-}
-
 /// Training against inference (--consistent_check); rows of both sides.
-void pair_consistent_rows(MeasuredRank& result, Backend backend, const PairingTraits& traits) {
+void pair_consistent_rows(MeasuredRank& result, Backend backend) {
   if (result.mode == Mode::md5) {
     throw FormatError(display(result.target.json),
                       "--consistent_check cannot compare checksums: those of a tensor's parts differ from "
                       "that of the whole");
   }
   result.consistent = backend;
-  Matching matching = match_consistent(result.target, result.golden, backend, traits);
+  Matching matching = match_consistent(result.target, result.golden, backend);
   if (matching.conflict) {
     log_warning("training and inference ran modules in different orders: rows are in the order of training");
   }
@@ -134,7 +123,7 @@ void add_noise_floor(RankPairs& ranks, const dump::Tree& golden, const std::stri
       if (!csv.empty() && !path_exists(rank.json)) rank.json = std::move(csv);
     }
   }
-  const RankPairs noise = pair_ranks(golden, third, false);
+  const RankPairs noise = pair_ranks(golden, third);
   for (RankPair& pair : ranks.pairs) {
     for (const RankPair& beside : noise.pairs) {
       if (beside.target.json == pair.golden.json) pair.noise = beside.golden;
@@ -145,12 +134,9 @@ void add_noise_floor(RankPairs& ranks, const dump::Tree& golden, const std::stri
 
 }  // namespace
 
-void pair_rows(MeasuredRank& result, const MatchOptions& options, const PairingTraits& asked,
-               const Rules& rules) {
-  PairingTraits traits = asked;
-  if (result.mode == Mode::statistics) traits.fuzzy_drops_surplus = false;
+void pair_rows(MeasuredRank& result, const MatchOptions& options, const Rules& rules) {
   const Constructs constructs = {result.target_construct.get(), result.golden_construct.get()};
-  Matching matching = match(result.target, result.golden, options, traits, rules, constructs);
+  Matching matching = match(result.target, result.golden, options, rules, constructs);
   result.alignment = std::move(matching.alignment);
   take_pairs(result, std::move(matching));
   for (const Pair& row : result.rows) {
@@ -163,12 +149,8 @@ void pair_rows(MeasuredRank& result, const MatchOptions& options, const PairingT
                      [](const Side& side, const Item& item) { return side.text(side.apis[item.api].name); });
   }
   if (!options.fuzzy) return;
-  if (traits.fuzzy_loses_partners) {
-    imitate_python_fuzzy(result);
-  } else {
-    mark_other_names(result, OtherName::fuzzy,
-                     [](const Side& side, const Item& item) { return side.name(item); });
-  }
+  mark_other_names(result, OtherName::fuzzy,
+                   [](const Side& side, const Item& item) { return side.name(item); });
 }
 
 namespace {
@@ -219,9 +201,9 @@ MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, con
   if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
   guess_whole_shapes(result);
   if (options.backend) {
-    pair_consistent_rows(result, *options.backend, traits.pairing);
+    pair_consistent_rows(result, *options.backend);
   } else {
-    pair_rows(result, options.match, traits.pairing, rules);
+    pair_rows(result, options.match, rules);
   }
   settle_joins(result);
   return result;
@@ -417,9 +399,8 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
         "as with "
         "--merge-ranks");
   }
-  RankPairs ranks = options.merge_ranks || by_itself
-                        ? pair_merged(target, golden, options.merged)
-                        : pair_ranks(target, golden, traits.pairing.ranks_by_position);
+  RankPairs ranks = options.merge_ranks || by_itself ? pair_merged(target, golden, options.merged)
+                                                     : pair_ranks(target, golden);
   for (const std::string& remark : ranks.remarks) log_warning(remark);
   if (!options.diagnosis.noise_floor.empty()) add_noise_floor(ranks, golden, options.diagnosis.noise_floor);
   const std::vector<std::uint64_t> sizes = json_bytes_ahead(ranks.pairs);

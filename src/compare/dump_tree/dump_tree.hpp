@@ -41,10 +41,10 @@ struct RankPairs {
   std::vector<std::string> remarks;    // on how ranks were paired, where that needs a word
 };
 
-/// Finds the ranks of both sides and pairs them: by number; by position where no number is common, or always
-/// with `by_position`. UsageError if the two are not of the same kind, FormatError if they have no step in
+/// Finds the ranks of both sides and pairs them: by number; by position where no number is common.
+/// UsageError if the two are not of the same kind, FormatError if they have no step in
 /// common.
-RankPairs pair_ranks(const dump::Tree& target, const dump::Tree& golden, bool by_position);
+RankPairs pair_ranks(const dump::Tree& target, const dump::Tree& golden);
 
 /// Has one side several ranks, in the first step that both have, and each of them a part of what the other's
 /// one process has? Reads a dump.json of each side. False also where these cannot be read or merged.
@@ -90,8 +90,7 @@ std::string label_of(const RankPair& pair);
 std::vector<std::uint64_t> json_bytes_ahead(const std::vector<RankPair>& pairs);
 
 /// Gives the rank its rows. Throws what match() throws.
-void pair_rows(MeasuredRank& rank, const MatchOptions& options, const PairingTraits& traits,
-               const Rules& rules);
+void pair_rows(MeasuredRank& rank, const MatchOptions& options, const Rules& rules);
 
 /// The arguments must outlive the plan. UsageError, FormatError as pair_ranks().
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,

@@ -45,8 +45,7 @@ void pair_up(const std::vector<T>& targets, const std::vector<T>& goldens, const
   }
 }
 
-void pair_step(const std::string& step, const StepDump& target, const StepDump& golden, bool by_position,
-               RankPairs& plan) {
+void pair_step(const std::string& step, const StepDump& target, const StepDump& golden, RankPairs& plan) {
   const auto same_number = [](const RankDump& one, const RankDump& other) {
     return one.number && one.number == other.number;
   };
@@ -60,11 +59,11 @@ void pair_step(const std::string& step, const StepDump& target, const StepDump& 
   const bool any_number = std::ranges::any_of(target.ranks, [&](const RankDump& one) {
     return std::ranges::any_of(golden.ranks, [&](const RankDump& other) { return same_number(one, other); });
   });
-  if (any_number && !by_position) {
+  if (any_number) {
     pair_up(target.ranks, golden.ranks, place, plan.one_sided, same_number, add);
     return;
   }
-  if (!by_position && (target.ranks.size() != 1 || golden.ranks.size() != 1)) {
+  if (target.ranks.size() != 1 || golden.ranks.size() != 1) {
     plan.remarks.push_back("the two sides have no rank number in common" +
                            (step.empty() ? "" : " in " + step) + "; ranks are paired by position");
   }
@@ -142,7 +141,7 @@ bool are_parts_of_one(const Tree& target, const Tree& golden) {
   return false;
 }
 
-RankPairs pair_ranks(const Tree& target, const Tree& golden, bool by_position) {
+RankPairs pair_ranks(const Tree& target, const Tree& golden) {
   const auto single = [](TreeKind kind) { return kind == TreeKind::file || kind == TreeKind::rank; };
   if (target.kind != golden.kind && !(single(target.kind) && single(golden.kind))) {
     throw UsageError("target and golden must be of the same kind: " + display(target.path) + " is " +
@@ -156,16 +155,14 @@ RankPairs pair_ranks(const Tree& target, const Tree& golden, bool by_position) {
     return plan;
   }
   if (target.kind == TreeKind::step) {
-    pair_step("", target.steps[0], golden.steps[0], by_position, plan);
+    pair_step("", target.steps[0], golden.steps[0], plan);
     add_saved_values(plan);
     return plan;
   }
   pair_up(
       target.steps, golden.steps, "", plan.one_sided,
       [](const StepDump& one, const StepDump& other) { return one.number == other.number; },
-      [&](const StepDump& one, const StepDump& other) {
-        pair_step(one.label, one, other, by_position, plan);
-      });
+      [&](const StepDump& one, const StepDump& other) { pair_step(one.label, one, other, plan); });
   add_saved_values(plan);
   if (plan.pairs.empty()) {
     throw FormatError("the two dumps have no step in common: " + display(target.path) + ", " +

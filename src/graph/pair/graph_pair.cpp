@@ -258,9 +258,9 @@ void GraphPair::pair_nodes(const GraphSide& target, const GraphSide& golden) {
 
 std::vector<std::uint32_t> GraphPair::layer_partners(const dump::ConstructBeside* target,
                                                      const dump::ConstructBeside* golden) const {
-  auto [partners, applies] = pairing::map_layers(
-      result_.target, pairing::read_model_places(result_.target, target), result_.golden,
-      pairing::read_model_places(result_.golden, golden), options_.layers, options_.rank.pairing);
+  auto [partners, applies] =
+      pairing::map_layers(result_.target, pairing::read_model_places(result_.target, target), result_.golden,
+                          pairing::read_model_places(result_.golden, golden), options_.layers);
   if (!options_.layers.empty() && !applies)
     log_warning(display(result_.target.json) + ": nothing in it has a name of the mapping of -lm");
   // Names of too few parts have no place; they go by themselves.

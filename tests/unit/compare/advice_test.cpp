@@ -43,9 +43,8 @@ RankResult paired(const Dump& target, const Dump& golden, const MatchOptions& as
   result.golden = side_of(golden.members, golden.framework);
   result.target.header.level = target.level;
   result.golden.header.level = golden.level;
-  PairingTraits traits;
-  traits.pairs_by_name = true;  // as where the dumps cannot be aligned
-  pair_rows(result, options, traits, default_rules());
+  options.by_name = true;  // as where the dumps cannot be aligned
+  pair_rows(result, options, default_rules());
   return result;
 }
 

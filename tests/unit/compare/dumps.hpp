@@ -46,9 +46,7 @@ inline std::string forward_json(std::string_view name, std::string_view inputs, 
 }
 
 inline Matching match_by_name(const Side& target, const Side& golden) {
-  PairingTraits traits;
-  traits.pairs_by_name = true;
-  return match(target, golden, {}, traits, default_rules());
+  return match(target, golden, {.by_name = true}, default_rules());
 }
 
 /// Two dumps matched, but not yet judged.

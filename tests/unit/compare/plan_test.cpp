@@ -28,21 +28,20 @@ class Dumps {
   }
   ~Dumps() { set_log_level(LogLevel::normal); }
 
-  RankPairs plan(const std::string& target = "t", const std::string& golden = "g",
-                 bool by_position = false) const {
-    return pair_ranks(dump::discover(scratch_ / target), dump::discover(scratch_ / golden), by_position);
+  RankPairs plan(const std::string& target = "t", const std::string& golden = "g") const {
+    return pair_ranks(dump::discover(scratch_ / target), dump::discover(scratch_ / golden));
   }
 
   /// "step0 rank1 = rank3" for each pair, without the roots.
-  Lines pairs(bool by_position = false) const {
+  Lines pairs() const {
     Lines out;
-    for (const RankPair& pair : plan("t", "g", by_position).pairs) {
+    for (const RankPair& pair : plan().pairs) {
       out.push_back((pair.step.empty() ? "" : pair.step + " ") + pair.target.label + " = " +
                     pair.golden.label);
     }
     return out;
   }
-  Lines one_sided(bool by_position = false) const { return plan("t", "g", by_position).one_sided; }
+  Lines one_sided() const { return plan().one_sided; }
 
  private:
   void put(const std::string& folder) {
@@ -70,7 +69,7 @@ TEST_CASE("a folder without a dump.json has its debug.json; with both on both si
   put("t/rank2/dump.json");
   put("g/rank2/dump.json");
   Lines files;
-  const RankPairs plan = pair_ranks(dump::discover(scratch / "t"), dump::discover(scratch / "g"), false);
+  const RankPairs plan = pair_ranks(dump::discover(scratch / "t"), dump::discover(scratch / "g"));
   for (const RankPair& pair : plan.pairs) {
     CHECK(pair.target.json.substr(pair.target.json.rfind('/')) ==
           pair.golden.json.substr(pair.golden.json.rfind('/')));
@@ -85,13 +84,12 @@ TEST_CASE("ranks pair by number") {
   CHECK(dumps.one_sided() == Lines{"rank2: only in target", "rank3: only in golden"});
 }
 
-TEST_CASE("ranks pair by position where no number is common, and with Python's rules always") {
+TEST_CASE("ranks pair by position where no number is common") {
   const Dumps none({"rank0", "rank2", "rank10"}, {"rank1", "rank3", "rank4"});
   CHECK(none.pairs() == Lines{"rank0 = rank1", "rank2 = rank3", "rank10 = rank4"});
   CHECK(none.one_sided().empty());
   const Dumps some({"rank0", "rank1"}, {"rank1", "rank2"});
   CHECK(some.pairs() == Lines{"rank1 = rank1"});
-  CHECK(some.pairs(true) == Lines{"rank0 = rank1", "rank1 = rank2"});
 }
 
 TEST_CASE("surplus ranks are named, whichever side has them") {

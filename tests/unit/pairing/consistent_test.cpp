@@ -64,10 +64,9 @@ struct Matched {
   }
 };
 
-Matched match(const Lines& target, const Lines& golden, Backend backend = Backend::fsdp,
-              bool python = false) {
+Matched match(const Lines& target, const Lines& golden, Backend backend = Backend::fsdp) {
   Matched result{side_of(members(target)), side_of(members(golden)), {}};
-  result.matching = match_consistent(result.target, result.golden, backend, rank_traits(python).pairing);
+  result.matching = match_consistent(result.target, result.golden, backend);
   return result;
 }
 
@@ -159,8 +158,6 @@ TEST_CASE("consistent: orders that contradict each other keep the target's, Pyth
   const Matched matched = match(target, golden);
   CHECK(matched.matching.conflict);
   CHECK(matched.rows() == Lines{"a = a", "b = b", "- = c"});
-  CHECK_THROWS_WITH_AS(match(target, golden, Backend::fsdp, true), doctest::Contains("Conflicting"),
-                       FormatError);
 }
 
 TEST_CASE("consistent: only what is called so is a backend") {

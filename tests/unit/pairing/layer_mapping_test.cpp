@@ -51,11 +51,11 @@ LayerMapping rules(std::string_view yaml) {
 }
 
 /// The partners' names, "-" where there is none.
-std::vector<std::string> partners(const Model& target, const Model& golden, const LayerMapping& mapping = {},
-                                  const PairingTraits& traits = {}) {
+std::vector<std::string> partners(const Model& target, const Model& golden,
+                                  const LayerMapping& mapping = {}) {
   std::vector<std::string> out;
   for (const std::uint32_t api :
-       map_layers(target.side, target.places, golden.side, golden.places, mapping, traits).golden_of)
+       map_layers(target.side, target.places, golden.side, golden.places, mapping).golden_of)
     out.push_back(api == kUnmatched ? "-" : std::string(golden.side.text(golden.side.apis[api].name)));
   return out;
 }
@@ -140,8 +140,6 @@ TEST_CASE("parameter gradients stand at their module, in both forms of their nam
   const LayerMapping mapping = rules("n:\n  a: x\n  b: y\n");
   CHECK(partners(target, golden, mapping) ==
         Names{"Module.n.x.L.parameters_grad.0", "Module.n.y.L.parameters_grad"});
-  CHECK(partners(target, golden, mapping, {.repeats_module = true}) ==
-        Names{"-", "Module.n.y.L.parameters_grad"});
 }
 
 TEST_CASE("names too short or too deep to stand anywhere have no partner") {

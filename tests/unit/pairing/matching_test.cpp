@@ -23,11 +23,11 @@ namespace {
 /// Pairs as "target name = golden name", or "target name - reason".
 std::vector<std::string> pairs(std::string_view target_members, std::string_view golden_members,
                                const MatchOptions& options = {}, std::string_view target_framework = {},
-                               std::string_view golden_framework = {}, const PairingTraits& traits = {}) {
+                               std::string_view golden_framework = {}) {
   const Side target = side_of(target_members, target_framework);
   const Side golden = side_of(golden_members, golden_framework);
   std::vector<std::string> out;
-  for (const Pair& pair : match(target, golden, options, traits, default_rules()).pairs) {
+  for (const Pair& pair : match(target, golden, options, default_rules()).pairs) {
     std::string line(target.name(target.items[pair.target]));
     switch (pair.reason) {
       case Unmatched::no:
@@ -132,9 +132,7 @@ TEST_CASE("forward calls pair by what they do, where their numbers moved") {
   CHECK(pairs(target, golden) == Lines{"Torch.f.0.forward.input.0 - entry",
                                        "Torch.f.1.forward.input.0 = Torch.f.0.forward.input.0",
                                        "Torch.g.0.forward.input.0 = Torch.g.0.forward.input.0"});
-  PairingTraits python;
-  python.pairs_by_name = true;
-  CHECK(pairs(target, golden, {}, {}, {}, python) ==
+  CHECK(pairs(target, golden, {.by_name = true}) ==
         Lines{"Torch.f.0.forward.input.0 = Torch.f.0.forward.input.0", "Torch.f.1.forward.input.0 - entry",
               "Torch.g.0.forward.input.0 = Torch.g.0.forward.input.0"});
 }
@@ -156,18 +154,13 @@ TEST_CASE("which dtypes may stay paired") {
   for (const char* a : {"torch.float16", "torch.float32", "torch.bfloat16"}) {
     for (const char* b : {"torch.float16", "torch.float32", "torch.bfloat16"}) {
       CHECK(dtypes_match(a, b, rules));
-      CHECK(dtypes_match(a, b, rules, DtypeCheck::narrow));
     }
     CHECK(dtypes_match(a, "torch.float64", rules));
     CHECK(dtypes_match("torch.float64", a, rules));
-    CHECK_FALSE(dtypes_match(a, "torch.float64", rules, DtypeCheck::narrow));
-    CHECK_FALSE(dtypes_match("torch.float64", a, rules, DtypeCheck::narrow));
     CHECK_FALSE(dtypes_match(a, "Float32", rules));
   }
   CHECK(dtypes_match("Float16", "BFloat16", rules));
   CHECK(dtypes_match("Float64", "BFloat16", rules));
-  CHECK_FALSE(dtypes_match("Float64", "BFloat16", rules, DtypeCheck::narrow));
-  CHECK(dtypes_match("torch.float64", "torch.float64", rules, DtypeCheck::narrow));
   CHECK(dtypes_match("whatever", "whatever", rules));
   CHECK_FALSE(dtypes_match("torch.int32", "torch.int64", rules));
   CHECK_FALSE(dtypes_match("<class 'int'>", "<class 'float'>", rules));
@@ -411,7 +404,6 @@ TEST_CASE("dtypes of two frameworks pair within their class") {
   // Within one framework as always.
   CHECK_FALSE(match_across("torch.int32", "torch.int64"));
   CHECK_FALSE(match_across("Int32", "Int64"));
-  CHECK(dtypes_match("torch.int32", "torch.int64", rules, DtypeCheck::classes));
   CHECK(dtypes_match("Bool", "torch.int64", rules, DtypeCheck::none));
 }
 

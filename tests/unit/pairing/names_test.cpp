@@ -21,8 +21,8 @@ NameMapping mapping(std::initializer_list<std::pair<const char*, const char*>> e
   return made;
 }
 
-std::string cell(const NameMapping& names, std::string_view name, const PairingTraits& traits = {}) {
-  return CellNames(names, "map.yaml", traits)(name);
+std::string cell(const NameMapping& names, std::string_view name) {
+  return CellNames(names, "map.yaml")(name);
 }
 
 /// As Python's str.replace(…, 1) for every key in turn.
@@ -46,15 +46,6 @@ TEST_CASE("names without their call number, in both forms") {
   CHECK(without_call("something else") == "something else");
 }
 
-TEST_CASE("the Python tool's short names take the class from modules") {
-  CHECK(python_fuzzy_name("Torch.a.3.forward.input.0") == "Torch.a.forward.input.0");
-  CHECK(python_fuzzy_name("Torch.a.3.backward.output.0") == "Torch.a.backward.output.0");
-  CHECK(python_fuzzy_name("Module.x.Linear.forward.0.input.0") == "Module.x.forward.0.input.0");
-  CHECK(python_fuzzy_name("Module.x.Linear.parameters_grad.weight") ==
-        "Module.x.Linear.parameters_grad.weight");
-  CHECK(python_fuzzy_name("forward") == ".forward");
-}
-
 TEST_CASE("operations of MindSpore under their names in PyTorch") {
   const NameMapping table =
       mapping({{"Functional.dense", "Functional.linear"}, {"Tensor.equal", "Tensor.eq"}});
@@ -70,8 +61,6 @@ TEST_CASE("operations of MindSpore under their names in PyTorch") {
 TEST_CASE("cells are modules, and names in the mapping change") {
   CHECK(cell({}, "Cell.fc.Dense.forward.0") == "Module.fc.Dense.forward.0");
   CHECK(cell({}, "Module.rnn.LSTMCell.forward.0") == "Module.rnn.LSTMCell.forward.0");
-  CHECK(cell({}, "Module.rnn.LSTMCell.forward.0", {.first_cell_anywhere = true}) ==
-        "Module.rnn.LSTMModule.forward.0");
   const NameMapping names = mapping({{"fc.Dense", "fc.Linear"}, {"Dense", "Other"}, {"Row", "TERow"}});
   CHECK(cell(names, "Cell.fc.Dense.forward.0") == "Module.fc.Linear.forward.0");
   CHECK(cell(names, "Cell.fc.Dense.parameters_grad") == "Module.fc.Linear.parameters_grad");
