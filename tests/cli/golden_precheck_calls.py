@@ -138,6 +138,7 @@ def paired(theirs, ours, case):
     """Rows of both files by their names; both have the same order."""
     key = next(iter(theirs[0]))
     names, our_names = ([row[key] for row in rows] for rows in (theirs, ours))
+    harness.check_equal("names", (len(set(names)), len(set(our_names))), (len(names), len(our_names)))
     harness.check_equal("order", [name for name in our_names if name in names], [name for name in names if name in our_names])
     both = {row[key]: (row, None) for row in theirs}
     for row in ours:
