@@ -87,7 +87,7 @@ def load_runner(root):
     runner.torch = types.SimpleNamespace(
         Tensor=Tensor, Size=Size, dtype=DType, memory_format=MemoryFormat, strided="strided", float16=DType("float16"),
         float32=DType("float32"), float64=DType("float64"), channels_last=MemoryFormat("channels_last"))
-    runner.device, runner.open_mappings, runner.end = "cpu", False, 0
+    runner.device, runner.end = "cpu", 0
     runner.stored = Tensor
     return module, runner
 

@@ -314,7 +314,6 @@ def refused_command_lines(msprobe):
             (("-d", "cuda:-1"), "-d/--device: 'cuda:-1' must be a number or one of cpu, cuda, npu"),
             (("-n", "65"), "--num_splits: '65' is not a whole number from 0 to 64"),
             (("-csv_path", "renamed.csv"), "renamed.csv"),
-            (("--recorded", "--python-rules"), "cannot be combined"),
             ({"white_list": "exp"}, "white_list must be a list"),
             ({"white_list": ["sofmax"]}, "'sofmax' is not an operation that is recorded; did you mean 'softmax'?"),
             ({"black_list": [1]}, "black_list: every element must be text"),

@@ -180,8 +180,7 @@ def nothing_to_judge(msprobe, case):
 def refused(msprobe, case):
     def body(scratch):
         good = side(case, scratch, "good")
-        for options, reason in ((["--python-rules"], "--against and --python-rules cannot be combined"),
-                                (["--filter_api"], "--against and --filter_api cannot be combined"),
+        for options, reason in ((["--filter_api"], "--against and --filter_api cannot be combined"),
                                 (["-csv_path", "x.csv"], "--against and -csv_path cannot be combined")):
             result, rows = against(msprobe, scratch, good, good, *options)
             harness.check_equal("exit status", (result.returncode, rows), (2, None))

@@ -61,27 +61,25 @@ FUZZ_TARGET(precheck_request)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe::precheck;
   static SharedFile payload = small_file();
   const auto input = fuzz_input(data, size);
-  for (const bool python : {false, true}) {
-    RequestBuilder builder(nullptr, {.python = python, .hf32 = true, .seed = {}});
-    CallPlan plan;
+  RequestBuilder builder(nullptr, {.hf32 = true, .seed = {}});
+  CallPlan plan;
+  try {
+    plan = plan_calls(*input, ".", {}, false);
+  } catch (const FormatError&) {
+    return 0;
+  }
+  for (std::size_t i = 0; i < plan.calls.size(); ++i) {
+    const PlannedCall& call = plan.calls[i];
     try {
-      plan = plan_calls(*input, ".", {}, false, {.python = python});
-    } catch (const FormatError&) {
-      continue;
-    }
-    for (std::size_t i = 0; i < plan.calls.size(); ++i) {
-      const PlannedCall& call = plan.calls[i];
-      try {
-        dump::Entry forward;
-        dump::Entry backward;
-        dump::read_entry_at(*input, call.forward.offset, call.forward.size, forward, call.name);
-        if (call.backward)
-          dump::read_entry_at(*input, call.backward->offset, call.backward->size, backward, call.name);
-        take_recorded(forward);
-        check_request(builder.build(i, call, forward, call.backward ? &backward : nullptr, payload), payload);
-      } catch (const NotRebuilt&) {
-      } catch (const Error&) {
-      }
+      dump::Entry forward;
+      dump::Entry backward;
+      dump::read_entry_at(*input, call.forward.offset, call.forward.size, forward, call.name);
+      if (call.backward)
+        dump::read_entry_at(*input, call.backward->offset, call.backward->size, backward, call.name);
+      take_recorded(forward);
+      check_request(builder.build(i, call, forward, call.backward ? &backward : nullptr, payload), payload);
+    } catch (const NotRebuilt&) {
+    } catch (const Error&) {
     }
   }
   return 0;

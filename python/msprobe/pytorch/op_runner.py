@@ -298,7 +298,7 @@ class Runner:
         if isinstance(value, (list, tuple)) and depth < 8:
             tag = Tag.TUPLE if isinstance(value, tuple) else Tag.LIST
             return {tag: [self.told(one, depth + 1) for one in value]}
-        if isinstance(value, dict) and self.open_mappings and depth < 8:
+        if isinstance(value, dict) and depth < 8:
             return {Tag.LIST: [self.told(one, depth + 1) for one in value.values()]}
         return {Tag.OTHER: str(type(value))}
 
@@ -367,14 +367,11 @@ class Runner:
         grads = request.get("grads")
         arguments = Arguments(self, request, side, grads is not None)
         positional = [arguments.value(one) for one in request["args"]]
-        if not request["keyword_gradients"]:
-            arguments.grad, leaves = False, list(arguments.leaves)
         keywords = {key: arguments.value(one) for key, one in request["kwargs"].items()}
-        leaves = arguments.leaves if request["keyword_gradients"] else leaves
         cast = request["autocast"] if side == "device" else None
         with self.casts(cast):
             result = function(*positional, **keywords)
-        return result, leaves
+        return result, arguments.leaves
 
     def casts(self, dtype):
         """Automatic casts to a type; none if this PyTorch does not support them to it on this device."""
@@ -394,11 +391,6 @@ class Runner:
         arguments = Arguments(self, request, side, False)
         grads = [arguments.value(one) for one in request["grads"]]
         outputs = list(self.tensors(result))
-        if request["first_gradient"]:
-            if isinstance(result, (list, tuple)) and len(result) > 1 and not request["first_output"]:
-                raise Refusal("Multiple backward is not supported.")
-            outputs[0].backward(grads[0])
-            return [None if leaf is None else leaf.grad for leaf in leaves], []
         if len(grads) != len(outputs):
             outputs = [one for one in outputs if one.requires_grad]
             grads = [one for one in grads if one is not None]
@@ -433,7 +425,6 @@ class Runner:
         os.ftruncate(OUTPUTS, 0)
         self.end = 0
         self.open_inputs()
-        self.open_mappings = request["keyword_gradients"]
         answer = {"id": request["id"]}
         stage = "lookup"
         try:

@@ -41,12 +41,11 @@ void tell(OperationReport& result, Direction direction, Status status, Verdict v
 }
 
 /// The direction is told as not made; the other one stays.
-void skip_direction(OperationReport& result, Direction direction, const std::string& reason,
-                    const std::string& message) {
+void skip_direction(OperationReport& result, Direction direction, const std::string& reason) {
   add_reason(result, Verdict::skip, reason);
-  result.rows.push_back(skipped_row(result.name, direction, message, reason));
+  result.rows.push_back(skipped_row(result.name, direction, reason, reason));
   tell(result, direction, Status::skip, Verdict::skip);
-  result.message = message;
+  result.message = reason;
 }
 
 void take_judgement(OperationReport& result, Direction direction, Judgement judgement) {
@@ -73,40 +72,29 @@ void keep_first(Output& output) {
 
 }  // namespace
 
-OperationReport skipped(const std::string& name, const std::string& reason, const std::string& message) {
+OperationReport skipped(const std::string& name, const std::string& reason) {
   OperationReport result;
   result.name = name;
-  skip_direction(result, Direction::forward, reason, message);
+  skip_direction(result, Direction::forward, reason);
   result.backward = Status::skip;
   return result;
 }
 
 PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
   const PlannedCall& call = job_.plan.calls[index];
-  const bool python = job_.options.python_rules;
   PreparedCall prepared;
   try {
-    if (!call.skip.empty()) throw NotRebuilt(call.skip, call.skip);
+    if (!call.skip.empty()) throw NotRebuilt(call.skip);
     dump::read_entry_at(job_.json, call.forward.offset, call.forward.size, prepared.forward, call.name);
     if (call.backward)
       dump::read_entry_at(job_.json, call.backward->offset, call.backward->size, prepared.backward,
                           call.name);
     prepared.request = builder.build(index, call, prepared.forward,
                                      call.backward ? &prepared.backward : nullptr, runner_.inputs());
-    const bool is_type = operator_policy().types.contains(call.api.type);
-    if (python && is_type && !listable_names().contains(call.api.name))
-      throw NotRebuilt("the Python tool does not record it", "'NoneType' object is not subscriptable");
-    if (python && !is_type) {
-      // It makes the arguments, calls nothing, and reports a pass.
-      prepared.refused.name = call.name;
-      prepared.refused.forward = Status::pass;
-      constexpr const char* kMessage = "Bench output is None, skip this test.";
-      prepared.refused.rows.push_back(skipped_row(call.name, Direction::forward, kMessage, kMessage));
-    }
   } catch (const NotRebuilt& reason) {
-    prepared.refused = skipped(call.name, reason.what(), python ? reason.python() : reason.what());
+    prepared.refused = skipped(call.name, reason.what());
   } catch (const Error& error) {
-    prepared.refused = skipped(call.name, error.what(), error.what());
+    prepared.refused = skipped(call.name, error.what());
   }
   return prepared;
 }
@@ -132,29 +120,19 @@ std::optional<CallAnswer> Caller::ask(std::uint64_t index, const PreparedCall& p
 OperationReport Caller::make(std::uint64_t index, const PreparedCall& prepared) {
   if (!prepared.refused.rows.empty()) return prepared.refused;
   const PlannedCall& call = job_.plan.calls[index];
-  const bool python = job_.options.python_rules;
   std::string lost;
   std::optional<CallAnswer> answer;
   try {
     answer = ask(index, prepared, lost);
   } catch (const IoError& error) {
-    lost = error.what();
-    return skipped(call.name, lost, lost);
+    return skipped(call.name, error.what());
   }
   if (!answer) {
-    const std::string reason = "the runner " + lost;
-    OperationReport result = skipped(call.name, reason, reason);
+    OperationReport result = skipped(call.name, "the runner " + lost);
     save(call, prepared, nullptr, result);
     return result;
   }
-  if (answer->error && (!answer->forward || (python && !answer->error->ours))) {
-    const CallError& error = *answer->error;
-    const std::string reason = error_reason(error);
-    const std::string message = !python                   ? reason
-                                : error.stage == "lookup" ? "'NoneType' object is not subscriptable"
-                                                          : error.text;
-    return skipped(call.name, reason, message);
-  }
+  if (answer->error && !answer->forward) return skipped(call.name, error_reason(*answer->error));
   return judged(call, prepared, *answer);
 }
 
@@ -180,18 +158,16 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
                                                  answer.forward->reference, first_alone));
       }
     } catch (const NotRebuilt& reason) {
-      skip_direction(result, Direction::forward, reason.what(), reason.what());
+      skip_direction(result, Direction::forward, reason.what());
     } catch (const Error& error) {
-      skip_direction(result, Direction::forward, error.what(), error.what());
+      skip_direction(result, Direction::forward, error.what());
     }
   }
   if (result.rows.empty()) {
     if (job_.seen) job_.seen(Direction::forward, answer.forward->reference, answer.forward->device, {});
-    Judgement judgement = judge(call.api, Direction::forward, answer.forward->reference,
-                                answer.forward->device, job_.standards, options.selection, prepared.traits());
-    if (options.python_rules && !judgement.failure.empty())
-      return skipped(call.name, judgement.failure, judgement.failure);
-    take_judgement(result, Direction::forward, std::move(judgement));
+    take_judgement(result, Direction::forward,
+                   judge(call.api, Direction::forward, answer.forward->reference, answer.forward->device,
+                         job_.standards, options.selection, prepared.inputs()));
   }
   judge_backward(call, prepared, answer, result);
   save(call, prepared, &answer, result);
@@ -202,13 +178,10 @@ void Caller::save(const PlannedCall& call, const PreparedCall& prepared, const C
                   const OperationReport& result) const {
   const std::string& folder = job_.error_data;
   if (folder.empty()) return;
-  const auto is_bad = [&](Status status, Verdict verdict) {
-    if (job_.options.python_rules) return status != Status::pass && status != Status::none;
+  const auto is_bad = [](Verdict verdict) {
     return verdict == Verdict::error || verdict == Verdict::warning;
   };
-  if (answer != nullptr && !is_bad(result.forward, result.forward_verdict) &&
-      !is_bad(result.backward, result.backward_verdict))
-    return;
+  if (answer != nullptr && !is_bad(result.forward_verdict) && !is_bad(result.backward_verdict)) return;
   try {
     save_inputs(folder, call.name, prepared.request, runner_.inputs());
     if (answer == nullptr) return;
@@ -226,24 +199,22 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
                             OperationReport& result) const {
   const CheckOptions& options = job_.options;
   if (!prepared.request.backward.skip.empty()) {
-    skip_direction(result, Direction::backward, prepared.request.backward.skip,
-                   prepared.request.backward.skip);
+    skip_direction(result, Direction::backward, prepared.request.backward.skip);
     return;
   }
   if (!prepared.request.backward.wanted) return;
   if (!answer.backward) {
-    const std::string reason = answer.error ? error_reason(*answer.error) : "the runner gave no gradients";
-    skip_direction(result, Direction::backward, reason,
-                   options.python_rules && answer.error ? answer.error->text : reason);
+    skip_direction(result, Direction::backward,
+                   answer.error ? error_reason(*answer.error) : "the runner gave no gradients");
     return;
   }
-  const CallTraits traits = prepared.traits();
+  const InputFacts inputs = prepared.inputs();
   std::vector<std::vector<std::byte>> narrowed;
   if (!options.recorded) {
     narrow_gradients(answer.backward->device, prepared.request.cast, narrowed);
     take_judgement(result, Direction::backward,
                    judge(call.api, Direction::backward, answer.backward->reference, answer.backward->device,
-                         job_.standards, options.selection, traits));
+                         job_.standards, options.selection, inputs));
     return;
   }
   std::string reason;
@@ -257,7 +228,7 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
         GradientPairs pairs = pair_gradients(*made, recorded.elements);
         narrow_gradients(pairs.recorded, prepared.request.cast, narrowed);
         Judgement judgement = judge(call.api, Direction::backward, pairs.reference, pairs.recorded,
-                                    job_.standards, options.selection, traits);
+                                    job_.standards, options.selection, inputs);
         if (best && judgement.verdict >= best->verdict) continue;
         best = std::move(judgement);
         best_pairs = std::move(pairs);
@@ -281,7 +252,7 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
   } catch (const Error& error) {
     reason = error.what();
   }
-  skip_direction(result, Direction::backward, reason, reason);
+  skip_direction(result, Direction::backward, reason);
 }
 
 }  // namespace msprobe::precheck

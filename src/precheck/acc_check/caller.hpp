@@ -41,7 +41,7 @@ struct PreparedCall {
   dump::Entry forward;
   dump::Entry backward;
 
-  CallTraits traits() const {
+  InputFacts inputs() const {
     return {.float8_input = request.float8_input, .input_scale = request.input_scale};
   }
 };
@@ -70,7 +70,7 @@ class Caller {
   std::uint64_t lost_ = 0;
 };
 
-/// A call that was not made. `python`: what the Python tool says, if it says something else.
-OperationReport skipped(const std::string& name, const std::string& reason, const std::string& message);
+/// A call that was not made.
+OperationReport skipped(const std::string& name, const std::string& reason);
 
 }  // namespace msprobe::precheck

@@ -57,14 +57,13 @@ class OrderedResults {
   std::size_t next_ = 0;
 };
 
-RequestTraits request_traits(const CheckOptions& options, const std::string& device) {
-  RequestTraits traits;
-  traits.python = options.python_rules;
-  traits.hf32 = options.python_rules || (device.starts_with("npu") && !options.recorded);
-  traits.real_data_only = options.recorded;
-  traits.device_call = !options.recorded;
-  traits.timeout = static_cast<std::int64_t>(std::ceil(options.time_limit));
-  return traits;
+RequestOptions request_options(const CheckOptions& options, const std::string& device) {
+  RequestOptions request;
+  request.hf32 = device.starts_with("npu") && !options.recorded;
+  request.real_data_only = options.recorded;
+  request.device_call = !options.recorded;
+  request.timeout = static_cast<std::int64_t>(std::ceil(options.time_limit));
+  return request;
 }
 
 bool is_accelerator(const std::string& device) {
@@ -90,18 +89,12 @@ std::vector<std::uint64_t> calls_to_do(const CallPlan& plan, const CheckOptions&
 CallPlan read_plan(const CheckOptions& options) {
   const auto json = open_file(options.dump_json);
   const std::string parent = std::filesystem::path(options.dump_json).parent_path().string();
-  PlanTraits plan_traits;
-  plan_traits.python = options.python_rules;
-  plan_traits.aten = !options.python_rules || options.selection == Selection::release_8;
-  CallPlan plan =
-      plan_calls(*json, parent.empty() ? "." : parent, options.lists, options.filter, plan_traits);
+  CallPlan plan = plan_calls(*json, parent.empty() ? "." : parent, options.lists, options.filter);
   if (!plan.has_data) throw FormatError(options.dump_json, "it has no 'data'");
-  if (plan.framework != "pytorch" && !(plan.framework.empty() && !options.python_rules))
-    throw FormatError(options.dump_json,
-                      plan.framework.empty()
-                          ? "it does not name its framework"
-                          : fmt::format("only operations of pytorch are called again, not those of {}",
-                                        display(plan.framework)));
+  if (!plan.framework.empty() && plan.framework != "pytorch")
+    throw FormatError(
+        options.dump_json,
+        fmt::format("only operations of pytorch are called again, not those of {}", display(plan.framework)));
   return plan;
 }
 
@@ -139,26 +132,15 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
     callers.push_back(std::make_unique<Caller>(job, runner(worker)));
 
   if (progress != nullptr) progress->begin("calling", todo.size(), "operations");
-  const RequestTraits traits = request_traits(options, summary.device);
-  RequestBuilder shared_builder(job.tensors, traits);
+  const RequestOptions requested = request_options(options, summary.device);
   OrderedResults results(take, progress);
-  std::mutex mutex;
-  std::size_t next = 0;
+  std::atomic<std::size_t> next = 0;
   std::atomic<std::uint64_t> synthetic = 0;
   const auto work = [&](std::size_t worker) {
     Caller& caller = *callers[worker];
-    RequestBuilder own_builder(job.tensors, traits);
-    for (;;) {
-      std::size_t place = 0;
-      PreparedCall prepared;
-      {
-        std::unique_lock lock(mutex);
-        if (next == todo.size()) return;
-        place = next++;
-        // The Python tool's random numbers come from one stream for all calls, in their order.
-        if (options.python_rules) prepared = caller.prepare(todo[place], shared_builder);
-      }
-      if (!options.python_rules) prepared = caller.prepare(todo[place], own_builder);
+    RequestBuilder builder(job.tensors, requested);
+    for (std::size_t place = next++; place < todo.size(); place = next++) {
+      const PreparedCall prepared = caller.prepare(todo[place], builder);
       if (prepared.request.synthetic) ++synthetic;
       results.put(place, caller.make(todo[place], prepared));
     }

@@ -32,7 +32,6 @@ struct CheckOptions {
   bool filter = false;
   CallLists lists;
   Selection selection = Selection::release_26;
-  bool python_rules = false;
   bool recorded = false;                    // the dump's own outputs are judged
   std::set<std::string, std::less<>> done;  // operations that are left out: they were judged before
   std::string references;                   // of the user, as a runner takes them; empty: none

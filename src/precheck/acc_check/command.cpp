@@ -40,10 +40,9 @@ constexpr double kLongestSeconds = 1e9;  // thirty years, which the clock can co
 constexpr const char* kRunningTraining = "-";
 constexpr int kStandardInput = 0;
 constexpr const char* kOfTrainings = "the trainings say what is judged, and how";
-constexpr const char* kNotInPython = "the Python tool has no equivalent";
 
 /// `0`, `cpu`, `cuda`, `npu:1` as a runner takes them: a number alone is of what is there.
-std::vector<std::string> devices_of(const std::vector<std::string>& typed, bool only_first) {
+std::vector<std::string> devices_of(const std::vector<std::string>& typed) {
   std::vector<std::string> devices;
   std::set<std::string> seen;
   for (const std::string& word : typed) {
@@ -59,7 +58,6 @@ std::vector<std::string> devices_of(const std::vector<std::string>& typed, bool 
     devices.push_back(is_kind ? word : "auto:" + word);
   }
   if (devices.empty()) devices.emplace_back("auto");
-  if (only_first) devices.resize(1);
   return devices;
 }
 
@@ -163,23 +161,15 @@ class AccCheckCommand final : public Command {
             "The status is also 1 if nothing was judged.\n"
             "With --against a finding on either side counts, and an operation missing on one side is a "
             "warning.");
-    const Option python_rules =
-        options
-            .add_flag("--python-rules", check_.python_rules,
-                      "Answer as the Python tool does, mistakes included")
-            .details(
-                "It is that of 26.x, or with `--release 8` that of 8.1.1: one stream of random numbers, "
-                "operations of unknown kinds pass, no columns of msprobe.");
-    recorded.excludes({python_rules}, kNotInPython);
-    not_of_trainings_ = {python_rules, result_csv, filter,     against, recorded, runners,
-                         config,       references, error_data, jit,     release};
+    options.add_flag("--python-rules", python_rules_, "Has no effect").manual_only();
+    not_of_trainings_ = {result_csv, filter,     against,    recorded, runners,
+                         config,     references, error_data, jit,      release};
     listen.excludes({api_info}).excludes(not_of_trainings_, kOfTrainings);
-    against.excludes({python_rules}, kNotInPython)
-        .excludes({result_csv})
-        .excludes({filter}, "each side would keep others");
+    against.excludes({result_csv}).excludes({filter}, "each side would keep others");
   }
 
   Outcome run(const Context& context) override {
+    if (python_rules_) report_without_effect(name(), "--python-rules");
     if (context.framework == Framework::mindspore)
       throw UsageError("only operations of PyTorch are called again, not those of MindSpore");
     const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
@@ -198,7 +188,7 @@ class AccCheckCommand final : public Command {
     CheckOptions options = check_options();
     if (!against_.empty()) return run_against(std::move(options), standards, context);
     const CallPlan plan = read_plan(options);
-    const ResultStyle style{options.selection, !check_.python_rules, kDecimals};
+    const ResultStyle style{.selection = options.selection};
     std::optional<ResultFiles> files;
     std::string time;
     if (!result_csv_.empty()) {
@@ -209,7 +199,7 @@ class AccCheckCommand final : public Command {
       check_output_folder(folder_);
       time = claim_time_stamp(folder_);
     }
-    // Not before something can be told.
+    // The files are made with the first result.
     const auto open_files = [&]() -> ResultFiles& {
       if (!files) {
         create_directories(folder_);
@@ -223,7 +213,7 @@ class AccCheckCommand final : public Command {
         options, plan, standards, error_data(time), runners,
         [&](const OperationReport& result) {
           open_files().add(result);
-          tally.take(result, check_.python_rules);
+          tally.take(result);
         },
         context.progress);
     return conclude(summary, tally, open_files(), context.color);
@@ -233,9 +223,7 @@ class AccCheckCommand final : public Command {
   CheckOptions check_options() {
     CheckOptions options = check_;
     options.time_limit = std::min(options.time_limit, kLongestSeconds);
-    const bool single = name_ == "acc_check" || name_ == "run_ut";
-    // The Python tool takes the first device alone.
-    options.devices = devices_of(devices_, single && check_.python_rules);
+    options.devices = devices_of(devices_);
     if (!references_.empty()) {
       OwnReferences own = read_references(references_);
       for (const std::string& warning : own.warnings) log_warning(warning);
@@ -293,11 +281,10 @@ class AccCheckCommand final : public Command {
   }
 
   OnlineSettings online_settings() const {
-    const std::vector<std::string> devices = devices_of(devices_, true);
     OnlineSettings settings;
     settings.results = folder_;
     settings.python = check_.python;
-    settings.device = devices_.empty() ? "cpu" : devices.front();
+    settings.device = devices_.empty() ? "cpu" : devices_of(devices_).front();
     settings.time_limit = std::min(check_.time_limit, kLongestSeconds);
     check_output_folder(settings.results);
     return settings;
@@ -354,6 +341,7 @@ class AccCheckCommand final : public Command {
   std::string standards_;
   std::string fail_on_ = "never";
   bool save_error_data_ = false;
+  bool python_rules_ = false;
   std::string error_folder_;
 };
 

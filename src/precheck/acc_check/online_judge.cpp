@@ -52,11 +52,11 @@ OnlineJudge::OnlineJudge(OnlineStart start, OnlineSource& source, Runner& runner
       cases_(start_.cases) {
   options_.recorded = true;
   options_.time_limit = start_.time_limit;
-  traits_.real_data_only = true;
-  traits_.device_call = false;
-  traits_.reference_on_device = start_.device != "cpu";
+  request_options_.real_data_only = true;
+  request_options_.device_call = false;
+  request_options_.reference_on_device = start_.device != "cpu";
   if (start_.compare) table_.emplace();
-  traits_.timeout = static_cast<std::int64_t>(std::ceil(start_.time_limit));
+  request_options_.timeout = static_cast<std::int64_t>(std::ceil(start_.time_limit));
   reply_begin();
 }
 
@@ -150,7 +150,7 @@ void OnlineJudge::reply_begin() const {
   json.member("ready", true);
   json.open_list("skipped");
   for (const auto& [type, name] : start_.operations) {
-    if (!why_not_called(start_.lists, type + '.' + name, {type, name, "0"}).empty())
+    if (!why_not_called(start_.lists, {type, name, "0"}).empty())
       json.value(std::vector<std::string>{type, name});
   }
   json.close();
@@ -177,10 +177,9 @@ void OnlineJudge::note_step(const OnlineMessage& message) {
 void OnlineJudge::note_skipped(const OnlineMessage& message) {
   note_step(message);
   const std::string name = message.api.text();
-  std::string reason =
-      message.reason.empty() ? why_not_called(start_.lists, name, message.api) : message.reason;
+  std::string reason = message.reason.empty() ? why_not_called(start_.lists, message.api) : message.reason;
   if (reason.empty()) reason = "it was not sent";
-  conclude(precheck::skipped(name, reason, reason), message.step, message.id);
+  conclude(precheck::skipped(name, reason), message.step, message.id);
 }
 
 /// What is left of the message is small.
@@ -239,7 +238,7 @@ bool OnlineJudge::judge_held(const HeldCall& held) {
   call.name = name;
   call.forward = {0, held.forward.entry.size()};
   if (held.backward) call.backward = EntryPlace{held.forward.entry.size(), backward.size()};
-  call.skip = why_not_called(start_.lists, name, api);
+  call.skip = why_not_called(start_.lists, api);
   plan.calls.push_back(std::move(call));
   const auto json = memory_source(held.forward.entry + backward, name);
   const std::string no_folder;
@@ -251,7 +250,7 @@ bool OnlineJudge::judge_held(const HeldCall& held) {
     };
   }
   Caller caller(job, runner_);
-  RequestBuilder builder(held.tensors, traits_);
+  RequestBuilder builder(held.tensors, request_options_);
   const PreparedCall prepared = caller.prepare(0, builder);
   const bool refused = !prepared.refused.rows.empty();
   if (!refused) torch_ = runner_.start().torch;

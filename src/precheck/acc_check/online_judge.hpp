@@ -89,7 +89,7 @@ class OnlineJudge {
   Runner& runner_;
   OnlineCases cases_;
   CheckOptions options_;
-  RequestTraits traits_;
+  RequestOptions request_options_;
   std::map<std::uint64_t, HeldCall> held_;
   std::uint64_t held_memory_ = 0;
   OnlineFindings findings_;

@@ -44,13 +44,13 @@ class RecordedReader {
 
   Output output(Node node, int depth) {
     Output result;
-    if (depth > kMaxOutputNesting) throw NotRebuilt("its outputs are nested too deeply", "");
+    if (depth > kMaxOutputNesting) throw NotRebuilt("its outputs are nested too deeply");
     const dump::Argument argument = dump::read_argument(entry_, node);
     switch (argument.kind) {
       case ArgumentKind::none:
         break;
       case ArgumentKind::plain:
-        throw NotRebuilt("an output was not recorded", "");
+        throw NotRebuilt("an output was not recorded");
       case ArgumentKind::list:
       case ArgumentKind::mapping:  // a tuple with names
         result.value = list(node, depth);
@@ -99,12 +99,12 @@ class RecordedReader {
 
   TensorOutput tensor(Node node) {
     const std::string_view file = dump::read_tensor(entry_, node).file;
-    if (file.empty() || tensors_ == nullptr) throw NotRebuilt("its outputs were not dumped as tensors", "");
+    if (file.empty() || tensors_ == nullptr) throw NotRebuilt("its outputs were not dumped as tensors");
     const formats::StoredTensor stored = tensors_->open(std::string(file));
     const std::uint64_t width = tensor::info(stored.dtype).size;
     const auto count = static_cast<std::uint64_t>(stored.numel());
     if (count > kMaxRecorded / width || count * width > kMaxRecorded - taken_)
-      throw NotRebuilt(fmt::format("its outputs are larger than {}", human_bytes(kMaxRecorded)), "");
+      throw NotRebuilt(fmt::format("its outputs are larger than {}", human_bytes(kMaxRecorded)));
     taken_ += count * width;
     TensorOutput result;
     result.dtype = stored.dtype;
@@ -134,7 +134,7 @@ RecordedOutputs recorded_outputs(const Entry& entry, const TensorStore* tensors,
   RecordedOutputs outputs;
   const Node node = entry.find(0, member);
   if (node == Entry::kNone || entry.is(node, NodeKind::null))
-    throw NotRebuilt("its outputs were not recorded", "");
+    throw NotRebuilt("its outputs were not recorded");
   RecordedReader reader(entry, tensors, outputs);
   if (entry.is(node, NodeKind::array)) {
     entry.children(node, [&](Node child) { outputs.elements.push_back(reader.output(child, 0)); });
@@ -163,8 +163,7 @@ bool passes_gradient_through(const ApiName& api, const Entry& forward, const Ent
 Output shaped_like(const Output& reference, std::vector<Output> elements) {
   const auto* list = std::get_if<Output::List>(&reference.value);
   if (list == nullptr) {
-    if (elements.size() != 1)
-      throw NotRebuilt("several outputs were recorded, but the operation gives one", "");
+    if (elements.size() != 1) throw NotRebuilt("several outputs were recorded, but the operation gives one");
     return std::move(elements.front());
   }
   // One recorded thing that is a list itself.
@@ -193,7 +192,7 @@ GradientPairs pair_gradients(const Output& reference, std::vector<Output> record
     return !std::holds_alternative<std::monostate>(output.value);
   };
   const auto* list = std::get_if<Output::List>(&reference.value);
-  if (list == nullptr) throw NotRebuilt("the runner did not return a list of gradients", "");
+  if (list == nullptr) throw NotRebuilt("the runner did not return a list of gradients");
   Output::List made = *list;
   std::vector<std::size_t> there;
   for (std::size_t i = 0; i < recorded.size(); ++i) {
@@ -205,8 +204,7 @@ GradientPairs pair_gradients(const Output& reference, std::vector<Output> record
     std::erase_if(recorded, [&](const Output& output) { return !is_there(output); });
     if (made.elements.size() != recorded.size())
       throw NotRebuilt(fmt::format("{} gradients were recorded, but {} are computed", recorded.size(),
-                                   made.elements.size()),
-                       "");
+                                   made.elements.size()));
   }
   Output::List ours;
   Output::List theirs;
@@ -217,7 +215,7 @@ GradientPairs pair_gradients(const Output& reference, std::vector<Output> record
     ours.elements.push_back(std::move(recorded[i]));
     places.push_back(by_place ? i : there[i]);
   }
-  if (ours.elements.empty()) throw NotRebuilt("no gradient was recorded", "");
+  if (ours.elements.empty()) throw NotRebuilt("no gradient was recorded");
   return {{std::move(theirs)}, {std::move(ours)}, std::move(places)};
 }
 

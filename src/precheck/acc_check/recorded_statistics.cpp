@@ -82,7 +82,7 @@ void flatten(const Output& output, std::vector<const TensorOutput*>& tensors) {
 
 OutputRow judge_one_by_statistics(const Entry& entry, Node node, const TensorOutput& reference) {
   const auto dtype = tensor::dtype_from_torch(entry.string(node, "dtype"));
-  if (!dtype) throw NotRebuilt(kNoTensors, "");
+  if (!dtype) throw NotRebuilt(kNoTensors);
   OutputRow row;
   row.reference_dtype = fmt::format("torch.{}", tensor::info(reference.dtype).name);
   row.device_dtype = fmt::format("torch.{}", tensor::info(*dtype).name);
@@ -113,7 +113,7 @@ OutputRow judge_one_by_statistics(const Entry& entry, Node node, const TensorOut
                              short_number(recorded, 6), short_number(made.figures[i], 6));
     break;
   }
-  if (known == 0) throw NotRebuilt(kNoTensors, "");
+  if (known == 0) throw NotRebuilt(kNoTensors);
   return row;
 }
 
@@ -129,7 +129,7 @@ Judgement judge_recorded_statistics(const std::string& prefix, const Entry& entr
     return tensor::info(tensor->dtype).kind == tensor::Kind::complex;
   };
   if (made.empty() || made.size() != recorded.size() || std::ranges::any_of(made, is_complex))
-    throw NotRebuilt(kNoTensors, "");
+    throw NotRebuilt(kNoTensors);
   Judgement judgement;
   judgement.status = Status::skip;
   for (std::size_t i = 0; i < made.size(); ++i) {

@@ -15,25 +15,6 @@ namespace {
 
 constexpr std::size_t kShownCalls = 10;
 
-Verdict of_status(const OperationReport& result) {
-  const auto one = [](Status status) {
-    switch (status) {
-      case Status::pass:
-        return Verdict::pass;
-      case Status::skip:
-        return Verdict::skip;
-      case Status::warning:
-        return Verdict::warning;
-      case Status::error:
-        return Verdict::error;
-      case Status::none:
-        break;
-    }
-    return Verdict::none;
-  };
-  return std::max(one(result.forward), one(result.backward));
-}
-
 std::string painted(Verdict verdict, bool color) {
   const bool error = verdict == Verdict::error;
   return report::paint(error ? "error  " : "warning", error ? report::Color::red : report::Color::yellow,
@@ -103,16 +84,15 @@ std::string side_lines(const SidesResult& sides, bool color) {
 
 }  // namespace
 
-void Tally::take(const OperationReport& result, bool python_rules) {
-  const Verdict verdict =
-      python_rules ? of_status(result) : std::max(result.forward_verdict, result.backward_verdict);
+void Tally::take(const OperationReport& result) {
+  const Verdict verdict = std::max(result.forward_verdict, result.backward_verdict);
   ++counts_[static_cast<std::size_t>(verdict)];
   const bool bad = verdict == Verdict::error || verdict == Verdict::warning;
   if (!bad || shown_.size() >= kShownCalls) {
     hidden_ += bad;
     return;
   }
-  shown_.push_back({result.name, verdict, python_rules ? std::string() : result.reason});
+  shown_.push_back({result.name, verdict, result.reason});
 }
 
 std::string Tally::lines(bool color) const {

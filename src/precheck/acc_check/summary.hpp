@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the terminal tells in the end.
+// The summary on the terminal.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,7 @@ namespace msprobe::precheck {
 /// How many operations are right and wrong, and the first that are not right.
 class Tally {
  public:
-  /// `python_rules`: by the Python tool's statuses.
-  void take(const OperationReport& result, bool python_rules);
+  void take(const OperationReport& result);
 
   std::size_t of(Verdict verdict) const { return counts_[static_cast<std::size_t>(verdict)]; }
   std::string lines(bool color) const;

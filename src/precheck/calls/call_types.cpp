@@ -20,14 +20,10 @@ using Node = Entry::Index;
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> raised_types(const std::set<DType>& floats, bool python) {
+std::vector<std::pair<std::string, std::string>> raised_types(const std::set<DType>& floats) {
   std::vector<std::pair<std::string, std::string>> raised;
-  const bool several = floats.size() > 1;
-  const bool has_single = floats.contains(DType::float32);
-  for (const DType dtype : floats) {
-    const bool to_double = several ? has_single && !python : dtype == DType::float32;
-    raised.emplace_back(tensor::info(dtype).name, to_double ? "float64" : "float32");
-  }
+  const char* const higher = floats.contains(DType::float32) ? "float64" : "float32";
+  for (const DType dtype : floats) raised.emplace_back(tensor::info(dtype).name, higher);
   return raised;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an entry tells of the way its operation is called: in which types, and whether its result is certain.
+// How an operation is called, by its entry: in which types, and whether its result is certain.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,7 @@ namespace msprobe::precheck {
 
 /// To which types the inputs of the reference are raised; `floats`: those of float16, bfloat16, float32 that
 /// occur.
-std::vector<std::pair<std::string, std::string>> raised_types(const std::set<tensor::DType>& floats,
-                                                              bool python);
+std::vector<std::pair<std::string, std::string>> raised_types(const std::set<tensor::DType>& floats);
 
 /// The dtype of the first recorded output, if that is a floating-point one.
 std::optional<tensor::DType> output_type(const dump::Entry& forward);
@@ -26,7 +25,7 @@ std::optional<tensor::DType> output_type(const dump::Entry& forward);
 std::optional<tensor::DType> autocast_type(const std::set<tensor::DType>& floats,
                                            const std::optional<tensor::DType>& output);
 
-/// What cannot be told again because of its probability: true if that is not known to be 0.
+/// Whether the result is random because of a probability that is not known to be 0.
 bool is_random(const PlannedCall& call, const dump::Entry& forward, dump::Entry::Index arguments,
                dump::Entry::Index keywords);
 

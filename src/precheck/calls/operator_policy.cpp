@@ -28,17 +28,14 @@ OperatorPolicy read_policy() {
       for (const RuleFile::Node* element : file.elements(*value))
         result.probability_names.push_back(element->text);
     } else {
-      OperatorPolicy::Names* into = name == "never_called"               ? &result.never_called
-                                    : name == "types"                    ? &result.types
-                                    : name == "backward_not_recorded"    ? &result.backward_not_recorded
-                                    : name == "backward_not_supported"   ? &result.backward_not_supported
-                                    : name == "gradient_of_first_output" ? &result.gradient_of_first_output
-                                    : name == "first_output_alone"       ? &result.first_output_alone
-                                    : name == "rounded_to_hf32"          ? &result.rounded_to_hf32
-                                    : name == "reference_not_raised"     ? &result.reference_not_raised
-                                    : name == "random"                   ? &result.random
-                                    : name == "uninitialized"            ? &result.uninitialized
-                                                                         : nullptr;
+      OperatorPolicy::Names* into = name == "never_called"           ? &result.never_called
+                                    : name == "types"                ? &result.types
+                                    : name == "first_output_alone"   ? &result.first_output_alone
+                                    : name == "rounded_to_hf32"      ? &result.rounded_to_hf32
+                                    : name == "reference_not_raised" ? &result.reference_not_raised
+                                    : name == "random"               ? &result.random
+                                    : name == "uninitialized"        ? &result.uninitialized
+                                                                     : nullptr;
       if (into == nullptr) file.fail(*key, "an unknown list");
       *into = names_of(file, *value);
     }

@@ -14,9 +14,6 @@ struct OperatorPolicy {
   using Names = std::set<std::string, std::less<>>;
   Names never_called;
   Names types;
-  Names backward_not_recorded;
-  Names backward_not_supported;
-  Names gradient_of_first_output;
   Names first_output_alone;
   Names rounded_to_hf32;
   Names reference_not_raised;

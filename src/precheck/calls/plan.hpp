@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls a dump.json holds, in their order, and which of them are not made again, and why.
+// The calls of a dump.json, in their order, and why some of them are not made again.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,8 @@ struct CallLists {
   std::set<std::string, std::less<>> black;
 };
 
-struct PlanTraits {
-  /// The words of the Python tool for what is skipped; other kinds of operations count as called, what is
-  /// random is called, and names with three dots in the middle are unknown to it.
-  bool python = false;
-  bool aten = true;  // kinds that 26.x dropped are called
-};
-
 /// Why calls of an operation are not made; empty: they are.
-std::string why_not_called(const CallLists& lists, const std::string& name, const ApiName& api);
+std::string why_not_called(const CallLists& lists, const ApiName& api);
 
 struct CallPlan {
   std::vector<PlannedCall> calls;
@@ -51,8 +44,8 @@ struct CallPlan {
 };
 
 /// `filter`: one of several calls of an operation that differ in nothing but their values. FormatError for a
-/// broken file, and for names that are neither forward nor backward.
-CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists, bool filter,
-                    const PlanTraits& traits);
+/// broken file.
+CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists,
+                    bool filter);
 
 }  // namespace msprobe::precheck

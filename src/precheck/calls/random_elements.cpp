@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "precheck/calls/element_bits.hpp"
@@ -44,7 +43,6 @@ class FloatSource {
     const double nearest = tensor::nearest_in(form_, value);
     return std::fabs(nearest) > form_.largest ? std::copysign(INFINITY, value) : nearest;
   }
-  double lowest() const { return -form_.largest; }
 
  private:
   DType dtype_;
@@ -80,44 +78,18 @@ class Pieces {
 
 using Places = std::map<std::uint64_t, double>;  // elements that have a value of their own
 
-/// What the Python tool makes of a range that is not finite.
+/// A finite range, and elements beyond it.
 struct FilledRange {
   double low = 0;
   double high = 0;
-  std::optional<double> all;
   Places places;
 };
-
-FilledRange python_range(const RandomTensor& tensor, const FloatSource& source) {
-  FilledRange range{tensor.min.number(), tensor.max.number(), {}, {}};
-  const double min = range.low;
-  const double max = range.high;
-  const std::uint64_t last = tensor.count - 1;
-  const bool told =
-      tensor.finite_min.kind != Bound::Kind::none && tensor.finite_max.kind != Bound::Kind::none;
-  if (told) {
-    range.low = tensor.finite_min.number();
-    range.high = tensor.finite_max.number();
-  }
-  const bool open = told ? !std::isfinite(range.high) : !std::isfinite(max);
-  range.places[0] = std::isnan(min) && told ? range.low : min;
-  range.places[last] = std::isnan(max) && told ? range.high : max;
-  if (open) {
-    range.all = told ? range.high : max;
-    range.places[0] = *range.all;
-    range.places[last] = std::isnan(*range.all) ? *range.all : min;
-    return range;
-  }
-  if (told && std::isnan(max)) range.places[tensor.count > 2 ? 1 : 0] = max;
-  if (!std::isfinite(range.low)) range.low = source.lowest();
-  return range;
-}
 
 /// One element for each that is not finite in the record, the others in a finite range.
 FilledRange mended_range(const RandomTensor& tensor, RandomStream& stream) {
   const double min = tensor.min.number();
   const double max = tensor.max.number();
-  FilledRange range{min, max, {}, {}};
+  FilledRange range{min, max, {}};
   const double told_low = tensor.finite_min.kind == Bound::Kind::none ? min : tensor.finite_min.number();
   const double told_high = tensor.finite_max.kind == Bound::Kind::none ? max : tensor.finite_max.number();
   range.low = told_low;
@@ -147,22 +119,20 @@ FilledRange mended_range(const RandomTensor& tensor, RandomStream& stream) {
   return range;
 }
 
-void float_elements(const RandomTensor& tensor, RandomStream& stream, const RandomTraits& traits,
-                    Pieces& pieces) {
+void float_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& pieces) {
   const double min = tensor.min.number();
   const double max = tensor.max.number();
   FilledRange range;
-  const FloatSource shape(tensor.dtype, 0, 1);
   if (std::isfinite(min) && std::isfinite(max) && tensor.finite_max.kind == Bound::Kind::none) {
-    range = {min, max, {}, {{0, min}}};
+    range = {min, max, {{0, min}}};
     range.places[tensor.count - 1] = max;
   } else {
-    range = traits.fill_with_max ? python_range(tensor, shape) : mended_range(tensor, stream);
+    range = mended_range(tensor, stream);
   }
   FloatSource source(tensor.dtype, range.low, range.high);
   auto next_place = range.places.begin();
   for (std::uint64_t i = 0; i < tensor.count; ++i) {
-    double value = range.all ? *range.all : source.next(stream);
+    double value = source.next(stream);
     if (next_place != range.places.end() && next_place->first == i) {
       value = source.round(next_place->second);
       ++next_place;
@@ -173,13 +143,10 @@ void float_elements(const RandomTensor& tensor, RandomStream& stream, const Rand
 
 void integer_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& pieces) {
   if (tensor.min.kind != Bound::Kind::integer || tensor.max.kind != Bound::Kind::integer)
-    throw NotRebuilt("the recorded range does not consist of integers", "random_() expects integers");
+    throw NotRebuilt("the recorded range does not consist of integers");
   const std::int64_t min = tensor.min.integer;
   const std::int64_t max = tensor.max.integer;
-  if (min > max)
-    throw NotRebuilt(
-        fmt::format("the recorded Min {} is larger than Max {}", min, max),
-        fmt::format("random_ expects 'from' to be less than 'to', but got from={} >= to={}", min, max + 1));
+  if (min > max) throw NotRebuilt(fmt::format("the recorded Min {} is larger than Max {}", min, max));
   const std::uint64_t range = static_cast<std::uint64_t>(max) - static_cast<std::uint64_t>(min) + 1;
   const auto draw = [&]() -> std::uint64_t {
     if (range == 0) return stream.next64();
@@ -211,21 +178,18 @@ void complex_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& 
 
 }  // namespace
 
-void random_elements(const RandomTensor& tensor, RandomStream& stream, const RandomTraits& traits,
+void random_elements(const RandomTensor& tensor, RandomStream& stream,
                      const std::function<void(std::span<const std::byte>)>& take) {
   const tensor::DTypeInfo& type = tensor::info(tensor.dtype);
   if (tensor.count == 0) return;
   if (tensor.min.kind == Bound::Kind::none || tensor.max.kind == Bound::Kind::none)
-    throw NotRebuilt("neither the tensor nor its Min and Max were recorded",
-                     fmt::format("Data info Min: {} , Max: {}, info type must be int or float.",
-                                 tensor.min.text, tensor.max.text));
+    throw NotRebuilt("neither the tensor nor its Min and Max were recorded");
   const bool is_complex = type.kind == Kind::complex;
   if (type.kind == Kind::floating && type.size < 2)
-    throw NotRebuilt(fmt::format("no random data can be made in {}", type.name), "");
-  if (is_complex && traits.fill_with_max) throw NotRebuilt("no complex tensors can be made", "");
+    throw NotRebuilt(fmt::format("no random data can be made in {}", type.name));
   Pieces pieces(is_complex ? type.size / 2 : type.size, take);
   if (type.kind == Kind::floating) {
-    float_elements(tensor, stream, traits, pieces);
+    float_elements(tensor, stream, pieces);
   } else if (is_complex) {
     complex_elements(tensor, stream, pieces);
   } else {

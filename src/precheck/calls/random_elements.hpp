@@ -8,7 +8,6 @@
 #include <functional>
 #include <random>
 #include <span>
-#include <string>
 
 #include "tensor/dtype.hpp"
 
@@ -20,7 +19,6 @@ struct Bound {
   Kind kind = Kind::none;
   std::int64_t integer = 0;
   double real = 0;
-  std::string text;  // as Python prints it
 
   double number() const { return kind == Kind::integer ? static_cast<double>(integer) : real; }
 };
@@ -32,12 +30,6 @@ struct RandomTensor {
   Bound max;
   Bound finite_min;  // `Min_except_inf_nan`
   Bound finite_max;
-};
-
-struct RandomTraits {
-  /// An infinite or undefined Max makes all elements so, and complex numbers are refused; else one element,
-  /// at a place that the generator chooses, is so, and complex numbers have parts up to Max.
-  bool fill_with_max = false;
 };
 
 /// The next 53 or 24 bits of PyTorch's generator for CPUs.
@@ -54,8 +46,10 @@ class RandomStream {
   std::mt19937 engine_;
 };
 
-/// Hands all elements in order, little-endian, to `take` in pieces. NotRebuilt if the range says nothing.
-void random_elements(const RandomTensor& tensor, RandomStream& stream, const RandomTraits& traits,
+/// Hands all elements in order, little-endian, to `take` in pieces. An infinite or undefined Max or Min makes
+/// one element so, at a place that the generator chooses; complex numbers have parts up to Max. NotRebuilt if
+/// the range says nothing.
+void random_elements(const RandomTensor& tensor, RandomStream& stream,
                      const std::function<void(std::span<const std::byte>)>& take);
 
 }  // namespace msprobe::precheck

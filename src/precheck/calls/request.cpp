@@ -55,10 +55,8 @@ std::uint32_t seed_of(const std::string& text) {
 
 Bound bound_of(const Entry& entry, Node node, std::string_view key) {
   Bound bound;
-  bound.text = "None";
   const Node member = entry.find(node, key);
   if (member == Entry::kNone) return bound;
-  bound.text = entry.python_str(member);
   if (entry.is(member, NodeKind::boolean)) {
     bound.kind = Bound::Kind::integer;
     bound.integer = entry.boolean(member) ? 1 : 0;
@@ -92,11 +90,11 @@ void round_to_hf32(std::span<std::byte> bytes) {
 /// One argument list or one gradient, in the making.
 class ArgumentWriter {
  public:
-  ArgumentWriter(const PlannedCall& call, const RequestTraits& traits, const TensorStore* store,
+  ArgumentWriter(const PlannedCall& call, const RequestOptions& options, const TensorStore* store,
                  SharedFile& payload, RandomStream& stream)
-      : call_(call), traits_(traits), store_(store), payload_(payload), stream_(&stream) {}
+      : call_(call), options_(options), store_(store), payload_(payload), stream_(&stream) {}
 
-  /// Which of float16, bfloat16, float32 were seen.
+  /// Those of float16, bfloat16, float32 that were seen.
   std::set<DType> floats;
   bool float8 = false;
   bool synthetic = false;
@@ -105,9 +103,9 @@ class ArgumentWriter {
   bool may_require_grad = true;
   bool has_dtype = false;
 
-  void use(RandomStream& stream) { stream_ = &stream; }
-  /// What follows is for backward.
-  void begin_gradients() {
+  /// The values that follow are for backward.
+  void begin_gradients(RandomStream& stream) {
+    stream_ = &stream;
     may_require_grad = false;
     gradients_ = true;
     leaves_ = 0;
@@ -120,14 +118,13 @@ class ArgumentWriter {
       where_ = fmt::format("argument {}", index);
       position_ = index++;
       json.element();
-      value(json, entry, child, 0, true);
+      value(json, entry, child, 0);
     });
     json.close();
   }
 
   void keywords(JsonWriter& json, const Entry& entry, Node object) {
     json.open_object();
-    if (traits_.python) leaves_ = 0;  // its numbers begin anew, and later files replace earlier ones
     if (object != Entry::kNone) {
       const bool causal = is_causal_mask(entry, object);
       entry.children(object, [&](Node child) {
@@ -166,20 +163,13 @@ class ArgumentWriter {
     tagged_tensor(json, DType::boolean, DType::boolean, {kSide, kSide}, offset, false);
   }
 
-  [[noreturn]] void refuse(const std::string& reason, std::string python = {}) const {
-    throw NotRebuilt(where_ + ' ' + reason, std::move(python));
-  }
+  [[noreturn]] void refuse(const std::string& reason) const { throw NotRebuilt(where_ + ' ' + reason); }
 
   void keyword(JsonWriter& json, const Entry& entry, Node node) {
-    if (entry.is(node, NodeKind::array)) {
-      // The Python tool's rule: tensors in lists among the keywords never require gradients.
-      const bool before = std::exchange(may_require_grad, !traits_.python && may_require_grad);
-      value(json, entry, node, 0, false);
-      may_require_grad = before;
-    } else if (entry.string(node, "type") == "torch.dtype") {
+    if (entry.string(node, "type") == "torch.dtype") {
       dtype(json, entry, node);
     } else {
-      value(json, entry, node, 0, false);
+      value(json, entry, node, 0);
     }
   }
 
@@ -195,12 +185,12 @@ class ArgumentWriter {
     tagged(json, Tag::dtype, name);
   }
 
-  void list(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional, bool as_tuple) {
+  void list(JsonWriter& json, const Entry& entry, Node node, int depth, bool as_tuple) {
     open_tagged(json, as_tuple ? Tag::tuple : Tag::list);
     json.open_list();
     entry.children(node, [&](Node child) {
       json.element();
-      value(json, entry, child, depth + 1, is_positional);
+      value(json, entry, child, depth + 1);
     });
     json.close();
     json.close();
@@ -208,7 +198,7 @@ class ArgumentWriter {
 
   /// Indices are tuples: a list with slices in it is none.
   bool is_index(const Entry& entry, Node node) const {
-    if (traits_.python || (call_.api.name != "__getitem__" && call_.api.name != "__setitem__")) return false;
+    if (call_.api.name != "__getitem__" && call_.api.name != "__setitem__") return false;
     bool special = false;
     entry.children(node, [&](Node child) {
       const std::string_view type = entry.string(child, "type");
@@ -218,7 +208,7 @@ class ArgumentWriter {
     return special || position_ == 1;
   }
 
-  void value(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
+  void value(JsonWriter& json, const Entry& entry, Node node, int depth) {
     if (depth > kMaxArgumentNesting) refuse("is nested too deeply");
     const dump::Argument argument = dump::read_argument(entry, node);
     const bool is_tensor = argument.kind == ArgumentKind::tensor && is_tensor_type(argument.type);
@@ -228,21 +218,14 @@ class ArgumentWriter {
         json.null();
         return;
       case ArgumentKind::plain:
-        if (is_positional && traits_.python) refuse("is a plain value");
         tagged(json, Tag::plain, entry, node);
         return;
       case ArgumentKind::list:
-        list(json, entry, node, depth, is_positional, depth == 0 && is_index(entry, node));
+        list(json, entry, node, depth, depth == 0 && is_index(entry, node));
         return;
       case ArgumentKind::mapping:
-        if (traits_.python) {
-          const Node content = entry.find(node, "value");
-          if (content == Entry::kNone) refuse("was not recorded", "'value'");
-          tagged(json, Tag::plain, entry, content);
-        } else {
-          if (entry.empty(node)) refuse("was not recorded");
-          mapping(json, entry, node, depth, is_positional);
-        }
+        if (entry.empty(node)) refuse("was not recorded");
+        mapping(json, entry, node, depth);
         return;
       case ArgumentKind::tensor:
         if (!is_tensor) refuse_type(argument.type);
@@ -272,12 +255,12 @@ class ArgumentWriter {
   }
 
   [[noreturn]] void refuse_type(std::string_view type) const {
-    refuse(fmt::format("is a {}, which cannot be recreated", display(type)), "'value'");
+    refuse(fmt::format("is a {}, which cannot be recreated", display(type)));
   }
 
   void typed(JsonWriter& json, const Entry& entry, Node node, const dump::Argument& argument) {
     const auto& [kind, type, content] = argument;
-    if (type == "torch.memory_format" && !traits_.python) {
+    if (type == "torch.memory_format") {
       tagged(json, Tag::memory_format, entry.string(node, "format"));
       return;
     }
@@ -292,30 +275,28 @@ class ArgumentWriter {
       tagged(json, Tag::ellipsis, true);
     } else if (type == "torch.device") {
       tagged(json, Tag::device, true);
-    } else if (type == "torch.dtype" && !traits_.python) {
+    } else if (type == "torch.dtype") {
       dtype(json, entry, node);
-    } else if (!traits_.python && entry.is_container(content)) {
+    } else if (entry.is_container(content)) {
       refuse_type(type);
     } else {
       tagged(json, Tag::plain, entry, content);
     }
   }
 
-  void mapping(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
+  void mapping(JsonWriter& json, const Entry& entry, Node node, int depth) {
     open_tagged(json, Tag::mapping);
     json.open_object();
     entry.children(node, [&](Node child) {
       json.key(entry.key(child));
-      value(json, entry, child, depth + 1, is_positional);
+      value(json, entry, child, depth + 1);
     });
     json.close();
     json.close();
   }
 
   void numpy(JsonWriter& json, const Entry& entry, Node content, std::string_view type) {
-    if (std::find(kNumpyScalars.begin(), kNumpyScalars.end(), type) == kNumpyScalars.end())
-      refuse(fmt::format("is a {}, which cannot be recreated", display(type)),
-             fmt::format("{} is not supported now", type));
+    if (std::find(kNumpyScalars.begin(), kNumpyScalars.end(), type) == kNumpyScalars.end()) refuse_type(type);
     open_tagged(json, Tag::numpy);
     json.open_list();
     json.value(type.substr(std::string_view("numpy.").size()));
@@ -384,7 +365,7 @@ class ArgumentWriter {
     if (record.shape->size() > 64) refuse("has more than 64 axes");
     const std::vector<std::uint64_t> shape(record.shape->begin(), record.shape->end());
     // There is no file of a tensor without elements.
-    if (traits_.real_data_only && std::find(shape.begin(), shape.end(), 0U) == shape.end())
+    if (options_.real_data_only && std::find(shape.begin(), shape.end(), 0U) == shape.end())
       refuse("was not dumped as a tensor");
     if (call_.api.name == "histc" && tensor::info(dtype).kind == tensor::Kind::integer)
       dtype = DType::float32;
@@ -404,24 +385,23 @@ class ArgumentWriter {
     const std::uint64_t offset = payload_.begin_tensor();
     const bool rounded = is_rounded(dtype);
     std::vector<std::byte> piece;
-    random_elements(random, *stream_, {.fill_with_max = traits_.python},
-                    [&](std::span<const std::byte> bytes) {
-                      if (!traits_.python) measure(dtype, bytes);
-                      if (!rounded) {
-                        payload_.append(bytes);
-                        return;
-                      }
-                      piece.assign(bytes.begin(), bytes.end());
-                      round_to_hf32(piece);
-                      payload_.append(piece);
-                    });
+    random_elements(random, *stream_, [&](std::span<const std::byte> bytes) {
+      measure(dtype, bytes);
+      if (!rounded) {
+        payload_.append(bytes);
+        return;
+      }
+      piece.assign(bytes.begin(), bytes.end());
+      round_to_hf32(piece);
+      payload_.append(piece);
+    });
     note(dtype);
     tagged_tensor(json, dtype, is_target && dtype == DType::int32 ? DType::int64 : dtype, shape, offset,
                   requires_grad);
   }
 
   bool is_rounded(DType dtype) const {
-    return traits_.hf32 && dtype == DType::float32 &&
+    return options_.hf32 && dtype == DType::float32 &&
            operator_policy().rounded_to_hf32.contains(call_.api.name);
   }
 
@@ -439,7 +419,7 @@ class ArgumentWriter {
       piece.resize(count * type.size);
       reader.read(piece);
       if (rounded) round_to_hf32(piece);
-      if (!traits_.python) measure(stored.dtype, piece);
+      measure(stored.dtype, piece);
       payload_.append(piece);
       left -= count;
     }
@@ -451,7 +431,7 @@ class ArgumentWriter {
   }
 
   const PlannedCall& call_;
-  const RequestTraits& traits_;
+  const RequestOptions& options_;
   const TensorStore* store_;
   SharedFile& payload_;
   RandomStream* stream_;
@@ -478,19 +458,17 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   payload.clear();
   const OperatorPolicy& rules = operator_policy();
   const Node arguments = forward.find(0, "input_args");
-  if (!forward.is(arguments, NodeKind::array))
-    throw NotRebuilt("its arguments were not recorded", "'input_args'");
+  if (!forward.is(arguments, NodeKind::array)) throw NotRebuilt("its arguments were not recorded");
   const Node keywords = forward.find(0, "input_kwargs");
   if (keywords != Entry::kNone && !forward.is(keywords, NodeKind::object))
-    throw NotRebuilt("its keyword arguments are not a mapping", "");
-  if (!traits_.python && is_random(call, forward, arguments, keywords))
-    throw NotRebuilt("its result is random", "");
-  RandomStream own_stream(traits_.seed.value_or(seed_of(call.name + ".forward")));
-  RandomStream own_gradients(traits_.seed ? *traits_.seed + 1 : seed_of(call.name + ".backward"));
+    throw NotRebuilt("its keyword arguments are not a mapping");
+  if (is_random(call, forward, arguments, keywords)) throw NotRebuilt("its result is random");
+  RandomStream of_arguments(options_.seed.value_or(seed_of(call.name + ".forward")));
+  RandomStream of_gradients(options_.seed ? *options_.seed + 1 : seed_of(call.name + ".backward"));
   const bool has_out = keywords != Entry::kNone && forward.find(keywords, "out") != Entry::kNone;
 
   CallRequest request;
-  ArgumentWriter writer(call, traits_, tensors_.get(), payload, traits_.python ? python_stream_ : own_stream);
+  ArgumentWriter writer(call, options_, tensors_.get(), payload, of_arguments);
   writer.may_require_grad = !has_out;
   JsonWriter json({.indent = 0, .compact = true});
   json.open_object();
@@ -501,53 +479,36 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   writer.positional(json, forward, arguments);
   json.key("kwargs");
   writer.keywords(json, forward, keywords);
-  const bool view = call.api.name == "view" && writer.has_dtype && !traits_.python;
+  const bool view = call.api.name == "view" && writer.has_dtype;
   const bool plain_reference = view || rules.reference_not_raised.contains(call.api.name) ||
-                               (traits_.hf32 && rules.rounded_to_hf32.contains(call.api.name) &&
+                               (options_.hf32 && rules.rounded_to_hf32.contains(call.api.name) &&
                                 writer.floats.contains(DType::float32));
   json.member("raise", plain_reference ? std::vector<std::pair<std::string, std::string>>()
-                                       : raised_types(writer.floats, traits_.python));
-  json.member("raise_dtype", !traits_.python && !plain_reference);
+                                       : raised_types(writer.floats));
+  json.member("raise_dtype", !plain_reference);
   const std::optional<DType> output = output_type(forward);
   const std::optional<DType> cast = autocast_type(writer.floats, output);
   tell_type(json, "autocast", cast);
-  if (!traits_.python && cast && cast == output && writer.floats.contains(DType::float32))
-    request.cast = cast;
+  if (cast && cast == output && writer.floats.contains(DType::float32)) request.cast = cast;
   // The reference gets what such a cast left of its inputs, not more.
   tell_type(json, "narrow", request.cast);
-  json.member("device", traits_.device_call);
-  if (traits_.reference_on_device) json.member("reference_on_device", true);
-  json.member("keyword_gradients", !traits_.python);
+  json.member("device", options_.device_call);
+  if (options_.reference_on_device) json.member("reference_on_device", true);
 
-  if (rules.backward_not_recorded.contains(call.api.name) && traits_.python) {
-    request.backward.skip = "This API does not have backward input data, skip backward.";
-  } else if (has_out && (traits_.python || backward != nullptr)) {
-    request.backward.skip =
-        traits_.python
-            ? "function with out=... arguments don't support automatic differentiation, skip backward."
-            : "the argument out has no gradient";
+  if (has_out && backward != nullptr) {
+    request.backward.skip = "the argument out has no gradient";
   } else if (backward != nullptr) {
     const Node gradients = backward->find(0, "input");
-    const bool recorded = backward->is(gradients, NodeKind::array) && !backward->empty(gradients);
-    if (traits_.python && rules.backward_not_supported.contains(call.api.name)) {
-      request.backward.skip = "This API does not support backward ut, skip backward.";
-    } else if (!recorded && traits_.python) {
-      throw NotRebuilt("its gradients were not recorded", "");
-    } else if (!recorded) {
-      request.backward.skip = "its gradients were not recorded";
-    } else {
-      request.backward.wanted = true;
-    }
+    request.backward.wanted = backward->is(gradients, NodeKind::array) && !backward->empty(gradients);
     if (request.backward.wanted) {
-      if (!traits_.python) writer.use(own_gradients);
-      writer.begin_gradients();
+      writer.begin_gradients(of_gradients);
       json.key("grads");
       writer.positional(json, *backward, gradients);
+    } else {
+      request.backward.skip = "its gradients were not recorded";
     }
   }
-  json.member("first_gradient", traits_.python);
-  json.member("first_output", traits_.python && rules.gradient_of_first_output.contains(call.api.name));
-  json.member("timeout", traits_.timeout);
+  json.member("timeout", options_.timeout);
   json.close();
   request.json = json.take();
   request.float8_input = writer.float8;

@@ -17,9 +17,7 @@
 
 namespace msprobe::precheck {
 
-struct RequestTraits {
-  /// Random data as the Python tool makes it, from one stream for all calls; its way of raising; its words.
-  bool python = false;
+struct RequestOptions {
   bool hf32 = false;                  // inputs of convolutions are rounded as an NPU does
   bool real_data_only = false;        // nothing is synthetic
   bool device_call = true;            // else the reference alone
@@ -57,19 +55,16 @@ struct CallRequest {
 /// Builds requests, one after the other. `tensors`: those that entries name; nothing: none were dumped.
 class RequestBuilder {
  public:
-  RequestBuilder(std::shared_ptr<const TensorStore> tensors, const RequestTraits& traits)
-      : tensors_(std::move(tensors)), traits_(traits), python_stream_(kPythonSeed) {}
+  RequestBuilder(std::shared_ptr<const TensorStore> tensors, const RequestOptions& options)
+      : tensors_(std::move(tensors)), options_(options) {}
 
   /// `payload` is emptied first. NotRebuilt, IoError, FormatError: the call cannot be made.
   CallRequest build(std::uint64_t id, const PlannedCall& call, const dump::Entry& forward,
                     const dump::Entry* backward, SharedFile& payload);
 
  private:
-  static constexpr std::uint32_t kPythonSeed = 1234;
-
   std::shared_ptr<const TensorStore> tensors_;
-  RequestTraits traits_;
-  RandomStream python_stream_;
+  RequestOptions options_;
 };
 
 }  // namespace msprobe::precheck

@@ -43,10 +43,9 @@ struct ScalarOutput {
   double real = 0;
 };
 
-/// A value of a type that is not judged; `type` as Python prints it: `<class 'dict'>`.
+/// A value of a type that is not judged; `type` as Python prints it: `<class 'set'>`.
 struct OtherOutput {
   std::string type;
-  std::vector<std::string> keys = {};  // of a dictionary
 };
 
 /// One of: None, a tensor, a Python scalar, a list (or tuple) of outputs, something else.
@@ -108,7 +107,7 @@ struct OutputRow {
   std::string message;
   Verdict verdict = Verdict::none;
   std::string reason;      // of a verdict that is not `pass`, and of a pass that needs one; one line
-  bool only_ours = false;  // the Python tool has no such row: --python-rules leaves it out
+  bool only_ours = false;  // the Python tool has no such row, and files of its columns alone do not get it
 
   FigureValue& operator[](Figure figure) { return figures[static_cast<std::size_t>(figure)]; }
   const FigureValue& operator[](Figure figure) const { return figures[static_cast<std::size_t>(figure)]; }
@@ -118,17 +117,15 @@ struct OutputRow {
 struct Judgement {
   std::vector<OutputRow> rows;
   Status status = Status::none;
-  std::string
-      failure;  // the exception by which the Python tool would have left the API: both directions SKIP
   Verdict verdict = Verdict::none;  // the worst of all outputs
   std::string reason;               // of the first output that is as bad
 };
 
-/// What is known of the call besides its outputs.
-struct CallTraits {
+/// The tensors that went into the call, as far as the judgement needs them.
+struct InputFacts {
   bool float8_input = false;
-  /// The largest finite magnitude among the tensors that went in; 0: not known. What is off by no more than a
-  /// rounding of the inputs is no error of ours: sums that cancel out have such results.
+  /// The largest finite magnitude among them; 0: not known. What is off by no more than a rounding of the
+  /// inputs counts as a warning: sums that cancel out have such results.
   double input_scale = 0;
 };
 
@@ -136,6 +133,6 @@ class Standards;
 
 /// Never throws for what the outputs hold. Memory: a few KB besides them.
 Judgement judge(const ApiName& api, Direction direction, const Output& reference, const Output& device,
-                const Standards& standards, Selection selection, const CallTraits& traits = {});
+                const Standards& standards, Selection selection, const InputFacts& inputs = {});
 
 }  // namespace msprobe::precheck

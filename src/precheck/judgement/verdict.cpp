@@ -58,7 +58,7 @@ std::string place_of(std::uint64_t element, const std::vector<std::uint64_t>& sh
 }
 
 OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& device,
-                           const Standards& standards, const CallTraits& traits) {
+                           const Standards& standards, const InputFacts& inputs) {
   const TypeLimits& limits = standards.type(device.dtype);
   if (figures.nonfinite_unequal != 0) {
     return {Verdict::error,
@@ -94,8 +94,8 @@ OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& devi
       far_off && tensor::info(device.dtype).size < tensor::info(tensor::DType::float32).size
           ? tensor::DType::float32
           : device.dtype;
-  if (opinion.verdict == Verdict::error && traits.input_scale > 0 && traits.input_scale < kMask &&
-      figures.max_absolute <= limits.units_warning * unit_at(summed_in, traits.input_scale)) {
+  if (opinion.verdict == Verdict::error && inputs.input_scale > 0 && inputs.input_scale < kMask &&
+      figures.max_absolute <= limits.units_warning * unit_at(summed_in, inputs.input_scale)) {
     opinion.verdict = Verdict::warning;
     opinion.reason += "; no more than rounding of the inputs explains";
   }

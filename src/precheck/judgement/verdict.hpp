@@ -20,7 +20,7 @@ struct OutputVerdict {
 };
 
 OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& device,
-                           const Standards& standards, const CallTraits& traits);
+                           const Standards& standards, const InputFacts& inputs);
 OutputVerdict judge_integers(const IntegerFigures& figures, const TensorOutput& device,
                              bool may_differ_by_one);
 

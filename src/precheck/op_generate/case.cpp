@@ -76,7 +76,7 @@ CaseSource open_case_source(const CaseRequest& request) {
   const std::string& path = extracted ? request.extract : request.dump_json;
   source.json = extracted ? extracted_dump(path) : open_file(path);
   const fs::path folder = fs::path(path).parent_path();
-  source.plan = plan_calls(*source.json, folder.empty() ? "." : folder.string(), {}, false, {});
+  source.plan = plan_calls(*source.json, folder.empty() ? "." : folder.string(), {}, false);
   if (!source.plan.has_data) throw FormatError(path, "it has no member 'data', so it is not a dump.json");
   if (!source.plan.framework.empty() && source.plan.framework != "pytorch")
     throw FormatError(path, fmt::format("it is a dump of '{}': only operations of PyTorch are called again",
@@ -192,13 +192,13 @@ WrittenCase write_case(const CaseRequest& wanted, const std::string& output) {
   const bool with_backward = wanted.backward && call.backward.has_value();
   if (with_backward)
     dump::read_entry_at(*source.json, call.backward->offset, call.backward->size, backward, call.name);
-  RequestTraits traits;
-  traits.real_data_only = wanted.data == CaseData::real;
-  traits.seed = wanted.seed;
+  RequestOptions options;
+  options.real_data_only = wanted.data == CaseData::real;
+  options.seed = wanted.seed;
   SharedFile payload;
   CallRequest request;
   try {
-    request = RequestBuilder(tensors_in_folder(source.plan.tensor_directory), traits)
+    request = RequestBuilder(tensors_in_folder(source.plan.tensor_directory), options)
                   .build(0, call, forward, with_backward ? &backward : nullptr, payload);
   } catch (const NotRebuilt& reason) {
     refuse(reason.what());

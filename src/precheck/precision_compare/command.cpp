@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,26 +48,20 @@ class PrecisionCommand final : public Command {
             "releases 26.x do, with the benchmark criterion for all floating types.")
         .one_of({"auto", "8", "26"});
     report::add_formats(options, formats_).details("The default is `csv`.");
-    const Option english = options.add_flag("--english", english_, "Columns and reasons in English only")
-                               .details("The Python tool does not read such files.");
+    options.add_flag("--english", english_, "Columns and reasons in English only")
+        .details("The Python tool does not read such files.");
     options.add_fail_on(fail_on_, {"error", "skip", "never"})
         .details(
             "`skip` also counts what was not judged.\n"
             "If nothing passed, the status is 1 with either of them.");
-    options
-        .add_flag("--python-rules", python_rules_,
-                  "Answer as the Python tool does, mistakes included: 26.x unless --release is 8")
-        .details(
-            "Both files are byte for byte those of the Python tool: blank figures may pass, and a repeated "
-            "name ends the work.")
-        .excludes({english});
+    options.add_flag("--python-rules", python_rules_, "Has no effect").manual_only();
     options
         .add("--standards=FILE", standards_, "YAML file with lists and limits to replace the built-in ones")
         .details("Its keys replace the built-in ones; the others stay.");
   }
 
   Outcome run(const Context& context) override {
-    const PrecisionTraits traits = chosen_traits();
+    if (python_rules_) report_without_effect(name(), "--python-rules");
     const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
     const std::string& folder = output_;
     const std::string time = claim_time_stamp(folder);
@@ -74,27 +69,22 @@ class PrecisionCommand final : public Command {
 
     const DetailsFile device = DetailsFile::read(*open_file(device_));
     const DetailsFile other = DetailsFile::read(*open_file(other_));
-    const PrecisionResult result = compare_precision(device, other, standards, traits);
+    const PrecisionResult result = compare_precision(device, other, standards, chosen_selection());
     for (const std::string& warning : result.warnings) log_warning(warning);
     std::vector<std::string> files;
-    for (const report::Format format : formats_) write(result, traits, format, folder, time, files);
+    for (const report::Format format : formats_) write(result, format, folder, time, files);
     return conclude(result, files, context.color);
   }
 
  private:
-  PrecisionTraits chosen_traits() const {
-    // As the newer release has it, if nobody asks for the older one.
-    const Selection selection = release_ == "8" ? Selection::release_8 : Selection::release_26;
-    if (python_rules_) return python_precision_traits(selection);
-    PrecisionTraits traits;
-    if (release_ != "auto") traits.selection = selection;
-    return traits;
+  std::optional<Selection> chosen_selection() const {
+    if (release_ == "auto") return std::nullopt;
+    return release_ == "8" ? Selection::release_8 : Selection::release_26;
   }
 
-  void write(const PrecisionResult& result, const PrecisionTraits& traits, report::Format format,
-             const std::string& folder, const std::string& time, std::vector<std::string>& files) const {
+  void write(const PrecisionResult& result, report::Format format, const std::string& folder,
+             const std::string& time, std::vector<std::string>& files) const {
     PrecisionLook look;
-    look.ours = !traits.python_columns;
     look.english = english_;
     look.spelled = format == report::Format::csv;
     report::WriteOptions options;
@@ -142,9 +132,7 @@ class PrecisionCommand final : public Command {
     log_info(text);
     // Where nothing was judged nothing passed.
     std::vector<std::string> not_judged;
-    // The Python tool does not tell so.
-    if (passes + errors == 0 && !(python_rules_ && fail_on_ == "never"))
-      not_judged.push_back(display(device_) + ": no operation has a verdict");
+    if (passes + errors == 0) not_judged.push_back(display(device_) + ": no operation has a verdict");
     const bool found = errors != 0 || passes == 0 || (fail_on_ == "skip" && skips != 0);
     return end_at_gate(fail_on_, found, not_judged);
   }

@@ -23,13 +23,8 @@ class Operation {
  public:
   explicit Operation(const OutputName& name) : operation_(name.operation) { result_.name = name.api; }
 
-  const std::string& name() const { return result_.name; }
-
-  /// `message` is what is told of a row that was skipped. A row that `may_lack` has nothing that could be
-  /// judged, and counts only where there is no other.
-  void add(Direction direction, const PairRow& row, bool unjudged_type, bool may_lack, bool by_python) {
-    unjudged_last_ = unjudged_type;
-    if (by_python && unjudged_type) return;  // as if there were no such row
+  /// A row that `may_lack` has nothing to judge, and counts only if there are no others.
+  void add(Direction direction, const PairRow& row, bool may_lack) {
     Side& side = sides_[direction == Direction::backward];
     side.rows += 1;
     side.errors += row.status == Status::error;
@@ -47,18 +42,11 @@ class Operation {
     }
   }
 
-  OperationResult finish(const PrecisionTraits& traits) {
-    const bool by_python = traits.by_neighbours;
-    if (by_python && unjudged_last_) {
-      result_.forward = result_.backward = Status::skip;
-      result_.message = "This data type does not support benchmark compare.";
-      return std::move(result_);
-    }
-    result_.forward = sides_[0].status(by_python);
-    result_.backward = sides_[1].status(by_python);
+  OperationResult finish() {
+    result_.forward = sides_[0].status();
+    result_.backward = sides_[1].status();
     if (result_.forward == Status::skip) result_.message = sides_[0].last_skip;
-    if (operation_ == "topk" &&
-        (result_.forward == Status::error || (result_.backward == Status::error && !by_python)))
+    if (operation_ == "topk" && (result_.forward == Status::error || result_.backward == Status::error))
       result_.message += kSortedHint;
     return std::move(result_);
   }
@@ -71,18 +59,16 @@ class Operation {
     std::size_t skips = 0;
     std::string last_skip;
 
-    Status status(bool by_python) const {
+    Status status() const {
       if (rows == 0) return Status::none;
       if (errors != 0) return Status::error;
-      if (passes == 0 || (skips != 0 && !by_python)) return Status::skip;
-      return Status::pass;
+      return passes == 0 || skips != 0 ? Status::skip : Status::pass;
     }
   };
 
   std::string operation_;
   OperationResult result_;
   Side sides_[2];
-  bool unjudged_last_ = false;
   bool reason_is_error_ = false;
 };
 
@@ -108,80 +94,52 @@ bool has_no_elements(std::string_view shape) {
 class PrecisionComparison {
  public:
   PrecisionComparison(const DetailsFile& device, const DetailsFile& other, const Standards& standards,
-                      const PrecisionTraits& traits)
+                      std::optional<Selection> selection)
       : device_(device),
         other_(other),
         own_names_(device),
         other_names_(other),
         standards_(standards),
-        traits_(traits) {
-    const auto is_numeric = [&](Figure figure) {
-      return std::ranges::all_of(
-          device.rows, [&](const DetailsRow& row) { return row[figure].kind == FigureField::Kind::number; });
-    };
-    traits_.numeric_rates = is_numeric(Figure::relative_rate);
-    traits_.numeric_binary = is_numeric(Figure::binary);
-  }
+        selection_(selection) {}
 
   PrecisionResult run() {
     for (const DetailsRow& row : device_.rows) {
       if (result_.rows.size() % 4096 == 0) check_interrupt();
-      if (!take(row)) return std::move(result_);  // what was not finished is lost
+      take(row);
     }
-    if (!traits_.leaves_out_missing) add_other_rows();
-    for (Operation& operation : open_) result_.operations.push_back(operation.finish(traits_));
+    add_other_rows();
+    for (Operation& operation : open_) result_.operations.push_back(operation.finish());
     return std::move(result_);
   }
 
  private:
-  /// False where the Python tool ends.
-  bool take(const DetailsRow& row) {
-    const auto name = parse_output_name(row.name, traits_);
-    if (!name) {
-      at_once(skipped(row, "The API name " + row.name + " is invalid.", "not the name of an output"));
-      return true;
-    }
+  void take(const DetailsRow& row) {
+    const auto name = parse_output_name(row.name);
+    if (!name)
+      return at_once(skipped(row, "The API name " + row.name + " is invalid.", "not the name of an output"));
     const RowsByName::Found found = other_names_.find(row.name);
     if (found.count == 0) {
-      if (traits_.leaves_out_missing) {
-        warn("This API : " + display(row.name) + " does not exist in the GPU data.");
-        return true;
-      }
       ++result_.without_partner;
-      add(*name, row, skipped(row, "", "missing from the other device's file"), false);
-      return true;
-    }
-    if (found.count > 1 && traits_.stops_at_duplicate) {
-      warn("Analyse csv Error: This API : " + display(row.name) + " has multiple records in the GPU data.");
-      return false;
+      return add(*name, skipped(row, "", "missing from the other device's file"), false);
     }
     const std::size_t own = own_names_.find(row.name).count;
-    if (!traits_.stops_at_duplicate && (own > 1 || found.count > 1)) {
-      add(*name, row,
-          skipped(row, "",
-                  fmt::format("{} rows with this name, but {} of the other device", own, found.count)),
-          false);
-      return true;
+    if (own > 1 || found.count > 1) {
+      const std::string reason =
+          fmt::format("{} rows with this name, but {} of the other device", own, found.count);
+      return add(*name, skipped(row, "", reason), false);
     }
     const bool no_type = trimmed(row.dtype).empty();
-    const bool empty = traits_.by_neighbours ? row.shape == "(0,)" : has_no_elements(row.shape);
+    const bool empty = has_no_elements(row.shape);
     if (no_type || empty || is_unjudged_type(row.dtype)) {
       const char* reason = no_type ? "nothing to judge" : empty ? "no elements" : "its type is not judged";
-      add(*name, row, skipped(row, row.message, reason), no_type || empty);
-      return true;
+      return add(*name, skipped(row, row.message, reason), no_type || empty);
     }
-    PairRow judged = judge_pair(*name, row, other_.rows[found.first], standards_, traits_);
-    if (judged.broken) {
-      at_once(std::move(judged));
-    } else {
-      add(*name, row, std::move(judged), false);
-    }
-    return true;
+    add(*name, judge_pair(*name, row, other_.rows[found.first], standards_, selection_), false);
   }
 
-  /// A row that the Python tool gives up.
+  /// A row without an operation becomes a row of the operations, too.
   void at_once(PairRow row) {
-    warn((row.broken ? "Get api status error: " : "") + display(row.message));
+    warn(display(row.message));
     OperationResult own;
     own.name = row.name;
     own.forward = own.backward = Status::skip;
@@ -191,24 +149,11 @@ class PrecisionComparison {
     result_.rows.push_back(std::move(row));
   }
 
-  void add(const OutputName& name, const DetailsRow& row, PairRow judged, bool may_lack) {
-    operation_of(name).add(name.direction, judged, is_unjudged_type(row.dtype), may_lack,
-                           traits_.by_neighbours);
+  void add(const OutputName& name, PairRow judged, bool may_lack) {
+    const auto [place, added] = numbers_.try_emplace(std::string(name.api), open_.size());
+    if (added) open_.emplace_back(name);
+    open_[place->second].add(name.direction, judged, may_lack);
     result_.rows.push_back(std::move(judged));
-  }
-
-  Operation& operation_of(const OutputName& name) {
-    if (!traits_.by_neighbours) {
-      const auto [place, added] = numbers_.try_emplace(std::string(name.api), open_.size());
-      if (added) open_.emplace_back(name);
-      return open_[place->second];
-    }
-    if (!open_.empty() && open_.back().name() != name.api) {
-      result_.operations.push_back(open_.back().finish(traits_));
-      open_.clear();
-    }
-    if (open_.empty()) open_.emplace_back(name);
-    return open_.back();
   }
 
   void add_other_rows() {
@@ -216,9 +161,9 @@ class PrecisionComparison {
       if (own_names_.find(row.name).count != 0) continue;
       ++result_.without_partner;
       PairRow lone = skipped(row, "", "only in the other device's file");
-      const auto name = parse_output_name(row.name, traits_);
+      const auto name = parse_output_name(row.name);
       if (name) {
-        add(*name, row, std::move(lone), false);
+        add(*name, std::move(lone), false);
       } else {
         at_once(std::move(lone));
       }
@@ -239,9 +184,9 @@ class PrecisionComparison {
   RowsByName own_names_;
   RowsByName other_names_;
   const Standards& standards_;
-  PrecisionTraits traits_;
+  std::optional<Selection> selection_;
   PrecisionResult result_;
-  std::vector<Operation> open_;  // by neighbours: at most one
+  std::vector<Operation> open_;
   std::unordered_map<std::string, std::size_t> numbers_;
 };
 
@@ -254,8 +199,8 @@ Status OperationResult::worst() const {
 }
 
 PrecisionResult compare_precision(const DetailsFile& device, const DetailsFile& other,
-                                  const Standards& standards, const PrecisionTraits& traits) {
-  return PrecisionComparison(device, other, standards, traits).run();
+                                  const Standards& standards, std::optional<Selection> selection) {
+  return PrecisionComparison(device, other, standards, selection).run();
 }
 
 }  // namespace msprobe::precheck

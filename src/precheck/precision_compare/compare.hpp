@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,8 @@ struct PrecisionResult {
   std::size_t without_partner = 0;
 };
 
-/// Never throws for what the rows say.
+/// Never throws for what the rows say. `selection`: as in judge_pair.
 PrecisionResult compare_precision(const DetailsFile& device, const DetailsFile& other,
-                                  const Standards& standards, const PrecisionTraits& traits);
+                                  const Standards& standards, std::optional<Selection> selection);
 
 }  // namespace msprobe::precheck

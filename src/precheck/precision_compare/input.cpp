@@ -90,11 +90,8 @@ DetailsFile DetailsFile::read(const ByteSource& file) {
     row.dtype = take(dtype);
     row.shape = take(shape);
     row.message = take(message);
-    for (std::size_t i = 0; i < kNeeded.size(); ++i) {
-      std::string text = take(places[i]);
-      row.figures[static_cast<std::size_t>(kNeeded[i])] = to_figure(text);
-      if (kNeeded[i] == Figure::binary) row.binary = std::move(text);
-    }
+    for (std::size_t i = 0; i < kNeeded.size(); ++i)
+      row.figures[static_cast<std::size_t>(kNeeded[i])] = to_figure(take(places[i]));
   }
   return details;
 }

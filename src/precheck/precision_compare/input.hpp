@@ -28,7 +28,6 @@ struct DetailsRow {
   std::string shape;
   std::string message;
   std::array<FigureField, kFigureCount> figures;  // those that no criterion needs stay blank
-  std::string binary;                             // as it is written
 
   const FigureField& operator[](Figure figure) const { return figures[static_cast<std::size_t>(figure)]; }
 };

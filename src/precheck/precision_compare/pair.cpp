@@ -16,11 +16,6 @@ namespace {
 
 constexpr int kReasonDigits = 6;
 
-/// The Python tool gives a row up with these words.
-struct BrokenFigure {
-  const char* words;
-};
-
 bool is_float8(std::string_view dtype) {
   return dtype.find("float8") != std::string_view::npos || dtype.find("HiFloat8") != std::string_view::npos;
 }
@@ -67,27 +62,20 @@ constexpr Rate kRates[] = {
 class PairJudge {
  public:
   PairJudge(const OutputName& name, const DetailsRow& device, const DetailsRow& other,
-            const Standards& standards, const PrecisionTraits& traits)
+            const Standards& standards, std::optional<Selection> selection)
       : operation_(name.operation),
         device_(device),
         other_(other),
         standards_(standards),
-        traits_(traits),
+        selection_(selection),
         type_(standards.type(without_torch(device.dtype))) {}
 
   PairRow judge() {
-    try {
-      const std::vector<Criterion> criteria = chosen();
-      if (criteria.empty()) skip("no column needed by a criterion is filled");
-      for (const Criterion criterion : criteria) {
-        judge(criterion);
-        row_.algorithm += (row_.algorithm.empty() ? "" : " + ") + std::string(algorithm(criterion));
-      }
-    } catch (const BrokenFigure& broken) {
-      row_ = PairRow();
-      row_.broken = true;
-      row_.status = Status::skip;
-      row_.message = broken.words;
+    const std::vector<Criterion> criteria = chosen();
+    if (criteria.empty()) skip("no column needed by a criterion is filled");
+    for (const Criterion criterion : criteria) {
+      judge(criterion);
+      row_.algorithm += (row_.algorithm.empty() ? "" : " + ") + std::string(algorithm(criterion));
     }
     return std::move(row_);
   }
@@ -106,16 +94,12 @@ class PairJudge {
 
   std::vector<Criterion> chosen() const {
     const Criterion listed = standards_.listed(operation_);
-    if (traits_.selection == Selection::release_26) {
-      const FigureField& relative = device_[Figure::relative_rate];
-      // It asks a text for blanks, which is no text where all of the column is numbers, or where it is NaN.
-      if (by_python() && (traits_.numeric_rates || std::isnan(relative.value)))
-        throw BrokenFigure{"'float' object has no attribute 'isspace'"};
+    if (selection_ == Selection::release_26) {
       if (is_float8(device_.dtype)) return {Criterion::ulp};
       if (filled({Figure::relative_rate})) return {Criterion::absolute_threshold};
       return {is_benchmark_type(device_.dtype) ? Criterion::benchmark : Criterion::binary_consistency};
     }
-    if (traits_.selection == Selection::release_8)
+    if (selection_ == Selection::release_8)
       return {is_benchmark_type(device_.dtype) ? listed : Criterion::binary_consistency};
     return chosen_by_columns(listed);
   }
@@ -171,33 +155,28 @@ class PairJudge {
 
   // Figures.
 
-  bool by_python() const { return traits_.python_columns; }
-
   /// Nothing if there is no number to judge by, which is noted.
-  std::optional<double> number(const DetailsRow& row, Figure figure, bool blank_is_zero = false) {
+  std::optional<double> number(const DetailsRow& row, Figure figure) {
     const FigureField& field = row[figure];
     const std::string_view side = &row == &device_ ? "" : " of the other device";
     switch (field.kind) {
       case FigureField::Kind::blank:
-        if (blank_is_zero && traits_.blanks_are_zero) return 0;
-        if (by_python()) throw BrokenFigure{"ERROR: Input data is an empty string"};
         skip(fmt::format("{}{} is blank", english_column_of(figure), side));
         return std::nullopt;
       case FigureField::Kind::text:
-        if (by_python()) throw BrokenFigure{"ERROR: Input data cannot be converted to float"};
         skip(fmt::format("{}{} is not a number", english_column_of(figure), side));
         return std::nullopt;
       case FigureField::Kind::number:
         break;
     }
-    if (field.value < 0 && !traits_.negative_is_absolute) {
+    if (field.value < 0) {
       skip(fmt::format("{}{} is negative", english_column_of(figure), side));
       return std::nullopt;
     }
     return field.value;
   }
 
-  /// How NaN and Inf of a figure are told: `pass` if there are none.
+  /// The status that NaN and Inf of a figure give: `pass` if both are finite.
   Status nonfinite(Figure figure, double device, double other) {
     if (std::isfinite(device) && std::isfinite(other)) return Status::pass;
     const std::string column(column_of(figure));
@@ -208,7 +187,6 @@ class PairJudge {
       return Status::error;
     }
     row_.message += column + "同为同号inf或nan\n";
-    if (traits_.nonfinite_on_both_passes) return Status::pass;
     return skip(fmt::format("{} is {} on both devices", english_column_of(figure),
                             short_number(device, kReasonDigits)));
   }
@@ -222,19 +200,18 @@ class PairJudge {
 
   void judge_benchmark() {
     const RatioLimits& limits =
-        traits_.selection == Selection::release_8 ? standards_.ratios() : standards_.ratios(operation_);
+        selection_ == Selection::release_8 ? standards_.ratios() : standards_.ratios(operation_);
     std::string errors;
     for (const Ratio& each : kRatios) {
-      const auto device = number(device_, each.figure, true);
-      const auto other = number(other_, each.figure, true);
+      const auto device = number(device_, each.figure);
+      const auto other = number(other_, each.figure);
       if (!device || !other) continue;
       Judged& judged = row_[each.measure];
       judged.value = ratio_of(*device, *other);
       const double limit = limits.*each.limit;
       judged.status = nonfinite(each.figure, *device, *other);
       const bool is_nonfinite = judged.status != Status::pass;
-      const bool overflows = traits_.nonfinite_on_both_passes && std::isinf(*judged.value);
-      if (*judged.value > limit && !overflows) {
+      if (*judged.value > limit) {
         judged.status = Status::error;
         if (each.error != nullptr) {
           note(fmt::format("{} {} is {} times that of the other device, {}; limit {}",
@@ -243,7 +220,7 @@ class PairJudge {
                            short_number(limit, kReasonDigits)));
         }
       }
-      const bool decides = each.error != nullptr || (is_nonfinite && !traits_.balance_may_be_nonfinite);
+      const bool decides = each.error != nullptr || is_nonfinite;
       worsen(decides ? judged.status : Status::pass);
       if (judged.status == Status::error && each.error != nullptr)
         errors += std::string("ERROR: ") + each.error + "超过阈值\n";
@@ -289,8 +266,6 @@ class PairJudge {
   }
 
   void judge_binary() {
-    // A column with blanks is text to the Python tool, and stays as it is written.
-    if (by_python() && !traits_.numeric_binary) row_.binary_text = device_.binary;
     if (judge_rate(Measure::binary, Figure::binary) == Status::error)
       row_.message += "ERROR: 二进制一致错误率超过阈值\n";
   }
@@ -311,7 +286,7 @@ class PairJudge {
     const OtherLimits& limits = standards_.limits();
     Status status = Status::pass;
     if (is_float8(device_.dtype)) {
-      row_.ulp_share = number(device_, Figure::ulp_share, true);
+      row_.ulp_share = number(device_, Figure::ulp_share);
       if (!row_.ulp_share) return;
       row_.ulp = status = *row_.ulp_share < limits.ulp_other_share ? Status::pass : Status::error;
     } else {
@@ -351,37 +326,20 @@ class PairJudge {
   const DetailsRow& device_;
   const DetailsRow& other_;
   const Standards& standards_;
-  const PrecisionTraits& traits_;
+  std::optional<Selection> selection_;
   const TypeLimits& type_;
   PairRow row_;
 };
 
 }  // namespace
 
-// Behind each trait stands the item of docs/differences.md that gives the reason why ours is another.
-PrecisionTraits python_precision_traits(Selection selection) {
-  return {
-      .selection = selection,                                 // P1
-      .blanks_are_zero = selection == Selection::release_26,  // P2
-      .balance_may_be_nonfinite = true,                       // P3
-      .nonfinite_on_both_passes = true,                       // P3
-      .negative_is_absolute = true,                           // P3
-      .short_names = true,                                    // P4
-      .stops_at_duplicate = true,                             // P5
-      .leaves_out_missing = true,                             // P6
-      .by_neighbours = true,                                  // P7
-      .python_columns = true,                                 // P8
-  };
-}
-
-std::optional<OutputName> parse_output_name(std::string_view name, const PrecisionTraits& traits) {
+std::optional<OutputName> parse_output_name(std::string_view name) {
   std::vector<std::size_t> dots;
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] == '.') dots.push_back(i);
   }
-  const std::size_t parts = dots.size() + 1;
-  if (parts < 6 || (traits.short_names && parts > 7)) return std::nullopt;
-  // Type . operation . number . direction . output . number
+  // Type . operation . number . direction . output . number; an operation may be of several parts.
+  if (dots.size() < 5) return std::nullopt;
   const std::size_t before_direction = dots[dots.size() - 3];
   const std::size_t behind_direction = dots[dots.size() - 2];
   const std::size_t before_number = dots[dots.size() - 4];
@@ -401,8 +359,8 @@ bool is_unjudged_type(std::string_view dtype) {
 }
 
 PairRow judge_pair(const OutputName& name, const DetailsRow& device, const DetailsRow& other,
-                   const Standards& standards, const PrecisionTraits& traits) {
-  PairRow row = PairJudge(name, device, other, standards, traits).judge();
+                   const Standards& standards, std::optional<Selection> selection) {
+  PairRow row = PairJudge(name, device, other, standards, selection).judge();
   row.name = device.name;
   return row;
 }

@@ -14,28 +14,6 @@
 
 namespace msprobe::precheck {
 
-/// What can be otherwise for the sake of the Python tool; the defaults are our way.
-struct PrecisionTraits {
-  /// Nothing: each row by the criterion whose columns are filled.
-  std::optional<Selection> selection;
-  bool blanks_are_zero = false;           // of the benchmark criterion of release 26
-  bool balance_may_be_nonfinite = false;  // NaN or Inf of one side in it is shown only
-  bool nonfinite_on_both_passes =
-      false;  // NaN or Inf in the same figure of both sides, or a ratio beyond all numbers
-  bool negative_is_absolute = false;  // which is no error's figure otherwise
-  bool short_names = false;           // of six or seven parts; others are not judged
-  bool stops_at_duplicate = false;    // of the other device
-  bool leaves_out_missing = false;    // rows without a partner
-  bool by_neighbours = false;         // operations end where the name changes, their last row's type decides
-  bool python_columns = false;        // no columns of ours
-  // Of a file.
-  bool numeric_rates = false;   // no relative error rate is blank
-  bool numeric_binary = false;  // the same of the share of unequal elements
-};
-
-/// Those of --python-rules.
-PrecisionTraits python_precision_traits(Selection selection);
-
 /// Pairs of a value and what is said of it, in the order of the result's columns.
 enum class Measure : std::uint8_t {
   small_share,
@@ -64,12 +42,10 @@ struct PairRow {
   std::optional<double> ulp_ratio;
   Status ulp = Status::none;
   Judged thousandth;
-  std::string binary_text;  // in place of its number
   Status status = Status::none;
   std::string algorithm;  // as the Python tool calls it; several joined by " + "
   std::string message;    // the same
   std::string reason;     // ours, one line, in English
-  bool broken = false;    // the figures could not be judged, by the Python tool's own words
 
   Judged& operator[](Measure measure) { return measures[static_cast<std::size_t>(measure)]; }
   const Judged& operator[](Measure measure) const { return measures[static_cast<std::size_t>(measure)]; }
@@ -81,14 +57,15 @@ struct OutputName {
   std::string_view operation;  // "linalg.inv"
   Direction direction = Direction::forward;
 };
-/// Nothing if it is none.
-std::optional<OutputName> parse_output_name(std::string_view name, const PrecisionTraits& traits);
+/// Nothing for other names.
+std::optional<OutputName> parse_output_name(std::string_view name);
 
 /// Is the type one that nothing is known of?
 bool is_unjudged_type(std::string_view dtype);
 
-/// Everything but the name, which must be that of both.
+/// Everything but the name, which must be that of both. `selection`: the release that chooses the criterion;
+/// without it the columns that are filled choose it.
 PairRow judge_pair(const OutputName& name, const DetailsRow& device, const DetailsRow& other,
-                   const Standards& standards, const PrecisionTraits& traits);
+                   const Standards& standards, std::optional<Selection> selection);
 
 }  // namespace msprobe::precheck

@@ -72,7 +72,7 @@ class PairTable final : public report::Table {
  public:
   PairTable(const PrecisionResult& result, const PrecisionLook& look) : result_(result), look_(look) {
     columns_ = report::columns_of(look.english ? kEnglishColumns : kPythonColumns);
-    if (look.ours) columns_.emplace_back("Reason");
+    columns_.emplace_back("Reason");
   }
 
   const std::vector<std::string>& columns() const override { return columns_; }
@@ -84,14 +84,7 @@ class PairTable final : public report::Table {
     const PairRow& row = result_.rows[index];
     CellWriter out(cells, scratch, look_);
     out.text(row.name);
-    for (const Judged& judged : row.measures) {
-      if (&judged == &row[Measure::binary] && look_.spelled && !row.binary_text.empty()) {
-        out.text(row.binary_text);
-        out.status(judged.status);
-      } else {
-        out.judged(judged);
-      }
-    }
+    for (const Judged& judged : row.measures) out.judged(judged);
     out.number(row.mean_ulp);
     out.number(row.ulp_share);
     out.number(row.ulp_ratio);
@@ -102,7 +95,7 @@ class PairTable final : public report::Table {
       out.text(row.algorithm.empty() && look_.spelled ? kBlank : std::string_view(row.algorithm));
       out.text(row.message);
     }
-    if (look_.ours) out.text(row.reason);
+    out.text(row.reason);
   }
 
  private:
@@ -116,7 +109,7 @@ class OperationTable final : public report::Table {
   OperationTable(const PrecisionResult& result, const PrecisionLook& look) : result_(result), look_(look) {
     columns_ = {"API Name", "Forward Test Success", "Backward Test Success"};
     if (!look.english) columns_.emplace_back("Message");
-    if (look.ours) columns_.emplace_back("Reason");
+    columns_.emplace_back("Reason");
   }
 
   const std::vector<std::string>& columns() const override { return columns_; }
@@ -131,7 +124,7 @@ class OperationTable final : public report::Table {
     out.status(operation.forward);
     out.status(operation.backward);
     if (!look_.english) out.text(operation.message);
-    if (look_.ours) out.text(operation.reason);
+    out.text(operation.reason);
   }
 
  private:

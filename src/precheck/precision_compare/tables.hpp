@@ -10,7 +10,6 @@
 namespace msprobe::precheck {
 
 struct PrecisionLook {
-  bool ours = true;      // a column with our reason
   bool english = false;  // headings, and no columns whose texts the Python tool has in Chinese
   bool spelled = false;  // numbers as the Python tool's csv files have them
 };

@@ -213,7 +213,7 @@ std::string ResultFiles::details_text(const OperationReport& report) const {
   for (const OutputRow& row : report.rows) {
     if (row.only_ours && !style_.ours) continue;
     fields = {row.name, or_blank(row.reference_dtype), or_blank(row.device_dtype), or_blank(row.shape)};
-    for (const FigureValue& figure : row.figures) fields.push_back(spelled_figure(figure, style_.decimals));
+    for (const FigureValue& figure : row.figures) fields.push_back(spelled_figure(figure));
     fields.emplace_back(status_word(row.status, style_.selection));
     fields.push_back(row.message);
     if (style_.ours) {

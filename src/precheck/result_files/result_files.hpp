@@ -34,7 +34,6 @@ OutputRow skipped_row(std::string_view operation, Direction direction, std::stri
 struct ResultStyle {
   Selection selection = Selection::release_26;
   bool ours = true;  // columns behind the Python tool's: Verdict and Reason
-  int decimals = kDecimals;
   bool steps = false;  // a column behind ours: Step
 };
 

@@ -60,7 +60,7 @@ std::string_view english_column_of(Figure figure) {
   return kFigureColumnNames[static_cast<std::size_t>(figure)].english;
 }
 
-std::string spelled_figure(const FigureValue& figure, int decimals) {
+std::string spelled_figure(const FigureValue& figure) {
   switch (figure.form) {
     case FigureValue::Form::blank:
       return " ";
@@ -73,7 +73,7 @@ std::string spelled_figure(const FigureValue& figure, int decimals) {
     case FigureValue::Form::real:
       break;
   }
-  return std::isnan(figure.value) ? "nan" : fmt::format("{:.{}f}", figure.value, decimals);
+  return std::isnan(figure.value) ? "nan" : fmt::format("{:.14f}", figure.value);
 }
 
 std::string_view status_word(Status status, Selection selection) {

@@ -9,14 +9,12 @@
 
 namespace msprobe::precheck {
 
-inline constexpr int kDecimals = 14;
-
 /// The column of a figure, as the Python tool calls it, and in English.
 std::string_view column_of(Figure figure);
 std::string_view english_column_of(Figure figure);
 
-/// A blank for what does not apply; what was a float of NumPy as it prints, all else with so many decimals.
-std::string spelled_figure(const FigureValue& figure, int decimals = kDecimals);
+/// A blank without a figure; a float of NumPy as it prints, other numbers with 14 decimals.
+std::string spelled_figure(const FigureValue& figure);
 
 /// `pass`, `warning` (release 8: `Warning`), `error`, `SKIP`, or a blank.
 std::string_view status_word(Status status, Selection selection);

@@ -261,7 +261,7 @@ TEST_CASE("Numbers of single precision print as NumPy prints them") {
   CHECK(single(-2.5F) == "-2.5");
   CHECK(single(std::numeric_limits<float>::infinity()) == "inf");
   CHECK(single(std::numeric_limits<float>::quiet_NaN()) == "nan");
-  CHECK(spelled_figure({FigureValue::Form::real, -1.0 / 3, {}}, 3) == "-0.333");
+  CHECK(spelled_figure({FigureValue::Form::real, -1.0 / 3, {}}) == "-0.33333333333333");
 }
 
 }  // namespace

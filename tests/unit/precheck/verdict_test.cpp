@@ -56,11 +56,11 @@ class Values {
   std::deque<std::vector<std::byte>> bytes_;
 };
 
-Judgement judged(const Output& reference, const Output& device, const CallTraits& traits = {},
+Judgement judged(const Output& reference, const Output& device, const InputFacts& inputs = {},
                  const std::string& operation = "mul") {
   static const Standards standards = Standards::built_in();
   return judge({"Torch", operation, "0"}, Direction::forward, reference, device, standards,
-               Selection::release_26, traits);
+               Selection::release_26, inputs);
 }
 
 std::vector<double> normal_numbers(std::size_t count, double scale = 1) {
@@ -271,7 +271,6 @@ TEST_CASE("The worst output is the operation's, wherever it stands") {
 
   const Judgement shorter = judged(reference, {Output::List{{good, good}, true}});
   CHECK(shorter.verdict == Verdict::error);
-  CHECK(shorter.failure == "list index out of range");
   CHECK(shorter.reason == "output 2: the device has no such output");
   const Judgement longer = judged({Output::List{{good}, true}}, {Output::List{{good, good}, true}});
   CHECK(longer.status == Status::pass);
