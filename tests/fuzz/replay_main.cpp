@@ -33,7 +33,7 @@ struct Target {
 #define LIST(name) Target{#name, fuzz_##name},
 constexpr std::array kTargets = {FUZZ_TARGETS(LIST)};
 
-constexpr std::size_t kLongest = 16'384;  // of a mutated input
+constexpr std::size_t kLongestInput = 16'384;  // of a mutated input
 
 template <typename Bytes>
 auto begin(Bytes& bytes, std::size_t offset) {
@@ -41,7 +41,7 @@ auto begin(Bytes& bytes, std::size_t offset) {
 }
 
 void insert(Input& input, std::size_t at, const Input& part) {
-  if (input.size() + part.size() <= kLongest) input.insert(begin(input, at), part.begin(), part.end());
+  if (input.size() + part.size() <= kLongestInput) input.insert(begin(input, at), part.begin(), part.end());
 }
 
 class Mutator {
@@ -51,7 +51,7 @@ class Mutator {
   Input next() {
     Input input = seeds_[below(seeds_.size())];
     for (std::size_t steps = 1 + below(4); steps > 0; --steps) mutate(input);
-    input.resize(std::min(input.size(), kLongest));
+    input.resize(std::min(input.size(), kLongestInput));
     return input;
   }
 

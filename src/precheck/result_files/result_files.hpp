@@ -33,7 +33,7 @@ OutputRow skipped_row(std::string_view operation, Direction direction, std::stri
 
 struct ResultStyle {
   Selection selection = Selection::release_26;
-  bool ours = true;  // columns behind the Python tool's: Verdict and Reason
+  bool ours = true;    // columns behind the Python tool's: Verdict and Reason
   bool steps = false;  // a column behind ours: Step
 };
 

@@ -354,7 +354,7 @@ TEST_CASE("a gradient that nobody needs is null to MSAdapter and nothing to PyTo
     result.traits = rank_traits(false);
     result.target = side_of(target, ours);
     result.golden = side_of(golden, theirs);
-    const Matching matching = match(result.target, result.golden, {}, result.traits.pairing, default_rules());
+    const Matching matching = match(result.target, result.golden, {}, default_rules());
     result.rows = matching.pairs;
     result.judgement = judge(result, result.traits.judge, default_rules());
     Lines lines = told(result);
