@@ -247,8 +247,8 @@ void GraphPair::pair_nodes(const GraphSide& target, const GraphSide& golden) {
     pairs_ = pair_calls(trees, options_.across_ranks);
   } else if (options_.pairing == NodePairing::layers) {
     pairs_ = pair_entries(trees, layer_partners(target.construct, golden.construct));
-  } else if (pairing::same_calls(result_.target, result_.golden)) {
-    pairs_ = pair_names(trees);
+  } else if (options_.python_values || pairing::same_calls(result_.target, result_.golden)) {
+    pairs_ = pair_names(trees, options_.python_values);
   } else {
     result_.alignment = std::make_shared<const pairing::Alignment>(pairing::align(
         result_.target, result_.golden, table_of(target.construct), table_of(golden.construct)));
@@ -305,7 +305,8 @@ void GraphPair::compare_items(const pairing::Rules& rules, diagnosis::RankHistor
 }
 
 void GraphPair::tell_other_names() {
-  if (options_.pairing == NodePairing::layers || options_.rank.judge.merged_ranks) return;
+  if (options_.python_values || options_.pairing == NodePairing::layers || options_.rank.judge.merged_ranks)
+    return;
   const auto mark =
       options_.pairing == NodePairing::calls ? pairing::OtherName::fuzzy : pairing::OtherName::aligned;
   pairing::mark_other_names(result_, mark, [](const dump::Side& side, const dump::Item& item) {

@@ -28,9 +28,9 @@ struct PairOptions {
   bool print_rows = false;    // a line for each pair of tensors
   bool as_release8 = false;   // nodes and items say what those of releases 8.x do
   bool across_ranks = false;  // operations between modules pair whichever of the merged ranks ran them
-  /// The values and colours of the Python tool: blanks and TABs among the numbers; collections of operations
-  /// pass where tensors were compared or nothing was judged; an operation without a defined result is an
-  /// error where checksums count.
+  /// The values and colours of the Python tool: nodes pair by name below pairs, without a remark; blanks and
+  /// TABs are among the numbers; collections of operations pass where tensors were compared or nothing was
+  /// judged; an operation without a defined result is an error where checksums count.
   bool python_values = false;
   verdict::RankTraits rank;
 };

@@ -149,9 +149,16 @@ void pair_across_ranks(const TreePair& trees, PairMaker& maker) {
 
 }  // namespace
 
-NodePairs pair_names(const TreePair& trees) {
+NodePairs pair_names(const TreePair& trees, bool below_pairs) {
   PairMaker maker(trees);
-  for (const NodeIndex node : maker.order()) maker.pair(node, maker.namesake(node));
+  for (const NodeIndex node : maker.order()) {
+    const NodeIndex golden = maker.namesake(node);
+    if (golden == kNoNode) continue;
+    const NodeIndex above = node == kRoot ? kNoNode : maker.golden_of(trees.target.node(node).parent);
+    const bool is_below_pair =
+        node == kRoot || (above != kNoNode && above == trees.golden.node(golden).parent);
+    if (is_below_pair || !below_pairs) maker.pair(node, golden);
+  }
   return maker.take();
 }
 

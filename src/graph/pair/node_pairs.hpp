@@ -30,8 +30,8 @@ struct TreePair {
   const NodeEntries& golden_entries;
 };
 
-/// Nodes of one name.
-NodePairs pair_names(const TreePair& trees);
+/// Nodes of one name; with `below_pairs` only below parents that are paired, too.
+NodePairs pair_names(const TreePair& trees, bool below_pairs);
 
 /// Modules by name, the operations directly below them in the order of their calls, whatever their numbers
 /// (-fm), with a warning where one side calls an operation more often. With `across_ranks` operations

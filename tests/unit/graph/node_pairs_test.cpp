@@ -71,10 +71,12 @@ using Names = std::map<std::string, std::string>;
 
 }  // namespace
 
-TEST_CASE("names pair wherever they are in the tree") {
+TEST_CASE("names pair below pairs, or wherever they are in the tree") {
   const Trees trees({{"Module.a", ""}, {"Torch.x", "Module.a"}, {"Module.b", ""}, {"Torch.y", "Module.b"}},
                     {{"Module.a", ""}, {"Torch.y", "Module.a"}, {"Torch.x", "Module.a"}, {"Module.c", ""}});
-  CHECK(trees.names(pair_names(trees.pair())) ==
+  CHECK(trees.names(pair_names(trees.pair(), true)) ==
+        Names{{"Module.a", "Module.a"}, {"Torch.x", "Torch.x"}});
+  CHECK(trees.names(pair_names(trees.pair(), false)) ==
         Names{{"Module.a", "Module.a"}, {"Torch.x", "Torch.x"}, {"Torch.y", "Torch.y"}});
 }
 
@@ -122,7 +124,7 @@ TEST_CASE("golden nodes take the micro steps of their partners, and all below fo
   trees.target.node(trees.target.find("Module.a")).micro_step = 3;
   trees.golden.node(trees.golden.find("Module.b.7")).micro_step = 2;
   ModelTree& golden = trees.golden;
-  pair_micro_steps(trees.target, golden, pair_names(trees.pair()));
+  pair_micro_steps(trees.target, golden, pair_names(trees.pair(), false));
   std::vector<std::uint32_t> steps;
   for (NodeIndex node = 2; node < golden.size(); ++node) steps.push_back(golden.node(node).micro_step);
   CHECK(steps == std::vector<std::uint32_t>{3, 3, 2, 0});
