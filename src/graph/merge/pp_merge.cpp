@@ -312,11 +312,8 @@ class ChunkJoiner {
     const std::vector<NodeIndex> tops = graph_.node(kRoot).children;
     std::vector<NodeIndex> kept;
     for (const NodeIndex top : tops) {
-      if (in_chunk_zero(graph_.node(top).name) == graph_.node(top).name) {
-        kept.push_back(top);
-      } else if (!keep_rest(top)) {
-        kept.push_back(top);
-      }
+      const bool is_of_first_chunk = in_chunk_zero(graph_.node(top).name) == graph_.node(top).name;
+      if (is_of_first_chunk || !keep_rest(top)) kept.push_back(top);
     }
     graph_.node(kRoot).children = std::move(kept);
   }
