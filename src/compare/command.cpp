@@ -178,7 +178,7 @@ CompareOptions to_options(const Typed& typed) {
   }
   if (typed.python_rules && !typed.diff_analyze) {
     options.python_rules = true;
-    options.traits = python_rank_traits();
+    options.python = measuring::python_rules();
     options.rank.diagnosis.wanted = false;
   }
   options.rank.diagnosis.replay = typed.replay;

@@ -41,7 +41,7 @@ Plan make_plan(const Found& found, const CompareOptions& options, const Rules& r
     case Layout::atb:
       return plan_atb(inputs.target, inputs.golden, progress);
     default:
-      return plan_dump_trees(*found.target.tree.tree, *found.golden.tree.tree, options.rank, options.traits,
+      return plan_dump_trees(*found.target.tree.tree, *found.golden.tree.tree, options.rank, options.python,
                              rules, progress);
   }
 }

@@ -52,7 +52,7 @@ struct CompareOptions {
   Inputs inputs;
   RankOptions rank;
   bool python_rules = false;  // as typed
-  RankTraits traits;
+  PythonRules python;
   std::string rules_file;
   std::string factors_file;  // matrices that tensors are multiplied by
   SummaryOptions summary;

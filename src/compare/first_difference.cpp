@@ -71,7 +71,7 @@ std::int64_t number_of(const RankPair& pair) {
 AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, const Rules& rules,
                           const std::string& time, BytesAhead& bytes) {
   AnalyzedRank rank;
-  RankResult result = compare_ranks(pair, options.rank, options.traits, rules, bytes);
+  RankResult result = compare_ranks(pair, options.rank, options.python, rules, bytes);
   if (result.mode == Mode::statistics) {
     take_file_statistics(result);
     learn_precision(result);

@@ -32,7 +32,7 @@ struct PairingArguments {
 
 void declare_pairing(OptionList& options, PairingArguments& arguments);
 
-/// UsageError for options that cannot be combined, unless the traits let one of them win.
+/// UsageError for options that cannot be combined, unless the rules of the Python tool let one of them win.
 MatchOptions to_match_options(const PairingArguments& arguments);
 
 /// What was typed.

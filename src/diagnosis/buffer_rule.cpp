@@ -57,14 +57,10 @@ BufferRule::BufferRule(Walk& walk) : WalkRule(walk) {
 
 bool BufferRule::is_within(std::uint32_t api, std::uint32_t module) const {
   const std::string_view name = walk_.target_name(module);
-  constexpr int kMostLevels = 64;
-  std::string_view around = walk_.target_name(api);
-  for (int level = 0; level < kMostLevels && !around.empty(); ++level) {
-    if (around == name) return true;
-    if (walk_.construct == nullptr) return false;
-    around = walk_.construct->parent(around);
-  }
-  return false;
+  if (api == module) return true;
+  if (walk_.construct == nullptr) return false;
+  const auto around = walk_.construct->around(walk_.target_name(api));
+  return std::ranges::find(around, name) != around.end();
 }
 
 /// The first entry within a module.

@@ -40,14 +40,14 @@ void note_communication(Walk& walk, EntryPair& entry) {
 void note_communication_left_out(Walk& walk, std::uint32_t first) {
   for (std::uint32_t api = first; api < walk.target.apis.size(); ++api) {
     const auto call = walk.target.calls.find(walk.target_name(api));
-    const auto parsed = dump::parse_entry_name(walk.target_name(api));
-    if (call == walk.target.calls.end() || !parsed || parsed->direction != Direction::forward ||
+    const dump::EntryName parsed = walk.target.parsed_name(api);
+    if (call == walk.target.calls.end() || parsed.direction != Direction::forward ||
         !walk.alignment.has_golden(api))
       continue;
     CommPlace place;
     place.api = api;
     place.e_in = kInfinite;
-    place.call.operation = parsed->operation();
+    place.call.operation = parsed.operation();
     place.call.call = call->second;
     walk.out.communication.push_back(std::move(place));
   }

@@ -29,11 +29,11 @@ void mark(const Side& side, const dump::ConstructTable* construct, const OneReco
   std::unordered_map<std::string_view, std::uint32_t> first_at_path;
   bool operations = false;
   for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
-    const auto parsed = dump::parse_entry_name(text_of(i));
-    if (!parsed || parsed->direction == Direction::parameters_grad) continue;
-    if (parsed->is_module) {
+    const dump::EntryName parsed = side.parsed_name(i);
+    if (parsed.direction == Direction::parameters_grad) continue;
+    if (parsed.is_module) {
       modules.add(i, text_of);
-    } else if (parsed->direction == Direction::forward && !alone.has(i)) {
+    } else if (parsed.direction == Direction::forward && !alone.has(i)) {
       operations = true;
     }
   }

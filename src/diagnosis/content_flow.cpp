@@ -126,10 +126,10 @@ class ContentFlow::Builder {
           const std::function<bool(std::uint32_t api)>& counts)
       : flow_(flow), side_(*flow.side_), joins_(joins), direction_(direction) {
     for (std::uint32_t api = 0; api < side_.apis.size(); ++api) {
-      const auto name = dump::parse_entry_name(side_.text(side_.apis[api].name));
-      if (!name || name->direction != direction_) continue;
-      any_operation_ = any_operation_ || !name->is_module;
-      if (counts(api)) entries_.push_back({api, *name});
+      const dump::EntryName name = side_.parsed_name(api);
+      if (name.direction != direction_) continue;
+      any_operation_ = any_operation_ || !name.is_module;
+      if (counts(api)) entries_.push_back({api, name});
     }
   }
 
@@ -479,15 +479,15 @@ void ContentFlow::find_takers() {
 
 std::string ContentFlow::operation(std::uint32_t call) const {
   if (!is_recorded(call)) return {};
-  const auto parsed = dump::parse_entry_name(side_->text(side_->apis[calls_[call]].name));
-  return std::string(parsed->operation());
+  const dump::EntryName parsed = side_->parsed_name(calls_[call]);
+  return std::string(parsed.operation());
 }
 
 ContentFlow forward_flow(const Side& side, const Joins* joins, const dump::ConstructTable* construct) {
   std::uint32_t first_backward = 0;
   for (; first_backward < side.apis.size(); ++first_backward) {
-    const auto name = dump::parse_entry_name(side.text(side.apis[first_backward].name));
-    if (name && name->direction == dump::Direction::backward) break;
+    const dump::EntryName name = side.parsed_name(first_backward);
+    if (name.direction == dump::Direction::backward) break;
   }
   return {side, joins, dump::Direction::forward, [&](std::uint32_t api) {
             if (api < first_backward) return true;

@@ -24,13 +24,13 @@ double foreseen(const Walk& walk, std::uint32_t item, std::uint32_t golden) {
 void foresee_gradients(Walk& walk) {
   std::vector<double> errors;
   for (std::uint32_t api = 0; api < walk.target.apis.size(); ++api) {
-    const auto parsed = dump::parse_entry_name(walk.target_name(api));
-    if (!parsed || parsed->direction != dump::Direction::parameters_grad) continue;
+    const dump::EntryName parsed = walk.target.parsed_name(api);
+    if (parsed.direction != dump::Direction::parameters_grad) continue;
     for (const std::uint32_t i : walk.target.apis[api].items()) {
       if (!walk.item_of(i).is_tensor || walk.errors.golden_item[i] == kNone) continue;
       const double e = foreseen(walk, i, walk.errors.golden_item[i]);
       if (!std::isfinite(e)) continue;
-      walk.history.gradient_traces[gradient_key(parsed->base, walk.target.name(walk.item_of(i)))].error =
+      walk.history.gradient_traces[gradient_key(parsed.base, walk.target.name(walk.item_of(i)))].error =
           static_cast<float>(e);
       errors.push_back(e);
     }

@@ -63,8 +63,8 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
     return std::nullopt;  // one type is all there is
   auto products = most_common(target, golden, golden_item, [&](const dump::Item& item) {
     if (item.state != dump::State::output) return false;
-    const auto name = dump::parse_entry_name(target.text(target.apis[item.api].name));
-    return name && name->direction == dump::Direction::forward && is_product(name->operation());
+    const dump::EntryName name = target.parsed_name(item.api);
+    return name.direction == dump::Direction::forward && is_product(name.operation());
   });
   if (!holds(products, kMostProductsInOtherDtype) || products->floating < kFewestProducts)
     return std::nullopt;

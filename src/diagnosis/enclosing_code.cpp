@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "diagnosis/sentences.hpp"
 #include "pairing/places.hpp"
@@ -18,8 +19,8 @@ using dump::State;
 
 bool has_operations(const Side& side) {
   return std::any_of(side.apis.begin(), side.apis.end(), [&](const dump::Api& api) {
-    const auto parsed = dump::parse_entry_name(side.text(api.name));
-    return parsed && !parsed->is_module && parsed->direction != Direction::debug;
+    const dump::EntryName parsed = side.parsed_name(api);
+    return !parsed.is_module && parsed.direction != Direction::debug;
   });
 }
 
@@ -32,9 +33,8 @@ EnclosingCode::EnclosingCode(Walk& walk)
 std::string_view EnclosingCode::before(std::uint32_t target_api, std::string_view around) const {
   for (std::uint32_t api = target_api; api-- > 0;) {
     const std::string_view name = walk_.target_name(api);
-    const auto parsed = dump::parse_entry_name(name);
-    if (parsed && parsed->direction == Direction::forward && walk_.construct->parent(name) == around)
-      return name;
+    const dump::EntryName parsed = walk_.target.parsed_name(api);
+    if (parsed.direction == Direction::forward && walk_.construct->parent(name) == around) return name;
   }
   return {};
 }
@@ -65,23 +65,20 @@ void EnclosingCode::name(Finding& finding, const EntryPair& entry) const {
   if (!modules_only_ || !finding.is_evidence() || !(given || gradient)) return;
   std::uint32_t child = gradient ? errors_.forward_of(entry.target) : entry.target;
   if (child == kNone) return;
-  const auto module_around = [&](std::string_view around) {
-    return around.empty() ? kNone : errors_.entry_named(around);
-  };
-  std::string_view around = walk_.construct->parent(walk_.target_name(child));
-  std::uint32_t module = module_around(around);
-  // What the module was given itself, or what it puts out, is not of its own making.
-  constexpr int kMostLevels = 64;
-  for (int level = 0; module != kNone && level < kMostLevels; ++level) {
+  // A module does not make what it was given, nor what it passes on unchanged: the code around it does.
+  std::uint32_t module = kNone;
+  std::string_view around;
+  for (const std::string_view next : walk_.construct->around(walk_.target_name(child))) {
+    module = errors_.entry_named(next);
+    if (module == kNone) return;
+    around = next;
     const bool passes = gradient
                             ? hands_on(module, child)
                             : finding.item != kNone && has_input(module, walk_.target_keys.of(finding.item));
     if (!passes) break;
-    child = module;
-    around = walk_.construct->parent(walk_.target_name(child));
-    module = module_around(around);
+    child = std::exchange(module, kNone);
+    around = {};
   }
-  if (!around.empty() && module == kNone) return;
   const std::string_view to = walk_.target_name(child);
   const std::string_view from = given ? before(child, around) : std::string_view();
   const std::string stretch = gradient       ? fmt::format("behind {}", to)

@@ -15,8 +15,6 @@ using dump::Direction;
 using dump::Item;
 using dump::State;
 
-constexpr int kMostLevels = 64;
-
 /// The module and the call, in both directions alike.
 std::string call_of(std::string_view entry) {
   const auto parsed = dump::parse_entry_name(entry);
@@ -68,8 +66,8 @@ void EquivalentModules::collect_gradients() {
                           std::vector<Gradients>& found) {
     for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
       const std::string_view name = side.text(side.apis[api].name);
-      const auto parsed = dump::parse_entry_name(name);
-      if (!parsed || parsed->direction != Direction::parameters_grad) continue;
+      const dump::EntryName parsed = side.parsed_name(api);
+      if (parsed.direction != Direction::parameters_grad) continue;
       if (paired == (partners[api] != kNone)) found.push_back({module_path(name), api});
     }
   };
@@ -146,7 +144,7 @@ bool EquivalentModules::hands_on_the_same(std::uint32_t module, const Ahead& ahe
   if (!puts_out_the_same(module, ahead, trained)) return false;
   if (!trained) return true;
   const std::string_view name = rank_.target.text(rank_.target.apis[module].name);
-  const std::string behind = entry_of(*dump::parse_entry_name(name), ".backward.");
+  const std::string behind = entry_of(rank_.target.parsed_name(module), ".backward.");
   const std::uint32_t backward = errors_.entry_named(behind);
   if (backward == kNone && golden_named(behind) != kNone) return false;
   bool any = false;
@@ -177,8 +175,7 @@ std::string EquivalentModules::around(std::string_view entry, std::string_view g
                                                 : rank_.golden_construct ? &rank_.golden_construct->table()
                                                                          : nullptr;
   if (construct == nullptr || construct_ == nullptr) return {};
-  std::string_view parent = construct->parent(ours ? entry : golden_entry);
-  for (int level = 0; level < kMostLevels && !parent.empty(); ++level, parent = construct->parent(parent)) {
+  for (const std::string_view parent : construct->around(ours ? entry : golden_entry)) {
     const auto parsed = dump::parse_entry_name(parent);
     if (!parsed || !parsed->is_module) continue;
     const std::string forward = entry_of(*parsed, ".forward.");
@@ -204,9 +201,9 @@ std::string EquivalentModules::around(std::string_view entry, std::string_view g
 /// What they put out and the gradients of what they take.
 bool EquivalentModules::modules_are_equal(const Ahead& ahead) {
   for (std::uint32_t api = 0; api < rank_.target.apis.size(); ++api) {
-    const auto parsed = dump::parse_entry_name(rank_.target.text(rank_.target.apis[api].name));
-    if (!parsed || !parsed->is_module || !rank_.alignment->has_golden(api)) continue;
-    if (parsed->direction != Direction::forward && parsed->direction != Direction::backward) continue;
+    const dump::EntryName parsed = rank_.target.parsed_name(api);
+    if (!parsed.is_module || !rank_.alignment->has_golden(api)) continue;
+    if (parsed.direction != Direction::forward && parsed.direction != Direction::backward) continue;
     errors_.measure(api);
     for (const std::uint32_t i : rank_.target.apis[api].items()) {
       const Item& item = rank_.target.items[i];
@@ -234,11 +231,8 @@ std::uint32_t EquivalentModules::golden_named(std::string_view name) {
 
 bool EquivalentModules::is_inside(std::string_view entry) const {
   if (found_.empty()) return false;
-  std::string_view parent = construct_->parent(entry);
-  for (int level = 0; level < kMostLevels && !parent.empty(); ++level, parent = construct_->parent(parent)) {
-    if (found_.contains(call_of(parent))) return true;
-  }
-  return false;
+  return std::ranges::any_of(construct_->around(entry),
+                             [this](std::string_view parent) { return found_.contains(call_of(parent)); });
 }
 
 }  // namespace msprobe::diagnosis

@@ -80,8 +80,8 @@ std::uint32_t ContentMap::find(std::uint64_t key) const {
 
 std::uint32_t behind_backward(const dump::Side& side) {
   for (auto api = static_cast<std::uint32_t>(side.apis.size()); api > 0; --api) {
-    const auto name = dump::parse_entry_name(side.text(side.apis[api - 1].name));
-    if (name && name->direction == dump::Direction::backward) return api;
+    const dump::EntryName name = side.parsed_name(api - 1);
+    if (name.direction == dump::Direction::backward) return api;
   }
   return static_cast<std::uint32_t>(side.apis.size());
 }

@@ -28,8 +28,8 @@ class ArrivingGradients {
     const Side& side = flow.side();
     for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
       const std::string_view name = side.text(side.apis[api].name);
-      const auto parsed = dump::parse_entry_name(name);
-      if (parsed && parsed->direction == Direction::backward) backward_.emplace(name, api);
+      const dump::EntryName parsed = side.parsed_name(api);
+      if (parsed.direction == Direction::backward) backward_.emplace(name, api);
     }
   }
 

@@ -68,13 +68,12 @@ std::uint32_t GradientPaths::golden_named(std::string_view name) {
 /// Of a pair of forward entries: whose gradients were recorded on one side alone?
 GradientPaths::Alone GradientPaths::backward_alone(std::uint32_t forward) {
   if (!alignment_.has_golden(forward)) return Alone::neither;
-  const auto ours = dump::parse_entry_name(walk_.target_name(forward));
-  const auto theirs = dump::parse_entry_name(walk_.golden_name(alignment_.golden_of[forward]));
-  if (!ours || !theirs) return Alone::neither;
+  const dump::EntryName ours = walk_.target.parsed_name(forward);
+  const dump::EntryName theirs = walk_.golden.parsed_name(alignment_.golden_of[forward]);
   Alone alone = Alone::neither;
   for (const std::string_view direction : {"backward", "parameters_grad"}) {
-    const bool here = errors_.entry_named(other_direction(*ours, direction)) != kNone;
-    const bool there = golden_named(other_direction(*theirs, direction)) != kNone;
+    const bool here = errors_.entry_named(other_direction(ours, direction)) != kNone;
+    const bool there = golden_named(other_direction(theirs, direction)) != kNone;
     if (here != there) return here ? Alone::target : Alone::golden;
     if (here) alone = Alone::both;
   }
@@ -117,11 +116,11 @@ std::string GradientPaths::paths_of_one_side(std::uint32_t forward) {
   NameList theirs;
   const std::uint32_t steps = std::min(forward + 1, kMostSteps);
   for (std::uint32_t api = forward; forward - api < steps; --api) {
-    const auto name = dump::parse_entry_name(walk_.target_name(api));
-    if (name && name->direction == Direction::forward && !walk_.compound[api]) {
+    const dump::EntryName name = walk_.target.parsed_name(api);
+    if (name.direction == Direction::forward && !walk_.compound[api]) {
       const Alone alone = backward_alone(api);
-      if (alone == Alone::target) ours.add(*name);
-      if (alone == Alone::golden) theirs.add(*name);
+      if (alone == Alone::target) ours.add(name);
+      if (alone == Alone::golden) theirs.add(name);
       if (alone == Alone::both && api != forward) break;
     }
     if (api == 0) break;
@@ -148,11 +147,11 @@ void GradientPaths::missing_backward(EntryPair& entry, double error, double befo
   const auto look = [](const Side& side, std::uint32_t api, auto&& has_partner, auto&& forward_is_paired,
                        NameList& names, std::uint32_t& first) {
     for (std::uint32_t steps = 0; api-- > 0 && steps < kMostSteps; ++steps) {
-      const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-      if (!name || name->direction == Direction::parameters_grad) continue;
-      if (name->direction != Direction::backward || has_partner(api)) return;
-      if (!forward_is_paired(other_direction(*name, "forward"))) return;
-      names.add(*name);
+      const dump::EntryName name = side.parsed_name(api);
+      if (name.direction == Direction::parameters_grad) continue;
+      if (name.direction != Direction::backward || has_partner(api)) return;
+      if (!forward_is_paired(other_direction(name, "forward"))) return;
+      names.add(name);
       first = api;
     }
   };

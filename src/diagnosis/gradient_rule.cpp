@@ -157,9 +157,9 @@ double GradientRule::best_match(const EntryPair& entry, std::uint32_t index, dou
 /// Are the two backwards those of calls that do not belong together?
 bool GradientRule::is_of_other_call(const EntryPair& entry, std::uint32_t forward) const {
   if (entry.name.is_module || !alignment_.has_golden(forward)) return false;
-  const auto partner = dump::parse_entry_name(walk_.golden_name(alignment_.golden_of[forward]));
-  const auto golden = dump::parse_entry_name(walk_.golden_name(entry.golden));
-  return partner && golden && (partner->base != golden->base || partner->call != golden->call);
+  const dump::EntryName partner = walk_.golden.parsed_name(alignment_.golden_of[forward]);
+  const dump::EntryName golden = walk_.golden.parsed_name(entry.golden);
+  return partner.base != golden.base || partner.call != golden.call;
 }
 
 void GradientRule::examine_backward(EntryPair& entry) {

@@ -94,10 +94,10 @@ std::optional<StepExplanation> gradients_not_zeroed(const StepView& step) {
   std::vector<std::uint32_t> unclear;  // they differ, by means that do not show by what
   const dump::Side& side = step.target;
   for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-    if (!name || name->direction != dump::Direction::parameters_grad) continue;
+    const dump::EntryName name = side.parsed_name(api);
+    if (name.direction != dump::Direction::parameters_grad) continue;
     for (const std::uint32_t i : side.apis[api].items()) {
-      const std::optional<Difference> found = difference(step, name->base, i);
+      const std::optional<Difference> found = difference(step, name.base, i);
       if (!found) continue;
       if (!found->is_clear()) {
         if (step.errors.by_statistics_of(i, step.errors.golden_item[i]).e > 0) unclear.push_back(i);

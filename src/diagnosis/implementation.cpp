@@ -80,8 +80,8 @@ std::string Implementation::operations(const std::vector<std::uint32_t>& calls) 
   constexpr std::size_t kShown = 6;
   std::string text;
   for (std::size_t i = 0; i < std::min(calls.size(), kShown); ++i) {
-    const auto parsed = dump::parse_entry_name(side.text(side.apis[flow.calls()[calls[i]]].name));
-    text += (text.empty() ? "" : ", ") + std::string(parsed->base);
+    const dump::EntryName parsed = side.parsed_name(flow.calls()[calls[i]]);
+    text += (text.empty() ? "" : ", ") + std::string(parsed.base);
   }
   if (calls.size() > kShown) text += fmt::format(" and {} more", calls.size() - kShown);
   return text.empty() ? "nothing" : text;

@@ -183,18 +183,18 @@ bool InputRule::is_read(const EntryPair& view) const {
   const auto end = std::min<std::size_t>(target_.apis.size(), std::size_t{view.target} + 1 + kMostBehind);
   for (std::uint32_t api = view.target + 1; api < end; ++api) {
     const std::string_view name = walk_.target_name(api);
-    const auto parsed = dump::parse_entry_name(name);
-    if (!parsed || target_.calls.contains(name) || parsed->direction != dump::Direction::forward) continue;
+    const dump::EntryName parsed = walk_.target.parsed_name(api);
+    if (target_.calls.contains(name) || parsed.direction != dump::Direction::forward) continue;
     bool takes = false;
     bool reads = false;
     for (const std::uint32_t i : target_.apis[api].items()) {
       if (walk_.item_of(i).state != State::input || !given.contains(walk_.target_keys.of(i))) continue;
       takes = true;
       const bool written =
-          only_writes(parsed->operation()) && target_.name(walk_.item_of(i)).ends_with(".input.0");
+          only_writes(parsed.operation()) && target_.name(walk_.item_of(i)).ends_with(".input.0");
       reads = reads || !written;
     }
-    if (takes && is_view(parsed->operation())) {
+    if (takes && is_view(parsed.operation())) {
       take_outputs(api);
     } else if (reads) {
       return true;
@@ -208,18 +208,16 @@ std::string InputRule::module_that_makes(const EntryPair& entry, std::uint32_t i
   std::string innermost = walk_.module_around(entry.target, entry.golden);
   if (walk_.construct == nullptr || innermost.empty()) return innermost;
   const std::uint64_t key = walk_.target_keys.of(index);
-  constexpr int kMostLevels = 64;
-  std::string_view around = walk_.construct->parent(walk_.target_name(entry.target));
-  for (int level = 0; level < kMostLevels; ++level, around = walk_.construct->parent(around)) {
+  for (const std::string_view around : walk_.construct->around(walk_.target_name(entry.target))) {
     const std::uint32_t module = errors_.entry_named(around);
-    if (module == kNone) return around.empty() ? "the model" : innermost;
+    if (module == kNone) return innermost;
     const auto items = target_.apis[module].items();
     bool handed = false;
     for (const std::uint32_t i : items)
       handed = handed || (walk_.item_of(i).state == State::input && walk_.target_keys.of(i) == key);
     if (!handed) return std::string(module_path(around));
   }
-  return innermost;
+  return "the model";
 }
 
 /// Then their statistics agree but for the order in which sums were rounded.
@@ -247,11 +245,11 @@ double InputRule::share_of_largest(const EntryPair& entry, std::uint32_t index) 
       if (partner == kNone || walk_.construct == nullptr) continue;
       const std::string_view name = walk_.target_name(partner);
       if (!dump::is_of_optimizer(walk_.construct->parent(name))) continue;
-      const auto parsed = dump::parse_entry_name(name);
+      const dump::EntryName parsed = walk_.target.parsed_name(partner);
       for (const std::uint32_t i : golden_.apis[api].items()) {
         const Item& item = golden_.items[i];
         if (item.state != State::input || !item.is_tensor || !std::isfinite(size_of(item))) continue;
-        double& largest = (*largest_taken_)[place_of(parsed->operation(), place_text(golden_, item))];
+        double& largest = (*largest_taken_)[place_of(parsed.operation(), place_text(golden_, item))];
         largest = std::max(largest, size_of(item));
       }
     }
@@ -402,12 +400,9 @@ bool InputRule::is_judged_gradient(std::uint32_t index, std::uint32_t partner) c
 bool InputRule::may_be_data(const EntryPair& entry, std::uint32_t index) {
   if (walk_.item_of(index).requires_grad == dump::RequiresGrad::yes || walk_.equal_inputs) return false;
   if (walk_.construct == nullptr) return true;
-  constexpr int kMostLevels = 64;
   constexpr std::uint32_t kMostInputs = 256;
   std::uint64_t key = walk_.target_keys.of(index);
-  std::string_view around = walk_.construct->parent(walk_.target_name(entry.target));
-  for (int level = 0; level < kMostLevels && !around.empty();
-       ++level, around = walk_.construct->parent(around)) {
+  for (const std::string_view around : walk_.construct->around(walk_.target_name(entry.target))) {
     const std::uint32_t module = errors_.entry_named(around);
     if (module == kNone) {
       if (module_path(around).empty()) return false;  // `optimizer`

@@ -100,10 +100,10 @@ ItemErrors::ItemErrors(const measuring::MeasuredRank& rank, const StatisticsPrec
   const auto name_of = [&](std::uint32_t api) { return target.text(target.apis[api].name); };
   for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
     names_.add(api, name_of);
-    const auto parsed = dump::parse_entry_name(name_of(api));
-    if (!parsed || !parsed->is_module || !rank_.alignment->has_golden(api)) continue;
-    if (parsed->direction != Direction::forward && parsed->direction != Direction::backward) continue;
-    module_of_[api] = &modules_[parsed->base];
+    const dump::EntryName parsed = target.parsed_name(api);
+    if (!parsed.is_module || !rank_.alignment->has_golden(api)) continue;
+    if (parsed.direction != Direction::forward && parsed.direction != Direction::backward) continue;
+    module_of_[api] = &modules_[parsed.base];
     module_of_[api]->entries.push_back(api);
   }
   if (lazily) return;
@@ -152,12 +152,12 @@ void ItemErrors::measure_items(std::uint32_t api) {
   const Side& target = rank_.target;
   const Side& golden = rank_.golden;
   // Where kernels make other graphs of one call, its gradients are recorded at other places of it.
-  const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
-  const bool of_call = name && !name->is_module;
-  const bool backward = of_call && name->direction == Direction::backward;
-  const bool forward = of_call && name->direction == Direction::forward;
+  const dump::EntryName name = target.parsed_name(api);
+  const bool of_call = !name.is_module;
+  const bool backward = of_call && name.direction == Direction::backward;
+  const bool forward = of_call && name.direction == Direction::forward;
   const LossScale* const scale = scale_at(api);
-  if (forward && is_commutative(name->operation())) exchange_operands(api);
+  if (forward && is_commutative(name.operation())) exchange_operands(api);
   for (const std::uint32_t i : target.apis[api].items()) {
     const Item& item = target.items[i];
     if (!item.is_tensor) continue;
@@ -211,8 +211,8 @@ void ItemErrors::measure_items(std::uint32_t api) {
     b[i] = other_size ? std::numeric_limits<float>::infinity() : static_cast<float>(found->b);
     if (item.state == State::output && roundoff > 0) raise_to(output[api], e[i]);
   }
-  if (of_call && name->direction == Direction::forward) leave_out_overwritten(api, name->operation());
-  if (backward && is_activation(name->operation())) leave_out_unmasked(api);
+  if (of_call && name.direction == Direction::forward) leave_out_overwritten(api, name.operation());
+  if (backward && is_activation(name.operation())) leave_out_unmasked(api);
   for (const std::uint32_t i : target.apis[api].items()) {
     if (std::isnan(e[i])) continue;
     raise_to(anything[api], e[i]);
@@ -312,8 +312,8 @@ Measure ItemErrors::by_statistics_of(std::uint32_t index, std::uint32_t golden_i
 
 void ItemErrors::add_to_module(std::uint32_t api, ModuleErrors& module) {
   const Side& target = rank_.target;
-  const auto parsed = dump::parse_entry_name(target.text(target.apis[api].name));
-  const bool backward = parsed->direction == Direction::backward;
+  const dump::EntryName parsed = target.parsed_name(api);
+  const bool backward = parsed.direction == Direction::backward;
   module.u = std::max(module.u, static_cast<double>(u[api]));
   module.hidden = std::max(module.hidden, static_cast<double>(anything_hidden[api]));
   for (const std::uint32_t i : target.apis[api].items()) {
@@ -343,11 +343,10 @@ std::uint32_t ItemErrors::entry_named(std::string_view name) const {
 }
 
 std::uint32_t ItemErrors::forward_of(std::uint32_t backward_api) const {
-  const auto parsed = dump::parse_entry_name(rank_.target.text(rank_.target.apis[backward_api].name));
-  if (!parsed) return kNone;
-  std::string name(parsed->base);
-  name.append(parsed->call_first ? "." : ".forward.").append(parsed->call);
-  if (parsed->call_first) name += ".forward";
+  const dump::EntryName parsed = rank_.target.parsed_name(backward_api);
+  std::string name(parsed.base);
+  name.append(parsed.call_first ? "." : ".forward.").append(parsed.call);
+  if (parsed.call_first) name += ".forward";
   return entry_named(name);
 }
 

@@ -32,8 +32,8 @@ bool is_same_factor(double factor, double other) {
 
 std::uint32_t first_backward(const Side& side) {
   for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-    if (name && name->direction == Direction::backward) return api;
+    const dump::EntryName name = side.parsed_name(api);
+    if (name.direction == Direction::backward) return api;
   }
   return static_cast<std::uint32_t>(side.apis.size());
 }
@@ -44,8 +44,8 @@ std::optional<double> factor_of_gradients(const Side& target, const Side& golden
   std::vector<double> factors;
   for (std::uint32_t api = 0; api < target.apis.size() && factors.size() < kFirstGradients; ++api) {
     if (!alignment.has_golden(api)) continue;
-    const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
-    if (!name || name->direction != Direction::backward) continue;
+    const dump::EntryName name = target.parsed_name(api);
+    if (name.direction != Direction::backward) continue;
     for (const std::uint32_t i : target.apis[api].items()) {
       if (golden_item[i] == kNone || !target.items[i].is_tensor) continue;
       const double factor = number_of(target, target.items[i], dump::kNorm) /
@@ -67,14 +67,14 @@ template <typename Visit>
 void each_ratio_behind(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
                        Visit&& visit) {
   for (std::size_t api = target.apis.size(); api-- > 0;) {
-    const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
-    if (name && name->direction == Direction::backward) break;
+    const dump::EntryName name = target.parsed_name(api);
+    if (name.direction == Direction::backward) break;
     for (const std::uint32_t i : target.apis[api].items()) {
       const Item& item = target.items[i];
       if (golden_item[i] == kNone || !item.is_tensor || item.state != dump::State::output) continue;
       const double ratio =
           number_of(target, item, dump::kNorm) / number_of(golden, golden.items[golden_item[i]], dump::kNorm);
-      if (std::isfinite(ratio)) visit(name ? name->operation() : std::string_view(), item, ratio);
+      if (std::isfinite(ratio)) visit(name.operation(), item, ratio);
     }
   }
 }
@@ -112,9 +112,8 @@ std::vector<double> scales_of(const Side& side) {
   std::vector<double> scales;
   const std::uint32_t end = first_backward(side);
   for (std::uint32_t api = end > kLast ? end - kLast : 0; api < end; ++api) {
-    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-    if (!name || name->direction != Direction::forward ||
-        name->operation().find("mul") == std::string_view::npos)
+    const dump::EntryName name = side.parsed_name(api);
+    if (name.direction != Direction::forward || name.operation().find("mul") == std::string_view::npos)
       continue;
     bool number = false;
     std::vector<double> factors;
@@ -153,8 +152,8 @@ std::uint32_t first_overflow(const Side& target, const Side& golden, const Align
                              bool in_target) {
   for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
     if (!alignment.has_golden(api)) continue;
-    const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
-    if (!name || name->direction == Direction::forward) continue;
+    const dump::EntryName name = target.parsed_name(api);
+    if (name.direction == Direction::forward) continue;
     const Side& side = in_target ? target : golden;
     for (const std::uint32_t i : side.apis[in_target ? api : alignment.golden_of[api]].items()) {
       const Item& item = side.items[i];
@@ -172,8 +171,8 @@ std::uint32_t first_overflow(const Side& target, const Side& golden, const Align
 }  // namespace
 
 bool LossScale::reaches(const Side& side, std::uint32_t api) const {
-  const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-  if (api >= first_backward || (name && name->direction != Direction::forward)) return true;
+  const dump::EntryName name = side.parsed_name(api);
+  if (api >= first_backward || name.direction != Direction::forward) return true;
   for (const std::uint32_t i : side.apis[api].items()) {
     const Item& item = side.items[i];
     if (item.state == dump::State::output && item.is_tensor && elements_of(side.text(item.shape)) == 1)

@@ -11,9 +11,9 @@ namespace {
 
 class ThirdDump final : public NoiseFloor {
  public:
-  ThirdDump(const dump::RankDump& third, const Side& golden, const MeasureTraits& traits)
+  ThirdDump(const dump::RankDump& third, const Side& golden, const PythonRules& python)
       : golden_(golden),
-        traits_(traits),
+        python_(python),
         third_(load_side(third, {.stacks = false, .stack_json = {}})),
         partners_(pairing::pair_items(golden_, third_, pairing::align(golden_, third_))) {}
 
@@ -23,14 +23,14 @@ class ThirdDump final : public NoiseFloor {
     const Item& third = third_.items[partners_[golden_item]];
     measuring::Measure measure = measuring::measure(third_, third, golden_, golden);
     if (golden.data_name != 0 && third.data_name != 0) {
-      measure = compare_tensors(open_data(third_, third), open_data(golden_, golden), traits_).measure;
+      measure = compare_tensors(open_data(third_, third), open_data(golden_, golden), python_).measure;
     }
     return {.error = measure.known ? measure.e : 0};
   }
 
  private:
   const Side& golden_;
-  MeasureTraits traits_;
+  PythonRules python_;
   Side third_;
   std::vector<std::uint32_t> partners_;  // of golden items
 };
@@ -38,9 +38,9 @@ class ThirdDump final : public NoiseFloor {
 }  // namespace
 
 std::unique_ptr<NoiseFloor> noise_floor(const dump::RankDump& third, const Side& golden,
-                                        const MeasureTraits& traits) {
+                                        const PythonRules& python) {
   if (third.json.ends_with(".csv")) return noise_of_unstable_calls(*open_file(third.json), golden);
-  return std::make_unique<ThirdDump>(third, golden, traits);
+  return std::make_unique<ThirdDump>(third, golden, python);
 }
 
 }  // namespace msprobe::diagnosis

@@ -41,7 +41,7 @@ class NoiseFloor {
 /// Of a third dump, or of a csv file of free_benchmark in its place. Throws what the readers throw. `golden`
 /// must outlive it.
 std::unique_ptr<NoiseFloor> noise_floor(const dump::RankDump& third, const Side& golden,
-                                        const MeasureTraits& traits);
+                                        const PythonRules& python);
 
 /// For tests and fuzzing.
 std::unique_ptr<NoiseFloor> noise_of_unstable_calls(const ByteSource& csv, const Side& golden);

@@ -37,9 +37,8 @@ std::vector<double> epsilons_of(const Side& side, const std::vector<std::uint32_
   constexpr double kLargestEpsilon = 0.1;
   std::vector<double> found;
   for (const std::uint32_t api : entries) {
-    const auto parsed = dump::parse_entry_name(side.text(side.apis[api].name));
-    if (!parsed) continue;
-    const std::string_view operation = parsed->operation();
+    const dump::EntryName parsed = side.parsed_name(api);
+    const std::string_view operation = parsed.operation();
     const bool takes =
         operation.find("norm") != std::string_view::npos || operation.find("add") != std::string_view::npos;
     for (const std::uint32_t i : side.apis[api].items()) {
@@ -91,8 +90,8 @@ std::uint64_t OneSidedRuns::order_behind(std::uint32_t golden) const {
 /// Entries of the reference up to `end` have put out what they put out.
 void OneSidedRuns::advance_golden(std::uint32_t end) {
   for (; walk_.golden_next < end; ++walk_.golden_next) {
-    const auto parsed = dump::parse_entry_name(walk_.golden_name(walk_.golden_next));
-    if (!parsed || parsed->direction != Direction::forward) continue;
+    const dump::EntryName parsed = walk_.golden.parsed_name(walk_.golden_next);
+    if (parsed.direction != Direction::forward) continue;
     if (alignment_.target_of[walk_.golden_next] == kNone && !walk_.split_batch) {
       double error = 0;
       for (const std::uint32_t i : golden_.apis[walk_.golden_next].items()) {
@@ -186,9 +185,8 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
   const auto list = [](const Side& side, const std::vector<std::uint32_t>& apis) {
     std::string text;
     for (const std::uint32_t api : apis) {
-      const auto parsed = dump::parse_entry_name(side.text(side.apis[api].name));
-      text +=
-          (text.empty() ? "" : ", ") + std::string(parsed ? parsed->base : side.text(side.apis[api].name));
+      const dump::EntryName parsed = side.parsed_name(api);
+      text += (text.empty() ? "" : ", ") + std::string(parsed.base);
     }
     return text;
   };
@@ -237,9 +235,9 @@ bool OneSidedRuns::note_end(const Run& run, Finding& found) const {
   std::size_t more = 0;
   bool others = false;
   for (std::uint32_t i = first; i < longer.apis.size(); ++i) {
-    const auto parsed = dump::parse_entry_name(longer.text(longer.apis[i].name));
+    const dump::EntryName parsed = longer.parsed_name(i);
     // Modules, and the gradients of what was recorded before, may go on.
-    const bool calls = parsed && !parsed->is_module && parsed->direction == Direction::forward;
+    const bool calls = !parsed.is_module && parsed.direction == Direction::forward;
     if (partners[i] == kNone) {
       ++more;
     } else if (calls) {
@@ -346,8 +344,8 @@ std::string OneSidedRuns::changed_gradient(const ContentKeys& keys, std::uint32_
   const Side& side = keys.side();
   const auto& beside = &side == &target_ ? walk_.rank.target_construct : walk_.rank.golden_construct;
   const std::string_view entry = side.text(side.apis[api].name);
-  const auto name = dump::parse_entry_name(entry);
-  if (!name || !is_in_place(name->operation())) return {};
+  const dump::EntryName name = side.parsed_name(api);
+  if (!is_in_place(name.operation())) return {};
   // What an optimizer makes of gradients is its own matter.
   if (beside && dump::is_of_optimizer(beside->table().parent(entry))) return {};
   std::uint64_t taken = 0;

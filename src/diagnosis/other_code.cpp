@@ -34,20 +34,19 @@ std::set<std::string> parameter_paths(const Side& side) {
 }
 
 std::string call_of(const Side& side, std::uint32_t api) {
-  const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
-  return name && !name->is_module && name->direction == Direction::forward ? std::string(name->base)
-                                                                           : std::string();
+  const dump::EntryName name = side.parsed_name(api);
+  return !name.is_module && name.direction == Direction::forward ? std::string(name.base) : std::string();
 }
 
 /// Do many calls that pair take parameters of other sizes, as joined projections?
 bool take_other_parameters(const measuring::MeasuredRank& rank) {
   const auto elements_taken = [](const Side& side, std::uint32_t api) {
-    const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
+    const dump::EntryName name = side.parsed_name(api);
     std::uint64_t elements = 0;
     for (const std::uint32_t i : side.apis[api].items()) {
       const auto position = position_of(side, side.items[i]);
       if (side.items[i].state == State::input && side.items[i].is_tensor && position &&
-          is_parameter_position(name->operation(), *position))
+          is_parameter_position(name.operation(), *position))
         elements += elements_of(side.text(side.items[i].shape));
     }
     return elements;

@@ -40,9 +40,9 @@ ParameterStep ParameterRule::last_step(std::uint32_t index) {
 std::optional<double> ParameterRule::gradient_error(std::uint64_t key) const {
   const std::uint32_t index = walk_.parameter_items.find(key);
   if (index == ContentMap::kUnknown) return std::nullopt;
-  const auto parsed = dump::parse_entry_name(walk_.target_name(walk_.item_of(index).api));
+  const dump::EntryName parsed = walk_.target.parsed_name(walk_.item_of(index).api);
   const auto found =
-      history_.gradient_traces.find(gradient_key(parsed->base, target_.name(walk_.item_of(index))));
+      history_.gradient_traces.find(gradient_key(parsed.base, target_.name(walk_.item_of(index))));
   return found == history_.gradient_traces.end() ? std::nullopt : std::optional<double>(found->second.error);
 }
 
@@ -52,13 +52,13 @@ const ParameterRule::Taken& ParameterRule::taken() {
   taken_.emplace();
   const auto collect = [](const Side& side, const ContentKeys& keys, ContentMap& contents) {
     for (const dump::Api& api : side.apis) {
-      const auto parsed = dump::parse_entry_name(side.text(api.name));
-      if (!parsed || parsed->direction != dump::Direction::forward) continue;
+      const dump::EntryName parsed = side.parsed_name(api);
+      if (parsed.direction != dump::Direction::forward) continue;
       for (const std::uint32_t i : api.items()) {
         const Item& item = side.items[i];
         const auto position =
             item.state == dump::State::input && item.is_tensor ? position_of(side, item) : std::nullopt;
-        if (position && is_parameter_position(parsed->operation(), *position)) contents.put(keys.of(i), i);
+        if (position && is_parameter_position(parsed.operation(), *position)) contents.put(keys.of(i), i);
       }
     }
   };

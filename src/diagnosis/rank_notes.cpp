@@ -18,8 +18,8 @@ namespace {
 std::size_t entries_behind(const dump::Side& side, const std::vector<std::uint32_t>& partners) {
   std::size_t behind = 0;
   for (std::size_t i = side.apis.size(); i > 0 && partners[i - 1] == kNone; --i) {
-    const auto parsed = dump::parse_entry_name(side.text(side.apis[i - 1].name));
-    if (parsed && !parsed->is_module && parsed->direction == dump::Direction::forward) return 0;
+    const dump::EntryName parsed = side.parsed_name(i - 1);
+    if (!parsed.is_module && parsed.direction == dump::Direction::forward) return 0;
     ++behind;
   }
   return behind;

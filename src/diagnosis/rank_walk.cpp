@@ -56,9 +56,8 @@ RankDiagnosis RankWalk::run() {
 }
 
 void RankWalk::judge(std::uint32_t api) {
-  const auto parsed = dump::parse_entry_name(walk_.target_name(api));
-  if (!parsed) return;
-  const bool forward = parsed->direction == Direction::forward;
+  const dump::EntryName parsed = walk_.target.parsed_name(api);
+  const bool forward = parsed.direction == Direction::forward;
   walk_.at = api;
   if (!walk_.alignment.has_golden(api)) {
     if (forward && !walk_.split_batch) runs_.target_alone(api);
@@ -68,8 +67,8 @@ void RankWalk::judge(std::uint32_t api) {
   EntryPair entry;
   entry.target = api;
   entry.golden = walk_.alignment.golden_of[api];
-  entry.name = *parsed;
-  entry.nature = nature_of(parsed->operation());
+  entry.name = parsed;
+  entry.nature = nature_of(parsed.operation());
   entry.compound = walk_.compound[api];
   entry.communication = walk_.target.calls.contains(walk_.target_name(api));
   if (walk_.construct != nullptr)
@@ -82,10 +81,10 @@ void RankWalk::judge(std::uint32_t api) {
     walk_.leave_out(api, kHandedOn * (walk_.forward_error() + walk_.errors.u[api]) + kRightKernel);
   if (forward) {
     forward_pair(entry);
-  } else if (parsed->direction == Direction::backward) {
+  } else if (parsed.direction == Direction::backward) {
     gradients_.examine_backward(entry);
     unexplained_.examine(entry);
-  } else if (parsed->direction == Direction::parameters_grad) {
+  } else if (parsed.direction == Direction::parameters_grad) {
     gradients_.examine_parameters(entry);
   } else {
     return;
@@ -100,12 +99,12 @@ void RankWalk::defer_gradients() {
   std::unordered_map<std::string_view, std::vector<std::uint32_t>> waiting;
   std::unordered_map<std::string_view, std::uint32_t> last;
   for (std::uint32_t api = 0; api < walk_.target.apis.size(); ++api) {
-    const auto parsed = dump::parse_entry_name(walk_.target_name(api));
-    if (!parsed || !parsed->is_module) continue;
-    const bool backward = parsed->direction == Direction::backward;
-    if (backward) last[parsed->base] = api;
-    if (parsed->direction == Direction::parameters_grad && !last.contains(parsed->base))
-      waiting[parsed->base].push_back(api);
+    const dump::EntryName parsed = walk_.target.parsed_name(api);
+    if (!parsed.is_module) continue;
+    const bool backward = parsed.direction == Direction::backward;
+    if (backward) last[parsed.base] = api;
+    if (parsed.direction == Direction::parameters_grad && !last.contains(parsed.base))
+      waiting[parsed.base].push_back(api);
   }
   for (auto& [module, gradients] : waiting) {
     const auto place = last.find(module);

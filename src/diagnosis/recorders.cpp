@@ -32,9 +32,9 @@ bool is_at_level_all(std::string_view base) {
 bool records_modules_alone(const dump::Side& side) {
   bool modules = false;
   for (const dump::Api& api : side.apis) {
-    const auto parsed = dump::parse_entry_name(side.text(api.name));
-    if (!parsed || parsed->direction == dump::Direction::parameters_grad) continue;
-    if (!parsed->is_module) return false;
+    const dump::EntryName parsed = side.parsed_name(api);
+    if (parsed.direction == dump::Direction::parameters_grad) continue;
+    if (!parsed.is_module) return false;
     modules = true;
   }
   return modules;
@@ -51,11 +51,10 @@ bool is_left_out_by_some(std::string_view base) {
 OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other)
     : by_level_(records_modules_alone(other) && !records_modules_alone(side)) {
   const auto base_of = [this](const dump::Side& of, const dump::Api& api) -> std::string_view {
-    const auto parsed = dump::parse_entry_name(of.text(api.name));
-    const bool counts =
-        parsed && !parsed->is_module &&
-        (parsed->direction == dump::Direction::forward || parsed->direction == dump::Direction::backward);
-    return counts && (by_level_ || is_left_out_by_some(parsed->base)) ? parsed->base : std::string_view();
+    const dump::EntryName parsed = of.parsed_name(api);
+    const bool counts = !parsed.is_module && (parsed.direction == dump::Direction::forward ||
+                                              parsed.direction == dump::Direction::backward);
+    return counts && (by_level_ || is_left_out_by_some(parsed.base)) ? parsed.base : std::string_view();
   };
   std::unordered_set<std::string_view> known;
   for (const dump::Api& api : other.apis) {

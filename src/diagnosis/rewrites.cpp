@@ -111,8 +111,8 @@ Rewrites::Cone Rewrites::cone_of(const ContentKeys& keys, std::uint32_t api) con
   put(api);
   unsigned seen = 0;
   for (std::uint32_t next = api + 1; next < side.apis.size() && seen < kMostInSight; ++next) {
-    const auto name = dump::parse_entry_name(side.text(side.apis[next].name));
-    if (!name || name->direction != Direction::forward) break;
+    const dump::EntryName name = side.parsed_name(next);
+    if (name.direction != Direction::forward) break;
     if (compound[next]) continue;
     ++seen;
     bool takes = false;
@@ -151,7 +151,7 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden
   std::unordered_map<std::uint32_t, Rewritten> group;
   const auto put = [&](std::uint32_t api, double error) {
     bool meets = true;
-    const Nature nature = nature_of(dump::parse_entry_name(walk_.target_name(api))->operation());
+    const Nature nature = nature_of(walk_.target.parsed_name(api).operation());
     // The norm of what is normalised is the same, whatever went in.
     if (nature == Nature::normalising) error = 0;
     const std::uint32_t partner = alignment_.golden_of[api];
@@ -181,7 +181,7 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden
   for (const std::uint32_t next : cone.entries) {
     // Who takes it later is examined then.
     if (is_closed()) break;
-    const std::string_view operation = dump::parse_entry_name(walk_.target_name(next))->operation();
+    const std::string_view operation = walk_.target.parsed_name(next).operation();
     bool takes = false;
     double error = 0;
     for (Open& each : open) {

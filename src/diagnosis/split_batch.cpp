@@ -22,8 +22,8 @@ using Calls = std::unordered_map<std::string_view, std::uint64_t>;
 Calls calls_of(const Side& side) {
   Calls calls;
   for (const dump::Api& api : side.apis) {
-    const auto name = dump::parse_entry_name(side.text(api.name));
-    if (name && name->direction == dump::Direction::forward) ++calls[name->base];
+    const dump::EntryName name = side.parsed_name(api);
+    if (name.direction == dump::Direction::forward) ++calls[name.base];
   }
   return calls;
 }
@@ -53,9 +53,9 @@ std::optional<SplitBatch> split_batch(const Side& target, const Side& golden, co
   Calls golden_calls;
   for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
     if (!alignment.has_golden(api)) continue;
-    const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
-    const auto other = dump::parse_entry_name(golden.text(golden.apis[alignment.golden_of[api]].name));
-    if (!name || !other || name->direction != dump::Direction::forward) continue;
+    const dump::EntryName name = target.parsed_name(api);
+    const dump::EntryName other = golden.parsed_name(alignment.golden_of[api]);
+    if (name.direction != dump::Direction::forward) continue;
     for (const std::uint32_t i : target.apis[api].items()) {
       const Item& item = target.items[i];
       if (item.state != dump::State::output || !item.is_tensor || golden_item[i] == kNone) continue;
@@ -67,8 +67,8 @@ std::optional<SplitBatch> split_batch(const Side& target, const Side& golden, co
         target_calls = calls_of(target);
         golden_calls = calls_of(golden);
       }
-      const std::uint64_t more = target_calls[name->base];
-      const std::uint64_t fewer = golden_calls[other->base];
+      const std::uint64_t more = target_calls[name.base];
+      const std::uint64_t fewer = golden_calls[other.base];
       if (more == fewer || ours * more != theirs * fewer) continue;
       const std::uint64_t common = std::gcd(more, fewer);
       ++splits[{more / common, fewer / common}];

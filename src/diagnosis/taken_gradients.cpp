@@ -32,8 +32,8 @@ std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump:
   const std::map<std::string, double> theirs = taken_norms(their_steps[0]);
   for (const dump::Api& api : target.apis) {
     const std::string_view entry = target.text(api.name);
-    const auto parsed = dump::parse_entry_name(entry);
-    if (!parsed || parsed->direction != dump::Direction::parameters_grad) continue;
+    const dump::EntryName parsed = target.parsed_name(api);
+    if (parsed.direction != dump::Direction::parameters_grad) continue;
     for (const std::uint32_t i : api.items()) {
       if (golden_item[i] == kNone) continue;
       std::string name = name_in_model(target, target.items[i]);

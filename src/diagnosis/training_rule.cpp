@@ -324,9 +324,9 @@ void TrainingRule::mark_consequences() {
       each.downstream = each.downstream || (each.kind == Kind::removed && each.module == "optimizer");
       continue;
     }
-    const auto parsed = dump::parse_entry_name(walk_.target_name(each.target_api));
+    const dump::EntryName parsed = walk_.target.parsed_name(each.target_api);
     const bool of_optimizer = each.target_api >= optimizer;
-    const bool gradient = !tied_.empty() && parsed && parsed->direction != dump::Direction::forward;
+    const bool gradient = !tied_.empty() && parsed.direction != dump::Direction::forward;
     each.downstream = each.downstream || of_optimizer || gradient || is_tied(each);
   }
 }

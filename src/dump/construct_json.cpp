@@ -15,6 +15,14 @@ std::string_view ConstructTable::parent(std::string_view entry) const {
   return number < parents_.size() ? names_.at(parents_[number]) : std::string_view();
 }
 
+std::vector<std::string_view> ConstructTable::around(std::string_view entry) const {
+  constexpr std::size_t kMostLevels = 64;
+  std::vector<std::string_view> modules;
+  for (entry = parent(entry); !entry.empty() && modules.size() < kMostLevels; entry = parent(entry))
+    modules.push_back(entry);
+  return modules;
+}
+
 void ConstructTable::add(std::string_view entry, std::string_view parent) {
   const std::uint32_t number = names_.intern(entry);
   const std::uint32_t above = names_.intern(parent);

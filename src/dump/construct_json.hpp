@@ -20,6 +20,9 @@ class ConstructTable {
  public:
   /// The enclosing entry; empty if there is none or the entry is not known. Valid as long as the table.
   std::string_view parent(std::string_view entry) const;
+  /// The modules around an entry, the innermost first. At most 64, which also ends a chain that runs in a
+  /// circle: no model nests deeper.
+  std::vector<std::string_view> around(std::string_view entry) const;
   /// From the outermost module to the entry itself. A chain that runs in a circle ends where it would repeat.
   std::vector<std::string> chain(std::string_view entry) const;
   std::size_t size() const { return known_; }

@@ -22,6 +22,18 @@ std::string_view EntryName::operation() const {
   return split_last(base).second;
 }
 
+NameParts::NameParts(std::string_view name, const EntryName& parsed)
+    : base_size(static_cast<std::uint32_t>(parsed.base.size())),
+      call_begin(parsed.call.empty() ? 0 : static_cast<std::uint32_t>(parsed.call.data() - name.data())),
+      call_size(static_cast<std::uint32_t>(parsed.call.size())),
+      direction(parsed.direction),
+      call_first(parsed.call_first),
+      is_module(parsed.is_module) {}
+
+EntryName NameParts::of(std::string_view name) const {
+  return {name.substr(0, base_size), direction, name.substr(call_begin, call_size), call_first, is_module};
+}
+
 std::optional<EntryName> parse_entry_name(std::string_view name) {
   const auto [front, last] = split_last(name);
   const auto [base, second] = split_last(front);

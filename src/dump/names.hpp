@@ -3,13 +3,14 @@
 // from the right.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 namespace msprobe::dump {
 
-enum class Direction { forward, backward, parameters_grad, debug };
+enum class Direction : std::uint8_t { forward, backward, parameters_grad, debug };
 
 struct EntryName {
   /// `Functional.linear` of `Functional.linear.0.forward`, `Module.fc.Linear` of `Module.fc.Linear.forward.0`
@@ -22,6 +23,20 @@ struct EntryName {
   bool is_module = false;   // starts with `Module.` or `Cell.`
   /// `linear` for APIs; the class name (`Linear`) for modules.
   std::string_view operation() const;
+};
+
+/// The places of an EntryName in the whole name, which outlast a move of the text.
+struct NameParts {
+  std::uint32_t base_size = 0;
+  std::uint32_t call_begin = 0;
+  std::uint32_t call_size = 0;
+  Direction direction = Direction::forward;
+  bool call_first = false;
+  bool is_module = false;
+
+  NameParts() = default;
+  NameParts(std::string_view name, const EntryName& parsed);
+  EntryName of(std::string_view name) const;
 };
 
 /// Nothing if neither of the last two parts says forward, backward or parameters_grad, and the last is not

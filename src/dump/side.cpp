@@ -47,6 +47,7 @@ class Flattener {
     path_.assign(name);
     Api api = place;
     api.first = static_cast<std::uint32_t>(side_.items.size());
+    api.parts = NameParts(name, *parsed);
     const auto name_of = [this](std::uint32_t index) { return side_.text(side_.apis[index].name); };
     const std::uint32_t known = known_.find(name, name_of);
     const bool repeated = known != TextIndex::kNone;

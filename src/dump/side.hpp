@@ -13,6 +13,7 @@
 
 #include "dump/communication.hpp"
 #include "dump/dump_json.hpp"
+#include "dump/names.hpp"
 #include "dump/stack_json.hpp"
 #include "dump/tree.hpp"
 #include "dump/value.hpp"
@@ -73,6 +74,7 @@ struct Api {
   std::uint32_t count = 0;
   std::uint32_t size = 0;    // bytes of its value in the file
   std::uint64_t offset = 0;  // and where that stands, for read_entry_at()
+  NameParts parts;           // of its name
 
   ItemNumbers items() const { return {{first}, {first + count}}; }
 };
@@ -103,6 +105,9 @@ struct Side {
 
   std::string_view text(std::uint32_t id) const { return pool.at(id); }
   std::string_view name(const Item& item) const { return pool.at(item.name); }
+  /// The name of an entry, taken apart. The views are those of text().
+  EntryName parsed_name(const Api& api) const { return api.parts.of(text(api.name)); }
+  EntryName parsed_name(std::uint32_t api) const { return parsed_name(apis[api]); }
   Placement placement(const Item& item) const {
     const auto found = placements.find(item.name);
     return found == placements.end() ? Placement() : found->second;

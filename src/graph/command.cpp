@@ -132,7 +132,7 @@ class GraphCommand final : public Command {
     } else if (python_rules_) {
       options_.data.python_values = true;
       options_.pair.python_values = true;
-      options_.pair.rank = python_graph_traits();
+      options_.pair.python = measuring::python_node_rules();
       options_.origins = false;
     }
     if (merge_.as_vis()) choose_release8();

@@ -11,17 +11,18 @@
 #include "measuring/choose_mode.hpp"
 #include "measuring/imports.hpp"
 #include "measuring/precision.hpp"
+#include "measuring/python_rules.hpp"
 #include "measuring/statistics_difference.hpp"
 #include "measuring/tensor_factors.hpp"
 #include "measuring/tensor_metrics.hpp"
-#include "measuring/traits.hpp"
 #include "pairing/paired_rank.hpp"
 
 namespace msprobe::measuring {
 
 struct MeasuredRank : PairedRank {
   Mode mode = Mode::statistics;
-  MeasureTraits measure_traits;
+  PythonRules python;
+  bool merged_ranks = false;  // shapes are those of parts; `_rank3` after an operation is not of its name
   /// What recorders make of sums; null where these count as they are.
   std::shared_ptr<const measuring::StatisticsPrecision> precision;
   std::vector<TensorMetrics> metrics;            // one a row in tensor mode, else empty
@@ -35,7 +36,7 @@ struct MeasuredRank : PairedRank {
   ValueDifference difference(const Pair& row, std::size_t statistic) const {
     if (!row.matched() || is_left_out(row)) return {.kind = DifferenceKind::missing};
     return measuring::difference(target_item(row).statistics[statistic], target.pool,
-                                 golden_item(row).statistics[statistic], golden.pool, measure_traits);
+                                 golden_item(row).statistics[statistic], golden.pool, python);
   }
 };
 

@@ -81,8 +81,8 @@ ValueDifference numbers_difference(const Value& target, const TextPool& target_p
 }  // namespace
 
 ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
-                           const TextPool& golden_pool, const MeasureTraits& traits) {
-  if (traits.numbers_only) return numbers_difference(target, target_pool, golden, golden_pool);
+                           const TextPool& golden_pool, const PythonRules& python) {
+  if (python.numbers_only) return numbers_difference(target, target_pool, golden, golden_pool);
   ValueDifference result;
   if (equal_as_text(target, target_pool, golden, golden_pool)) return result;
   const Classified t = classify(target, target_pool);
@@ -92,10 +92,10 @@ ValueDifference difference(const Value& target, const TextPool& target_pool, con
     return result;
   }
   const bool integers = t.is_integer && g.is_integer;
-  if (!traits.compares_spelling && !integers && t.number == g.number) return result;
+  if (!python.compares_spelling && !integers && t.number == g.number) return result;
   result.kind = Kind::number;
   // In double large integers lose their last digits.
-  const bool exact = !traits.integers_as_double ||
+  const bool exact = !python.integers_as_double ||
                      (std::fabs(t.number) < kExactIntegers && std::fabs(g.number) < kExactIntegers);
   if (integers && exact && !__builtin_sub_overflow(t.integer, g.integer, &result.integer)) {
     result.is_integer = true;

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "measuring/imports.hpp"
-#include "measuring/traits.hpp"
+#include "measuring/python_rules.hpp"
 #include "pairing/side.hpp"
 #include "report/table.hpp"
 
@@ -20,12 +20,12 @@ struct ValueDifference {
   std::int64_t integer = 0;        // target - golden, if both are integers
   double difference = 0;           // target - golden
   bool relative_infinite = false;  // golden is 0
-  bool relative_missing = false;   // the same, with MeasureTraits::numbers_only
+  bool relative_missing = false;   // the same, with PythonRules::numbers_only
   double relative_percent = 0;     // |difference / golden * 100|
 };
 
 ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
-                           const TextPool& golden_pool, const MeasureTraits& traits);
+                           const TextPool& golden_pool, const PythonRules& python);
 
 report::Cell difference_cell(const ValueDifference& difference);
 report::Cell relative_cell(const ValueDifference& difference);

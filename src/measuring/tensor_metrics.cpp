@@ -50,10 +50,10 @@ const char kRelativeNanMessage[] =
     "Cannot compare by MaxRelativeError, the data contains nan/inf/-inf in dump data.";
 const char kComplexMessage[] = "Complex tensors are compared as pairs of real numbers.";
 
-tensor::Work work_type(DType target, DType golden, const MeasureTraits& traits) {
+tensor::Work work_type(DType target, DType golden, const PythonRules& python) {
   const tensor::Work work = tensor::work_of(target, golden);
   const bool integers = work == tensor::Work::signed_integer || work == tensor::Work::unsigned_integer;
-  return traits.integers_as_double && integers ? tensor::Work::real : work;
+  return python.integers_as_double && integers ? tensor::Work::real : work;
 }
 
 /// The type NumPy holds the loaded data in: narrow floats that NumPy lacks are widened to float32.
@@ -140,8 +140,8 @@ void fill_errors(TensorMetrics& metrics, double max_abs, double max_relative) {
   metrics.value[kMaxRelative] = rounded_or_message(max_relative, kRelativeNanMessage, metrics.messages);
 }
 
-std::string position_message(const tensor::Difference& difference, const MeasureTraits& traits) {
-  if (traits.positions_without_count) return kPositionMessage;
+std::string position_message(const tensor::Difference& difference, const PythonRules& python) {
+  if (python.positions_without_count) return kPositionMessage;
   std::string message = kPositionMessage;
   if (difference.nonfinite_mismatch > 0) {
     message += fmt::format(" ({} of {} elements)", difference.nonfinite_mismatch, difference.count);
@@ -253,7 +253,7 @@ std::int64_t sum_of_integers(const StoredTensor& tensor) {
 }
 
 TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& golden,
-                              const MeasureTraits& traits, std::optional<std::int64_t> valid_rows) {
+                              const PythonRules& python, std::optional<std::int64_t> valid_rows) {
   TensorMetrics metrics;
   const std::vector<std::int64_t> shape = squeezed(target.shape);
   if (target.numel() == 0) {
@@ -272,14 +272,14 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
   metrics.is_scalar = shape.empty();
   metrics.status = MetricStatus::computed;
   if (metrics.is_scalar) metrics.messages.emplace_back(kScalarMessage);
-  if (metrics.is_scalar && traits.scalars_in_own_type) {
+  if (metrics.is_scalar && python.scalars_in_own_type) {
     compare_scalars_like_python(metrics, target, golden);
     return metrics;
   }
   const bool target_complex = tensor::info(target.dtype).kind == ElementKind::complex;
   const bool golden_complex = tensor::info(golden.dtype).kind == ElementKind::complex;
   // One complex side only: just the real parts have a counterpart.
-  const bool real_part_only = traits.real_parts_only || target_complex != golden_complex;
+  const bool real_part_only = python.real_parts_only || target_complex != golden_complex;
   if (target_complex && !real_part_only) metrics.messages.emplace_back(kComplexMessage);
   Pass elements;
   elements.real_part_only = real_part_only;
@@ -289,12 +289,12 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
     if (rows < shape[0]) metrics.messages.push_back(behind_valid_length(rows));
   }
   const tensor::Difference difference =
-      run(target, golden, work_type(target.dtype, golden.dtype, traits), elements);
+      run(target, golden, work_type(target.dtype, golden.dtype, python), elements);
   metrics.measure = measuring::measure(difference);
   if (difference.nonfinite_mismatch > 0 ||
-      (!traits.infinities_without_sign && difference.infinity_sign_mismatch > 0)) {
+      (!python.infinities_without_sign && difference.infinity_sign_mismatch > 0)) {
     metrics.status = MetricStatus::not_applicable;
-    metrics.messages.push_back(position_message(difference, traits));
+    metrics.messages.push_back(position_message(difference, python));
     metrics.failed = true;
     return metrics;
   }

@@ -12,7 +12,7 @@
 #include "formats/stored_tensor.hpp"
 #include "measuring/imports.hpp"
 #include "measuring/measures.hpp"
-#include "measuring/traits.hpp"
+#include "measuring/python_rules.hpp"
 #include "pairing/side.hpp"
 
 namespace msprobe::measuring {
@@ -50,7 +50,7 @@ struct TensorMetrics {
 /// `valid_rows`: of the target only elements whose first index is below it count; the rest is taken as 0
 /// (grouped kernels leave rubbish behind the last group).
 TensorMetrics compare_tensors(const formats::StoredTensor& target, const formats::StoredTensor& golden,
-                              const MeasureTraits& traits,
+                              const PythonRules& python,
                               std::optional<std::int64_t> valid_rows = std::nullopt);
 
 /// The message of a row for which that was done.

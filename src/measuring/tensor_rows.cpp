@@ -38,7 +38,7 @@ TensorMetrics unsupported(std::string message, bool failed) {
 }
 
 formats::StoredTensor open(const MeasuredRank& result, const Side& side, const Item& item) {
-  if (result.measure_traits.files_by_framework) {
+  if (result.python.files_by_framework) {
     const bool pytorch = side.header.framework.empty() || side.header.framework == "pytorch";
     const std::string_view suffix = pytorch ? ".pt" : ".npy";
     if (const std::string_view name = side.text(item.data_name); !name.ends_with(suffix))
@@ -234,7 +234,7 @@ formats::StoredTensor TensorRows::with_factors(FactorSide which, const Item& ite
 
 TensorMetrics TensorRows::compared(const formats::StoredTensor& target, const formats::StoredTensor& golden,
                                    Reading&& reading) const {
-  TensorMetrics metrics = compare_tensors(target, golden, result_.measure_traits, reading.valid_rows);
+  TensorMetrics metrics = compare_tensors(target, golden, result_.python, reading.valid_rows);
   metrics.messages.insert(metrics.messages.begin(), reading.notes.messages.begin(),
                           reading.notes.messages.end());
   metrics.not_multiplied = std::move(reading.notes.failures);

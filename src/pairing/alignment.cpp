@@ -125,13 +125,12 @@ class Signatures {
     out.has_path.reserve(apis.size());
     for (const std::uint32_t api : apis) {
       const std::string_view name = api_name(side, api);
-      const std::optional<EntryName> parsed = dump::parse_entry_name(name);
-      const std::uint64_t place = path_hash(name, *parsed, construct);
-      std::uint64_t work = parsed->is_module ? 1 : 2;
+      const dump::EntryName parsed = side.parsed_name(api);
+      const std::uint64_t place = path_hash(name, parsed, construct);
+      std::uint64_t work = parsed.is_module ? 1 : 2;
       // Of an API the prefix counts too: Tensor.add is not Functional.add. A module's base ends with its
       // class.
-      work =
-          mixed(work, std::hash<std::string_view>{}(parsed->is_module ? parsed->operation() : parsed->base));
+      work = mixed(work, std::hash<std::string_view>{}(parsed.is_module ? parsed.operation() : parsed.base));
       std::uint64_t shapes = 0;
       const Api& entry = side.apis[api];
       for (const std::uint32_t i : entry.items()) {
@@ -141,7 +140,7 @@ class Signatures {
                          shape_hash(side, item));
       }
       out.has_path.push_back(place != 0);
-      const std::uint64_t at_place = mixed(parsed->is_module && other_classes_ ? 1 : work, place);
+      const std::uint64_t at_place = mixed(parsed.is_module && other_classes_ ? 1 : work, place);
       out.symbols[kWithShapes].push_back(number(mixed(at_place, shapes), 0));
       // Without a path nothing but the name would be left to pair by.
       out.symbols[kWithoutShapes].push_back(place != 0 ? number(at_place, 1) : number(sides_, 4));
@@ -238,9 +237,9 @@ class EntryAligner {
                                             const std::vector<bool>& alone) {
     std::vector<std::uint32_t> apis;
     for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
-      const auto parsed = dump::parse_entry_name(api_name(side, i));
+      const dump::EntryName parsed = side.parsed_name(i);
       const bool without = i < alone.size() && alone[i];
-      if (parsed && parsed->direction == direction && partners[i] == kNone && !without) apis.push_back(i);
+      if (parsed.direction == direction && partners[i] == kNone && !without) apis.push_back(i);
     }
     return apis;
   }
@@ -372,33 +371,33 @@ class EntryAligner {
     TextIndex target_names;
     for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
       target_names.add(i, text_of);
-      const auto parsed = dump::parse_entry_name(text_of(i));
-      if (parsed && parsed->direction == Direction::forward && out_.golden_of[i] != kNone)
-        forward_of_base.try_emplace(parsed->base, i);
+      const dump::EntryName parsed = target_.parsed_name(i);
+      if (parsed.direction == Direction::forward && out_.golden_of[i] != kNone)
+        forward_of_base.try_emplace(parsed.base, i);
     }
     std::string name;
     for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
       const std::string_view own = text_of(i);
-      const auto parsed = dump::parse_entry_name(own);
-      if (!parsed || out_.golden_of[i] != kNone) continue;
+      const dump::EntryName parsed = target_.parsed_name(i);
+      if (out_.golden_of[i] != kNone) continue;
       std::uint32_t forward = kNone;
-      if (parsed->direction == Direction::backward) {
-        name.assign(parsed->base);
-        name.append(parsed->call_first ? "." : ".forward.").append(parsed->call);
-        if (parsed->call_first) name += ".forward";
+      if (parsed.direction == Direction::backward) {
+        name.assign(parsed.base);
+        name.append(parsed.call_first ? "." : ".forward.").append(parsed.call);
+        if (parsed.call_first) name += ".forward";
         forward = target_names.find(name, text_of);
-      } else if (parsed->direction == Direction::parameters_grad) {
-        if (const auto found = forward_of_base.find(parsed->base); found != forward_of_base.end())
+      } else if (parsed.direction == Direction::parameters_grad) {
+        if (const auto found = forward_of_base.find(parsed.base); found != forward_of_base.end())
           forward = found->second;
       }
       if (forward >= target_.apis.size() || out_.golden_of[forward] == kNone) continue;
-      const auto partner = dump::parse_entry_name(api_name(golden_, out_.golden_of[forward]));
-      name.assign(partner->base);
-      if (parsed->direction == Direction::backward) {
-        name.append(partner->call_first ? "." : ".backward.").append(partner->call);
-        if (partner->call_first) name += ".backward";
+      const dump::EntryName partner = golden_.parsed_name(out_.golden_of[forward]);
+      name.assign(partner.base);
+      if (parsed.direction == Direction::backward) {
+        name.append(partner.call_first ? "." : ".backward.").append(partner.call);
+        if (partner.call_first) name += ".backward";
       } else {
-        name.append(own.substr(parsed->base.size()));
+        name.append(own.substr(parsed.base.size()));
       }
       const std::uint32_t golden = golden_named(name);
       if (golden != kNone && out_.target_of[golden] == kNone) pair(i, golden);
@@ -409,9 +408,8 @@ class EntryAligner {
   void by_name() {
     for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
       if (out_.golden_of[i] != kNone) continue;
-      const auto parsed = dump::parse_entry_name(api_name(target_, i));
-      if (parsed && parsed->direction != Direction::parameters_grad && parsed->direction != Direction::debug)
-        continue;
+      const dump::EntryName parsed = target_.parsed_name(i);
+      if (parsed.direction != Direction::parameters_grad && parsed.direction != Direction::debug) continue;
       const std::uint32_t golden = golden_named(api_name(target_, i));
       if (golden != kNone && out_.target_of[golden] == kNone) pair(i, golden);
     }

@@ -115,12 +115,12 @@ class SideKeys {
     std::unordered_map<std::string, std::uint64_t> next;
     for (std::size_t i = 0; i < side.apis.size(); ++i) {
       const std::string_view name = side.text(side.apis[i].name);
-      const auto parsed = dump::parse_entry_name(name);
-      const std::string_view base = parsed ? parsed->base : name;
+      const dump::EntryName parsed = side.parsed_name(i);
+      const std::string_view base = parsed.base;
       std::string key(name.substr(std::min(base.size() + 1, name.size())));  // direction and call
-      if (training && included_[i] && parsed && parsed->direction == dump::Direction::forward) {
+      if (training && included_[i] && parsed.direction == dump::Direction::forward) {
         const std::string number = std::to_string(next[std::string(base)]++);
-        key = parsed->call_first ? number + ".forward" : "forward." + number;
+        key = parsed.call_first ? number + ".forward" : "forward." + number;
       }
       // Parts are separated by a byte that no name has.
       const std::string_view module = module_of(base, training, backend);

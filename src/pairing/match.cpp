@@ -65,8 +65,8 @@ bool is_gradients(std::string_view name) {
 /// Nothing where there are no such entries.
 std::optional<bool> numbers_gradients(const Side& side) {
   for (const Api& api : side.apis) {
-    const std::string_view name = side.text(api.name);
-    if (is_gradients(name)) return !dump::parse_entry_name(name)->call.empty();
+    const dump::EntryName name = side.parsed_name(api);
+    if (name.direction == dump::Direction::parameters_grad) return !name.call.empty();
   }
   return std::nullopt;
 }
@@ -92,21 +92,21 @@ class GradientEntries {
   /// For each entry of the target, in their order: `known` if it has a partner that way.
   std::uint32_t partner(std::uint32_t api, std::uint32_t known) {
     const std::string_view name = target_.text(target_.apis[api].name);
-    const auto parsed = dump::parse_entry_name(name);
-    if (!parsed || !parsed->is_module) return known;
-    if (parsed->direction == dump::Direction::forward && known != kUnmatched) {
-      const auto theirs = dump::parse_entry_name(golden_.text(golden_.apis[known].name));
-      if (theirs) modules_.try_emplace(parsed->base, theirs->base);
+    const dump::EntryName parsed = target_.parsed_name(api);
+    if (!parsed.is_module) return known;
+    if (parsed.direction == dump::Direction::forward && known != kUnmatched) {
+      const dump::EntryName theirs = golden_.parsed_name(known);
+      modules_.try_emplace(parsed.base, theirs.base);
     }
-    if (parsed->direction != dump::Direction::parameters_grad || known != kUnmatched) return known;
-    const auto module = modules_.find(parsed->base);
+    if (parsed.direction != dump::Direction::parameters_grad || known != kUnmatched) return known;
+    const auto module = modules_.find(parsed.base);
     if (module == modules_.end()) return kUnmatched;
     if (entries_.empty()) {
       for (std::uint32_t i = 0; i < golden_.apis.size(); ++i)
         entries_.try_emplace(std::string(golden_.text(golden_.apis[i].name)), i);
     }
     const auto found =
-        entries_.find(std::string(module->second) + std::string(name.substr(parsed->base.size())));
+        entries_.find(std::string(module->second) + std::string(name.substr(parsed.base.size())));
     return found == entries_.end() ? kUnmatched : found->second;
   }
 

@@ -104,8 +104,8 @@ bool gives_gradients_otherwise(const Side& target, const Side& golden) {
 
 bool is_no_gradient(const Side& side, const Item& item) {
   if (item.state != State::output || side.text(item.dtype) != "None") return false;
-  const auto entry = dump::parse_entry_name(side.text(side.apis[item.api].name));
-  return entry && entry->direction == Direction::backward;
+  const dump::EntryName entry = side.parsed_name(item.api);
+  return entry.direction == Direction::backward;
 }
 
 bool pairs_by_role(const Side& target, const Side& golden) {
@@ -113,17 +113,15 @@ bool pairs_by_role(const Side& target, const Side& golden) {
 }
 
 RolePartners by_role(const Side& target, const Api& ours, const Side& golden, const Api& theirs) {
-  const auto parsed = dump::parse_entry_name(target.text(ours.name));
-  if (!parsed) return {};
-  switch (parsed->direction) {
+  const dump::EntryName parsed = target.parsed_name(ours);
+  switch (parsed.direction) {
     case Direction::backward:
       if (!gives_gradients_otherwise(target, golden)) return {};
       return {State::output, gradients_by_shape(target, ours, golden, theirs)};
     case Direction::forward:
     case Direction::parameters_grad: {
-      if (!parsed->is_module || !of_other_operations(target, golden)) return {};
-      const State state =
-          parsed->direction == Direction::forward ? State::parameters : State::parameters_grad;
+      if (!parsed.is_module || !of_other_operations(target, golden)) return {};
+      const State state = parsed.direction == Direction::forward ? State::parameters : State::parameters_grad;
       return {state, parameters_by_name(target, ours, golden, theirs, state)};
     }
     case Direction::debug:
@@ -150,14 +148,14 @@ std::optional<std::size_t> position_of(const Side& side, const Item& item) {
 void for_each_parameter(const Side& target, const std::vector<std::uint32_t>& golden_item,
                         const std::function<void(std::uint32_t item, std::uint32_t golden)>& take) {
   for (const dump::Api& api : target.apis) {
-    const auto parsed = dump::parse_entry_name(target.text(api.name));
-    if (!parsed || parsed->direction != dump::Direction::forward) continue;
+    const dump::EntryName parsed = target.parsed_name(api);
+    if (parsed.direction != dump::Direction::forward) continue;
     for (const std::uint32_t i : api.items()) {
       const Item& item = target.items[i];
       if (!item.is_tensor || golden_item[i] == kNone || item.state == State::output) continue;
       const auto position = item.state == State::input ? position_of(target, item) : std::nullopt;
       if (item.state == State::parameters ||
-          (position && is_parameter_position(parsed->operation(), *position)))
+          (position && is_parameter_position(parsed.operation(), *position)))
         take(i, golden_item[i]);
     }
   }

@@ -68,8 +68,8 @@ struct Updates {
 
 /// The operation, and the shape of the first tensor that it takes.
 std::uint64_t kind_of(const Side& side, std::uint32_t api) {
-  const auto parsed = dump::parse_entry_name(side.text(side.apis[api].name));
-  std::uint64_t kind = std::hash<std::string_view>{}(parsed ? parsed->base : std::string_view());
+  const dump::EntryName parsed = side.parsed_name(api);
+  std::uint64_t kind = std::hash<std::string_view>{}(parsed.base);
   for (const std::uint32_t i : side.apis[api].items()) {
     if (side.items[i].state != State::input || !side.items[i].is_tensor) continue;
     return stirred(kind, std::hash<std::string_view>{}(side.text(side.items[i].shape)));
@@ -149,9 +149,9 @@ std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls_of(
     const Side& side, const std::vector<std::uint64_t>& parameters) {
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls;
   for (std::uint32_t api = 0; api < parameters.size(); ++api) {
-    const auto parsed =
-        parameters[api] == 0 ? std::nullopt : dump::parse_entry_name(side.text(side.apis[api].name));
-    if (parsed) calls[stirred(parameters[api], std::hash<std::string_view>{}(parsed->base))].push_back(api);
+    if (parameters[api] == 0) continue;
+    const std::size_t base = std::hash<std::string_view>{}(side.parsed_name(api).base);
+    calls[stirred(parameters[api], base)].push_back(api);
   }
   return calls;
 }

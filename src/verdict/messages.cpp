@@ -110,7 +110,7 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
     case Rule::ratio_drop:
       return fmt::format("The input/parameters of One Thousandth Err Ratio > {} while the output < {}.",
                          limits.ratio_input_above,
-                         result.traits.judge.ratio_in_words.value_or(limits.ratio_output_below));
+                         result.python.ratio_in_words.value_or(limits.ratio_output_below));
     case Rule::norm_error:
       return fmt::format("The NormRelativeErr of output is greater than {}.", limits.norm_error_output_above);
     case Rule::requires_grad:

@@ -15,7 +15,6 @@
 #include "pairing/rules.hpp"
 #include "verdict/finding.hpp"
 #include "verdict/imports.hpp"
-#include "verdict/traits.hpp"
 
 namespace msprobe::verdict {
 
@@ -31,7 +30,6 @@ struct Judgement {
 };
 
 struct RankResult : MeasuredRank {
-  RankTraits traits;
   std::vector<std::string> framework_frames;  // see dump::user_frame(); what is not one is the user's
   Judgement judgement;
   std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;  // null: it was not asked for
@@ -41,9 +39,9 @@ struct RankResult : MeasuredRank {
 };
 
 /// What pairing and measuring noted of the rows, for a comparison without verdicts (-da).
-Judgement marks_of(const MeasuredRank& rank, const JudgeTraits& traits);
+Judgement marks_of(const MeasuredRank& rank);
 /// The verdict on every row (docs/rules.md, "Verdicts").
-Judgement judge(const MeasuredRank& rank, const JudgeTraits& traits, const Rules& rules);
+Judgement judge(const MeasuredRank& rank, const Rules& rules);
 
 /// One for each finding, those of a warning or error with that word in front.
 std::vector<std::string> messages_of(const RankResult& result, std::size_t row);

@@ -201,7 +201,7 @@ bool RowCells::is_first_of_entry(std::size_t index) const {
 }
 
 std::string_view RowCells::checksum_text(const Side& side, const Item& item) const {
-  if (result_.traits.judge.tensors_need_checksums && item.is_tensor && !item.has_checksum) return "N/A";
+  if (!result_.python.tensors_without_checksum && item.is_tensor && !item.has_checksum) return "N/A";
   return item.checksum == 0 ? std::string_view("N/A") : side.text(item.checksum);
 }
 

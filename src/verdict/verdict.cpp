@@ -41,15 +41,15 @@ bool same_dtype(std::string_view a, std::string_view b) {
 
 class Judge {
  public:
-  Judge(const MeasuredRank& rank, const JudgeTraits& traits, const Rules& rules, Judgement& judgement)
+  Judge(const MeasuredRank& rank, const Rules& rules, Judgement& judgement)
       : rank_(rank),
         rules_(rules),
-        traits_(traits),
+        python_(rank.python),
         out_(judgement),
-        consistent_(rank.consistent && (rank.mode == Mode::tensor || traits_.consistent_statistics)) {}
+        consistent_(rank.consistent && (rank.mode == Mode::tensor || !python_.consistent_as_others)) {}
 
   void run() {
-    if (traits_.tells_unmatched) explain_unmatched();
+    if (!python_.unmatched_pass) explain_unmatched();
     if (rank_.consistent) {
       judge_scattered();
       return;
@@ -134,11 +134,9 @@ class Judge {
     outputs_.clear();
     for (const std::size_t i : rows) {
       const Item& item = rank_.target_item(rank_.rows[i]);
-      const bool saved_by_name = traits_.saved_values_are_inputs && item.state == State::debug;
-      const bool is_output =
-          traits_.outputs_by_section
-              ? item.state == State::output
-              : !saved_by_name && target().name(item).find(".output.") != std::string::npos;
+      const bool is_output = python_.outputs_by_name
+                                 ? target().name(item).find(".output.") != std::string::npos
+                                 : item.state == State::output;
       (is_output ? outputs_ : inputs_).push_back(i);
     }
     const Exemption exemption = exemption_of(api);
@@ -150,7 +148,7 @@ class Judge {
     }
     const bool aggregate = exemption == Exemption::none;
     per_row(Rule::non_finite, aggregate, &Judge::non_finite);
-    if (traits_.tells_unknown && rank_.mode == Mode::statistics)
+    if (!python_.unknown_pass && rank_.mode == Mode::statistics)
       per_row(Rule::unknown, aggregate, &Judge::unknown);
     if (aggregate && rank_.mode == Mode::tensor) ratio_drop();
     if (aggregate && rank_.mode == Mode::statistics) {
@@ -183,18 +181,18 @@ class Judge {
 
   Exemption exemption_of(std::uint32_t api) const {
     std::string_view operation;
-    if (traits_.exempts_by_first_input) {
+    if (python_.exempts_by_first_input) {
       if (inputs_.empty()) return Exemption::none;
       const std::string_view name = target().name(rank_.target_item(rank_.rows[inputs_.front()]));
       const std::size_t dot = name.find('.');
       if (dot == std::string_view::npos) return Exemption::none;
       operation = name.substr(dot + 1, name.find('.', dot + 1) - dot - 1);
     } else {
-      const auto parsed = dump::parse_entry_name(target().text(target().apis[api].name));
-      if (!parsed || parsed->is_module || parsed->direction == dump::Direction::debug) return Exemption::none;
-      operation = parsed->operation();
+      const dump::EntryName parsed = target().parsed_name(api);
+      if (parsed.is_module || parsed.direction == dump::Direction::debug) return Exemption::none;
+      operation = parsed.operation();
     }
-    if (traits_.merged_ranks) operation = without_rank(operation);
+    if (rank_.merged_ranks) operation = without_rank(operation);
     if (rules_.never_judged.contains(operation)) return Exemption::everything;
     return rules_.outputs_only.contains(operation) ? Exemption::inputs : Exemption::none;
   }
@@ -260,7 +258,7 @@ class Judge {
   template <typename IsBad>
   void mark_outputs(Rule rule, IsBad&& is_bad) {
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      if (is_bad(i)) out_.findings[outputs_[traits_.marks_first_output ? 0 : i]].add(rule);
+      if (is_bad(i)) out_.findings[outputs_[python_.marks_first_output ? 0 : i]].add(rule);
     }
   }
 
@@ -284,7 +282,7 @@ class Judge {
 
   /// For an aggregate: 0 where there is none.
   double aggregated(double error) const {
-    return std::isnan(error) || (traits_.finite_growth_only && std::isinf(error)) ? 0 : error;
+    return std::isnan(error) || (python_.finite_growth_only && std::isinf(error)) ? 0 : error;
   }
 
   /// What rules 3 and 8 go by.
@@ -309,13 +307,12 @@ class Judge {
   bool requires_grad(const Pair& row) const {
     if (!row.has_target() || row.other_name == OtherName::content) return false;
     const RequiresGrad ours = rank_.target_item(row).requires_grad;
-    if (!row.matched()) return traits_.surplus_differs && ours != RequiresGrad::unknown;
+    if (!row.matched()) return python_.surplus_differs && ours != RequiresGrad::unknown;
     const RequiresGrad theirs = rank_.golden_item(row).requires_grad;
     // MindSpore's dumps do not have it; within a framework its absence is a difference.
     const bool known = ours != RequiresGrad::unknown && theirs != RequiresGrad::unknown;
-    if (traits_.null_says_nothing && !known) return false;
-    if (traits_.grad_needs_both_frameworks && !known &&
-        target().header.framework != golden().header.framework)
+    if (python_.null_says_nothing && !known) return false;
+    if (!python_.grad_across_frameworks && !known && target().header.framework != golden().header.framework)
       return false;
     return ours != theirs;
   }
@@ -330,7 +327,7 @@ class Judge {
     };
     if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return false;
     if (target().text(item.shape) != "[]") return false;
-    MeasureTraits measure = rank_.measure_traits;
+    PythonRules measure = python_;
     if (measure.numbers_only) measure = {};  // texts count here, and 1 is 1.0
     const ValueDifference difference = measuring::difference(item.statistics[kMax], target().pool,
                                                              bench.statistics[kMax], golden().pool, measure);
@@ -344,15 +341,15 @@ class Judge {
     const Item& bench = rank_.golden_item(row);
     const std::string_view a = target().text(rank_.target_item(row).dtype);
     const std::string_view b = golden().text(bench.dtype);
-    if ((traits_.fused_dtypes_pass || rank_.consistent) && is_fused(golden().name(bench))) return false;
+    if ((python_.fused_dtypes_pass || rank_.consistent) && is_fused(golden().name(bench))) return false;
     if (says_nothing(a) || says_nothing(b)) return false;
-    return traits_.dtypes_by_spelling ? a != b : !same_dtype(a, b);
+    return python_.dtypes_by_spelling ? a != b : !same_dtype(a, b);
   }
 
   /// Of a dtype or a shape.
-  bool says_nothing(std::string_view text) const { return traits_.null_says_nothing && text == "None"; }
+  bool says_nothing(std::string_view text) const { return python_.null_says_nothing && text == "None"; }
   bool is_surplus(const Pair& row) const {
-    return traits_.surplus_differs && row.has_target() && !row.has_golden() &&
+    return python_.surplus_differs && row.has_target() && !row.has_golden() &&
            !says_nothing(target().text(rank_.target_item(row).dtype));
   }
 
@@ -395,7 +392,7 @@ class Judge {
 
   // Rule 7.
   bool shape(const Pair& row) const {
-    if (traits_.merged_ranks || row.other_name == OtherName::content) return false;
+    if (rank_.merged_ranks || row.other_name == OtherName::content) return false;
     if (!row.matched()) return is_surplus(row);
     const std::string_view a = target().text(rank_.target_item(row).shape);
     const std::string_view b = golden().text(rank_.golden_item(row).shape);
@@ -434,12 +431,12 @@ class Judge {
     const Item& bench = rank_.golden_item(row);
     const std::string_view a = target().text(item.checksum);
     const std::string_view b = golden().text(bench.checksum);
-    if (traits_.tensors_need_checksums && (item.is_tensor || bench.is_tensor) &&
+    if (!python_.tensors_without_checksum && (item.is_tensor || bench.is_tensor) &&
         (!item.has_checksum || !bench.has_checksum))
       return item.has_checksum == bench.has_checksum ? Rule::no_checksum : Rule::checksum_missing;
     // To graphs of the Python tool null is a value, which differs from others.
     const auto absent = [&](std::string_view text) {
-      return (text.empty() && !traits_.null_says_nothing) || text == "N/A" || text == "Nan";
+      return (text.empty() && !python_.null_says_nothing) || text == "N/A" || text == "Nan";
     };
     if (a == b) return std::nullopt;
     const bool missing = absent(a) || absent(b);
@@ -448,7 +445,7 @@ class Judge {
 
   const MeasuredRank& rank_;
   const Rules& rules_;
-  const JudgeTraits& traits_;
+  const PythonRules& python_;
   Judgement& out_;
   bool consistent_;
   std::vector<std::size_t> inputs_;
@@ -464,7 +461,7 @@ std::string_view verdict_name(Verdict verdict) {
   return kNames[static_cast<std::size_t>(verdict)];
 }
 
-Judgement marks_of(const MeasuredRank& rank, const JudgeTraits& traits) {
+Judgement marks_of(const MeasuredRank& rank) {
   Judgement judgement;
   judgement.findings.resize(rank.rows.size());
   for (std::size_t i = 0; i < rank.rows.size(); ++i) {
@@ -476,7 +473,7 @@ Judgement marks_of(const MeasuredRank& rank, const JudgeTraits& traits) {
     if (row.not_joined) findings.add(Rule::not_joined);
     if (row.copies_differ) findings.add(Rule::copies_differ);
     // Rows without partner are explained otherwise.
-    if (rank.metrics.empty() || !traits.tells_remarks || !row.matched() || rank.is_left_out(row)) continue;
+    if (rank.metrics.empty() || rank.python.remarks_pass || !row.matched() || rank.is_left_out(row)) continue;
     const TensorMetrics& metrics = rank.metrics[i];
     if (metrics.failed) findings.add(Rule::not_measured);
     if (metrics.messages.size() > (metrics.failed ? 1 : 0)) findings.add(Rule::remark);
@@ -484,12 +481,12 @@ Judgement marks_of(const MeasuredRank& rank, const JudgeTraits& traits) {
   return judgement;
 }
 
-Judgement judge(const MeasuredRank& rank, const JudgeTraits& traits, const Rules& rules) {
-  Judgement judgement = marks_of(rank, traits);
+Judgement judge(const MeasuredRank& rank, const Rules& rules) {
+  Judgement judgement = marks_of(rank);
   judgement.thresholds = static_cast<const Thresholds&>(rules);
   judgement.by_xor =
-      rank.mode == Mode::md5 && !traits.xors_as_written && are_xor(rank.target).value_or(false);
-  Judge(rank, traits, rules, judgement).run();
+      rank.mode == Mode::md5 && !rank.python.xors_as_written && are_xor(rank.target).value_or(false);
+  Judge(rank, rules, judgement).run();
   return judgement;
 }
 

@@ -28,7 +28,7 @@ void compare_with_itself(const ByteSource& json) {
   if (matching.pairs.size() < result.target.items.size()) throw std::logic_error("an item without a row");
   result.rows = matching.pairs;
   measuring::learn_precision(result);
-  result.judgement = verdict::judge(result, result.traits.judge, rules);
+  result.judgement = verdict::judge(result, rules);
   const compare::RankRows table(std::make_shared<const verdict::RankResult>(std::move(result)));
   std::vector<report::Cell> cells;
   report::Scratch scratch;

@@ -218,7 +218,7 @@ class RankFiles {
 inline void take_python_rules(graph::GraphOptions& options) {
   options.data.python_values = true;
   options.pair.python_values = true;
-  options.pair.rank = graph::python_graph_traits();
+  options.pair.python = measuring::python_node_rules();
   options.origins = false;
 }
 

@@ -117,7 +117,7 @@ class Finder {
 
   ValueDifference difference_of(const Item& item, const Item& golden, std::size_t statistic) const {
     return difference(item.statistics[statistic], result_.target.pool, golden.statistics[statistic],
-                      result_.golden.pool, result_.measure_traits);
+                      result_.golden.pool, result_.python);
   }
 
   /// Is the difference of a mean or norm the recorders' own?

@@ -162,7 +162,7 @@ std::string stage_of(const RankPair& pair, std::string_view what) {
 }
 
 /// Both sides read, and their rows. `diagnosed`: somebody will look at communication.
-MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, const PythonRules& python,
                            const Rules& rules, BytesAhead& bytes, bool diagnosed) {
   if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
     throw FormatError(fmt::format("a debug.json can only be compared with a debug.json: {}, {}",
@@ -172,7 +172,7 @@ MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, con
   result.step = pair.step;
   result.rank = pair.target.label;
   result.number = pair.target.number.value_or(0);
-  result.measure_traits = traits.measure;
+  result.python = python;
   result.factors = options.factors;
   LoadOptions target_options{.stacks = options.stacks, .stack_json = options.stack_json};
   if (options.first_difference || diagnosed) target_options.communication = &rules.communication;
@@ -194,7 +194,7 @@ MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, con
   result.target_construct = std::make_shared<dump::ConstructBeside>(pair.target.json);
   result.golden_construct = std::make_shared<dump::ConstructBeside>(pair.golden.json);
   result.mode = choose_mode(result.target, result.golden);
-  if (result.mode == Mode::md5 && !traits.judge.xors_as_written) {
+  if (result.mode == Mode::md5 && !python.xors_as_written) {
     for (Side* side : {&result.target, &result.golden}) show_scalar_xors_as_numbers(*side);
   }
   timed.emplace(stage_of(pair, "paired"));
@@ -228,12 +228,12 @@ void pair_rows_by_content(MeasuredRank& rank) {
 
 }  // namespace
 
-RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const PythonRules& python,
                          const Rules& rules, BytesAhead& bytes, diagnosis::RankHistory* past,
                          std::vector<MeasuredRows>&& measured) {
-  MeasuredRank rank = read_and_pair(pair, options, traits, rules, bytes, past != nullptr);
+  MeasuredRank rank = read_and_pair(pair, options, python, rules, bytes, past != nullptr);
   // Where the first difference is searched for, the numbers of rows may change yet.
-  if (!options.first_difference && !traits.judge.sums_as_recorded) learn_precision(rank);
+  if (!options.first_difference && !python.sums_as_recorded) learn_precision(rank);
   const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
   if (past != nullptr) align_entries(rank, mapped);
   // Tensors may have their elements in another order, and processes that share their work pair them by name.
@@ -246,7 +246,7 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
     if (tensors) tensors->take(std::move(rows));
   }
   std::unique_ptr<diagnosis::NoiseFloor> noise;
-  if (past != nullptr && pair.noise) noise = diagnosis::noise_floor(*pair.noise, rank.golden, traits.measure);
+  if (past != nullptr && pair.noise) noise = diagnosis::noise_floor(*pair.noise, rank.golden, python);
   const auto finish_tensors = [&] {
     if (!tensors) return;
     const Stage stage(stage_of(pair, "tensors measured"));
@@ -271,16 +271,16 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   Judgement judgement;
   parallel_for(2, [&](std::size_t which) {
     if (which == 0) {
-      judgement = options.first_difference ? marks_of(rank, traits.judge) : judge(rank, traits.judge, rules);
+      judgement = options.first_difference ? marks_of(rank) : judge(rank, rules);
     }
     if (which == 1 && past != nullptr && !may_stop) diagnosis = diagnosed();
   });
-  return {std::move(rank), traits, rules.framework_frames, std::move(judgement), std::move(diagnosis)};
+  return {std::move(rank), rules.framework_frames, std::move(judgement), std::move(diagnosis)};
 }
 
-MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const PythonRules& python,
                           const Rules& rules, BytesAhead& bytes, std::size_t part, std::size_t parts) {
-  MeasuredRank rank = read_and_pair(pair, options, traits, rules, bytes, false);
+  MeasuredRank rank = read_and_pair(pair, options, python, rules, bytes, false);
   if (rank.mode != Mode::tensor) return {};
   return TensorRows(rank, bytes).measure_range(part, parts);
 }
@@ -359,7 +359,7 @@ struct Chain {
 /// What its tensors read may be shared among many processes, where they make up most of it.
 void share_tensors(Task& task, const std::shared_ptr<const RankPair>& pair,
                    const std::shared_ptr<std::vector<MeasuredRows>>& measured, const RankOptions& options,
-                   const RankTraits& traits, const Rules& rules, const std::shared_ptr<BytesAhead>& bytes) {
+                   const PythonRules& python, const Rules& rules, const std::shared_ptr<BytesAhead>& bytes) {
   if (team().hands_out()) {
     const auto bytes_of = [](const dump::RankDump& rank) {
       return rank.seen ? rank.seen->data_bytes : dump::estimated_data_bytes(rank);
@@ -369,10 +369,10 @@ void share_tensors(Task& task, const std::shared_ptr<const RankPair>& pair,
     if (target > 0 && golden > 0) task.parted_bytes = target + golden;
     task.bytes += task.parted_bytes;
   }
-  task.compute_part = [pair, &options, &traits, &rules, bytes](std::size_t part, std::size_t parts) {
+  task.compute_part = [pair, &options, &python, &rules, bytes](std::size_t part, std::size_t parts) {
     PacketWriter packet;
     try {
-      packet(measure_part(*pair, options, traits, rules, *bytes, part, parts));
+      packet(measure_part(*pair, options, python, rules, *bytes, part, parts));
     } catch (const Error&) {
       return std::string();  // the whole will say so
     }
@@ -389,7 +389,7 @@ void share_tensors(Task& task, const std::shared_ptr<const RankPair>& pair,
 }  // namespace
 
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
-                     const RankTraits& traits, const Rules& rules, Progress* progress) {
+                     const PythonRules& python, const Rules& rules, Progress* progress) {
   const bool by_itself = !options.merge_ranks && options.diagnosis.wanted && !options.backend &&
                          !options.diagnosis.first && !options.first_difference &&
                          are_parts_of_one(target, golden);
@@ -437,15 +437,15 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     const auto measured = std::make_shared<std::vector<MeasuredRows>>();
     // Where it may stop early, and where ranks are put together, rows are not independent of each other.
     if (team().processes() > 1 && !shared->merged && !options.diagnosis.first && !options.first_difference)
-      share_tensors(task, shared, measured, options, traits, rules, bytes);
-    task.run = [shared, measured, history = std::move(history), &options, &traits, &rules,
+      share_tensors(task, shared, measured, options, python, rules, bytes);
+    task.run = [shared, measured, history = std::move(history), &options, &python, &rules,
                 bytes]() mutable -> std::shared_ptr<const Rows> {
       // Nobody needs it behind the last step: it goes, whatever other ranks do.
       const std::shared_ptr<diagnosis::RankHistory> past = std::move(history);
       if (past && options.diagnosis.first && past->history.certain) return nullptr;
       if (past) past->history.ends = past.use_count() == 1;
       const auto result = std::make_shared<const RankResult>(
-          compare_ranks(*shared, options, traits, rules, *bytes, past.get(), std::move(*measured)));
+          compare_ranks(*shared, options, python, rules, *bytes, past.get(), std::move(*measured)));
       if (past && result->mode == Mode::tensor) past->before = result;
       return std::make_shared<RankRows>(result);
     };

@@ -71,11 +71,11 @@ struct RankOptions {
 /// A mapping has been loaded. `past`: given, the result is diagnosed, as the next step of that rank.
 /// `measured`: rows whose tensors were compared elsewhere. Throws what the readers throw, and FormatError for
 /// dumps that do not go together (other task, nothing to compare).
-RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const PythonRules& python,
                          const Rules& rules, BytesAhead& bytes, diagnosis::RankHistory* past = nullptr,
                          std::vector<MeasuredRows>&& measured = {});
 /// One of so many ranges of its rows in tensor mode; nothing in any other mode. Throws the same.
-MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const PythonRules& python,
                           const Rules& rules, BytesAhead& bytes, std::size_t part, std::size_t parts);
 /// The processes that see all of a pair; none if all do.
 struct SeenBy {
@@ -94,6 +94,6 @@ void pair_rows(MeasuredRank& rank, const MatchOptions& options, const Rules& rul
 
 /// The arguments must outlive the plan. UsageError, FormatError as pair_ranks().
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
-                     const RankTraits& traits, const Rules& rules, Progress* progress);
+                     const PythonRules& python, const Rules& rules, Progress* progress);
 
 }  // namespace msprobe::compare

@@ -96,10 +96,10 @@ Extent extent_of(const dump::Side& side) {
   Extent extent;
   bool in_forward = true;  // an optimizer's tensors are as large on all sides
   for (const dump::Item& item : side.items) {
-    const auto name = dump::parse_entry_name(side.text(side.apis[item.api].name));
-    if (name && name->direction == dump::Direction::backward) in_forward = false;
-    if (!name || !item.is_tensor) continue;
-    extent.communicates = extent.communicates || name->base.starts_with("Distributed.");
+    const dump::EntryName name = side.parsed_name(item.api);
+    if (name.direction == dump::Direction::backward) in_forward = false;
+    if (!item.is_tensor) continue;
+    extent.communicates = extent.communicates || name.base.starts_with("Distributed.");
     const std::uint64_t elements = measuring::elements_of(side.text(item.shape));
     if (item.state == dump::State::parameters) extent.parameters += elements;
     if (in_forward && item.state == dump::State::output) extent.largest = std::max(extent.largest, elements);

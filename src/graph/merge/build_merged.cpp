@@ -142,7 +142,6 @@ class MergedRun {
       const ComparedBy task = task_of(target, golden);
       PairOptions pair_options = options_.pair;
       pair_options.pairing = NodePairing::calls;
-      pair_options.rank.judge.merged_ranks = true;
       pair_options.across_ranks = true;
       const GraphPair pair(
           {target.source, target.source.own_tree(), std::move(target.items), nullptr, target.joins},

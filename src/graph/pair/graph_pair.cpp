@@ -199,15 +199,6 @@ const dump::ConstructTable* table_of(const dump::ConstructBeside* construct) {
 
 }  // namespace
 
-verdict::RankTraits python_graph_traits() {
-  verdict::RankTraits traits = verdict::python_rank_traits();
-  traits.measure.numbers_only = true;
-  traits.judge.finite_growth_only = false;
-  traits.judge.null_says_nothing = true;
-  traits.judge.surplus_differs = true;
-  return traits;
-}
-
 ComparedBy compared_by(const dump::Side& target, const dump::Side& golden) {
   const measuring::Mode mode = measuring::choose_mode(target, golden);
   if (target.header.task == "structure") return ComparedBy::structure;
@@ -219,10 +210,9 @@ GraphPair::GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const 
                      const pairing::Rules& rules, diagnosis::RankHistory* past)
     : options_(options), task_(task), target_tree_(target.tree), golden_tree_(golden.tree) {
   result_.mode = mode_of(task_);
-  result_.traits = options_.rank;
-  result_.measure_traits = result_.traits.measure;
+  result_.python = options_.python;
+  result_.merged_ranks = options_.across_ranks;
   result_.framework_frames = rules.framework_frames;
-  result_.traits.judge.outputs_by_section = !options_.python_values;
   result_.target = std::move(target.items);
   result_.golden = std::move(golden.items);
   result_.target_joins = std::move(target.joins);
@@ -291,8 +281,8 @@ void GraphPair::compare_items(const pairing::Rules& rules, diagnosis::RankHistor
     tensors.emplace(result_, uncounted);
     tensors->finish(options_.print_rows);
   }
-  if (!options_.rank.judge.sums_as_recorded) measuring::learn_precision(result_);
-  result_.judgement = verdict::judge(result_, result_.traits.judge, rules);
+  if (!options_.python.sums_as_recorded) measuring::learn_precision(result_);
+  result_.judgement = verdict::judge(result_, rules);
   if (past == nullptr) return;
   pairing::align_entries(result_, options_.pairing != NodePairing::automatic);
   diagnosis::DiagnosisOptions diagnosis;
@@ -305,8 +295,7 @@ void GraphPair::compare_items(const pairing::Rules& rules, diagnosis::RankHistor
 }
 
 void GraphPair::tell_other_names() {
-  if (options_.python_values || options_.pairing == NodePairing::layers || options_.rank.judge.merged_ranks)
-    return;
+  if (options_.python_values || options_.pairing == NodePairing::layers || options_.across_ranks) return;
   const auto mark =
       options_.pairing == NodePairing::calls ? pairing::OtherName::fuzzy : pairing::OtherName::aligned;
   pairing::mark_other_names(result_, mark, [](const dump::Side& side, const dump::Item& item) {

@@ -32,7 +32,7 @@ struct PairOptions {
   /// TABs are among the numbers; collections of operations pass where tensors were compared or nothing was
   /// judged; an operation without a defined result is an error where checksums count.
   bool python_values = false;
-  verdict::RankTraits rank;
+  measuring::PythonRules python;
 };
 
 /// One of the two graphs. What is referred to outlives the pair.
@@ -43,9 +43,6 @@ struct GraphSide {
   const dump::ConstructBeside* construct = nullptr;
   std::shared_ptr<pairing::Joins> joins = nullptr;  // of merged ranks: what each holds of the items
 };
-
-/// Those of the Python tool.
-verdict::RankTraits python_graph_traits();
 
 ComparedBy compared_by(const dump::Side& target, const dump::Side& golden);
 

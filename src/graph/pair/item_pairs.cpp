@@ -46,8 +46,8 @@ bool is_keyword(const Side& side, const Item& item) {
 /// Of an argument, as a backward call gives it.
 bool is_gradient(const Side& side, const Item& item) {
   if (item.state != State::output) return false;
-  const auto parsed = dump::parse_entry_name(side.text(side.apis[item.api].name));
-  return parsed && parsed->direction == dump::Direction::backward;
+  const dump::EntryName parsed = side.parsed_name(item.api);
+  return parsed.direction == dump::Direction::backward;
 }
 
 }  // namespace

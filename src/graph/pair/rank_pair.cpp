@@ -43,7 +43,7 @@ RankPair::RankPair(const std::string& target, const std::string& golden, const G
   DataOptions data = options.data;
   data.compared = data.add_checksums = task == ComparedBy::md5;
   for (LoadedRank& rank : ranks_) {
-    if (data.add_checksums && !options.pair.rank.judge.xors_as_written)
+    if (data.add_checksums && !options.pair.python.xors_as_written)
       measuring::show_scalar_xors_as_numbers(rank.items);
     rank.source.emplace(rank.graph, data, options.overflow_check);
   }

@@ -87,7 +87,7 @@ ValueDifference difference_of(const RankResult& result, const Pair& row, std::si
   if (!row.matched() || result.is_left_out(row)) return result.difference(row, statistic);
   return measuring::difference(
       value_of(result.target, result.target_item(row), statistic), result.target.pool,
-      value_of(result.golden, result.golden_item(row), statistic), result.golden.pool, result.measure_traits);
+      value_of(result.golden, result.golden_item(row), statistic), result.golden.pool, result.python);
 }
 
 class NodeJudge {

@@ -99,6 +99,7 @@ class SideOfCall {
     }
     dump::Api api;
     api.name = side_.pool.add(entry);
+    if (const auto parsed = dump::parse_entry_name(entry)) api.parts = dump::NameParts(entry, *parsed);
     api.count = static_cast<std::uint32_t>(side_.items.size());
     side_.apis.push_back(api);
   }
@@ -150,13 +151,13 @@ verdict::RankResult compare_sides(SideOfCall training, SideOfCall reference, con
     if (partner != result.golden.items.end()) {
       row.golden = static_cast<std::uint32_t>(partner - result.golden.items.begin());
       row.reason = pairing::Unmatched::no;
-      metrics = measuring::compare_tensors(training.tensors()[i], reference.tensors()[row.golden],
-                                           result.traits.measure);
+      metrics =
+          measuring::compare_tensors(training.tensors()[i], reference.tensors()[row.golden], result.python);
     }
     result.rows.push_back(row);
     result.metrics.push_back(std::move(metrics));
   }
-  result.judgement = verdict::judge(result, result.traits.judge, rules);
+  result.judgement = verdict::judge(result, rules);
   return result;
 }
 

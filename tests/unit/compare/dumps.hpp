@@ -13,7 +13,6 @@
 #include "pairing/rules.hpp"
 #include "report/table.hpp"
 #include "support/byte_source.hpp"
-#include "unit/verdict/rank_traits.hpp"
 #include "verdict/result.hpp"
 
 namespace msprobe::compare {
@@ -53,15 +52,14 @@ inline Matching match_by_name(const Side& target, const Side& golden) {
 inline RankResult matched(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
   RankResult result;
   result.mode = mode;
-  result.traits = rank_traits(python_rules);
-  result.measure_traits = result.traits.measure;
+  if (python_rules) result.python = measuring::python_rules();
   result.framework_frames = default_rules().framework_frames;
   result.target = side_of(target);
   result.golden = side_of(golden);
   const Matching matching = match_by_name(result.target, result.golden);
   result.golden_only = matching.golden_only;
   result.rows = matching.pairs;
-  result.judgement = marks_of(result, result.traits.judge);
+  result.judgement = marks_of(result);
   if (mode == Mode::tensor) result.metrics.resize(result.rows.size());
   if (!python_rules) learn_precision(result);
   return result;
@@ -69,7 +67,7 @@ inline RankResult matched(std::string_view target, std::string_view golden, Mode
 
 inline RankResult judged(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
   RankResult result = matched(target, golden, mode, python_rules);
-  result.judgement = judge(result, result.traits.judge, default_rules());
+  result.judgement = judge(result, default_rules());
   return result;
 }
 

@@ -88,9 +88,9 @@ TEST_CASE("what is added to an item") {
   const auto members = [](std::string_view npu, std::string_view bench, bool python) {
     RankResult result = paired(R"({"input_args": [], "output": [)" + tensor_of(npu) + "]}",
                                R"({"input_args": [], "output": [)" + tensor_of(bench) + "]}");
-    result.measure_traits.numbers_only = python;
-    result.traits.judge.tells_unknown = !python;
-    result.judgement = verdict::judge(result, result.traits.judge, pairing::default_rules());
+    result.python.numbers_only = python;
+    result.python.unknown_pass = python;
+    result.judgement = verdict::judge(result, pairing::default_rules());
     JsonWriter json;
     json.value(result_members(result, 0, python));
     const std::string text = json.take();

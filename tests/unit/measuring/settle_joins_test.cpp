@@ -53,7 +53,7 @@ RankResult settled(const std::vector<std::string>& ranks, const std::string& who
   const Matching matching = match_by_name(result.target, result.golden);
   result.rows = matching.pairs;
   settle_joins(result);
-  result.judgement = judge(result, {}, default_rules());
+  result.judgement = judge(result, default_rules());
   return result;
 }
 

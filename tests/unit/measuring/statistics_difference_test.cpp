@@ -9,8 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "unit/verdict/rank_traits.hpp"
-
 namespace msprobe::compare_statistics_difference_test {
 
 using namespace msprobe::measuring;
@@ -35,7 +33,7 @@ struct Pools {
   TextPool golden;
   Cells cells(const Value& npu, const Value& bench, bool python = false) const {
     const ValueDifference result =
-        difference(npu, target, bench, golden, verdict::rank_traits(python).measure);
+        difference(npu, target, bench, golden, python ? python_rules() : PythonRules());
     return {report::plain_text(difference_cell(result)), report::plain_text(relative_cell(result))};
   }
 };

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "support/error.hpp"
-#include "unit/verdict/rank_traits.hpp"
 
 namespace msprobe::compare_tensor_metrics_test {
 
@@ -47,6 +46,10 @@ StoredTensor stored(DType dtype, const std::vector<T>& elements, Shape shape) {
   result.shape = std::move(shape);
   result.storage = memory_source(std::move(bytes));
   return result;
+}
+
+PythonRules rules_of(bool python) {
+  return python ? python_rules() : PythonRules();
 }
 
 Shape flat(std::size_t count) {
@@ -94,15 +97,14 @@ void check(const TensorMetrics& metrics, const Numbers& want, bool is_scalar) {
 void both(const StoredTensor& target, const StoredTensor& golden, const Numbers& want) {
   for (const bool python : {false, true}) {
     CAPTURE(python);
-    check(compare_tensors(target, golden, verdict::rank_traits(python).measure), want, false);
+    check(compare_tensors(target, golden, rules_of(python)), want, false);
   }
 }
 
 void scalars(const StoredTensor& target, const StoredTensor& golden, bool python, double max_abs,
              double max_relative) {
   CAPTURE(python);
-  check(compare_tensors(target, golden, verdict::rank_traits(python).measure),
-        {0, 0, max_abs, max_relative, 0, 0}, true);
+  check(compare_tensors(target, golden, rules_of(python)), {0, 0, max_abs, max_relative, 0, 0}, true);
 }
 
 bool says(const TensorMetrics& metrics, std::string_view part) {
@@ -112,7 +114,7 @@ bool says(const TensorMetrics& metrics, std::string_view part) {
 
 void status(const StoredTensor& target, const StoredTensor& golden, bool python, MetricStatus want,
             std::string_view message, bool failed) {
-  const TensorMetrics metrics = compare_tensors(target, golden, verdict::rank_traits(python).measure);
+  const TensorMetrics metrics = compare_tensors(target, golden, rules_of(python));
   CHECK(metrics.status == want);
   CHECK(metrics.failed == failed);
   REQUIRE(!metrics.messages.empty());
@@ -169,13 +171,13 @@ TEST_CASE("metrics of other types, both rule sets") {
 TEST_CASE("other dtypes on the two sides are compared and told") {
   for (const bool python : {false, true}) {
     const TensorMetrics metrics =
-        compare_tensors(f16({0x3C00, 0x4000, 0x4300}), f32({1, 2, 3}), verdict::rank_traits(python).measure);
+        compare_tensors(f16({0x3C00, 0x4000, 0x4300}), f32({1, 2, 3}), rules_of(python));
     check(metrics, {0.997408650736, 0.5, 0.5, 0.166666671634, kTwoThirds, kTwoThirds}, false);
     CHECK(metrics.messages == std::vector<std::string>{"Dtype of NPU and bench tensor do not match."});
     CHECK_FALSE(metrics.failed);
     // Types that NumPy lacks are float32 to the Python tool.
     CHECK(compare_tensors(stored(DType::bfloat16, std::vector<std::uint16_t>{0x3F80, 0x4000}, {2}),
-                          f32({1, 2}), verdict::rank_traits(python).measure)
+                          f32({1, 2}), rules_of(python))
               .messages.empty());
   }
   check(compare_tensors(i64({1, 3}), f64({1, 2}), {}), {0.989949493661, 1, 1, 0.5, 0.5, 0.5}, false);
@@ -183,11 +185,10 @@ TEST_CASE("other dtypes on the two sides are compared and told") {
 
 TEST_CASE("zero vectors are told") {
   for (const bool python : {false, true}) {
-    const MeasureTraits traits = verdict::rank_traits(python).measure;
-    CHECK(says(compare_tensors(f32({0, 0}), f32({1, 2}), traits), "All the data is Zero in npu dump data."));
-    CHECK(
-        says(compare_tensors(f32({1, 2}), f32({0, 0}), traits), "All the data is Zero in Bench dump data."));
-    CHECK(compare_tensors(f32({0, 0}), f32({0, 0}), traits).messages.empty());
+    const PythonRules rules = rules_of(python);
+    CHECK(says(compare_tensors(f32({0, 0}), f32({1, 2}), rules), "All the data is Zero in npu dump data."));
+    CHECK(says(compare_tensors(f32({1, 2}), f32({0, 0}), rules), "All the data is Zero in Bench dump data."));
+    CHECK(compare_tensors(f32({0, 0}), f32({0, 0}), rules).messages.empty());
   }
 }
 
@@ -272,15 +273,14 @@ TEST_CASE("0-d tensors by our rules: as all others") {
 
 TEST_CASE("one message for a 0-d tensor, and size-1 axes do not count") {
   for (const bool python : {false, true}) {
-    const TensorMetrics one =
-        compare_tensors(stored(DType::float32, std::vector<float>{1.5F}, {1}), scalar(DType::float32, 1.0F),
-                        verdict::rank_traits(python).measure);
+    const TensorMetrics one = compare_tensors(stored(DType::float32, std::vector<float>{1.5F}, {1}),
+                                              scalar(DType::float32, 1.0F), rules_of(python));
     CHECK(one.is_scalar);
     CHECK(one.messages ==
           std::vector<std::string>{"This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One "
                                    "Thousandth Err Ratio' and 'Five Thousandths Err Ratio'."});
     check(compare_tensors(stored(DType::float32, std::vector<float>{1, 2, 3.5F}, {1, 3, 1}), f32({1, 2, 3}),
-                          verdict::rank_traits(python).measure),
+                          rules_of(python)),
           {0.997408650736, 0.5, 0.5, 0.166666671634, kTwoThirds, kTwoThirds}, false);
   }
 }
@@ -391,11 +391,11 @@ TEST_CASE("random data against the definition in extended precision") {
       in[i] = i % 2 == 0 ? ib[i] : static_cast<std::int32_t>(random());
     }
     for (const bool python : {false, true}) {
-      const MeasureTraits traits = verdict::rank_traits(python).measure;
-      check_against(compare_tensors(f32(fn), f32(fb), traits), reference<float>(fn, fb));
-      check_against(compare_tensors(f64(dn), f64(db), traits), reference<double>(dn, db));
+      const PythonRules rules = rules_of(python);
+      check_against(compare_tensors(f32(fn), f32(fb), rules), reference<float>(fn, fb));
+      check_against(compare_tensors(f64(dn), f64(db), rules), reference<double>(dn, db));
       check_against(compare_tensors(stored(DType::int32, in, flat(count)),
-                                    stored(DType::int32, ib, flat(count)), traits),
+                                    stored(DType::int32, ib, flat(count)), rules),
                     reference<double>(in, ib));
     }
   }
@@ -431,16 +431,16 @@ TEST_CASE("sums of integers") {
 TEST_CASE("what is behind the valid length of the target is 0, and the row tells it") {
   const StoredTensor target = stored<float>(DType::float32, {1, 2, 7, kNanF}, {2, 1, 2});
   const StoredTensor golden = stored<float>(DType::float32, {1, 2, 0, 0}, {2, 2});
-  const TensorMetrics metrics = compare_tensors(target, golden, verdict::rank_traits(false).measure, 1);
+  const TensorMetrics metrics = compare_tensors(target, golden, PythonRules(), 1);
   CHECK(metrics.status == MetricStatus::computed);
   CHECK(metrics.value[kMaxAbs] == 0);
   CHECK(metrics.messages == std::vector<std::string>{behind_valid_length(1)});
   CHECK(behind_valid_length(1) ==
         "NPU elements from [1] on were taken as 0: they are beyond the valid length of the call.");
   // Nothing is behind it.
-  const TensorMetrics whole = compare_tensors(golden, golden, verdict::rank_traits(false).measure, 2);
+  const TensorMetrics whole = compare_tensors(golden, golden, PythonRules(), 2);
   CHECK(whole.messages.empty());
-  const TensorMetrics none = compare_tensors(target, golden, verdict::rank_traits(false).measure, -3);
+  const TensorMetrics none = compare_tensors(target, golden, PythonRules(), -3);
   CHECK(none.value[kMaxAbs] == 2);
 }
 

@@ -115,7 +115,7 @@ Lines tensors(const Measured& input, const std::vector<Measured>& values, bool p
     result.metrics[i].value[kOneThousandth] = each.ratio;
     result.metrics[i].value[kCosine] = each.cosine;
   }
-  result.judgement = judge(result, result.traits.judge, default_rules());
+  result.judgement = judge(result, default_rules());
   return told(result);
 }
 
@@ -273,12 +273,11 @@ TEST_CASE("rule 4: across frameworks what one of them does not record is no diff
   const std::string untold = tensor_json("1", "torch.float32", "[2]");
   const auto errors = [](const std::string& npu, const std::string& bench, bool python) {
     RankResult result;
-    if (python) result.traits = python_rank_traits();
-    result.measure_traits = result.traits.measure;
+    if (python) result.python = measuring::python_rules();
     result.target = side_of(forward_json("Torch.a.0.forward", npu, ""), "mindspore");
     result.golden = side_of(forward_json("Torch.a.0.forward", bench, ""), "pytorch");
     result.rows.push_back({.target = 0, .golden = 0});
-    result.judgement = judge(result, result.traits.judge, default_rules());
+    result.judgement = judge(result, default_rules());
     return messages_of(result, 0).size();
   };
   CHECK(errors(untold, told, false) == 0);
@@ -313,14 +312,13 @@ TEST_CASE("rule 6: types, or their spelling by Python's rules") {
   // With rules that let both frameworks pair, Float32 is torch.float32.
   for (const bool python : {false, true}) {
     RankResult result;
-    if (python) result.traits = python_rank_traits();
-    result.measure_traits = result.traits.measure;
+    if (python) result.python = measuring::python_rules();
     result.target =
         side_of(forward_json("Torch.a.0.forward", tensor_json("1", "Float32"), tensor_json("1", "Float32")));
     result.golden =
         side_of(forward_json("Torch.a.0.forward", tensor_json("1"), tensor_json("1", "torch.float16")));
     result.rows = {{.target = 0, .golden = 0}, {.target = 1, .golden = 1}};
-    result.judgement = judge(result, result.traits.judge, default_rules());
+    result.judgement = judge(result, default_rules());
     CHECK(told(result) == (python ? Lines{"error 6", "error 6"} : Lines{"pass", "error 6"}));
   }
 }
@@ -351,12 +349,11 @@ TEST_CASE("a gradient that nobody needs is null to MSAdapter and nothing to PyTo
                         const std::string& golden) {
     RankResult result;
     result.mode = Mode::statistics;
-    result.traits = rank_traits(false);
     result.target = side_of(target, ours);
     result.golden = side_of(golden, theirs);
     const Matching matching = match(result.target, result.golden, {}, default_rules());
     result.rows = matching.pairs;
-    result.judgement = judge(result, result.traits.judge, default_rules());
+    result.judgement = judge(result, default_rules());
     Lines lines = told(result);
     lines.push_back(std::to_string(matching.golden_only));
     return lines;
@@ -397,7 +394,7 @@ TEST_CASE("tensors: the message of rule 2 names the threshold that was used") {
     result.metrics[1].value = {1, 0, 0, 0, 0.4, 1};
     Rules rules = default_rules();
     rules.ratio_output_below = 0.5;
-    result.judgement = judge(result, result.traits.judge, rules);
+    result.judgement = judge(result, rules);
     CHECK(messages_of(result, 1) ==
           Lines{std::string(
                     "error: The input/parameters of One Thousandth Err Ratio > 0.9 while the output < ") +
@@ -481,7 +478,7 @@ TEST_CASE("checksums") {
   }
 }
 
-TEST_CASE("rules of graphs: null says nothing, surplus items differ, sections tell outputs") {
+TEST_CASE("rules of graphs: null says nothing, surplus items differ; a section tells outputs") {
   const std::string full = tensor_json("1", "torch.float32", "[2]", R"(, "requires_grad": true)");
   const auto told_with = [&](const std::string& target, const std::string& golden, auto&& change,
                              std::string_view name = "Torch.a.0.forward") {
@@ -489,30 +486,30 @@ TEST_CASE("rules of graphs: null says nothing, surplus items differ, sections te
                                 forward_json(name, golden, tensor_json("1")), Mode::statistics, false);
     pair_first_inputs(result);
     change(result);
-    result.judgement = judge(result, result.traits.judge, default_rules());
+    result.judgement = judge(result, default_rules());
     return told(result).front();
   };
-  const auto null_traits = [](RankResult& result) { result.traits.judge.null_says_nothing = true; };
+  const auto null_rule = [](RankResult& result) { result.python.null_says_nothing = true; };
   const auto unchanged = [](RankResult&) {};
   CHECK(told_with(full, "null", unchanged) == "error 4 6 7");
-  CHECK(told_with(full, "null", null_traits) == "pass");
-  CHECK(told_with(full, tensor_json("1", "torch.float32", "[2]"), null_traits) == "pass");
-  CHECK(told_with(full, tensor_json("1", "torch.int8", "[3]"), null_traits) == "error 6 7");
+  CHECK(told_with(full, "null", null_rule) == "pass");
+  CHECK(told_with(full, tensor_json("1", "torch.float32", "[2]"), null_rule) == "pass");
+  CHECK(told_with(full, tensor_json("1", "torch.int8", "[3]"), null_rule) == "error 6 7");
 
-  const auto surplus_traits = [](RankResult& result) {
-    result.traits.judge.surplus_differs = true;
-    result.traits.judge.tells_unmatched = false;
+  const auto surplus_rule = [](RankResult& result) {
+    result.python.surplus_differs = true;
+    result.python.unmatched_pass = true;
   };
   CHECK(told_with(full, "", unchanged) == "warning item");
-  CHECK(told_with(full, "", surplus_traits) == "error 4 6 7");
-  CHECK(told_with(scalar_json("int", "1"), "", surplus_traits) == "error 6 7");
+  CHECK(told_with(full, "", surplus_rule) == "error 4 6 7");
+  CHECK(told_with(scalar_json("int", "1"), "", surplus_rule) == "error 6 7");
 
   // The input of a module called `output` is no output.
   const std::string module = "Module.output.fc.Linear.forward.0";
   const std::string half = tensor_json("2", "torch.float32", "[2]", R"(, "requires_grad": true)");
-  const auto section_traits = [](RankResult& result) { result.traits.judge.outputs_by_section = true; };
-  CHECK(told_with(half, full, unchanged, module) == "error 3 8");
-  CHECK(told_with(half, full, section_traits, module) == "pass");
+  const auto name_rule = [](RankResult& result) { result.python.outputs_by_name = true; };
+  CHECK(told_with(half, full, name_rule, module) == "error 3 8");
+  CHECK(told_with(half, full, unchanged, module) == "pass");
 }
 
 TEST_CASE("rules of graphs: scalars are equal as values, checksums of null are values") {
@@ -520,8 +517,8 @@ TEST_CASE("rules of graphs: scalars are equal as values, checksums of null are v
     RankResult result = matched(forward_json("Torch.a.0.forward", target, ""),
                                 forward_json("Torch.a.0.forward", golden, ""), Mode::statistics, false);
     pair_first_inputs(result);
-    result.measure_traits.numbers_only = true;
-    result.judgement = judge(result, result.traits.judge, default_rules());
+    result.python.numbers_only = true;
+    result.judgement = judge(result, default_rules());
     return told(result);
   };
   CHECK(numbers(scalar_json("str", R"("sum")"), scalar_json("str", R"("sum")")) == Lines{"pass"});
@@ -533,9 +530,9 @@ TEST_CASE("rules of graphs: scalars are equal as values, checksums of null are v
     RankResult result = matched(forward_json("Torch.a.0.forward", "null", ""),
                                 forward_json("Torch.a.0.forward", sum, ""), Mode::md5, false);
     pair_first_inputs(result);
-    result.traits.judge.null_says_nothing = null_says_nothing;
-    result.traits.judge.tensors_need_checksums = false;
-    result.judgement = judge(result, result.traits.judge, default_rules());
+    result.python.null_says_nothing = null_says_nothing;
+    result.python.tensors_without_checksum = true;
+    result.judgement = judge(result, default_rules());
     CHECK(told(result) == Lines{null_says_nothing ? "error crc" : "warning one"});
   }
 }
