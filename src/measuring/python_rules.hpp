@@ -18,8 +18,8 @@ struct PythonRules {
   bool positions_without_count = false;  // D14: the remark on NaN or Inf does not count the places
   bool files_by_framework = false;       // D18: PyTorch has .pt files only, MindSpore .npy files only
   // Verdicts.
-  bool unmatched_pass = false;        // D2: a row without partner is no warning
-  bool outputs_by_name = false;       // D66: `.output.` in a name makes an output, wherever the item stands
+  bool unmatched_pass = false;   // D2: a row without partner is no warning
+  bool outputs_by_name = false;  // D66, D117: `.output.` in a name makes an output, wherever the item stands
   bool consistent_as_others = false;  // D72: statistics have no rules of their own with --consistent_check
   bool exempts_by_first_input =
       false;                        // D9: the first input's name tells the operation, if there is an input
