@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "archive/zip_format.hpp"
+#include "support/crc32.hpp"
 #include "support/error.hpp"
 #include "support/little_endian.hpp"
 #include "support/text.hpp"
@@ -116,11 +117,6 @@ class Inflater {
  private:
   z_stream stream_{};
 };
-
-std::uint32_t crc_of(std::span<const std::byte> bytes) {
-  return static_cast<std::uint32_t>(
-      crc32_z(crc32_z(0, nullptr, 0), reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
 
 }  // namespace
 
@@ -369,7 +365,7 @@ std::shared_ptr<const ByteSource> ZipReader::open(const ZipEntry& entry, std::ui
   }
   auto bytes = Inflater().run(*raw, entry.size);
   if (!bytes) fail(entry, "broken: its compressed data is damaged");
-  if (crc_of(*bytes) != entry.crc32) fail(entry, "broken: its checksum does not match");
+  if (crc32(0, *bytes) != entry.crc32) fail(entry, "broken: its checksum does not match");
   return memory_source(std::move(*bytes), file_->name());
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "archive/zip_reader.hpp"
+#include "support/crc32.hpp"
 
 namespace msprobe::archive {
 namespace {
@@ -34,11 +35,11 @@ void ZipReader::stream(const ZipEntry& entry,
   std::vector<std::byte> out(kChunk);
   std::uint64_t position = 0;
   std::uint64_t given = 0;
-  uLong crc = crc32_z(0, nullptr, 0);
+  std::uint32_t crc = 0;
   const auto give = [&](std::span<const std::byte> bytes) {
     given += bytes.size();
     if (given > entry.size) fail(entry, "broken: it holds more than its size says");
-    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+    crc = crc32(crc, bytes);
     take(bytes);
   };
   const auto next = [&] {
@@ -70,7 +71,7 @@ void ZipReader::stream(const ZipEntry& entry,
       fail(entry, "broken: its compressed data is damaged");
   }
   if (given != entry.size) fail(entry, "broken: it holds less than its size says");
-  if (static_cast<std::uint32_t>(crc) != entry.crc32) fail(entry, "broken: its checksum does not match");
+  if (crc != entry.crc32) fail(entry, "broken: its checksum does not match");
 }
 
 }  // namespace msprobe::archive

@@ -31,7 +31,6 @@ std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump:
   const std::map<std::string, double> ours = taken_norms(our_steps[0]);
   const std::map<std::string, double> theirs = taken_norms(their_steps[0]);
   for (const dump::Api& api : target.apis) {
-    const std::string_view entry = target.text(api.name);
     const dump::EntryName parsed = target.parsed_name(api);
     if (parsed.direction != dump::Direction::parameters_grad) continue;
     for (const std::uint32_t i : api.items()) {

@@ -107,7 +107,7 @@ struct Side {
   std::string_view name(const Item& item) const { return pool.at(item.name); }
   /// The name of an entry, taken apart. The views are those of text().
   EntryName parsed_name(const Api& api) const { return api.parts.of(text(api.name)); }
-  EntryName parsed_name(std::uint32_t api) const { return parsed_name(apis[api]); }
+  EntryName parsed_name(std::size_t api) const { return parsed_name(apis[api]); }
   Placement placement(const Item& item) const {
     const auto found = placements.find(item.name);
     return found == placements.end() ? Placement() : found->second;

@@ -25,15 +25,15 @@ struct PythonRules {
       false;                        // D9: the first input's name tells the operation, if there is an input
   bool marks_first_output = false;  // D7: the first output is marked, whichever is bad
   bool finite_growth_only = false;  // D8: an infinite relative error counts as none among several
-  bool grad_across_frameworks = false;    // D58: requires_grad that one framework does not record differs
-  bool fused_dtypes_pass = false;         // D6: the dtypes of qkv and gate_up modules are not compared
-  bool dtypes_by_spelling = false;        // D4: torch.float32 and Float32 differ
-  bool tensors_without_checksum = false;  // D16: a tensor without checksum is no warning
-  bool unknown_pass = false;              // D106: a statistic that one side alone has is no warning
-  bool sums_as_recorded = false;          // D105: norms count, whatever precision recorded them
-  bool xors_as_written = false;           // D103: checksums of any form are called CRC-32
-  bool remarks_pass = false;              // D1, D3: what keeps a tensor from being compared is no finding
-  std::optional<double> ratio_in_words;   // D5: the limit that the message of rule 2 names
+  bool grad_across_frameworks = false;        // D58: requires_grad that one framework does not record differs
+  bool fused_dtypes_pass = false;             // D6: the dtypes of qkv and gate_up modules are not compared
+  bool dtypes_by_spelling = false;            // D4: torch.float32 and Float32 differ
+  bool tensors_without_checksum = false;      // D16: a tensor without checksum is no warning
+  bool unknown_pass = false;                  // D106: a statistic that one side alone has is no warning
+  bool sums_as_recorded = false;              // D105: norms count, whatever precision recorded them
+  bool xors_as_written = false;               // D103: checksums of any form are called CRC-32
+  bool remarks_pass = false;                  // D1, D3: what keeps a tensor from being compared is no finding
+  std::optional<double> ratio_in_words = {};  // D5: the limit that the message of rule 2 names
   // Nodes of graph_visualize.
   bool numbers_only = false;       // statistics differ as numbers or not at all; nothing is divided by 0
   bool null_says_nothing = false;  // a requires_grad, dtype or shape of null equals any other

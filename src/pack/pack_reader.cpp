@@ -2,14 +2,15 @@
 #include "pack/pack_reader.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <tuple>
 
 #include "dump/tree.hpp"
 #include "pack/pack_format.hpp"
+#include "support/crc32.hpp"
 #include "support/error.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -161,8 +162,7 @@ std::string Pack::read(const Member& member) const {
   const auto bytes = zip_.open(*entry, limits_.max_member);
   std::string text = read_text(*bytes, 0, bytes->size());
   if (entry->method == archive::ZipMethod::stored) {
-    const auto crc = ::crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
-    if (static_cast<std::uint32_t>(crc) != entry->crc32)
+    if (crc32(0, std::as_bytes(std::span(text))) != entry->crc32)
       throw FormatError(display(name_), fmt::format("zip entry {}: wrong checksum", display(member.name)));
   }
   return text;

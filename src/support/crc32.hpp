@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32 (PKZIP polynomial, as zlib's) by the processor's own means where it has them.
+// Checksums of bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,11 @@
 
 namespace msprobe {
 
-/// The checksum of what `crc` is the checksum of (0: nothing) with the bytes behind it.
+/// CRC-32 of the PKZIP polynomial, as in zip archives, dumps and zlib: the checksum of the bytes that `crc`
+/// is the checksum of (0: none), followed by `bytes`.
 std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> bytes);
 
-/// The same, by tables alone.
-std::uint32_t crc32_portable(std::uint32_t crc, std::span<const std::byte> bytes);
-
-/// CRC-32C, of the polynomial of Castagnoli.
+/// CRC-32C, of the Castagnoli polynomial, as in the event files of TensorBoard.
 std::uint32_t crc32c(std::span<const std::byte> bytes);
 
 }  // namespace msprobe

@@ -2,7 +2,6 @@
 #include "support/text.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +10,10 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <vector>
+
+#include "support/crc32.hpp"
 
 namespace msprobe {
 namespace {
@@ -191,8 +193,7 @@ void append_csv_field(std::string& out, std::string_view text) {
 }
 
 std::string crc32_hex(std::string_view bytes) {
-  uLong crc = ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-  return fmt::format("{:08x}", crc);
+  return fmt::format("{:08x}", crc32(0, std::as_bytes(std::span(bytes))));
 }
 
 Utf8 utf8_at(std::string_view text, std::size_t at) {

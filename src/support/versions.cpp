@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <histedit.h>
+#include <libdeflate.h>
 #include <link.h>
 #include <sqlite3.h>
 #include <yaml.h>
@@ -46,6 +47,7 @@ std::string version_text(std::string_view kernels, const std::vector<std::string
   add("oneTBB", tbb_version());
   add("libyaml", yaml_get_version_string());
   add("zlib", zlibVersion());
+  add("libdeflate", LIBDEFLATE_VERSION_STRING);
   add("fmt", fmt::format("{}.{}.{}", fmt_version / 10000, fmt_version / 100 % 100, fmt_version % 100));
   add("libexpat", fmt::format("{}.{}.{}", expat.major, expat.minor, expat.micro));
   add("SQLite", sqlite3_libversion());
