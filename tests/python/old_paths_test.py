@@ -107,16 +107,52 @@ class SingleSaving(unittest.TestCase):
         for name in ("data/l/%smicro_step0/l.0.npy" % step0, "data/d/%smicro_step0/d.x.npy" % step0):
             self.assertEqual(numpy.load(os.path.join(self.folder, name)).dtype, numpy.float32)
 
+    def test_methods_of_the_class(self):
+        """As in the documents: the object is made once, and the class is called."""
+        from msprobe.core import SingleSave
+        SingleSave._instance = None
+        SingleSave(self.folder, fmk="pytorch")
+        SingleSave.save({"response": torch.arange(3.0)})
+        SingleSave.save({"response": [torch.arange(3.0)]})
+        SingleSave.save_ex({"x": torch.arange(3.0)}, micro_batch=1)
+        SingleSave.save_ex({"x": torch.arange(3.0)})
+        SingleSave.save_config({"lr": 0.1})
+        SingleSave.step()
+        SingleSave.save({"response": torch.arange(3.0)})
+        # The Python tool 26.2 writes these.
+        self.assertEqual(self.files(), [
+            "configurations.json",
+            "data/response/step0/rank0/micro_step0/response.json", "data/response/step0/rank0/micro_step0/response.npy",
+            "data/response/step0/rank0/micro_step1/response.0.npy", "data/response/step0/rank0/micro_step1/response.json",
+            "data/response/step1/rank0/micro_step0/response.json", "data/response/step1/rank0/micro_step0/response.npy",
+            "data/x/step0/rank0/micro_step1/x.json", "data/x/step0/rank0/micro_step1/x.npy",
+            "data/x/step0/rank0/x.json", "data/x/step0/rank0/x.npy"])
+
+    def test_without_an_object_one_line_says_so(self):
+        script = """
+import torch
+from msprobe.core import SingleSave
+for _ in range(2):
+    SingleSave.save({"response": torch.ones(1)})
+    SingleSave.save_ex({"response": torch.ones(1)})
+    SingleSave.step()
+SingleSave.save_config({})
+"""
+        self.assertEqual(run_script(script, self.folder).stderr.splitlines(), [
+            "msprobe: warning: SingleSave: SingleSave(dump_path) must be called first",
+            "msprobe: warning: SingleSave: configurations.json cannot be written: SingleSave(dump_path) must be called first"])
+
     def test_what_cannot_be_saved_disturbs_nothing(self):
         from msprobe.core import SingleSave
         SingleSave._instance = None
         saver = SingleSave(self.folder)
         for wrong in (3, {3: torch.ones(1)}, {"../up": torch.ones(1)}, {"n": None}, {"n": [torch.ones(1), 3]},
-                      {"n": torch.ones(1, dtype=torch.complex64)}, {"n": {"a/b": torch.ones(1)}}):
+                      {"n": torch.ones(1, dtype=torch.complex64)}, {"n": {"a/b": torch.ones(1)}},
+                      {"n": torch.ones(2).to_sparse()}, {"n": torch.ones(2, device="meta")}):
             saver.save(wrong)
         saver.save_config(object())
         self.assertEqual(self.files(), [])
-        saver.save({"../up": torch.ones(1), "good": torch.ones(1)})
+        saver.save({"../up": torch.ones(1), "meta": torch.ones(2, device="meta"), "good": torch.ones(1)})
         self.assertEqual([os.path.basename(name) for name in self.files()], ["good.json", "good.npy"])
 
 

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
 from msprobe.core.common import log
 from msprobe.core.files import whole_file
@@ -20,7 +21,7 @@ _KINDS = "a real tensor, or a list, tuple or dict of real tensors"
 
 class SingleSave:
     """Writes data/<name>/step<S>/rank<R>/micro_step<M>/<name>[.<index or key>].npy, and the statistics to
-    <name>.json. There is one per process."""
+    <name>.json. There is one per process, which its class methods find; they warn and never raise."""
 
     _instance: Optional[SingleSave] = None
     _root: str
@@ -39,30 +40,44 @@ class SingleSave:
     def __init__(self, dump_path: Path, fmk: str = "pytorch") -> None:
         pass  # what is given to a second construction does not count
 
-    def save(self, data: Dict[str, Any]) -> None:
+    @classmethod
+    def save(cls, data: Dict[str, Any]) -> None:
         """{name: value}. A name that occurs again within a step is its next micro step."""
-        for name, value in self._named(data):
-            number = self._micro_steps.get(name, 0)
-            if self._write(name, value, "micro_step%d" % number):
-                self._micro_steps[name] = number + 1
+        with _warning():
+            self = cls._made()
+            for name, value in self._named(data):
+                number = self._micro_steps.get(name, 0)
+                if self._write(name, value, "micro_step%d" % number):
+                    self._micro_steps[name] = number + 1
 
-    def save_ex(self, data: Dict[str, Any], micro_batch: Optional[int] = None) -> None:
+    @classmethod
+    def save_ex(cls, data: Dict[str, Any], micro_batch: Optional[int] = None) -> None:
         """Like save(), with a micro step counted by the program, or with none."""
-        for name, value in self._named(data):
-            self._write(name, value, "" if micro_batch is None else "micro_step%s" % micro_batch)
+        with _warning():
+            self = cls._made()
+            for name, value in self._named(data):
+                self._write(name, value, "" if micro_batch is None else "micro_step%s" % micro_batch)
 
-    def step(self) -> None:
-        self._step += 1
-        self._micro_steps.clear()
+    @classmethod
+    def step(cls) -> None:
+        with _warning():
+            self = cls._made()
+            self._step += 1
+            self._micro_steps.clear()
 
-    def save_config(self, data: Any) -> None:
+    @classmethod
+    def save_config(cls, data: Any) -> None:
         """Writes any JSON-serializable value to configurations.json."""
-        try:
-            self._put("configurations.json", json.dumps(data, indent=4).encode())
-        except (OSError, TypeError, ValueError) as error:
-            log.warn("SingleSave: configurations.json cannot be written: %s" % error)
+        with _warning("configurations.json cannot be written: "):
+            cls._made()._put("configurations.json", json.dumps(data, indent=4).encode())
 
     # ------------------------------------------------------------------
+
+    @classmethod
+    def _made(cls) -> SingleSave:
+        if cls._instance is None:
+            raise RuntimeError("SingleSave(dump_path) must be called first")
+        return cls._instance
 
     @staticmethod
     def _named(data: Dict[str, Any]) -> List[Tuple[str, Any]]:
@@ -77,12 +92,12 @@ class SingleSave:
 
     def _write(self, name: str, value: Any, micro_step: str) -> bool:
         """False, after a warning, if nothing of it could be saved."""
-        parts = _parts(value)
-        if parts is None:
-            log.warn("SingleSave: %s is %s, not %s: skipped" % (name, type(value).__name__, _KINDS))
-            return False
-        folder = os.path.join("data", name, "step%d" % self._step, "rank%d" % _rank(), micro_step)
-        try:
+        with _warning("%s cannot be saved: " % name):
+            parts = _parts(value)
+            if parts is None:
+                log.warn("SingleSave: %s is %s, not %s: skipped" % (name, type(value).__name__, _KINDS))
+                return False
+            folder = os.path.join("data", name, "step%d" % self._step, "rank%d" % _rank(), micro_step)
             statistics = []
             for key, array in parts:
                 leaf = name if key is None else "%s.%s" % (name, key)
@@ -91,16 +106,23 @@ class SingleSave:
             told = (statistics[0][1] if statistics and statistics[0][0] is None
                     else dict(statistics) if isinstance(value, dict) else [one for _, one in statistics])
             self._put(os.path.join(folder, name + ".json"), json.dumps({"data": told}, indent=4).encode())
-        except OSError as error:
-            log.warn("SingleSave: %s cannot be saved: %s" % (name, error))
-            return False
-        return True
+            return True
+        return False
 
     def _put(self, place: str, content: bytes) -> None:
         path = os.path.join(self._root, place)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with whole_file(path, "wb") as file:
             file.write(content)
+
+
+@contextlib.contextmanager
+def _warning(what: str = "") -> Iterator[None]:
+    """Turns what is raised into one warning, which `what` begins: the training continues."""
+    try:
+        yield
+    except Exception as error:
+        log.warn_once("SingleSave: " + what + (str(error).partition("\n")[0] or type(error).__name__))
 
 
 def _is_file_name(name: Any) -> bool:
