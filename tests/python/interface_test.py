@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import random
+import sys
 import types
 
 import numpy
@@ -132,6 +133,40 @@ class Custom(Case):
         for arguments in ((library, "missing"), (library, "scale", 3)):
             with self.assertRaises(MsprobeException):
                 debugger.register_custom_api(*arguments)
+
+    def test_function_that_is_recorded_anyway(self):
+        """The Python tool 26.2 gives these names, too."""
+        holder = types.ModuleType("holder")  # a program that has imported the function
+        holder.matmul = matmul = torch.matmul
+        sys.modules["holder"] = holder
+        self.addCleanup(sys.modules.pop, "holder")
+        debugger = self.open("L1")
+        debugger.register_custom_api(torch, "matmul")
+        debugger.register_custom_api(torch, "logcumsumexp", "MyTorch")
+        self.assertIs(torch.matmul, matmul)  # it is wrapped only while something is recorded
+        x = torch.ones(2, 2)
+
+        def calls():
+            torch.matmul(x, x)
+            holder.matmul(x, x)
+            torch.logcumsumexp(x, 0)
+        debugger.start()
+        calls()
+        debugger.restore_custom_api(torch, "logcumsumexp")
+        calls()
+        debugger.register_custom_api(torch, "logcumsumexp", "Again")
+        calls()
+        debugger.restore_custom_api(torch, "logcumsumexp")
+        debugger.restore_custom_api(torch, "matmul")
+        self.assertIsNot(torch.matmul, matmul)
+        calls()
+        debugger.stop()
+        self.assertIs(torch.matmul, matmul)
+        self.assertEqual([name[:-len(".forward")] for name in self.tree().names], [
+            "torch.matmul.0", "torch.matmul.1", "MyTorch.logcumsumexp.0",
+            "torch.matmul.2", "torch.matmul.3", "Torch.logcumsumexp.0",
+            "torch.matmul.4", "torch.matmul.5", "Again.logcumsumexp.0",
+            "Torch.matmul.0", "Torch.matmul.1", "Torch.logcumsumexp.1"])
 
     def test_function_that_returns_its_input_has_no_backward(self):
         debugger = self.open("L1")

@@ -336,17 +336,29 @@ class Registry:
     # -- functions that the user names, or a library brings along
 
     def add_custom(self, module, name, prefix):
-        """Wraps a function until remove_custom()."""
+        """Wraps a function until remove_custom(), or names one that is wrapped anyway by this prefix."""
         key = (id(module), name)
         if key in self._custom:
             return
-        self._custom[key] = patch = self._custom_patch(module, name, prefix)
-        patch.install()
+        patch = self._custom_patch(module, name, prefix)
+        self.prepare()
+        known = next((one for one in self._patches if one.owner is module and one.name == name), None)
+        if known is None:
+            patch.install()
+            self._custom[key] = patch.remove
+        else:
+            self._custom[key] = functools.partial(self._remake, known, known.make)
+            self._remake(known, patch.make)
 
     def remove_custom(self, module, name):
-        patch = self._custom.pop((id(module), name), None)
-        if patch is not None:
-            patch.remove()
+        self._custom.pop((id(module), name), lambda: None)()
+
+    def _remake(self, patch, make):
+        with self.originals():
+            patch.make = make
+            patch.wrapper = make(patch.function)
+            self._spaces = None
+            self._forget_places()
 
     def add_found(self, owner, name, prefix):
         """Wraps a function like those of the framework: while something is recorded."""
