@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dump with checksums that a run is held against while it goes on: tensors are saved where an output
-// differs although all inputs are the same.
+// A dump with checksums that a run is held against while it goes on: the tensors of an entry are saved where
+// one of them differs.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,12 +10,10 @@
 
 namespace msprobe::collector {
 
-/// A tensor that stands directly in input_args or output.
+/// A tensor of an entry.
 struct SeenTensor {
-  bool output = false;
-  std::uint64_t index = 0;
+  std::string path;  // "input_args.0", "output.1.key"
   std::string md5;
-  std::vector<std::int64_t> shape;
 };
 
 class Bench {
@@ -25,19 +22,12 @@ class Bench {
   /// one such folder). IoError, FormatError.
   Bench(const std::string& path, const std::string& step, const std::string& leaf);
 
-  /// Does an output of the call differ from the reference, of the same shape, while all inputs are the same?
+  /// Has a tensor of the entry another checksum than the reference has at its place?
   bool differs(const std::string& entry, const std::vector<SeenTensor>& seen) const;
 
  private:
-  struct Tensor {
-    std::string md5;
-    std::vector<std::int64_t> shape;
-  };
-  struct Reference {
-    std::unordered_map<std::uint64_t, Tensor> inputs;
-    std::unordered_map<std::uint64_t, Tensor> outputs;
-  };
-  std::unordered_map<std::string, Reference> entries_;
+  using Checksums = std::unordered_map<std::string, std::string>;  // by path
+  std::unordered_map<std::string, Checksums> entries_;
 };
 
 }  // namespace msprobe::collector

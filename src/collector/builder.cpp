@@ -140,10 +140,8 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
   }
   leaf(key, (tensor.flags & MSPROBE_TENSOR_REQUIRES_GRAD) != 0);
   findings_.nonfinite = findings_.nonfinite || record.nonfinite;
-  if (target_.rules->bench && target_.list && writer_.depth() == 1) {
-    findings_.seen.push_back({target_.place == MSPROBE_OUTPUT, writer_.items() - 1, record.md5,
-                              std::vector(view.shape.begin(), view.shape.begin() + view.rank)});
-  }
+  if (target_.rules->bench)
+    findings_.seen.push_back({target_.key + '.' + std::string(writer_.path()), record.md5});
   if (record.deferred) {
     std::ranges::move(record.gaps, std::back_inserter(gaps_));
     record.deferred->there = (tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0 ? there : view;

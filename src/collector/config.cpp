@@ -16,6 +16,7 @@
 #include "collector/perturbation_config.hpp"
 #include "support/ascii.hpp"
 #include "support/byte_source.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::collector {
@@ -246,6 +247,8 @@ void settle(const ConfigReader& common, Config& config) {
   if (!config.bench_path.empty()) {
     if (config.task != Task::tensor) common.fail("bench_path", "is for task tensor only");
     if (config.summary_mode != SummaryMode::md5) common.fail("bench_path", "needs summary_mode md5");
+    if (!is_folder(config.bench_path))
+      common.fail("bench_path", display(config.bench_path) + " is not a folder");
   }
   if (!config.async_dump) return;
   if (!measures) common.fail("async_dump", "is for tasks statistics and tensor only");

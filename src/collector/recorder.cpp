@@ -140,22 +140,27 @@ void Recorder::begin_step(const Place& place) {
 void Recorder::open_step(const Place& place) {
   const bool debug = config_.level == Level::debug;
   const std::string folder = step_folder(root_, place) + '/' + leaf_name(place.rank);
+  std::unique_ptr<const Bench> bench;
+  if (config_.has_bench()) {
+    try {
+      bench = std::make_unique<const Bench>(config_.bench_path, "step" + std::to_string(place.step),
+                                            leaf_name(place.rank));
+    } catch (const Error& error) {
+      throw IoError("bench_path", error.what());
+    }
+  }
   if (config_.has_step_folders())
     create_directories(config_.wants_tensor_folder() ? folder + "/dump_tensor_data" : folder);
   auto step = std::make_unique<Step>(step_folder(root_, place), leaf_name(place.rank),
                                      folder + (debug ? "/debug.json" : "/dump.json"), header(place), 2);
   step->debug = debug;
-  const bool bench = config_.has_bench();
-  RecordRules rules{
-      rules_,       config_.summary_mode, framework_ != "pytorch", suffix_, bench, config_.links_tensors(),
-      config_.slice};
+  RecordRules rules{rules_,       config_.summary_mode, framework_ != "pytorch",
+                    suffix_,      bench != nullptr,     config_.links_tensors(),
+                    config_.slice};
   if (!config_.request_id.empty() && place.tokens)
     rules.slice.push_back({0, std::nullopt, place.tokens->first, place.tokens->second});
   step->rules = std::make_shared<const RecordRules>(std::move(rules));
-  if (bench) {
-    step->bench =
-        std::make_unique<const Bench>(config_.bench_path, "step" + std::to_string(place.step), step->leaf);
-  }
+  step->bench = std::move(bench);
   if (config_.extra_info && !debug) write_whole(folder + "/stack.json", "{}");
   step_ = std::move(step);
   step_->numbers = std::move(numbers_);

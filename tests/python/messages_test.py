@@ -4,6 +4,7 @@
 from helpers import *
 from msprobe.core import session
 from msprobe.core.common import log
+from msprobe.core.common.exceptions import MsprobeException
 
 
 class Messages(Case):
@@ -74,6 +75,15 @@ class Messages(Case):
         self.assertEqual(self.lines(arguments={"dump_path": path}), [
             "warning: recording fails: file: is not a directory",
             "nothing was recorded: dump_path must be a folder that can be written to: file: is not a directory"])
+
+    def test_a_reference_that_is_missing(self):
+        section = {"summary_mode": "md5", "bench_path": os.path.join(self.folder, "missing")}
+        with self.assertRaisesRegex(MsprobeException, "c.json: bench_path: .*/missing is not a folder$"):
+            self.lines({"task": "tensor", "tensor": section})
+        os.mkdir(section["bench_path"])
+        reason = "bench_path: missing/step0: must contain exactly one folder proc<number>"
+        self.assertEqual(self.lines({"task": "tensor", "tensor": section}, 1), [
+            "warning: recording fails: " + reason, "nothing was recorded: " + reason])
 
     def test_ranks_that_match_nothing(self):
         unknown = ("rank [0] is asked for, but the rank of this process is unknown: pass it to start(rank_id=...) "

@@ -232,8 +232,10 @@ class Debugger:
         else:
             self._note_why_not(decision)
             self._pause()
-            if session.failure[0]:
-                self._why_not = "dump_path must be a folder that can be written to: " + session.failure[0]
+            reason = session.failure[0]
+            if reason:
+                self._why_not = reason if reason.startswith("bench_path: ") else (
+                    "dump_path must be a folder that can be written to: " + reason)
         session.update_switches(backward=decision == _native.RECORDING)
 
     @classmethod

@@ -246,6 +246,8 @@ TEST_CASE("config: keys that exclude each other") {
         "false");
   CHECK(complaint(with(R"("task": "tensor", "tensor": {"bench_path": "b"})")) ==
         "c.json: bench_path: needs summary_mode md5");
+  CHECK(complaint(with(R"("task": "tensor", "tensor": {"bench_path": "/nowhere", "summary_mode": "md5"})")) ==
+        "c.json: bench_path: /nowhere is not a folder");
   const Config structure = parsed(with(R"("task": "structure")"));
   CHECK(structure.level == Level::mix);
   CHECK(structure.warnings.size() == 1);

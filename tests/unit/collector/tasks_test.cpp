@@ -83,7 +83,7 @@ TEST_CASE("task overflow_check keeps only calls with infinite or NaN elements, w
   CHECK_FALSE(std::filesystem::exists(recording.path("dump_tensor_data/Tensor.div.0.forward.input.0.pt")));
 }
 
-TEST_CASE("held against another dump: tensors are saved where equal inputs give another output") {
+TEST_CASE("held against another dump: the tensors of entries in which one differs are saved") {
   const auto run = [](Recording& recording, float input, float output) {
     const std::array<std::int64_t, 1> shape = {1};
     const msprobe_event event = recording.enter("Functional.f");
@@ -93,14 +93,14 @@ TEST_CASE("held against another dump: tensors are saved where equal inputs give 
   };
   Recording reference("{}", R"({"summary_mode": "md5"})");
   reference.start();
-  for (int i = 0; i < 4; ++i) run(reference, 1, 2);
+  for (int i = 0; i < 5; ++i) run(reference, 1, 2);
   reference.step();
   Recording recording(R"({"task": "tensor"})", R"({"summary_mode": "md5", "diff_nums": 2, "bench_path": ")" +
                                                    reference.folder.path() + "\"}");
   REQUIRE(recording.start() == MSPROBE_RECORDING);
   run(recording, 1, 2);
-  run(recording, 3, 4);  // other inputs explain it
-  run(recording, 1, 5);
+  run(recording, 3, 2);
+  run(recording, 1, 2);
   CHECK(*msprobe_session_running(recording.session) == 1);
   run(recording, 1, 6);
   CHECK(*msprobe_session_running(recording.session) == 0);
@@ -117,7 +117,58 @@ TEST_CASE("held against another dump: tensors are saved where equal inputs give 
             ? "1"
             : "0";
   }
-  CHECK(saved == "0011");
+  CHECK(saved == "0101");
+}
+
+TEST_CASE("held against another dump: each tensor of an entry counts, forward and backward") {
+  const std::array<std::int64_t, 1> shape = {1};
+  const auto run = [&](Recording& recording, int other) {
+    const auto value = [&](int place) { return place == other ? 7.0F : 1.0F; };
+    const std::array<float, 4> values = {value(0), value(1), value(2), value(3)};
+    const auto tensor = [&](int place) { return Tensor{.data = &values.at(place), .shape = shape}; };
+    const msprobe_event event = recording.enter("Functional.f");
+    recording.section(event, MSPROBE_INPUT).add(tensor(0));
+    recording.section(event, MSPROBE_KWARGS).add(tensor(1), "mask");
+    msprobe_builder* builder = nullptr;
+    REQUIRE(msprobe_section_begin(recording.session, &event, MSPROBE_OUTPUT, &builder) == MSPROBE_OK);
+    CHECK(msprobe_open_list(builder, nullptr) == MSPROBE_OK);
+    Section(builder).add(std::int64_t{3}).add(tensor(2));
+    recording.leave(event);
+    msprobe_event backward = {};
+    REQUIRE(msprobe_enter_backward(recording.session, &event, &backward) == MSPROBE_OK);
+    recording.section(backward, MSPROBE_INPUT).add(tensor(3));
+    recording.leave(backward);
+  };
+  Recording reference("{}", R"({"summary_mode": "md5"})");
+  reference.start();
+  run(reference, -1);
+  reference.step();
+  const std::array<std::string, 4> files = {"forward.input.0", "forward.kwargs.mask", "forward.output.0.1",
+                                            "backward.input.0"};
+  for (int other = 0; other < 5; ++other) {
+    CAPTURE(other);
+    Recording recording(
+        R"({"task": "tensor"})",
+        R"({"summary_mode": "md5", "diff_nums": -1, "bench_path": ")" + reference.folder.path() + "\"}");
+    REQUIRE(recording.start() == MSPROBE_RECORDING);
+    run(recording, other);
+    recording.step();
+    for (int place = 0; place < 4; ++place) {
+      CAPTURE(place);
+      const bool of_its_entry = other < 4 && (place == 3) == (other == 3);
+      const std::string file = "dump_tensor_data/Functional.f.0." + files.at(place) + ".pt";
+      CHECK(std::filesystem::exists(recording.path(file)) == of_its_entry);
+    }
+  }
+}
+
+TEST_CASE("held against another dump that lacks the step: the reason names the option") {
+  Recording reference("{}", R"({"summary_mode": "md5"})");
+  Recording recording(R"({"task": "tensor"})",
+                      R"({"summary_mode": "md5", "bench_path": ")" + reference.folder.path() + "\"}");
+  msprobe_decision decision = MSPROBE_NOT_NOW;
+  CHECK(msprobe_start(recording.session, &decision, nullptr) < 0);
+  CHECK(std::string(msprobe_last_error()).starts_with("bench_path: "));
 }
 
 }  // namespace msprobe::collector_tasks_test
