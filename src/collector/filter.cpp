@@ -45,6 +45,10 @@ bool is_module(std::string_view entry) {
   return entry.starts_with("Module.") || entry.starts_with("Cell.");
 }
 
+bool is_backward_of_module(std::string_view entry) {
+  return is_module(entry) && entry.find(".backward.") != entry.npos;
+}
+
 }  // namespace
 
 RiskLevel risk_of(std::string_view name) {
@@ -81,6 +85,20 @@ std::vector<std::string> Filter::unmatched() const {
   return names;
 }
 
+/// The gradients of the parameters of a module, and of those in it, come after its backward: they are inside.
+void Filter::close_scope(std::string_view entry) {
+  if (in_scope_ && is_backward_of_module(entry))
+    ended_module_ = entry.substr(0, entry.rfind('.', entry.rfind(".backward.") - 1) + 1);
+  in_scope_ = false;
+}
+
+bool Filter::of_ended_module(std::string_view entry) {
+  if (ended_module_.empty()) return false;
+  if (entry.find(".parameters_grad.") != entry.npos) return entry.starts_with(ended_module_);
+  if (entry.find(".forward") != entry.npos) ended_module_.clear();
+  return false;
+}
+
 bool Filter::listed(std::string_view entry) const {
   if (list_.empty()) return true;
   return std::ranges::any_of(list_, [&](const std::string& name) { return entry.find(name) != entry.npos; });
@@ -94,7 +112,7 @@ void Filter::open_module(std::string_view entry) {
 
 void Filter::close_module(std::string_view entry) {
   look_for_names(entry);
-  if (!scope_.empty() && entry == scope_[1]) in_scope_ = false;
+  if (!scope_.empty() && entry == scope_[1]) close_scope(entry);
   if (const auto window = windows_.find(entry); window != windows_.end()) windows_.erase(window);
 }
 
@@ -106,16 +124,18 @@ bool Filter::check(std::string_view entry) {
     return risk_level_ == RiskLevel::core ? risk == RiskLevel::core : risk != RiskLevel::all;
   }
   if (scope_.empty()) return !windows_.empty() || listed(entry);
-  // Modules open their window when they begin, APIs with their input. At level L0 it closes when the last
-  // module ends, else with the last call's input, so that its output is outside.
+  // Modules open their window when they begin, APIs with their input. It closes when the last module ends at
+  // level L0, and in any case if that is its backward; else with the last call's input, so that its output is
+  // outside.
   if (!is_module(entry) && entry == scope_[0]) in_scope_ = true;
-  const bool result = in_scope_ && (!windows_.empty() || listed(entry));
-  if ((mix_ || !is_module(entry)) && entry == scope_[1]) in_scope_ = false;
+  const bool result = (in_scope_ || of_ended_module(entry)) && (!windows_.empty() || listed(entry));
+  if (entry == scope_[1] && (mix_ ? !is_backward_of_module(entry) : !is_module(entry))) close_scope(entry);
   return result;
 }
 
 void Filter::next_step() {
   in_scope_ = false;
+  ended_module_.clear();
   windows_.clear();
 }
 

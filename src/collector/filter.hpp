@@ -37,6 +37,8 @@ class Filter {
 
  private:
   bool listed(std::string_view entry) const;
+  void close_scope(std::string_view entry);
+  bool of_ended_module(std::string_view entry);
   void look_for_names(std::string_view entry);
 
   bool mix_ = false;
@@ -48,6 +50,7 @@ class Filter {
   std::vector<std::string> missing_list_;   // and of `tensor_list`
   std::set<std::string, std::less<>> passed_;
   bool in_scope_ = false;
+  std::string ended_module_;                    // "Module.layers.0.": scope ended with its backward
   std::set<std::string, std::less<>> windows_;  // module calls named by `list` that have begun and not ended
 };
 

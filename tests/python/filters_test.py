@@ -40,6 +40,20 @@ class Filters(Case):
         self.assertEqual(names, ["Module.b2.l1.Linear.forward.0", "Module.b2.act.ReLU.forward.0",
                                  "Module.b2.Block.forward.0", "Module.out.Linear.forward.0"])
 
+    def test_scope_that_ends_with_the_backward_of_a_module(self):
+        """The Python tool 26.2 records these with PyTorch 2.13, in the same order but for parameters_grad."""
+        scope = ["Module.out.Linear.forward.0", "Module.b2.Block.backward.0"]
+        modules = ["Module.out.Linear.forward.0", "Module.out.Linear.backward.0", "Module.out.Linear.parameters_grad.0",
+                   "Module.b2.act.ReLU.backward.0", "Module.b2.l1.Linear.backward.0", "Module.b2.Block.backward.0",
+                   "Module.b2.l1.Linear.parameters_grad.0"]
+        apis = ["Functional.linear.2.forward", "Tensor.sum.0.forward", "Tensor.sum.0.backward",
+                "Functional.linear.2.backward", "Tensor.__add__.1.backward", "Functional.relu.1.backward",
+                "Functional.linear.1.backward"]
+        self.assertEqual(self.names("L0", scope=scope), modules)
+        names = self.names("mix", scope=scope)
+        self.assertEqual([name for name in names if name in modules], modules)
+        self.assertEqual([name for name in names if name not in modules], apis)
+
     def test_data_mode(self):
         names = self.names("L1", data_mode=["forward"])
         self.assertTrue(names and all(name.endswith("forward") for name in names))

@@ -118,6 +118,24 @@ TEST_CASE("filter: scope at mix closes with the last one's input") {
                 "Module.b2.l1.Linear.forward.0 o"});
 }
 
+TEST_CASE("filter: scope that ends with a module's backward keeps the gradients of the parameters inside") {
+  for (const Level level : {Level::mix, Level::l0}) {
+    Filter filter = make({.level = level, .scope = {"Module.b2.Blk.backward.0", "Module.b1.Blk.backward.0"}});
+    for (const char* entry : {"Module.b2.Blk.backward.0", "Module.b1.Blk.backward.0"}) {
+      filter.open_module(entry);
+      CHECK(filter.check(entry));
+      filter.close_module(entry);
+    }
+    CHECK(filter.check("Module.b1.l1.Linear.parameters_grad.0"));
+    CHECK_FALSE(filter.check("Module.b0.Blk.backward.0"));
+    CHECK_FALSE(filter.check("Module.b10.Blk.parameters_grad.0"));
+    CHECK(filter.check("Module.b1.Blk.parameters_grad.0"));
+    CHECK_FALSE(filter.check("Module.b0.Blk.parameters_grad.0"));
+    CHECK_FALSE(filter.check("Module.b1.Blk.forward.1"));
+    CHECK_FALSE(filter.check("Module.b1.Blk.parameters_grad.1"));  // another pass
+  }
+}
+
 TEST_CASE("filter: the next step begins with all windows closed") {
   Filter filter = make({.level = Level::l1, .scope = {"Torch.a.0.forward", "Torch.b.0.forward"}});
   CHECK(filter.check("Torch.a.0.forward"));
