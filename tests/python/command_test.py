@@ -70,7 +70,16 @@ class Command(Case):
     def test_compare_distributed(self):
         paths = [self.dump(name, value, 2) for name, value in (("target", 1.0), ("golden", 1.5))]
         compare_distributed(os.path.join(paths[0], "step1"), os.path.join(paths[1], "step1"), output_path=self.out)
-        self.assertEqual(len(self.rows()), 2)
+        (name,) = os.listdir(self.out)
+        self.assertRegex(name, r"^compare_result_rank0_\d{14}\.xlsx$")  # as release 8.1.1 calls it
+        with zipfile.ZipFile(os.path.join(self.out, name)) as workbook:
+            self.assertIn("Torch.relu.0.forward.input.0", "".join(
+                workbook.read(part).decode() for part in workbook.namelist()))
+        for choice in ({"xlsx": False}, {"format": "csv"}):
+            shutil.rmtree(self.out)
+            compare_distributed(os.path.join(paths[0], "step1"), os.path.join(paths[1], "step1"), self.out, **choice)
+            self.assertEqual(len(self.rows()), 2)
+            self.assertEqual(glob.glob(os.path.join(self.out, "*.xlsx")), [])
 
     def test_wrong_arguments(self):
         for call in (lambda: compare({"npu_path": "a"}, self.out), lambda: compare(3, self.out),

@@ -48,7 +48,10 @@ def compare(input_param: Union[Dict[str, Any], Path], output_path: Path = "./out
 
 
 def compare_distributed(npu_dump_dir: Path, bench_dump_dir: Path, output_path: Path = "./output", **options: Any) -> None:
-    """Compares all ranks of two steps, or all steps of two dumps."""
+    """Compares all ranks of two steps, or all steps of two dumps. The tables are workbooks as those of compare(), unless
+    `format` asks for others, or xlsx=False for csv."""
+    if not options.get("format"):
+        options.setdefault("xlsx", True)
     _compare(["-tp", npu_dump_dir, "-gp", bench_dump_dir], output_path, False, options)
 
 
