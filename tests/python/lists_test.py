@@ -15,7 +15,7 @@ with open("own.py", "w") as file:
     file.write("import torch\\ndef fused(x): return torch.relu(x) + 1\\n")
 with open("ops.yaml", "w") as file:
     file.write("# mine\\ntensor:\\n  - view_as_complex_of_nobody\\n  - size\\ntorch:\\n- -sigmoid # not this one\\n"
-               "own:\\n  - fused\\n  - missing\\nnever_imported:\\n  - f\\n")
+               "own:\\n  - fused\\n  - missing\\nnever_imported:\\n  - f\\naten:\\n  - add.Tensor\\n")
 with open("config.json", "w") as file:
     json.dump({"dump_path": "dump", "risk_level": "ALL", "support_wrap_ops": "ops.yaml"}, file)
 debugger = PrecisionDebugger("config.json")
@@ -112,6 +112,9 @@ class Lists(Case):
     def test_functions_are_added_and_taken_away(self):
         result = run_script("import os\nos.chdir(%r)\n" % self.folder + SCRIPT, self.folder)
         self.assertIn("own has no function missing: it is not recorded", result.stderr)
+        self.assertEqual(result.stderr.splitlines()[-1], "msprobe: warning: support_wrap_ops: operators of aten are not "
+                         "recorded (nor does the Python tool record them on a CPU); nothing has imported never_imported; "
+                         "there is no tensor.view_as_complex_of_nobody")
         dump = os.path.join(self.folder, "dump")
         self.assertEqual(find_tree(dump, 0).names, ["Tensor.size.0.forward", "Torch.relu.0.forward"])
         self.assertEqual(find_tree(dump, 1).names, ["Tensor.size.0.forward", "Torch.relu.0.forward",
@@ -120,6 +123,7 @@ class Lists(Case):
     def test_operators_of_npus_and_of_mindspeed(self):
         result = run_script("import os\nos.chdir(%r)\n" % self.folder + NPU, self.folder)
         self.assertNotIn("no function", result.stderr)
+        self.assertNotIn("support_wrap_ops", result.stderr)
         dump = os.path.join(self.folder, "dump")
         names = ["NPU.npu_swiglu.0.forward", "NPU._npu_rotary_embedding.0.forward", "NPU.npu_mla_preprocess.0.forward",
                  "NPU._npu_flash_attention_v2.0.forward", "MindSpeed.npu_gmm.0.forward", "MindSpeed.fused.0.forward"]

@@ -44,7 +44,7 @@ def losses(lost, unit):
         whats.append(counted(lost["files"], "file", "files"))
     told = [" and ".join(whats) + (" was lost" if lost["entries"] + lost["files"] == 1 else " were lost")] if whats else []
     if lost["no_steps"]:
-        told.append(_some(lost["no_steps"]) + " could not be begun")
+        told.append(some(lost["no_steps"]) + " could not be begun")
     return ", ".join(told) + ": " + lost["reason"] if told else ""
 
 
@@ -135,10 +135,10 @@ def printable(text):
 
 
 def _named(what, found):
-    return "%s%s %s" % (what, "" if len(found) == 1 else "s", _some(found))
+    return "%s%s %s" % (what, "" if len(found) == 1 else "s", some(found))
 
 
-def _some(found):
+def some(found):
     return ", ".join(map(str, found[:_MOST])) + (" and %d more" % (len(found) - _MOST) if len(found) > _MOST else "")
 
 

@@ -5,7 +5,7 @@ PyTorch front end, and the user's list beside it."""
 import os
 import sys
 
-from . import lists, wrapping
+from . import closing, lists, wrapping
 from .common import log
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "pytorch")
@@ -18,12 +18,15 @@ PREFIXES = {"functional": "Functional", "tensor": "Tensor", "torch": "Torch", "v
             "distributed": "Distributed", "npu": "NPU"}
 names = wrapping.Names(os.path.join(_FOLDER, "api_names.json"))
 _of_modules = {}  # name of a Python module -> names of its functions that are still to be found
+_asked = {}  # the user's list
 _MINDSPEED = "mindspeed.ops"
 
 
 def use_list(path=None):
     """Reads the user's list: the one in the package, or another file."""
-    for group, listed in lists.read_lists(path or os.path.join(_FOLDER, "support_wrap_ops.yaml")).items():
+    _asked.clear()
+    _asked.update(lists.read_lists(path or os.path.join(_FOLDER, "support_wrap_ops.yaml")))
+    for group, listed in _asked.items():
         if group in _LISTED:
             names.extend(_LISTED[group], listed)
         else:
@@ -52,6 +55,28 @@ def find_listed(registry):
                 registry.add_found(place[0], place[1], "MindSpeed" if module.startswith(_MINDSPEED) else module)
             elif "%s.%s" % (module, name) not in known:
                 log.warn("%s has no function %s: it is not recorded" % (module, name))
+
+
+def unknown_in_list(namespaces):
+    """The part of the user's list that had no effect, in words; None if all had. namespaces(group): as for a registry."""
+    missing, functions, reasons = [], [], []
+    for group, wanted in _asked.items():
+        if not wanted:
+            continue
+        if group == "aten":
+            reasons.append("operators of aten are not recorded (nor does the Python tool record them on a CPU)")
+        elif group not in _LISTED or group == "mindspeed":
+            missing += [group] if group not in sys.modules else []
+        else:
+            spaces = namespaces(_LISTED[group])
+            missing += [group] if not spaces else []
+            functions += ["%s.%s" % (group, name) for name in (name.lstrip("-") for name in wanted)
+                          if spaces and not any(wrapping.find(space, name) for space in spaces)]
+    if missing:
+        reasons.append("nothing has imported %s" % closing.some(missing))
+    if functions:
+        reasons.append("there is no %s" % closing.some(functions))
+    return "support_wrap_ops: " + "; ".join(reasons) if reasons else None
 
 
 def add(prefix, name):

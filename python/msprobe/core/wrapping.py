@@ -230,7 +230,7 @@ class Registry:
 
     def __init__(self, find_functions, namespaces, wrap, wrap_custom, references=None):
         self._find_functions = find_functions
-        self._namespaces = namespaces
+        self.namespaces = namespaces
         self._wrap = wrap
         self._wrap_custom = wrap_custom
         self._references = references
@@ -245,7 +245,7 @@ class Registry:
         for group, functions in self._find_functions().items():
             for name in functions:
                 made = []  # one wrapper for one function, however many namespaces show it
-                for space in self._namespaces(group):
+                for space in self.namespaces(group):
                     found = find(space, name)
                     if found is None:
                         continue

@@ -158,7 +158,8 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _told_at_end(self):
         told = self._loading.told() if self._loading is not None else []
-        return told[:1], told[1:]
+        unknown = torch_apis.unknown_in_list(self.registry.namespaces) if self._info["records_apis"] else None
+        return told[:1], told[1:] + ([unknown] if unknown else [])
 
     def _starting(self, model):
         if self._info["records_apis"]:
