@@ -14,7 +14,7 @@ class Messages(Case):
         self.addCleanup(setattr, log, "_write", log._write)
 
     def lines(self, config=None, steps=2, start=None, arguments=None, called=None):
-        """What is told of a training, without the line that it begins with."""
+        """What is told of a training, without the lines on its beginning and on the places of its steps."""
         self.close()
         session._rank[0] = None
         told = []
@@ -38,7 +38,8 @@ class Messages(Case):
             debugger._end()
         finally:
             os.chdir(here)
-        return [line for line in told if not line.startswith("recording ")]
+        self.places = [line for line in told if line.startswith("dump.json is at ")]
+        return [line for line in told if not line.startswith("recording ") and line not in self.places]
 
     def check_result(self, line, text):
         """All but the seconds."""
@@ -49,11 +50,13 @@ class Messages(Case):
         lines = self.lines({})
         self.assertEqual(len(lines), 1, lines)
         self.check_result(lines[0], "recorded 4 entries of 2 steps to dump")
+        self.assertEqual(self.places, ["dump.json is at dump/step0", "dump.json is at dump/step1"])
         names = [len(find_tree(os.path.join(self.folder, "dump"), step).names) for step in (0, 1)]
         self.assertEqual(names, [2, 2])
 
     def test_result_when_all_steps_are_over(self):
         lines = self.lines({"step": [1]}, 4)
+        self.assertEqual(self.places, ["dump.json is at dump/step1"])
         self.assertEqual(len(lines), 1, lines)
         self.check_result(lines[0], "all requested steps are over: recorded 2 entries of 1 step to dump")
 
@@ -67,6 +70,7 @@ class Messages(Case):
                                     ({"level": "debug"}, 2, "save() was not called (level debug records only what it saves)"),
                                     ({"step": [7]}, 3, 'step 7 never came: the last one was 2: name earlier ones in "step"')):
             self.assertEqual(self.lines(config, steps), ["nothing was recorded: " + text])
+            self.assertEqual(self.places, [])
 
     def test_a_place_that_cannot_be_written_to(self):
         path = os.path.join(self.folder, "file")
@@ -91,6 +95,8 @@ class Messages(Case):
         self.assertEqual(self.lines({"rank": [0]}), ["warning: " + unknown, "nothing was recorded: " + unknown])
         self.check_result(self.lines({"rank": [0]}, start={"rank_id": 0})[0], "recorded 4 entries of 2 steps to dump")
         self.assertEqual(self.lines({"rank": ["0", "2-3"]}, start={"rank_id": 1}), [])
+        self.assertEqual(self.lines({}, start={"rank_id": 1}), [])
+        self.assertEqual(self.places, [])  # rank 0 says it for all
         counting = PrecisionDebugger._count_processes
         PrecisionDebugger._count_processes = lambda self: 2
         try:
@@ -210,6 +216,7 @@ PrecisionDebugger(dump_path=sys.argv[1]).start()
 torch.relu(torch.ones(3))
 """
         lines = run_script(script, self.folder, os.path.join(self.folder, "dump")).stderr.splitlines()
+        self.assertEqual(lines[-2].replace(self.folder + os.sep, ""), "msprobe: dump.json is at dump/step0")
         self.check_result(lines[-1].replace(self.folder + os.sep, ""), "msprobe: recorded 1 entry of 1 step to dump")
 
 

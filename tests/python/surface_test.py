@@ -68,7 +68,7 @@ class Surface(Case):
         self.assertEqual(sorted(stacked), sorted(tree.names))
         with told() as lines:
             debugger._end()
-        self.assertIn("recorded 5 entries of 3 steps to 2 folders in " + self.dump_path, lines[0])
+        self.assertIn("recorded 5 entries of 3 steps to 2 folders in " + self.dump_path, lines[-1])
 
     def test_files_lie_in_the_folder_of_their_stage(self):
         debugger = self.open("L1", task="tensor")
@@ -169,7 +169,8 @@ class Surface(Case):
         with told() as lines:
             second = PrecisionDebugger(config_path=self.config_path, dump_path=os.path.join(self.dump_path, "second"))
         self.assertIsNot(second, first)
-        self.assertIn("recorded", lines[0])
+        self.assertIn("dump.json is at %s/step0" % self.dump_path, lines[0])
+        self.assertIn("recorded", lines[1])
         second.start(model=net)
         y.sum().backward()  # of what the first one recorded
         net(make_input())

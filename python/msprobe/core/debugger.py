@@ -269,7 +269,9 @@ class Debugger:
         self._ending_step()
         self._pause()
         self._finish()
+        info = _native.info()
         session.attempted(_native.step)
+        self._tell_places(info)
         self._clock()
         self._of_step.clear()
         self._restarted.clear()
@@ -299,9 +301,9 @@ class Debugger:
         """Like step() for one that was begun and in which nothing ran: its folder goes, and its number comes again."""
         info = _native.info()
         number = info["step"]
+        folder = _folder_of_rank(self._dump_path, info)
+        self._of_step.clear()  # there is no place to report
         type(self).step()
-        folder = os.path.join(self._dump_path, "step%d" % number,
-                              "proc%d" % os.getpid() if info["rank"] < 0 else "rank%d" % info["rank"])
         if os.path.isdir(folder):  # else it was none of those requested
             self._empty_steps += 1
             shutil.rmtree(folder, ignore_errors=True)
@@ -425,6 +427,13 @@ class Debugger:
                 log.warn_once("rank %s is asked for, but there are %d processes: nothing is recorded" % (
                     session.setting("rank"), processes), "rank")
 
+    def _tell_places(self, info):
+        """Reports the folders of the step that `info` is of."""
+        for folder in sorted(self._of_step) if self._tells(info) else ():
+            own = _folder_of_rank(folder, info)
+            if os.path.exists(os.path.join(own, "dump.json")):
+                log.info("dump.json is at " + os.path.dirname(own))
+
     def _tell_result(self, begin=""):
         """One line: how much was recorded, where, and how long that took."""
         info = _native.info()
@@ -476,6 +485,7 @@ class Debugger:
         if _native.info()["steps"]:
             session.attempted(_native.stop)  # writes what waits
         info = _native.info()
+        self._tell_places(info)
         if self._told != (info["entries"], info["steps"], session.setting("lost")):
             self._tell_result()
         if self._tells(info):
@@ -548,6 +558,11 @@ class Debugger:
             self._announced = True
             log.info("recording %s at level %s to %s" % (
                 session.TASKS[self._info["task"]], session.LEVELS[self._info["level"]], self._dump_path))
+
+
+def _folder_of_rank(folder, info):
+    return os.path.join(folder, "step%d" % info["step"],
+                        "proc%d" % os.getpid() if info["rank"] < 0 else "rank%d" % info["rank"])
 
 
 def _warn_of_other_runs(folder):
