@@ -36,6 +36,12 @@ class OldPaths(unittest.TestCase):
         from msprobe.core import SingleComparator, SingleSave
         self.assertEqual((SingleSave.__name__, SingleComparator.__name__), ("SingleSave", "SingleComparator"))
 
+    def test_a_class_that_is_replaced_names_what_replaces_it(self):
+        from msprobe.pytorch.online_dispatch import PtdbgDispatch
+        with self.assertRaisesRegex(NotImplementedError, "^PtdbgDispatch is not there: task acc_check of PrecisionDebugger .*"):
+            with PtdbgDispatch(dump_mode="auto", dump_path="dump"):
+                pass
+
     def test_what_nobody_knows(self):
         for path in ("msprobe.nothing", "msprobe.pytorch.nothing", "msprobe.pytorch.debugger.nothing"):
             with self.assertRaises(ModuleNotFoundError):
