@@ -244,6 +244,12 @@ void settle(const ConfigReader& common, Config& config) {
     config.warnings.push_back("tensor_list is ignored: it is for task statistics at level L0, L1 or mix");
     config.tensor_list.clear();
   }
+  const bool rates = (config.level == Level::l1 || config.level == Level::mix) && config.scope.empty() &&
+                     config.list.empty();
+  if (config.risk_level == RiskLevel::core && !rates && !config.calls_again()) {
+    config.warnings.push_back(
+        "risk_level has no effect: it is for PyTorch at level L1 or mix, without scope and list");
+  }
   if (!config.bench_path.empty()) {
     if (config.task != Task::tensor) common.fail("bench_path", "is for task tensor only");
     if (config.summary_mode != SummaryMode::md5) common.fail("bench_path", "needs summary_mode md5");

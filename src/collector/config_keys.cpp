@@ -101,15 +101,18 @@ constexpr Ineffective kCommonIneffective[] = {
     {"is_deterministic", "seed_all(mode=True) asks for deterministic algorithms"},
     {"rm_dropout", "seed_all(rm_dropout=True) does that"},
     {"enable_dataloader", "start(), stop() and step() define a step"},
-    {"acl_config", "it is for the runtime of an NPU"},
+    {"acl_config", "it is for level L2, which needs the runtime of an NPU"},
 };
 constexpr Ineffective kSectionIneffective[] = {
-    {"file_format", "tensors are saved as .pt by PyTorch's front end and as .npy by MindSpore's"},
-    {"device", "statistics are computed on the device of the tensor"},
-    {"stat_cal_mode", "statistics are computed on the device of the tensor"},
+    {"file_format",
+     "it is for MindSpore's static graphs; tensors are saved as .pt by PyTorch's front end and as .npy by "
+     "MindSpore's"},
+    {"device", "it is for MindSpore's static graphs; statistics are computed on the device of the tensor"},
+    {"stat_cal_mode",
+     "it is for MindSpore's static graphs; statistics are computed on the device of the tensor"},
     {"precision", "it belongs beside the section, not in it"},
-    {"check_mode", "task overflow_check checks every result"},
-    {"backward_input", "it is for replaying single kernels on an NPU"},
+    {"check_mode", "it is for MindSpore's static graphs; task overflow_check checks every result"},
+    {"backward_input", "it is for level L2, which needs the runtime of an NPU"},
     {"white_list", "it is for task acc_check; list selects what is recorded"},
     {"black_list", "it is for task acc_check; list selects what is recorded"},
     {"error_data_path", "it is for task acc_check"},
@@ -212,7 +215,7 @@ void note_section(const nlohmann::ordered_json& section, std::string_view task, 
     } else if (key == "overflow_nums" && task != "overflow_check") {
       notes.add(task, key, "has no effect: it is for task overflow_check");
     } else if (key == "diff_nums" && !section.contains("bench_path")) {
-      notes.add(task, key, "has no effect without bench_path");
+      notes.add(task, key, "has no effect: it is for task tensor with bench_path");
     } else if (task == "structure" && (key == "data_mode" || key == "summary_mode")) {
       notes.add(task, key, "has no effect: task structure records no values");
     } else if (!holds(KeyGroup::task, key) && !is_remark(key)) {

@@ -114,8 +114,8 @@ class Messages(Case):
         self.assertEqual(lines, [
             'warning: c.json: "levl" is not a key and has no effect: did you mean "level"?',
             'warning: c.json: statistics: "sumary_mode" is not a key and has no effect: did you mean "summary_mode"?',
-            'warning: c.json: statistics: "file_format" has no effect: tensors are saved as .pt by PyTorch\'s front end '
-            "and as .npy by MindSpore's",
+            'warning: c.json: statistics: "file_format" has no effect: it is for MindSpore\'s static graphs; tensors '
+            "are saved as .pt by PyTorch's front end and as .npy by MindSpore's",
             'warning: in the configuration "levl", "statistics.sumary_mode", "statistics.file_format" had no effect: '
             'did you mean "level", "summary_mode"?'])
 

@@ -268,18 +268,24 @@ TEST_CASE("config: keys without effect are told, with the nearest one that has s
         Lines{"c.json: statistics: \"sumary_mode\" is not a key and has no effect: did you mean "
               "\"summary_mode\"?",
               "c.json: statistics: \"zzzz\" is not a key and has no effect"});
-  CHECK(
-      told(R"("statistics": {"device": "host", "level": "L0", "overflow_nums": 3})") ==
-      Lines{
-          "c.json: statistics: \"device\" has no effect: statistics are computed on the device of the tensor",
-          "c.json: statistics: \"level\" has no effect here: it belongs beside the section, not in it",
-          "c.json: statistics: \"overflow_nums\" has no effect: it is for task overflow_check"});
+  CHECK(told(R"("statistics": {"device": "host", "level": "L0", "overflow_nums": 3})") ==
+        Lines{"c.json: statistics: \"device\" has no effect: it is for MindSpore's static graphs; statistics "
+              "are computed on the device of the tensor",
+              "c.json: statistics: \"level\" has no effect here: it belongs beside the section, not in it",
+              "c.json: statistics: \"overflow_nums\" has no effect: it is for task overflow_check"});
   CHECK(told(R"("task": "tensor", "scope": [], "tensor": {"file_format": "npy", "diff_nums": 2})") ==
         Lines{"c.json: \"scope\" has no effect here: it belongs in the section \"tensor\"",
-              "c.json: tensor: \"file_format\" has no effect: tensors are saved as .pt by PyTorch's front "
+              "c.json: tensor: \"file_format\" has no effect: it is for MindSpore's static graphs; tensors "
+              "are saved as .pt by PyTorch's front "
               "end and as "
               ".npy by MindSpore's",
-              "c.json: tensor: \"diff_nums\" has no effect without bench_path"});
+              "c.json: tensor: \"diff_nums\" has no effect: it is for task tensor with bench_path"});
+  for (const char* members : {R"("risk_level": "CORE", "level": "L0")",
+                              R"("risk_level": "CORE", "statistics": {"list": ["relu"]})"})
+    CHECK(told(members) ==
+          Lines{"risk_level has no effect: it is for PyTorch at level L1 or mix, without scope and list"});
+  CHECK(told(R"("risk_level": "CORE")") == Lines{});
+  CHECK(told(R"("risk_level": "ALL", "level": "L0")") == Lines{});
   CHECK(told(R"("seed\u0007": 1)").at(0).find('\a') == std::string::npos);
   std::string many;
   for (int i = 0; i < 1000; ++i) many += "\"key" + std::to_string(i) + "\": 0, ";
