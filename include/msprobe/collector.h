@@ -101,10 +101,10 @@ typedef struct msprobe_info {
 MSPROBE_API msprobe_status msprobe_session_info(msprobe_session* session, msprobe_info* info);
 /* A key of the configuration after defaults and overrides, as JSON ("null" if absent). Keys of the task's section
  * are reached as "section.key" with the literal word section: "section.slice". "warnings" is a list of texts: what was
- * corrected, and which keys have no effect; "without_effect" the names of these; "unmatched" an object: names of scope and list
- * that nothing had so far, and names that passed meanwhile; "lost" an object: of what was recorded, entries and files that
- * could not be written, the number of empty_steps that lost all their entries (`steps` counts them), no_steps that could not be
- * begun (`steps` does not count them), and the first reason. Valid until the next call of this thread with this session. */
+ * corrected, and which keys have no effect; "unmatched" an object: names of scope and list that nothing had so far, and names
+ * that passed meanwhile; "lost" an object: of what was recorded, entries and files that could not be written, the number of
+ * empty_steps that lost all their entries (`steps` counts them), no_steps that could not be begun (`steps` does not count
+ * them), and the first reason. Valid until the next call of this thread with this session. */
 MSPROBE_API const char* msprobe_session_setting(msprobe_session* session, const char* key);
 /* Not 0 while events are recorded: to be read before each event, without a call. Lives as long as the session. */
 MSPROBE_API const volatile int* msprobe_session_running(msprobe_session* session);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -314,7 +315,6 @@ std::string Config::setting(std::string_view key) const {
     return Json(lines).dump(-1, ' ', false, Json::error_handler_t::replace);
   };
   if (key == "warnings") return text_of(warnings);
-  if (key == "without_effect") return text_of(without_effect);
   const Json all = Json::parse(text);
   const Json* place = &all;
   constexpr std::string_view kSection = "section.";
@@ -405,9 +405,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   const Json* section = common.find(task);
   const Json none = Json::object();
   read_section(section == nullptr ? none : *section, name + ": " + task, config);
-  KeysWithoutEffect odd = keys_without_effect(root, task, name);
-  config.warnings.insert(config.warnings.end(), odd.lines.begin(), odd.lines.end());
-  config.without_effect = std::move(odd.names);
+  std::ranges::move(keys_without_effect(root, task, name), std::back_inserter(config.warnings));
   settle(common, config);
 
   Json all = root;

@@ -89,11 +89,9 @@ struct Config {
 
   /// What was corrected or ignored; one line each.
   std::vector<std::string> warnings;
-  /// Keys that do nothing: "levl", "statistics.lst".
-  std::vector<std::string> without_effect;
   /// A key of the file after defaults and overrides, as JSON, "null" if absent; "section.<key>" is one of the
-  /// task's section. For keys that only a front end understands. "warnings" and "without_effect" are the
-  /// above as lists.
+  /// task's section. For keys that only a front end understands. "warnings" is the above as
+  /// a list.
   std::string setting(std::string_view key) const;
 
   std::string text;  // what setting() looks into

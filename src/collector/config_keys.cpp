@@ -146,20 +146,19 @@ std::vector<std::string_view> sections() {
 
 class Notes {
  public:
-  Notes(std::string file, KeysWithoutEffect& found) : file_(std::move(file)), found_(found) {}
+  Notes(std::string file, std::vector<std::string>& lines) : file_(std::move(file)), lines_(lines) {}
 
   /// `section`: empty for a key beside the sections.
   void add(std::string_view section, std::string_view key, const std::string& text) {
-    if (found_.lines.size() >= kMostLines) return;
+    if (lines_.size() >= kMostLines) return;
     const std::string shown = display(key.substr(0, kLongest));
     const std::string in(section);
-    found_.lines.push_back(file_ + ": " + (in.empty() ? in : in + ": ") + '"' + shown + "\" " + text);
-    found_.names.push_back(in.empty() ? shown : in + '.' + shown);
+    lines_.push_back(file_ + ": " + (in.empty() ? in : in + ": ") + '"' + shown + "\" " + text);
   }
 
  private:
   std::string file_;
-  KeysWithoutEffect& found_;
+  std::vector<std::string>& lines_;
 };
 
 const Ineffective* find_ineffective(std::span<const Ineffective> known, std::string_view key) {
@@ -267,10 +266,10 @@ std::span<const Key> keys_of(KeyGroup place) {
   return kGradientKeys;
 }
 
-KeysWithoutEffect keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
-                                      const std::string& name) {
-  KeysWithoutEffect found;
-  Notes notes(name, found);
+std::vector<std::string> keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
+                                             const std::string& name) {
+  std::vector<std::string> lines;
+  Notes notes(name, lines);
   const std::vector<std::string_view> known_sections = sections();
   for (const auto& [key, value] : root.items()) {
     const bool is_section = std::ranges::find(known_sections, key) != known_sections.end();
@@ -296,7 +295,7 @@ KeysWithoutEffect keys_without_effect(const nlohmann::ordered_json& root, std::s
   }
   if (const auto load = root.find("load"); load != root.end() && load->is_object())
     note_unknown(*load, "load", KeyGroup::load, notes);
-  return found;
+  return lines;
 }
 
 }  // namespace msprobe::collector

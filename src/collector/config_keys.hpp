@@ -31,13 +31,8 @@ struct Key {
 /// docs/collector.md explains them.
 std::span<const Key> keys_of(KeyGroup place);
 
-struct KeysWithoutEffect {
-  std::vector<std::string> lines;  // one for each
-  std::vector<std::string> names;  // "levl", "statistics.lst"
-};
-
-/// Of the file and of its sections; `name` stands for the file.
-KeysWithoutEffect keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
-                                      const std::string& name);
+/// One line for each key without effect of the file and of its sections; `name` stands for the file.
+std::vector<std::string> keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
+                                             const std::string& name);
 
 }  // namespace msprobe::collector

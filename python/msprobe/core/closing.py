@@ -30,9 +30,6 @@ def lines(info, last_step, processes, why_nothing=None):
                 "are %d processes: name 0 to %d" % (processes, processes - 1))
             told.append("%s %s asked for, but there %s in \"rank\"" % (
                 _named("rank", beyond), "is" if len(beyond) == 1 else "are", there))
-    ignored = session.setting("without_effect")
-    if ignored:
-        told.append("in the configuration %s had no effect%s" % (_quoted(ignored, 10), _meant(session.setting("warnings"))))
     return told
 
 
@@ -50,20 +47,6 @@ def losses(lost, unit):
 
 def counted(count, one, many):
     return "%s %s" % (format(count, ","), one if count == 1 else many)
-
-
-def _meant(warnings):
-    """What was proposed when the configuration was read, or why keys that are known have no effect."""
-    proposed = _found_in(warnings, r"did you mean (\"[^\"]*\")\?$")
-    if proposed:
-        return ": did you mean %s?" % ", ".join(proposed)
-    reasons = _found_in(warnings, r"has no effect(?: here)?: (.*)$")
-    return ": " + "; ".join(reasons) if reasons else ""
-
-
-def _found_in(lines, pattern):
-    found = [match.group(1) for match in (re.search(pattern, line) for line in lines) if match]
-    return list(dict.fromkeys(found))[:_MOST]
 
 
 def steps_that_never_came(info, last_step):
@@ -142,7 +125,7 @@ def some(found):
     return ", ".join(map(str, found[:_MOST])) + (" and %d more" % (len(found) - _MOST) if len(found) > _MOST else "")
 
 
-def _quoted(names, most=_MOST):
+def _quoted(names):
     shown = ", ".join('"%s"' % (printable(name) if len(name) <= _LONGEST else printable(name[:_LONGEST]) + "...")
-                      for name in names[:most])
-    return shown + (" and %d more" % (len(names) - most) if len(names) > most else "")
+                      for name in names[:_MOST])
+    return shown + (" and %d more" % (len(names) - _MOST) if len(names) > _MOST else "")
