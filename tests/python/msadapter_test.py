@@ -458,6 +458,7 @@ class Functions(Case):
             seed_all(rm_dropout=True)
             x = torch.tensor(numbers(2))
             self.assertIs(F.dropout(x, 0.5), x)
+            self.assertIn("dropout", apis.find_functions()["functional"])
         finally:
             mindtorch.nn.functional.dropout = kept
 

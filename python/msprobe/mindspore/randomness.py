@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """seed_all() fixes the sources of randomness."""
 
+import functools
 import os
 import random
 
@@ -65,6 +66,7 @@ def _never_dropping_cell(kind):
 
 
 def _never_dropping(dropout):
+    @functools.wraps(dropout)  # the recorder finds functions by the module that wrote them
     def wrapper(input, p=0.5, training=True, *args, **kwargs):
         return dropout(input, 0.0, training, *args, **kwargs)
     return wrapper
