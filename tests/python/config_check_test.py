@@ -57,7 +57,7 @@ class ConfigCheck(Case):
             self.assertEqual(file.read(), "mine")
 
     def test_wrong_arguments(self):
-        for keys in ({"model": 3}, {"shell_path": "a.sh"}, {"fmk": "other"}, {"output_zip_path": "pack.tar"}):
+        for keys in ({"model": 3}, {"shell_path": "a.sh"}, {"fmk": "other"}, {"fmk": None}, {"output_zip_path": "pack.tar"}):
             keys.setdefault("output_zip_path", os.path.join(self.folder, "pack.zip"))
             with self.assertRaises(MsprobeException, msg=str(keys)):
                 ConfigChecker(**keys)

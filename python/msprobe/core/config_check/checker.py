@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import tempfile
 import zipfile
@@ -20,11 +21,17 @@ if TYPE_CHECKING:
     from msprobe.core.files import Path
 
 _DEEPEST = 400
-_EMPTY = {"max": None, "min": None, "mean": None, "norm": None}
+_STATISTICS = ("max", "min", "mean", "norm")
 
 
 def _invalid(text):
     return MsprobeException(MsprobeException.INVALID_PARAM_ERROR, "ConfigChecker: " + text)
+
+
+def _framework(name):
+    if name not in ("pytorch", "mindspore"):
+        raise _invalid("the framework %r is not supported" % (name,))
+    return importlib.import_module("msprobe.core.config_check.of_" + name)
 
 
 class ConfigChecker:
@@ -37,17 +44,16 @@ class ConfigChecker:
 
     def __init__(self, model: Any = None, shell_path: Optional[List[str]] = None,
                  output_zip_path: str = "./config_check_pack.zip", fmk: str = "pytorch") -> None:
-        if fmk != "pytorch":
-            raise _invalid("the framework %r is not supported" % (fmk,))
+        self._framework = _framework(fmk)
         if shell_path is not None and not isinstance(shell_path, list):
             raise _invalid("shell_path must be a list")
         if not isinstance(output_zip_path, str) or not output_zip_path.endswith(".zip"):
             raise _invalid("output_zip_path must name a .zip file")
         self._pack = Pack(output_zip_path)
         self._handle = None
-        if _rank() in (None, 0):
+        if self._framework.rank() in (None, 0):
             self._pack.create()
-            self._pack.add_json("env", {**environment(), **_flags()})
+            self._pack.add_json("env", {**environment(), **self._framework.settings()})
             self._pack.add("pip", packages())
             self._add_parameters(shell_path)
         if model is not None:
@@ -56,9 +62,7 @@ class ConfigChecker:
     @staticmethod
     def apply_patches(fmk: str = "pytorch") -> None:
         """Call at the start of the program: counts calls for random numbers, and keeps Megatron's arguments."""
-        if fmk != "pytorch":
-            raise _invalid("the framework %r is not supported" % (fmk,))
-        randoms.patch()
+        randoms.patch(_framework(fmk).RANDOM)
         ConfigChecker._patch_arguments()
 
     @classmethod
@@ -94,14 +98,9 @@ class ConfigChecker:
             self._pack.add_json("hyperparameters/hyperparameters_dynamic.json", _plain(vars(self._arguments)))
 
     def _hook(self, model):
-        import torch
-        if not isinstance(model, torch.nn.Module):
-            raise _invalid("the model must be a torch.nn.Module, not %s" % type(model))
-        hook = _Forward(self)
-        try:
-            self._handle = model.register_forward_pre_hook(hook, with_kwargs=True)
-        except TypeError:  # before PyTorch 2.0
-            self._handle = model.register_forward_pre_hook(hook)
+        if not isinstance(model, self._framework.Model):
+            raise _invalid("the model must be a %s, not %s" % (self._framework.MODEL, type(model)))
+        self._handle = self._framework.hook_forward(model, _Forward(self))
 
     def remove(self) -> None:
         """Removes the hook from the model."""
@@ -110,16 +109,30 @@ class ConfigChecker:
             self._handle = None
 
     def collect(self, model: Any, args: Any, kwargs: Any) -> None:
-        rank = _rank() or 0
+        rank = self._framework.rank() or 0
         step = ConfigChecker._step
         ConfigChecker._step += 1
         place = "step%d/rank%d" % (step, rank)
-        self._pack.add_json("dataset/%s/dataset.json" % place, {"args": _tree(args, 0), "kwargs": _tree(kwargs, 0)})
-        self._pack.add_json("weights/%s/weight.json" % place,
-                            {name: _statistics(weight, True) for name, weight in model.named_parameters()})
+        self._pack.add_json("dataset/%s/dataset.json" % place, {"args": self._tree(args, 0), "kwargs": self._tree(kwargs, 0)})
+        self._pack.add_json("weights/%s/weight.json" % place, {
+            name: self._statistics(weight, True) for name, weight in self._framework.named_parameters(model)})
         if rank == 0 and not ConfigChecker._randoms_written:
             ConfigChecker._randoms_written = True
             self._pack.add_json("random/rank0.json", randoms.calls())
+
+    def _tree(self, value, depth):
+        if depth > _DEEPEST:
+            raise ValueError("a value is nested deeper than 400 levels")
+        if isinstance(value, self._framework.Tensor):
+            return self._statistics(value, False)
+        if isinstance(value, (list, tuple)):
+            return {str(position): self._tree(element, depth + 1) for position, element in enumerate(value)}
+        if isinstance(value, dict):
+            return {str(key): self._tree(element, depth + 1) for key, element in value.items()}
+        return ""
+
+    def _statistics(self, tensor, as_float32):
+        return dict(zip(_STATISTICS, self._framework.statistics(tensor, as_float32) or (None,) * 4))
 
 
 class _Forward:
@@ -139,20 +152,6 @@ class _Forward:
             log.warn_once("config_check: this step is not recorded: %s" % error)
 
 
-def _flags():
-    """Settings of PyTorch, beside the variables, as a comparison of packs knows them; other readers pass them over."""
-    from msprobe.core import torch_flags
-    return {name: str(value) for name, value in torch_flags.read().items()}
-
-
-def _rank():
-    import torch
-    distributed = torch.distributed
-    if not distributed.is_available() or not distributed.is_initialized():
-        return None
-    return distributed.get_rank()
-
-
 def _plain(values):
     """Members that JSON knows; others are null, but dtypes and members of enumerations keep their names."""
     import enum
@@ -165,33 +164,6 @@ def _plain(values):
         else:
             plain[name] = None
     return plain
-
-
-def _tree(value, depth):
-    import torch
-    if depth > _DEEPEST:
-        raise ValueError("a value is nested deeper than 400 levels")
-    if isinstance(value, torch.Tensor):
-        return _statistics(value, False)
-    if isinstance(value, (list, tuple)):
-        return {str(position): _tree(element, depth + 1) for position, element in enumerate(value)}
-    if isinstance(value, dict):
-        return {str(key): _tree(element, depth + 1) for key, element in value.items()}
-    return ""
-
-
-def _statistics(tensor, as_float32):
-    import torch
-    with torch.no_grad():
-        tensor = tensor.detach()
-        if tensor.numel() == 0 or tensor.is_meta:
-            return dict(_EMPTY)
-        if tensor.is_complex():
-            tensor = tensor.real
-        if as_float32 or not tensor.is_floating_point() or tensor.dtype == torch.float64:
-            tensor = tensor.float()
-        numbers = torch.stack([tensor.max(), tensor.min(), tensor.mean(), torch.norm(tensor)]).tolist()
-    return dict(zip(("max", "min", "mean", "norm"), numbers))
 
 
 def _static_parameters(scripts):

@@ -13,26 +13,18 @@ import numpy
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _PYTHON = ("random", "randint", "uniform", "choice")
 _NUMPY = ("rand", "randint", "choice", "normal")
-_TORCH = ("rand", "randint", "randn", "rand_like", "randint_like", "randn_like", "manual_seed")
-_TENSOR = ("exponential_", "geometric_", "log_normal_", "cauchy_")
 
 _calls = {}  # operation -> {stack: count}
 _lock = threading.Lock()
-_patched = False
 
 
-def patch():
-    """Starts counting. A second call has no effect."""
-    global _patched
-    if _patched:
-        return
-    _patched = True
-    import torch
-    for namespace, prefix, names in ((random, "random", _PYTHON), (numpy.random, "np.random", _NUMPY),
-                                     (torch, "torch", _TORCH), (torch.Tensor, "torch.Tensor", _TENSOR)):
+def patch(of_framework):
+    """Starts counting Python's, NumPy's and a framework's functions. A second call has no effect.
+    of_framework: (namespace, prefix, names), ..."""
+    for namespace, prefix, names in ((random, "random", _PYTHON), (numpy.random, "np.random", _NUMPY)) + of_framework:
         for name in names:
             function = getattr(namespace, name, None)
-            if callable(function):
+            if callable(function) and not getattr(function, "_msprobe_counts", False):
                 setattr(namespace, name, _counting("%s.%s" % (prefix, name), function))
 
 
@@ -48,6 +40,7 @@ def _counting(operation, function):
         return function(*args, **kwargs)
 
     functools.update_wrapper(wrapper, function)
+    wrapper._msprobe_counts = True
     return wrapper
 
 

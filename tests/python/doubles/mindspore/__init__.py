@@ -4,6 +4,8 @@
 import sys
 import types
 
+import numpy
+
 from . import common, nn, ops
 from .tape import Number, Parameter, Tensor, bfloat16, bool_, float32, int64, value_and_grad
 
@@ -28,5 +30,4 @@ def set_context(**settings):
 
 
 def set_seed(seed):
-    import numpy
     numpy.random.seed(seed)

@@ -2,5 +2,8 @@
 
 
 class Cell:
+    def register_forward_pre_hook(self, hook, with_kwargs=False):
+        raise NotImplementedError
+
     def register_forward_hook(self, hook, with_kwargs=False):
         raise NotImplementedError

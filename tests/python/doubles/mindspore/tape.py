@@ -30,7 +30,7 @@ class _Int(Number):
     pass
 
 
-float32, bfloat16, int64, bool_ = _Float("float32"), _Float("bfloat16"), _Int("int64"), _Int("bool")
+float32, bfloat16, int64, bool_ = _Float("float32"), _Float("bfloat16"), _Int("int64"), _Int("bool_")
 
 
 class _Value:
@@ -65,6 +65,21 @@ class Tensor(TensorPy):
 
     def asnumpy(self):
         return self.value.array
+
+    def astype(self, dtype):
+        return Tensor(self.value.array.astype(dtype.name.rstrip("_")))
+
+    def max(self):
+        return Tensor(self.value.array.max())
+
+    def min(self):
+        return Tensor(self.value.array.min())
+
+    def mean(self):
+        return Tensor(self.value.array.mean())
+
+    def norm(self):
+        return Tensor(numpy.linalg.norm(self.value.array.ravel()))
 
     def data_ptr(self):
         return self.value.array.__array_interface__["data"][0]

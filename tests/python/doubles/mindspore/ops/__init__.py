@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import numpy
+
 from mindspore import tape
 
 from . import operations
@@ -6,6 +8,10 @@ from . import operations
 
 class Primitive:
     pass
+
+
+def rand(*shape):
+    return tape.Tensor(numpy.random.rand(*shape))
 
 
 class HookBackward(Primitive):
