@@ -102,6 +102,7 @@ def records_mindspore(network: Any, tensor: Any) -> None:
     debugger.stop()
     debugger.step()
     mindspore.MsprobeStep(debugger)
+    mindspore.MsprobeInitStep()
     mindspore.save("out", "name", [tensor])
     mindspore.save_grad("out", "name", tensor)
     mindspore.step()

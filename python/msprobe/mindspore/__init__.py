@@ -3,12 +3,11 @@
 
 from msprobe.core.comparing import compare, compare_distributed
 
-from .callbacks import MsprobeStep
+from .callbacks import MsprobeInitStep, MsprobeStep
 from .debugger import PrecisionDebugger
 from .monitor import TrainerMon
 from .randomness import seed_all
 from .static_graph import save, save_grad, step
-from .unsupported import MsprobeInitStep
 
 __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "TrainerMon", "compare", "compare_distributed", "save",
            "save_grad", "seed_all", "step"]

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindspore
 from mindspore.train import Callback
+
+from msprobe.core.common import log
 
 
 class MsprobeStep(Callback):
@@ -21,6 +24,17 @@ class MsprobeStep(Callback):
     def on_train_step_end(self, run_context: Any) -> None:
         self.debugger.stop()
         self.debugger.step()
+
+
+class MsprobeInitStep(Callback):
+    """MindSpore's dumps of kernels count their steps from where the training begins, as after a checkpoint was loaded."""
+
+    def on_train_begin(self, run_context: Any) -> None:
+        set_first_step = getattr(mindspore._c_expression, "_set_init_iter", None)
+        if set_first_step is None:
+            log.warn_once("MsprobeInitStep has no effect with this version of MindSpore")
+            return
+        set_first_step(run_context.original_args().cur_step_num)
 
 
 def _network(run_context: Any) -> Any:

@@ -12,6 +12,7 @@ from .tape import Number, Parameter, Tensor, bfloat16, bool_, float32, int64, va
 GRAPH_MODE, PYNATIVE_MODE = 0, 1
 mint = types.SimpleNamespace()
 communication = types.SimpleNamespace(GlobalComm=types.SimpleNamespace(INITED=False))
+_c_expression = types.SimpleNamespace()
 train = types.ModuleType("mindspore.train")
 train.Callback = object
 sys.modules["mindspore.train"] = train
