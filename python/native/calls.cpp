@@ -307,7 +307,8 @@ PyObject* record_call(size_t number, const Api& api, PyObject* function, PyObjec
     }
     return result;
   }
-  const bool hook_backward = (event.wants & MSPROBE_WANT_BACKWARD) != 0 && !api.distributed;
+  const bool hook_backward =
+      (event.wants & MSPROBE_WANT_BACKWARD) != 0 && !api.distributed && !api.forward_only;
   const bool by_border = hook_backward && state.make_backward != nullptr;
   Border border;
   PyObject* used_args = args;
@@ -500,8 +501,9 @@ PyObject* add_api(PyObject*, PyObject* arguments) {
   unsigned long long masked_outputs = 0;
   const char* masked_keyword = nullptr;
   int by_argument = 0;
-  if (PyArg_ParseTuple(arguments, "sppKKz|p", &name, &distributed, &dropout, &masked_inputs, &masked_outputs,
-                       &masked_keyword, &by_argument) == 0) {
+  int forward_only = 0;
+  if (PyArg_ParseTuple(arguments, "sppKKz|pp", &name, &distributed, &dropout, &masked_inputs, &masked_outputs,
+                       &masked_keyword, &by_argument, &forward_only) == 0) {
     return nullptr;
   }
   Api api;
@@ -513,6 +515,7 @@ PyObject* add_api(PyObject*, PyObject* arguments) {
   api.masked_outputs = masked_outputs;
   if (masked_keyword != nullptr) api.masked_keyword = masked_keyword;
   api.by_argument = by_argument != 0;
+  api.forward_only = forward_only != 0;
   state.apis.push_back(api);
   return PyLong_FromSize_t(state.apis.size() - 1);
 }

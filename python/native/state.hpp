@@ -24,6 +24,7 @@ struct Api {
   uint64_t masked_outputs = 0;
   std::string masked_keyword;  // the same, by keyword
   bool by_argument = false;    // the gradients of its arguments are hooked one by one
+  bool forward_only = false;   // it gets the very arguments that it was called with
 };
 
 struct Dtype {

@@ -232,6 +232,35 @@ def decoder(debugger):
                  start_model=model, gradients_count=False)
 
 
+@ms.jit
+def scaled(x, weight, shift=0.5):
+    return ms.ops.tanh(x) * weight + shift
+
+
+class Compiled:
+    @ms.jit
+    def double(self, x):
+        return x * 2.0, x.sum()
+
+
+def compiled(debugger):
+    """Functions and a method that jit compiles, among others."""
+    x, weight = floats(3, 4), floats(4, seed=5)
+    debugger.start()
+    scaled(torch.exp(x), weight)
+    y = scaled(x, shift=1.0, weight=weight)
+    y, total = Compiled().double(y)
+    debugger.stop()
+    debugger.step()
+    return [float(y.asnumpy().sum() + total.asnumpy())]
+
+
+def without_dropout(debugger):
+    from msprobe.mindspore import seed_all
+    seed_all(rm_dropout=True)
+    return dropping(debugger)
+
+
 def alone(debugger):
     return train(debugger, filled(Keywords()), square, floats(3, 4))
 
@@ -251,6 +280,9 @@ SCENARIOS = {
     "in_place_L0": (in_place, {"level": "L0"}),
     "in_place_mix": (in_place, {"level": "mix"}),
     "dropping_mix": (dropping, {"level": "mix"}),
+    "without_dropout": (without_dropout, {"level": "L1"}),
+    "compiled": (compiled, {"level": "L1"}),
+    "compiled_tensor": (compiled, {"level": "L1", "task": "tensor", "tensor": {}}),
     "decoder_L0": (decoder, {"level": "L0"}),
     "decoder_L1": (decoder, {"level": "L1"}),
     "decoder_mix": (decoder, {"level": "mix"}),

@@ -430,6 +430,30 @@ class Functions(Case):
         self.assertEqual([name for name in data if name.endswith("forward") and "output" in data[name]][-2:],
                          ["Torch.cat.1.forward", "Tensor.sum.0.forward"])
 
+    def test_compiled_functions(self):
+        given = []
+
+        @mindspore.jit
+        def scaled(x, factor=2.0):
+            given.append(x)
+            return torch.mul(x, factor)
+
+        class Inner(nn.Module):
+            @mindspore.jit
+            def construct(self, x):
+                return scaled(x, 3.0)
+
+        inner = Inner()
+        data = self.run_function(lambda x, w: scaled(w) + scaled(x, factor=4.0) + inner.construct(w * 1.0))
+        self.assertEqual(list(data)[:6], ["Jit.scaled.0.forward", "Jit.scaled.1.forward", "Tensor.__add__.0.forward",
+                                          "Tensor.__mul__.0.forward", "Jit.Inner.0.forward", "Tensor.__add__.1.forward"])
+        self.assertFalse([name for name in data if name.startswith("Jit") and "backward" in name])
+        self.assertIsInstance(given[-3], torch.nn.Parameter)  # what is compiled depends on what is given
+        self.assertEqual(data["Jit.scaled.1.forward"]["input_kwargs"], {"factor": {"type": "float", "value": 4.0}})
+        self.assertEqual([leaf and leaf["shape"] for leaf in data["Jit.Inner.0.forward"]["input_args"]], [None, [3, 3]])
+        self.assertAlmostEqual(data["Jit.Inner.0.forward"]["output"][0]["Max"], 3 * numbers(3, 3).max(), places=5)
+        self.assertEqual([name for name in self.run_function(lambda x, w: scaled(w), "L0", model=Net()) if "Jit" in name], [])
+
     def test_functions_that_a_program_has_taken(self):
         self.assertIn("Functional.relu.0.forward", self.run_function(lambda x, w: relu_of_this_module(w)))
         self.assertIs(relu_of_this_module, F.relu)

@@ -7,7 +7,6 @@ from mindspore import nn
 
 from msprobe import _native
 from msprobe.core import session
-from msprobe.core.common import log
 from msprobe.core.hooks import Hooked, Hooks
 
 from . import compiling, framework
@@ -120,7 +119,7 @@ def named_cells(model):
             continue
         seen.add(id(cell))
         if compiling.is_compiled(cell):
-            log.warn_once("code compiled by jit is not recorded")
+            compiling.warn()
             continue
         yield path, cell
         inside = [(path + "." + name if path else name, child) for name, child in cell._cells.items()

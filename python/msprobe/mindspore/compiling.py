@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MindSpore's graph compiler reads the source of functions: give it the originals, and warn."""
+"""Code that jit compiles: one entry for each call, `Jit.<function or class of the cell>.<n>`.
+
+MindSpore's graph compiler reads the source of functions: it is given the originals, and the arguments as they are.
+"""
 
 import functools
 import types
 
 import mindspore
 
+from msprobe import _native
+from msprobe.core import session
 from msprobe.core.common import log
 
 from . import apis
 
 _depth = [0]  # compiled functions that are running
 _registry = [apis.registry]  # of the functions that are wrapped
+_switch = session.forward_switch
 
 
 def is_compiling():
@@ -37,16 +43,36 @@ def _spaces():
 
 
 def _with_originals(call):
-    @functools.wraps(call)
-    def wrapper(*args, **kwargs):
-        log.warn_once("code compiled by jit is not recorded")
+    def with_originals(*args, **kwargs):
         _depth[0] += 1
         try:
             with _registry[0].originals():
                 return call(*args, **kwargs)
         finally:
             _depth[0] -= 1
+
+    @functools.wraps(call)
+    def wrapper(executor, *args, **kwargs):
+        run = functools.partial(with_originals, executor)
+        if _switch[0] and _registry[0].installed:
+            warn()
+            return _native.call_api(_number(_name(executor, args)), run, args, kwargs)
+        return run(*args, **kwargs)
     return wrapper
+
+
+def warn():
+    log.warn_once("nothing inside code compiled by jit is recorded")
+
+
+def _name(executor, args):
+    name = executor.fn.__name__
+    return type(args[0]).__name__ if name == "construct" and args else name
+
+
+@functools.lru_cache(maxsize=None)  # once
+def _number(name):
+    return _native.add_api("Jit." + name, False, False, 0, 0, None, False, True)
 
 
 def is_compiled(cell):

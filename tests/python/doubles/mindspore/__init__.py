@@ -7,6 +7,7 @@ import types
 import numpy
 
 from . import common, nn, ops
+from .common.api import jit
 from .tape import Number, Parameter, Tensor, bfloat16, bool_, float32, int64, value_and_grad
 
 GRAPH_MODE, PYNATIVE_MODE = 0, 1
