@@ -578,8 +578,8 @@ PyObject* probe_gradient(PyObject*, PyObject* arguments) {
   if (state.session == nullptr) Py_RETURN_NONE;
   const Busy busy;
   HostTensor host;
-  if (!read_host_tensor(gradient, &host)) {
-    PyErr_SetString(PyExc_TypeError, "a gradient must be a tensor in host memory");
+  if (!read_host_tensor(gradient, &host) && !read_array(gradient, &host)) {
+    PyErr_SetString(PyExc_TypeError, "a gradient must be a tensor in host memory, or a NumPy array");
     return nullptr;
   }
   PyThreadState* thread = PyEval_SaveThread();

@@ -118,8 +118,8 @@ msprobe_status msprobe_session_open(const char* config_path, const char* config_
       throw InvalidCall("task free_benchmark is for PyTorch");
     if (config.task == Task::acc_check && origin.framework != "pytorch")
       throw InvalidCall("task acc_check is for PyTorch");
-    if (config.task == Task::grad_probe && origin.framework != "pytorch")
-      throw InvalidCall("task grad_probe is for PyTorch");
+    if (config.task == Task::grad_probe && origin.framework != "pytorch" && origin.framework != "mindspore")
+      throw InvalidCall("task grad_probe is for PyTorch and MindSpore");
     if (config.loads && origin.framework != "pytorch") throw InvalidCall("section load is for PyTorch");
     *session = new msprobe_session{{std::move(config), origin}};
     return MSPROBE_OK;

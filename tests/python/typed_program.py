@@ -88,7 +88,6 @@ def records_as_before(model: torch.nn.Module, tensor: torch.Tensor) -> None:
     SingleSave.save_ex({"name": tensor})
     SingleSave.save_config({})
     SingleSave.step()
-    ConfigChecker.apply_patches("pytorch")
     ConfigChecker.apply_patches("mindspore")
     ConfigChecker(model, ["train.sh"], "pack.zip").remove()
     ConfigChecker.compare("a.zip", "b.zip", "out")

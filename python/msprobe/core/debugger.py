@@ -45,7 +45,6 @@ class Debugger:
     _framework = None  # as the configuration calls it
     _instance = None
     _told = None  # what of the result was told already
-    _unit = "entry", "entries"  # of what is recorded
     _creation = threading.Lock()
 
     def __new__(cls, config_path: Optional[str] = None, task: Optional[str] = None, dump_path: Optional[str] = None,
@@ -153,9 +152,13 @@ class Debugger:
     def _starting(self, model):
         """start() has come with this model, and something may be recorded."""
 
+    @staticmethod
+    def _is_task(name):
+        return session.TASKS[_native.info()["task"]] == name
+
     def _follows_optimizers(self):
         """Whether steps are those of optimizers: start(), stop() and step() do nothing then."""
-        return False
+        return self._is_task("grad_probe")
 
     def _redirected(self, dump_path):
         """What is recorded now lies there."""
@@ -167,6 +170,21 @@ class Debugger:
     def _count_processes(self):
         """How many there are; None if that is not known."""
         return None
+
+    def _watch_steps(self, watched, kind, rule, watch):
+        """For monitor(): task grad_probe, and no other, follows the steps of a `kind` by watch(watched, steps)."""
+        if not self._is_task("grad_probe"):
+            return
+        if not isinstance(watched, kind):
+            raise invalid("monitor: %s, not %s" % (rule, type(watched)))
+        if self._info["enabled"]:
+            watch(watched, numbers(session.setting("step")))
+            self._why_not = "no optimizer took one of the requested steps"
+            self._began = time.monotonic()
+
+    @property
+    def _unit(self):
+        return ("gradient", "gradients") if self._is_task("grad_probe") else ("entry", "entries")
 
     def _prepare(self):
         """Before functions are wrapped."""

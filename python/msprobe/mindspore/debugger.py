@@ -3,10 +3,12 @@
 
 import types
 
+from mindspore import nn
+
 from msprobe.core import arguments, debugger, msadapter, saving, session
 from msprobe.core.common import log
 
-from . import apis, cells, compiling, describe, framework, gradients
+from . import apis, cells, compiling, describe, framework, grad_probe, gradients
 
 
 __path__ = []  # releases 8.x had a package of this name: see old_paths.py
@@ -70,6 +72,12 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _open_session(self, config_path, text, overrides):
         session.open_session(config_path, text, overrides, "mindspore", binding(), framework.rank_of_process, "npy")
+
+    @classmethod
+    @debugger.verb
+    def monitor(cls, opt: nn.Cell) -> None:
+        """Task grad_probe: from now on each step of this optimizer is a recorded step. Other tasks: no effect."""
+        cls._get_instance()._watch_steps(opt, nn.Cell, "the optimizer must be a mindspore.nn.Cell", grad_probe.watch)
 
     def _follow_settings(self):
         if self._info["enabled"]:

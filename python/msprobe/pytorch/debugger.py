@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-import time
 import types
 
 import torch
@@ -86,22 +85,7 @@ class PrecisionDebugger(debugger.Debugger):
     @debugger.verb
     def monitor(cls, model: torch.nn.Module) -> None:
         """Task grad_probe: from now on each step of an optimizer is a recorded step. Other tasks: no effect."""
-        self = cls._get_instance()
-        if not cls._is_task("grad_probe"):
-            return
-        if not isinstance(model, torch.nn.Module):
-            raise arguments.invalid("monitor: the model must be a torch.nn.Module, not %s" % type(model))
-        if self._info["enabled"]:
-            grad_probe.watch(model, debugger.numbers(session.setting("step")))
-            self._why_not = "no optimizer took one of the requested steps"
-            self._began = time.monotonic()
-
-    @staticmethod
-    def _is_task(name):
-        return session.TASKS[_native.info()["task"]] == name
-
-    def _follows_optimizers(self):
-        return self._is_task("grad_probe")
+        cls._get_instance()._watch_steps(model, torch.nn.Module, "the model must be a torch.nn.Module", grad_probe.watch)
 
     @classmethod
     def _is_free_benchmark(cls):
@@ -110,10 +94,6 @@ class PrecisionDebugger(debugger.Debugger):
     @classmethod
     def _is_online_check(cls):
         return cls._is_task("acc_check")
-
-    @property
-    def _unit(self):
-        return ("gradient", "gradients") if self._is_task("grad_probe") else super()._unit
 
     def _outcome(self, info, steps):
         server = online_check.task.server() if self._is_online_check() else None

@@ -6,43 +6,32 @@ import importlib
 
 import torch
 
-from msprobe import _native
-from msprobe.core import session
-from msprobe.core.common import log
+from msprobe.core.grad_probe.probe import Probe
 
 from . import framework
 
 
-class _Probe:
+class _Probe(Probe):
     def __init__(self):
+        super().__init__()
         self._parameters = []  # (name, parameter)
-        self._steps = None     # None: all
 
     def watch(self, model, steps):
-        self._steps = steps
+        self.record_steps(steps)
         self._parameters = list(model.named_parameters())
         _install()
 
-    def before_step(self):
-        """Nothing of it reaches the training."""
-        try:
-            if session.in_child() or not self._parameters:
-                return
-            with session.lock:
-                session.discover_rank()
-                if self._steps is None or _native.info()["step"] in self._steps:
-                    self._record()
-                session.attempted(_native.step)
-        except Exception as error:
-            log.warn_once("task grad_probe cannot record: %s" % (error,), "grad_probe")
+    def step(self):
+        if self._parameters:
+            self.before_step(self._gradients)
 
-    def _record(self):
+    def _gradients(self):
         for name, parameter in self._parameters:
             gradient = getattr(parameter, "main_grad", None)
             if gradient is None:
                 gradient = parameter.grad
             if gradient is not None:
-                session.attempted(_native.probe_gradient, name, _on_host(gradient))
+                yield name, _on_host(gradient)
 
 
 def _on_host(gradient):
@@ -61,7 +50,7 @@ def _install():
     optimizer = importlib.import_module("torch.optim.optimizer")
     before = getattr(optimizer, "register_optimizer_step_pre_hook", None)
     if before is not None:
-        before(lambda *_: _probe.before_step())
+        before(lambda *_: _probe.step())
         return
     for kind in _kinds_of(optimizer.Optimizer):  # before PyTorch 2.0
         if "step" in vars(kind):
@@ -81,7 +70,7 @@ def _followed(step):
             return step(self, *args, **kwargs)
         self._msprobe_in_step = True
         try:
-            _probe.before_step()
+            _probe.step()
             return step(self, *args, **kwargs)
         finally:
             self._msprobe_in_step = False

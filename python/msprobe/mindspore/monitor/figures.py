@@ -8,6 +8,7 @@ from msprobe.core.common import log
 from msprobe.core.monitor.engine import guarded
 
 from .. import describe
+from ..grad_probe import gradients_in
 
 # Attributes with the first and the second moments, in the order of the optimizer's parameters.
 _MOMENTS = (("exp_avg", "exp_avg_sq"), ("moment1", "moment2"), ("moments1", "moments2"))
@@ -25,7 +26,7 @@ class StepFigures:
         """`inputs`: the arguments of the optimizer's call."""
         settings = self._watch.settings
         own = [parameter.name for parameter in getattr(self._optimizer, "parameters", ())]
-        gradients = dict(zip(own, _gradients(inputs)))
+        gradients = dict(zip(own, gradients_in(inputs)))
         moments = self._moments(own) if settings.mv_distribution or settings.mg_direction else {}
         for name, parameter in self._parameters.items():
             guarded("the figures of " + parameter.name, self._measure, parameter, gradients.get(name), moments.get(name))
@@ -66,13 +67,6 @@ class StepFigures:
 
     def _observe(self, quantity, parameter, value):
         self._watch.observer.observe(self._series(quantity, parameter), value)
-
-
-def _gradients(inputs):
-    """The gradients among the arguments of an optimizer: a tuple, or each by itself."""
-    if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
-        return inputs[0]
-    return inputs
 
 
 def _agreement(gradient, moment):
