@@ -66,7 +66,7 @@ PyMethodDef methods[] = {
      "bind_autograd(sequence_number, accumulation_of, combine, queue_callback)"},
     {"parameter_gradient", parameter_gradient, METH_VARARGS,
      "parameter_gradient(module, name, expected, tensor)"},
-    {"probe_gradient", probe_gradient, METH_VARARGS, "probe_gradient(parameter, tensor on the host or array)"},
+    {"probe_gradient", probe_gradient, METH_VARARGS, "probe_gradient(parameter, host tensor or array)"},
     {"judge_response", judge_response, METH_VARARGS,
      "judge_response(logprobs, tokens, categories, last token, width, settings) -> kind of illness"},
     {nullptr, nullptr, 0, nullptr},

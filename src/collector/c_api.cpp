@@ -114,12 +114,11 @@ msprobe_status msprobe_session_open(const char* config_path, const char* config_
       config =
           parse_config(config_text != nullptr ? config_text : "{}", "the configuration", origin.overrides);
     }
-    if (config.task == Task::free_benchmark && origin.framework != "pytorch")
-      throw InvalidCall("task free_benchmark is for PyTorch");
     if (config.task == Task::acc_check && origin.framework != "pytorch")
       throw InvalidCall("task acc_check is for PyTorch");
-    if (config.task == Task::grad_probe && origin.framework != "pytorch" && origin.framework != "mindspore")
-      throw InvalidCall("task grad_probe is for PyTorch and MindSpore");
+    if ((config.task == Task::grad_probe || config.task == Task::free_benchmark) &&
+        origin.framework != "pytorch" && origin.framework != "mindspore")
+      throw InvalidCall("tasks grad_probe and free_benchmark are for PyTorch and MindSpore");
     if (config.loads && origin.framework != "pytorch") throw InvalidCall("section load is for PyTorch");
     *session = new msprobe_session{{std::move(config), origin}};
     return MSPROBE_OK;

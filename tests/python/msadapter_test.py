@@ -476,6 +476,11 @@ class Functions(Case):
         self.assertEqual(shapes(entry["input_args"]), [[3, 3]])
         self.assertAlmostEqual(entry["output"][0]["Max"], 2 * entry["input_args"][0]["Max"], places=5)
 
+    def test_tasks_of_other_frameworks(self):
+        for task in ("grad_probe", "free_benchmark"):
+            with self.assertRaisesRegex(Exception, "grad_probe and free_benchmark are for PyTorch and MindSpore"):
+                self.open("L1", task)
+
     def test_dropout_can_be_removed(self):
         kept = mindtorch.nn.functional.dropout
         try:

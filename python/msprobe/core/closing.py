@@ -3,9 +3,11 @@
 """
 
 import difflib
+import os
 import re
 
 from . import session
+from .common import log
 
 _MOST = 3      # names in a line
 _LONGEST = 80  # of a name that is shown
@@ -129,3 +131,18 @@ def _quoted(names):
     shown = ", ".join('"%s"' % (printable(name) if len(name) <= _LONGEST else printable(name[:_LONGEST]) + "...")
                       for name in names[:_MOST])
     return shown + (" and %d more" % (len(names) - _MOST) if len(names) > _MOST else "")
+
+
+def warn_of_other_runs(folder):
+    """Without ranks a step holds one folder a process: who runs twice into one folder cannot compare it as it is."""
+    own = "proc%d" % os.getpid()
+    try:
+        for step in sorted(os.listdir(folder)):
+            names = os.listdir(os.path.join(folder, step)) if step.startswith("step") else []
+            others = sorted(name for name in names if name.startswith("proc") and name != own)
+            if own in names and others:
+                log.warn("%s holds %s of another process, too: give each run a dump_path of its own, or name the "
+                         "folder of one process to `msprobe compare`" % (os.path.join(folder, step), others[0]))
+                return
+    except OSError:  # the recording itself tells what is wrong with the folder
+        pass

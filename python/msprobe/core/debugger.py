@@ -35,13 +35,14 @@ def verb(method: _Method) -> _Method:
 class Debugger:
     """Records a training run. There is one per process; its class methods find it themselves.
 
-    A front end supplies `hooks` (see hooks.py), `registry` (see wrapping.py), `saved` (see saving.py) and the methods
-    below whose default does nothing.
+    A front end supplies `hooks` (see hooks.py), `registry` (see wrapping.py), `saved` (see saving.py), `free_benchmark` (see
+    free_benchmark/task.py) and the methods below whose default does nothing.
     """
 
     hooks = None
     registry = None
     saved = None
+    free_benchmark = None
     _framework = None  # as the configuration calls it
     _instance = None
     _told = None  # what of the result was told already
@@ -91,6 +92,8 @@ class Debugger:
             # One that a program has put away by `PrecisionDebugger._instance = None` ends here.
             self.registry.remove()
             self._open_session(config_path, text, arguments)
+            if self._is_task("free_benchmark"):
+                self.free_benchmark.begin(session.setting("dump_path"))
         self.config = surface.Settings(self._framework)
         self.service = surface.Service(self, self._framework)
         self.init_step = 0
@@ -119,6 +122,8 @@ class Debugger:
         if self._info["enabled"] and self._info["records_apis"]:
             self.registry.prepare()
         self._pause()
+        if self._is_task("free_benchmark"):
+            self.free_benchmark.configure()
         self._follow_settings()
         if not self._info["records_modules"]:
             self.hooks.detach_all()
@@ -160,9 +165,6 @@ class Debugger:
         """Whether steps are those of optimizers: start(), stop() and step() do nothing then."""
         return self._is_task("grad_probe")
 
-    def _redirected(self, dump_path):
-        """What is recorded now lies there."""
-
     def _dumps_module(self):
         """Whether module_dump() has begun: functions are not recorded then."""
         return False
@@ -203,6 +205,8 @@ class Debugger:
 
     def _step_ended(self):
         """All numbers begin anew."""
+        if self._is_task("free_benchmark"):
+            self.free_benchmark.end_step()
 
     # ------------------------------------------------------------------ verbs
 
@@ -403,7 +407,8 @@ class Debugger:
         self._finish()
         session.attempted(_native.set_dump_path, wanted)
         self._dump_path = wanted
-        self._redirected(wanted)
+        if self._is_task("free_benchmark"):
+            self.free_benchmark.move(wanted)
 
     def _note_folder(self):
         folder = os.path.abspath(self._dump_path)
@@ -471,7 +476,7 @@ class Debugger:
                 begin, told, self._took, losses and "; " + losses))
             if info["rank"] < 0:
                 for folder in sorted(self._folders)[:16]:  # of very many, some
-                    _warn_of_other_runs(folder)
+                    closing.warn_of_other_runs(folder)
         elif info["enabled"]:
             all_lost = losses if lost["entries"] or not self._why_not else None
             (log.warn if all_lost else log.info)("%snothing was recorded: %s" % (
@@ -494,8 +499,9 @@ class Debugger:
 
     def _recorded(self, info):
         """What was, in words."""
-        structure = session.TASKS[info["task"]] == "structure"
-        return "the structure" if structure else counted(info["entries"], *self._unit)
+        if self._is_task("free_benchmark"):
+            return "%d repeated calls (%d of them unstable)" % self.free_benchmark.counts()
+        return "the structure" if self._is_task("structure") else counted(info["entries"], *self._unit)
 
     def _end(self):
         self._finish()
@@ -581,21 +587,6 @@ class Debugger:
 def _folder_of_rank(folder, info):
     return os.path.join(folder, "step%d" % info["step"],
                         "proc%d" % os.getpid() if info["rank"] < 0 else "rank%d" % info["rank"])
-
-
-def _warn_of_other_runs(folder):
-    """Without ranks a step holds one folder a process: who runs twice into one folder cannot compare it as it is."""
-    own = "proc%d" % os.getpid()
-    try:
-        for step in sorted(os.listdir(folder)):
-            names = os.listdir(os.path.join(folder, step)) if step.startswith("step") else []
-            others = sorted(name for name in names if name.startswith("proc") and name != own)
-            if own in names and others:
-                log.warn("%s holds %s of another process, too: give each run a dump_path of its own, or name the "
-                         "folder of one process to `msprobe compare`" % (os.path.join(folder, step), others[0]))
-                return
-    except OSError:  # the recording itself tells what is wrong with the folder
-        pass
 
 
 # ---------------------------------------------------------------------- token_range

@@ -10,6 +10,8 @@ import mindspore
 from msprobe import _native
 from msprobe.core import session, wrapping
 
+from . import free_benchmark
+
 _PREFIXES = {"ops": "Functional", "tensor": "Tensor", "mint": "Mint", "mint_functional": "MintFunctional",
              "distributed": "Distributed", "mint_distributed": "MintDistributed"}
 _MODULES = {"ops": "mindspore.ops", "mint": "mindspore.mint", "mint_functional": "mindspore.mint.nn.functional",
@@ -46,6 +48,7 @@ def find_functions():
 def wrap(original, name, prefix, owner=None):
     """A function that records calls of `original` as `<prefix>.<name>.<n>`."""
     number = wrapping.add_api(_names, prefix, name, prefix == "MintDistributed")
+    free_benchmark.task.name(number, prefix, name)
     return wrapping.dress(wrapping.make_wrapper(number, original), original, owner, name, "mindspore")
 
 

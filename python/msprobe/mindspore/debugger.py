@@ -8,7 +8,7 @@ from mindspore import nn
 from msprobe.core import arguments, debugger, msadapter, saving, session
 from msprobe.core.common import log
 
-from . import apis, cells, compiling, describe, framework, grad_probe, gradients
+from . import apis, cells, compiling, describe, framework, free_benchmark, grad_probe, gradients
 
 
 __path__ = []  # releases 8.x had a package of this name: see old_paths.py
@@ -45,6 +45,7 @@ def binding(parameter_type=framework.Parameter, make_backward=gradients.backward
         describe_named=describe.describe_named,
         make_backward=make_backward,
         asynchronous=_wait,
+        call_again=free_benchmark.task.call,
     )
 
 
@@ -60,6 +61,7 @@ class PrecisionDebugger(debugger.Debugger):
     _framework = "mindspore"
     hooks = cells.hooks
     registry = apis.registry
+    free_benchmark = free_benchmark.task
     saved = saving.Saved(framework.Tensor, lambda tensor: framework.requires_grad(), lambda gradient: gradient,
                          framework.register_hook)
 

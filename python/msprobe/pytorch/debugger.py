@@ -70,6 +70,7 @@ class PrecisionDebugger(debugger.Debugger):
     _framework = "pytorch"
     hooks = modules.hooks
     registry = apis.registry
+    free_benchmark = free_benchmark.task
     saved = saving.Saved(torch.Tensor, lambda tensor: tensor.requires_grad, framework.detach)
 
     def _open_session(self, config_path, text, overrides):
@@ -77,8 +78,6 @@ class PrecisionDebugger(debugger.Debugger):
         session.open_session(config_path, text, overrides, "pytorch", binding(), framework.rank_of_process)
         torch_apis.use_list(session.setting("support_wrap_ops"))
         self._loading = None
-        if self._is_free_benchmark():
-            free_benchmark.task.begin(session.setting("dump_path"))
         _task[0] = online_check.task if self._is_online_check() else free_benchmark.task
 
     @classmethod
@@ -86,10 +85,6 @@ class PrecisionDebugger(debugger.Debugger):
     def monitor(cls, model: torch.nn.Module) -> None:
         """Task grad_probe: from now on each step of an optimizer is a recorded step. Other tasks: no effect."""
         cls._get_instance()._watch_steps(model, torch.nn.Module, "the model must be a torch.nn.Module", grad_probe.watch)
-
-    @classmethod
-    def _is_free_benchmark(cls):
-        return cls._is_task("free_benchmark")
 
     @classmethod
     def _is_online_check(cls):
@@ -104,14 +99,10 @@ class PrecisionDebugger(debugger.Debugger):
     def _recorded(self, info):
         if self._is_online_check():
             return closing.counted(online_check.task.judged, "judged call", "judged calls")
-        if not self._is_free_benchmark():
-            return super()._recorded(info)
-        return "%d repeated calls (%d of them unstable)" % free_benchmark.task.counts()
+        return super()._recorded(info)
 
     def _follow_settings(self):
         self._loading = loading.followed(self._loading)
-        if self._is_free_benchmark():
-            free_benchmark.task.configure()
         if self._is_online_check() and self._info["enabled"]:
             online_check.task.configure()
         if self._info["enabled"] and self._info["records_apis"]:
@@ -149,10 +140,6 @@ class PrecisionDebugger(debugger.Debugger):
         if model is not None:
             compiling.tell(arguments.models_in(model))
         self._install_for_optimizers()
-
-    def _redirected(self, dump_path):
-        if self._is_free_benchmark():
-            free_benchmark.task.move(dump_path)
 
     def _end(self):
         if self._is_online_check():
@@ -197,7 +184,7 @@ class PrecisionDebugger(debugger.Debugger):
         distributed.forget_pending()
 
     def _step_ended(self):
-        free_benchmark.task.end_step()
+        super()._step_ended()
         if self._loading is not None:
             self._loading.end_step()
         megatron.forget()

@@ -5,27 +5,24 @@ import math
 
 import torch
 
-from . import perturbing
+from msprobe.core.free_benchmark import limits
+from msprobe.core.free_benchmark.limits import FLIPPED
 
-_LIMITS = {torch.float16: 1.002, torch.bfloat16: 1.004}
-_OTHER_LIMIT = 1.0002
-_GRADIENT_FLOOR = 1e-3
 _CPU_LIMITS = {torch.float32: 2.0 ** -14, torch.float64: 2.0 ** -14, torch.float16: 2.0 ** -11,
                torch.bfloat16: 2.0 ** -8}
 _CPU_MEAN = 1e-4
 _PIECE = 1 << 22  # elements that are looked at together: what is computed of them takes a few times their memory
 
-FLIPPED = "symbol_flipping"
-
-
 def limit_of(mode, dtype):
-    """The largest ratio of both results that passes."""
-    return 1.0 if mode == "no_change" else _LIMITS.get(dtype, _OTHER_LIMIT)
+    return limits.limit_of(mode, _name_of(dtype))
 
 
 def floor_of(dtype, backward):
-    """Smaller elements are raised to this value."""
-    return _GRADIENT_FLOOR if backward else perturbing.root_of_noise(dtype)
+    return limits.floor_of(_name_of(dtype), backward)
+
+
+def _name_of(dtype):
+    return str(dtype).split(".")[-1]
 
 
 def _pieces(first, second):

@@ -3,18 +3,15 @@
 
 import torch
 
+from msprobe.core.free_benchmark import limits
+
 from . import structures
 
-# What is added, by dtype; its root is what counts as zero beside it.
-NOISE = {torch.bfloat16: 1e-4, torch.float16: 1e-6, torch.float32: 1e-8, torch.float64: 1e-16}
+NOISE = {getattr(torch, name): noise for name, noise in limits.NOISE.items()}
 
 _HALVES = (torch.float16, torch.bfloat16)
 _BITS = {torch.bfloat16: torch.int16, torch.float16: torch.int16, torch.float32: torch.int32,
          torch.float64: torch.int64}
-
-
-def root_of_noise(dtype):
-    return NOISE.get(dtype, NOISE[torch.float32]) ** 0.5
 
 
 def can_be_perturbed(tensor):

@@ -9,11 +9,10 @@ import functools
 
 import torch
 
-from msprobe import _native
-from msprobe.core import session
+from msprobe.core.free_benchmark import task
 
 from .. import gradients
-from . import consistency, perturbing, preheat, report, structures, surroundings
+from . import consistency, perturbing, preheat, structures, surroundings
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _GROUPS = ("Functional", "Tensor", "Torch", "VF", "NPU")
@@ -248,67 +247,33 @@ def _pairs(first, second):
             if perturbing.can_be_perturbed(one) and one.shape == other.shape and other.dtype.is_floating_point]
 
 
-class Task:
-    """The task as configured, and its results."""
-
+class Task(task.Task):
     def __init__(self):
-        self.mode = None
-        self._report = None
+        super().__init__()
         self._preheat = None
         self._changing = set(_CHANGING)
-        self._settings = None
-        self._names = {}
-
-    def name(self, number, prefix, api):
-        """Notes that the extension's `number` stands for this API."""
-        self._names[number] = prefix, api
 
     def configure(self):
-        settings = report.settings()
-        if self._report is None or settings != self._settings:
-            self._preheat = preheat.Preheat(*settings["preheat"]) if settings["preheat"] else None
-        self._settings = settings
-        self.mode, self.fixes, self.backward = settings["mode"], settings["fixes"], settings["backward"]
+        before = self._settings
+        super().configure()
+        if self._settings != before:
+            self._begin_preheat()
 
     def begin(self, dump_path):
-        self._report = report.Report(dump_path)
-        self.configure()
+        super().begin(dump_path)
+        self._settings = None
 
-    def move(self, dump_path):
-        self._report.move(dump_path)
-
-    def counts(self):
-        return self._report.calls, self._report.unstable
+    def _begin_preheat(self):
+        steps = self._settings["preheat"]
+        self._preheat = preheat.Preheat(*steps) if steps else None
 
     def end_step(self):
         if self._preheat is not None:
             self._preheat.end_step()
 
-    @staticmethod
-    def step():
-        return _native.info()["step"]
-
     # ------------------------------------------------------------------ calls
 
-    def call(self, number, count, function, args, kwargs):
-        """Called by the extension in place of a function."""
-        kwargs = kwargs or {}
-        attempt = None
-        try:
-            attempt = self._attempt(number, count, function, args, kwargs)
-        except Exception:
-            session.guard("preparing to call again")
-        result = function(*args, **kwargs)
-        if attempt is None:
-            return result
-        try:
-            return attempt.finish(result)
-        except Exception:
-            session.guard("calling %s again" % attempt.api)
-            return result
-
-    def _attempt(self, number, count, function, args, kwargs):
-        prefix, api = self._names.get(number, (None, None))
+    def attempt(self, prefix, api, count, function, args, kwargs):
         if _is_called_once(prefix, api) or kwargs.get("out") is not None:
             return None
         tensors = structures.tensors_in((args, kwargs))
@@ -340,24 +305,15 @@ class Task:
     def sample(self, api, ratio, agrees):
         self._preheat.add(api, ratio, agrees)
 
-    def count_fixed(self):
-        self._report.add(())
+    @staticmethod
+    def comparable(one, other):
+        return perturbing.can_be_perturbed(one) and other.dtype.is_floating_point
 
-    def judge(self, api, name, first, second, backward):
-        stage = "backward" if backward else "forward"
-        rows = []
-        for at, (one, other) in enumerate(zip(first, second)):
-            if not (perturbing.can_be_perturbed(one) and other.dtype.is_floating_point):
-                continue
-            found = self._compare(api, one, other, backward)
-            if found is not None:
-                index = at if len(first) > 1 else None
-                rows.append((self.mode, stage, "%s.%s" % (name, stage), found, str(one.dtype),
-                             "torch.Size(%s)" % list(one.shape), index))
-        self._report.add(rows)
+    @staticmethod
+    def described(tensor):
+        return str(tensor.dtype), "torch.Size(%s)" % list(tensor.shape)
 
-    def _compare(self, api, one, other, backward):
-        """max_rel of a row, or None if both are consistent."""
+    def compare(self, api, one, other, backward):
         if one.shape != other.shape:
             return ""
         if self.mode == "to_cpu":

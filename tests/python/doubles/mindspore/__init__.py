@@ -8,7 +8,7 @@ import numpy
 
 from . import common, nn, ops
 from .common.api import jit
-from .tape import Number, Parameter, Tensor, bfloat16, bool_, float32, int64, value_and_grad
+from .tape import Number, Parameter, Tensor, bfloat16, bool_, float16, float32, float64, int64, value_and_grad
 
 GRAPH_MODE, PYNATIVE_MODE = 0, 1
 mint = types.SimpleNamespace()

@@ -5,6 +5,7 @@ import numpy
 
 _tape = []     # (outputs, inputs, gradients of the inputs by those of the outputs), in the order of the calls
 depth = [0]    # of value_and_grad()
+enabled = [True]
 
 
 class Type:
@@ -31,6 +32,7 @@ class _Int(Number):
 
 
 float32, bfloat16, int64, bool_ = _Float("float32"), _Float("bfloat16"), _Int("int64"), _Int("bool_")
+float16, float64 = _Float("float16"), _Float("float64")
 
 
 class _Value:
@@ -57,7 +59,13 @@ class Tensor(TensorPy):
 
     @property
     def dtype(self):
+        if self.value.array.dtype == "float16":
+            return float16
         return {"f": float32, "b": bool_}.get(self.value.array.dtype.kind, int64)
+
+    @property
+    def size(self):
+        return self.value.array.size
 
     @property
     def shape(self):
@@ -103,7 +111,7 @@ def computed(array, inputs, gradients):
 
 
 def record(outputs, inputs, gradients):
-    if depth[0]:
+    if depth[0] and enabled[0]:
         _tape.append(([tensor.value for tensor in outputs], [tensor.value for tensor in inputs], gradients))
 
 

@@ -20,4 +20,9 @@ def jit(function):
     return compiled
 
 
-_pynative_executor = types.SimpleNamespace(requires_grad=lambda: tape.depth[0] > 0)
+def _set_enable_grad(enabled):
+    tape.enabled[0] = enabled
+
+
+_pynative_executor = types.SimpleNamespace(requires_grad=lambda: tape.depth[0] > 0, enable_grad=lambda: tape.enabled[0],
+                                           set_enable_grad=_set_enable_grad)

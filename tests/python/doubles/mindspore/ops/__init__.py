@@ -14,6 +14,17 @@ def rand(*shape):
     return tape.Tensor(numpy.random.rand(*shape))
 
 
+def multiply(x, y):
+    return tape.computed(x.asnumpy() * y.asnumpy(), [x, y], lambda gradient: [gradient * y.asnumpy(), gradient * x.asnumpy()])
+
+
+def differences(x):
+    """Each element minus the one before it."""
+    def gradients(gradient):
+        return [numpy.append(0, gradient) - numpy.append(gradient, 0)]
+    return tape.computed(numpy.diff(x.asnumpy()), [x], gradients)
+
+
 class HookBackward(Primitive):
     pass
 
