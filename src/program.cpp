@@ -46,6 +46,9 @@ MadeCommand make_overflow_check();  // as releases 26.x call the same
 namespace ckpt_compare {
 MadeCommand make_command();
 }
+namespace code_mapping {
+MadeCommand make_command();
+}
 namespace compare {
 MadeCommand make_command();
 }
@@ -103,6 +106,7 @@ std::vector<MadeCommand> all_commands() {
   commands.push_back(precheck::make_api_precision_compare());
   commands.push_back(precheck::make_op_generate());
   commands.push_back(grad_compare::make_command());
+  commands.push_back(code_mapping::make_command());
   commands.push_back(parse::make_command());
   commands.push_back(inspect::make_command());
   commands.push_back(config_check::make_command());

@@ -358,6 +358,14 @@ def verl_logs():
     put("verl_log", "times", b"[10:01] {'actor_rollout_ref': {1: (1, 'a' 'b'), True: {}},\n[10:02]  'x': 0x, 'y': .5e-3}")
 
 
+def graph_files():
+    node = (b'  %1(CNode_3) = PrimFunc_MatMul(%para1_x, Tensor(shape=[2], dtype=Float32, value=\n[ 1.0 2.0]), Bool(1))\n'
+            b"      : (<Tensor[Float32], (2)>) -> (<Tensor[Float32], (2)>)\n      # Fullname with scope: (Default/fc-Dense/MatMul-op2)\n"
+            b"      # In file net.py:8~10, 4~32/    def construct(self, x):/\n")
+    put("code_mapping", "node", b"# IR entry: @1_net\nsubgraph @1_net() {\n" + node + b"}\n")
+    put("code_mapping", "parts", node + node.replace(b"op2", b"op21") + b"Default_fc-Dense_MatMul-op2_Default_fc-Dense_MatMul-op21\n" * 9)
+
+
 def yamls():
     for path in sorted((CONFIG / "static_parse").glob("*.yaml")):
         put("yaml", path.stem, path.read_bytes())
@@ -495,6 +503,7 @@ def main():
         ("safetensors", safetensors_files),
         ("shell_script", shell_scripts),
         ("torch_file", torch_files),
+        ("code_mapping", graph_files),
         ("verl_log", verl_logs),
         ("vis_database", vis_databases),
         ("yaml", yamls),
