@@ -32,7 +32,7 @@ std::string reference_folder(const std::string& step_folder, const std::string& 
 
 using Checksums = std::unordered_map<std::string, std::string>;
 
-/// Of the tensors at and below the node.
+/// Adds those of the tensors at and below the node.
 void add_checksums(const dump::Entry& entry, dump::Entry::Index node, const std::string& path,
                    Checksums& found) {
   if (const std::string_view md5 = entry.string(node, "md5"); !md5.empty()) {

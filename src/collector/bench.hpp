@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dump with checksums that a run is held against while it goes on: the tensors of an entry are saved where
-// one of them differs.
+// A dump with checksums with which a run is compared while it goes on: the tensors of an entry are saved
+// where one of them differs.
 #pragma once
 
 #include <string>

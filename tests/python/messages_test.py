@@ -14,7 +14,7 @@ class Messages(Case):
         self.addCleanup(setattr, log, "_write", log._write)
 
     def lines(self, config=None, steps=2, start=None, arguments=None, called=None):
-        """What is told of a training, without the lines on its beginning and on the places of its steps."""
+        """The lines of a training, without those on its beginning and on the places of its steps."""
         self.close()
         session._rank[0] = None
         told = []

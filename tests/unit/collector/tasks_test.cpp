@@ -83,7 +83,7 @@ TEST_CASE("task overflow_check keeps only calls with infinite or NaN elements, w
   CHECK_FALSE(std::filesystem::exists(recording.path("dump_tensor_data/Tensor.div.0.forward.input.0.pt")));
 }
 
-TEST_CASE("held against another dump: the tensors of entries in which one differs are saved") {
+TEST_CASE("compared with another dump: the tensors of entries in which one differs are saved") {
   const auto run = [](Recording& recording, float input, float output) {
     const std::array<std::int64_t, 1> shape = {1};
     const msprobe_event event = recording.enter("Functional.f");
@@ -120,7 +120,7 @@ TEST_CASE("held against another dump: the tensors of entries in which one differ
   CHECK(saved == "0101");
 }
 
-TEST_CASE("held against another dump: each tensor of an entry counts, forward and backward") {
+TEST_CASE("compared with another dump: each tensor of an entry counts, forward and backward") {
   const std::array<std::int64_t, 1> shape = {1};
   const auto run = [&](Recording& recording, int other) {
     const auto value = [&](int place) { return place == other ? 7.0F : 1.0F; };
@@ -162,7 +162,7 @@ TEST_CASE("held against another dump: each tensor of an entry counts, forward an
   }
 }
 
-TEST_CASE("held against another dump that lacks the step: the reason names the option") {
+TEST_CASE("compared with another dump that lacks the step: the reason names the option") {
   Recording reference("{}", R"({"summary_mode": "md5"})");
   Recording recording(R"({"task": "tensor"})",
                       R"({"summary_mode": "md5", "bench_path": ")" + reference.folder.path() + "\"}");
