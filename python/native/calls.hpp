@@ -8,7 +8,8 @@ namespace msprobe::python {
 
 /// call_api(api, function, args, kwargs): calls the function and records the call.
 PyObject* call_api(PyObject*, PyObject* arguments);
-/// add_api(name, distributed, dropout, masked inputs, masked outputs, masked keyword, by argument, forward only) -> number
+/// add_api(name, distributed, dropout, masked inputs, masked outputs, masked keyword, by argument, forward
+/// only) -> number
 PyObject* add_api(PyObject*, PyObject* arguments);
 /// enter_module(name number, args, kwargs) -> Call, or None if nothing is recorded
 PyObject* enter_module(PyObject*, PyObject* arguments);

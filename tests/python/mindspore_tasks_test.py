@@ -151,9 +151,10 @@ class FreeBenchmark(Case):
             self.open("free_benchmark", {"pert_mode": "to_cpu", "fuzz_device": "cpu"})
 
     def test_which_are_called_once(self):
-        for name in ("rand", "dropout2d", "standard_normal", "add_", "__iadd__", "assign_add", "batch_norm", "random_gamma"):
+        for name in ("rand", "dropout2d", "standard_normal", "add_", "__iadd__", "assign_add", "batch_norm", "random_gamma", "normal",
+                     "uniform"):
             self.assertTrue(_is_called_once(name), name)
-        for name in ("add", "__add__", "__radd__", "matmul", "softmax", "layer_norm", "norm", "logical_and"):
+        for name in ("add", "__add__", "__radd__", "matmul", "softmax", "layer_norm", "norm", "logical_and", "normalize", "lgamma"):
             self.assertFalse(_is_called_once(name), name)
 
     def test_perturbations(self):

@@ -25,11 +25,11 @@ _HALVES = (mindspore.float16, mindspore.bfloat16)
 _GROUPS = ("Functional", "Tensor", "Mint", "MintFunctional")
 # Functions that draw random numbers, that change their arguments, whose results have no defined elements, or that do more than
 # to compute.
-_ONCE = ("*dropout*", "*rand*", "*normal*", "*uniform*", "*bernoulli*", "*multinomial*", "*gamma", "*poisson*", "*laplace*",
-         "*sampler", "*shuffle*", "*exponential*", "*cauchy*", "*geometric*", "rrelu", "gumbel_softmax", "fractional_max_pool*",
-         "choice_with_mask", "assign*", "*scatter_*update*", "scatter_*", "copy_*", "index_fill*", "*batch_norm*",
-         "*instance_norm*", "apply_*", "empty*", "new_empty*", "*print*", "*dump*", "register_*", "backward", "asnumpy", "numpy",
-         "item", "tolist", "__setitem__", "__deepcopy__", "__reduce*", "__i[a-z]*__", "*[!_]_")
+_ONCE = ("*dropout*", "*rand*", "normal", "*_normal", "uniform", "*_uniform*", "*bernoulli*", "*multinomial*", "gamma",
+         "*_gamma", "*poisson*", "*laplace*", "*sampler", "*shuffle*", "*exponential*", "*cauchy*", "*geometric*", "rrelu",
+         "gumbel_softmax", "fractional_max_pool*", "choice_with_mask", "assign*", "*scatter_*update*", "scatter_*", "copy_*",
+         "index_fill*", "*batch_norm*", "*instance_norm*", "apply_*", "empty*", "new_empty*", "*print*", "*dump*", "register_*",
+         "backward", "asnumpy", "numpy", "item", "tolist", "__setitem__", "__deepcopy__", "__reduce*", "__i[a-z]*__", "*[!_]_")
 
 
 @functools.lru_cache(maxsize=None)
