@@ -22,7 +22,7 @@ class CodeMappingCommand final : public Command {
     options.add("--ir=FILE", ir_, "Graph file of MindSpore (.ir)").required();
     options.add("--dump_data=PATH", dump_, "Dump of the graph: a folder, a .npy file or a statistic.csv")
         .required();
-    options.add("--output=DIR", output_, "Folder for the table of .npy files")
+    options.add("-o,--output=DIR", output_, "Folder for the table of .npy files")
         .details("It is created where missing.");
   }
 

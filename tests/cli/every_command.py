@@ -54,7 +54,7 @@ def arguments(command, inputs, data):
     gradients = golden / "monitor" / "grad_probe"
     lines["grad_compare"] = [str(gradients / "L1_a") if inputs else "missing/L1_a", str(gradients / "L1_b"), "-o", "output"]
     graph = f"{data}/code_mapping"
-    lines["code_mapping"] = ["--ir", f"{graph}/net.ir" if inputs else "missing/net.ir", "--dump_data", f"{graph}/dump", "--output", "output"]
+    lines["code_mapping"] = ["--ir", f"{graph}/net.ir" if inputs else "missing/net.ir", "--dump_data", f"{graph}/dump", "-o", "output"]
     dump = golden / "prechecks" / "acc_check" / "dump_tensor" / "dump.json"
     lines["op_generate"] = [*(["-api_info", str(dump)] if inputs else ["-api_info", "missing/dump.json"]), "--api",
                             "Functional.linear.0", "-o", "output"]

@@ -28,7 +28,7 @@ SECRET = b"somebody's"
 TIMED = re.compile(r"\d{19}|\d{14}|[A-Z][a-z]{2}\d{2}_\d{2}-\d{2}-\d{2}|tfevents")
 WITHOUT_FILES = {"inspect", "docs"}
 ELSEWHERE = {"bisect": "tests/python/command_test.py", "parse shell": "tests/cli/parse_shell.py"}
-NAMED_BY_TIME = {"compare", "merge_result", "nan_analyze", "overflow_check", "graph", "graph_visualize", "acc_check",
+NAMED_BY_TIME = {"code_mapping", "compare", "merge_result", "nan_analyze", "overflow_check", "graph", "graph_visualize", "acc_check",
                  "multi_acc_check", "run_ut", "multi_run_ut", "api_precision_compare"}
 FOLDER_OPTIONS = {"-o", "--db"}
 CALLING = {"acc_check", "multi_acc_check", "run_ut", "multi_run_ut"}
