@@ -86,6 +86,7 @@ namespace precheck {
 MadeCommand make_acc_check(std::string_view name);
 MadeCommand make_api_precision_compare();
 MadeCommand make_op_generate();
+MadeCommand make_run_overflow_check();
 }  // namespace precheck
 
 namespace {
@@ -105,6 +106,7 @@ std::vector<MadeCommand> all_commands() {
     commands.push_back(precheck::make_acc_check(name));
   commands.push_back(precheck::make_api_precision_compare());
   commands.push_back(precheck::make_op_generate());
+  commands.push_back(precheck::make_run_overflow_check());
   commands.push_back(grad_compare::make_command());
   commands.push_back(code_mapping::make_command());
   commands.push_back(parse::make_command());
@@ -124,7 +126,6 @@ std::vector<MadeCommand> all_commands() {
 /// Commands of the Python tool that are not here.
 std::vector<AbsentCommand> absent_commands() {
   return {
-      {"run_overflow_check", "'msprobe overflow_check' finds where NaN or Inf began"},
       {"config_checking", "it is called config_check by now, with the same options"},
       {"offline_dump", "no model is run here; the Python tool does that, beside the vendor's toolkit"},
       {"install_deps", "nothing has to be installed beside msprobe"},

@@ -60,6 +60,7 @@ def arguments(command, inputs, data):
                             "Functional.linear.0", "-o", "output"]
     for name in ("acc_check", "multi_acc_check", "run_ut", "multi_run_ut"):
         lines[name] = ["-api_info", str(dump) if inputs else "missing/dump.json", "-o", "output"]
+    lines["run_overflow_check"] = ["-api_info", str(dump) if inputs else "missing/dump.json"]
     lines["docs"] = ["commands" if inputs else "missing"]
     monitor = golden / "monitor"
     lines["monitor analyze"] = ["-d", str(monitor / "analyse" / "anomaly_detected") if inputs else "missing", "-o", "output"]

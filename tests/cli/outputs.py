@@ -26,7 +26,7 @@ import harness
 SECRET = b"somebody's"
 # Names with the time, of seconds or of nanoseconds: no two runs have the same.
 TIMED = re.compile(r"\d{19}|\d{14}|[A-Z][a-z]{2}\d{2}_\d{2}-\d{2}-\d{2}|tfevents")
-WITHOUT_FILES = {"inspect", "docs"}
+WITHOUT_FILES = {"inspect", "docs", "run_overflow_check"}
 ELSEWHERE = {"bisect": "tests/python/command_test.py", "parse shell": "tests/cli/parse_shell.py"}
 NAMED_BY_TIME = {"code_mapping", "compare", "merge_result", "nan_analyze", "overflow_check", "graph", "graph_visualize", "acc_check",
                  "multi_acc_check", "run_ut", "multi_run_ut", "api_precision_compare"}

@@ -15,6 +15,7 @@
 #include "dump/member_stream.hpp"
 #include "precheck/acc_check/error_data.hpp"
 #include "precheck/acc_check/narrow.hpp"
+#include "precheck/acc_check/overflow.hpp"
 #include "precheck/acc_check/recorded.hpp"
 #include "precheck/acc_check/recorded_statistics.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
@@ -145,6 +146,15 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
   if (first_alone) {
     keep_first(answer.forward->reference);
     keep_first(answer.forward->device);
+  }
+  if (options.overflow) {
+    const bool reference = overflows(answer.forward->reference);
+    const bool device = overflows(answer.forward->device);
+    result.overflow = reference && device ? CallOverflow::both
+                      : reference         ? CallOverflow::reference
+                      : device            ? CallOverflow::device
+                                          : CallOverflow::none;
+    return result;
   }
   if (options.recorded) {
     try {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "precheck/acc_check/caller.hpp"
@@ -62,6 +63,7 @@ RequestOptions request_options(const CheckOptions& options, const std::string& d
   request.hf32 = device.starts_with("npu") && !options.recorded;
   request.real_data_only = options.recorded;
   request.device_call = !options.recorded;
+  request.raise_reference = !options.overflow;
   request.timeout = static_cast<std::int64_t>(std::ceil(options.time_limit));
   return request;
 }
@@ -85,6 +87,25 @@ std::vector<std::uint64_t> calls_to_do(const CallPlan& plan, const CheckOptions&
 }
 
 }  // namespace
+
+std::vector<std::string> devices_of(const std::vector<std::string>& typed) {
+  std::vector<std::string> devices;
+  std::set<std::string> seen;
+  for (const std::string& word : typed) {
+    const std::size_t colon = word.find(':');
+    const std::string kind = word.substr(0, colon);
+    const std::string number = colon == std::string::npos ? "" : word.substr(colon + 1);
+    const bool is_kind = kind == "cpu" || kind == "cuda" || kind == "npu";
+    const std::string& digits = is_kind ? number : word;
+    if ((!is_kind || colon != std::string::npos) && !whole_number<unsigned>(digits))
+      throw UsageError(
+          fmt::format("-d/--device: '{}' must be a number or one of cpu, cuda, npu", display(word)));
+    if (!seen.insert(word).second) throw UsageError("-d/--device: duplicate device");
+    devices.push_back(is_kind ? word : "auto:" + word);
+  }
+  if (devices.empty()) devices.emplace_back("auto");
+  return devices;
+}
 
 CallPlan read_plan(const CheckOptions& options) {
   const auto json = open_file(options.dump_json);

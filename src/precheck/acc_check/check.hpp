@@ -36,6 +36,7 @@ struct CheckOptions {
   std::set<std::string, std::less<>> done;  // operations that are left out: they were judged before
   std::string references;                   // of the user, as a runner takes them; empty: none
   bool jit = false;                         // compile operations, on an NPU
+  bool overflow = false;                    // look for overflow, the reference in the recorded types
 };
 
 struct CheckSummary {
@@ -48,6 +49,10 @@ struct CheckSummary {
   std::string device;
   std::vector<std::string> warnings;
 };
+
+/// `0`, `cpu`, `cuda`, `npu:1` as typed, in the words of a runner: a number alone is of the kind that is
+/// there. UsageError for others.
+std::vector<std::string> devices_of(const std::vector<std::string>& typed);
 
 /// What the dump holds. IoError; FormatError for what is no dump of PyTorch's operations.
 CallPlan read_plan(const CheckOptions& options);

@@ -41,26 +41,6 @@ constexpr const char* kRunningTraining = "-";
 constexpr int kStandardInput = 0;
 constexpr const char* kOfTrainings = "the trainings say what is judged, and how";
 
-/// `0`, `cpu`, `cuda`, `npu:1` as a runner takes them: a number alone is of what is there.
-std::vector<std::string> devices_of(const std::vector<std::string>& typed) {
-  std::vector<std::string> devices;
-  std::set<std::string> seen;
-  for (const std::string& word : typed) {
-    const std::size_t colon = word.find(':');
-    const std::string kind = word.substr(0, colon);
-    const std::string number = colon == std::string::npos ? "" : word.substr(colon + 1);
-    const bool is_kind = kind == "cpu" || kind == "cuda" || kind == "npu";
-    const std::string& digits = is_kind ? number : word;
-    if ((!is_kind || colon != std::string::npos) && !whole_number<unsigned>(digits))
-      throw UsageError(
-          fmt::format("-d/--device: '{}' must be a number or one of cpu, cuda, npu", display(word)));
-    if (!seen.insert(word).second) throw UsageError("-d/--device: duplicate device");
-    devices.push_back(is_kind ? word : "auto:" + word);
-  }
-  if (devices.empty()) devices.emplace_back("auto");
-  return devices;
-}
-
 class AccCheckCommand final : public Command {
  public:
   explicit AccCheckCommand(std::string_view name) : name_(name) {}

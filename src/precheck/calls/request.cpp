@@ -480,7 +480,8 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   json.key("kwargs");
   writer.keywords(json, forward, keywords);
   const bool view = call.api.name == "view" && writer.has_dtype;
-  const bool plain_reference = view || rules.reference_not_raised.contains(call.api.name) ||
+  const bool plain_reference = !options_.raise_reference || view ||
+                               rules.reference_not_raised.contains(call.api.name) ||
                                (options_.hf32 && rules.rounded_to_hf32.contains(call.api.name) &&
                                 writer.floats.contains(DType::float32));
   json.member("raise", plain_reference ? std::vector<std::pair<std::string, std::string>>()

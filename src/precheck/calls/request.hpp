@@ -22,6 +22,7 @@ struct RequestOptions {
   bool real_data_only = false;        // nothing is synthetic
   bool device_call = true;            // else the reference alone
   bool reference_on_device = false;   // not on the CPU
+  bool raise_reference = true;        // to wider types than were recorded
   std::int64_t timeout = 0;           // seconds; 0: none
   std::optional<std::uint32_t> seed;  // of random data; without it each call has its own
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,7 +15,10 @@
 
 namespace msprobe::precheck {
 
-/// What is known of one operation in the end.
+/// Where the outputs of a call hold NaN or infinities.
+enum class CallOverflow : std::uint8_t { none, both, reference, device };
+
+/// All that is known of one operation in the end.
 struct OperationReport {
   std::string name;  // "Torch.matmul.0"
   Status forward = Status::none;
@@ -24,7 +28,8 @@ struct OperationReport {
   Verdict backward_verdict = Verdict::none;
   std::string reason;  // ours
   std::vector<OutputRow> rows;
-  std::uint64_t step = 0;  // of a running training
+  std::uint64_t step = 0;                // of a running training
+  std::optional<CallOverflow> overflow;  // if it was looked for
 };
 
 /// A row that says why a direction was not judged, as the Python tool has it.
