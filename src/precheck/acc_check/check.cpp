@@ -16,6 +16,7 @@
 
 #include "precheck/acc_check/caller.hpp"
 #include "precheck/calls/request.hpp"
+#include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/parallel.hpp"

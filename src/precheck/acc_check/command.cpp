@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,7 +19,6 @@
 #include "precheck/acc_check/summary.hpp"
 #include "precheck/result_files/result_files.hpp"
 #include "precheck/runner/runner.hpp"
-#include "support/ascii.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
