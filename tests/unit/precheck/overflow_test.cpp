@@ -78,6 +78,9 @@ TEST_CASE("overflow on one side alone is abnormal, and what was not called is li
         "  abnormal  Torch.mul.0  on npu:0 alone\n"
         "  abnormal  Torch.div.0  on the CPU alone\n"
         "  not called  Torch.rand.0  its result is random");
+  summary.device = "cpu";
+  CHECK(tally.text(summary, false)
+            .starts_with("4 operations on cpu, PyTorch 2.0: 3 overflow, 0 of them abnormal"));
 }
 
 }  // namespace msprobe::precheck::overflow_test
