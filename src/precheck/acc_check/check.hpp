@@ -23,6 +23,9 @@ namespace msprobe::precheck {
 
 class RunnerPool;
 
+/// Thirty years, which the clock can count in nanoseconds.
+inline constexpr double kLongestSeconds = 1e9;
+
 struct CheckOptions {
   std::string dump_json;
   std::string python = "python3";

@@ -34,7 +34,6 @@ namespace msprobe::precheck {
 namespace {
 
 constexpr int kMaxRunners = 64;
-constexpr double kLongestSeconds = 1e9;  // thirty years, which the clock can count in nanoseconds
 constexpr const char* kRunningTraining = "-";
 constexpr int kStandardInput = 0;
 constexpr const char* kOfTrainings = "the trainings say what is judged, and how";

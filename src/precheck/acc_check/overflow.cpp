@@ -10,14 +10,13 @@
 #include <span>
 #include <variant>
 
+#include "precheck/acc_check/summary.hpp"
 #include "report/terminal.hpp"
 #include "support/text.hpp"
 #include "tensor/convert.hpp"
 
 namespace msprobe::precheck {
 namespace {
-
-constexpr std::size_t kShownNotCalled = 10;
 
 bool has_nonfinite(const TensorOutput& tensor) {
   const tensor::Kind kind = tensor::info(tensor.dtype).kind;
@@ -80,11 +79,11 @@ std::string OverflowTally::text(const CheckSummary& summary, bool color) const {
                                            abnormal_one ? report::Color::red : report::Color::yellow, color);
     text += fmt::format("\n  {}  {}  {}", word, display(name), where_text(where, summary.device));
   }
-  for (std::size_t i = 0; i < std::min(kShownNotCalled, not_called_.size()); ++i)
+  for (std::size_t i = 0; i < std::min(kShownCalls, not_called_.size()); ++i)
     text +=
         fmt::format("\n  not called  {}  {}", display(not_called_[i].name), display(not_called_[i].reason));
-  if (not_called_.size() > kShownNotCalled)
-    text += fmt::format("\n  and {} more", human_count(not_called_.size() - kShownNotCalled));
+  if (not_called_.size() > kShownCalls)
+    text += fmt::format("\n  and {} more", human_count(not_called_.size() - kShownCalls));
   return text;
 }
 

@@ -61,7 +61,6 @@ class RunOverflowCheckCommand final : public Command {
   }
 
  private:
-  static constexpr double kLongestSeconds = 1e9;  // thirty years, which the clock can count in nanoseconds
   CheckOptions check_;
   std::vector<std::string> devices_;
 };

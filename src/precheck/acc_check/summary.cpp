@@ -13,8 +13,6 @@
 namespace msprobe::precheck {
 namespace {
 
-constexpr std::size_t kShownCalls = 10;
-
 std::string painted(Verdict verdict, bool color) {
   const bool error = verdict == Verdict::error;
   return report::paint(error ? "error  " : "warning", error ? report::Color::red : report::Color::yellow,

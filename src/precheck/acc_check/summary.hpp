@@ -12,6 +12,9 @@
 
 namespace msprobe::precheck {
 
+/// Lists name so many calls; the others are counted.
+inline constexpr std::size_t kShownCalls = 10;
+
 /// How many operations are right and wrong, and the first that are not right.
 class Tally {
  public:
