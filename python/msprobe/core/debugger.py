@@ -16,6 +16,7 @@ from msprobe.core.common import log
 from . import closing, overriding, session, surface
 from .arguments import check_constructor, check_rank, check_token_range, invalid, models_in
 from .closing import counted, numbers
+from .token_range import TokenRange
 
 _DEFAULT_CONFIGURATION = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "config.json")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -574,7 +575,7 @@ class Debugger:
             if len(model) > 1:
                 log.warn("token_range counts the calls of the first model only")
             model = model[0]
-        self._token_range = self.hooks.count_calls(model, _TokenRange(token_range))
+        self._token_range = self.hooks.count_calls(model, TokenRange(token_range))
         _native.set_recording(0)
 
     def _announce(self):
@@ -587,25 +588,3 @@ class Debugger:
 def _folder_of_rank(folder, info):
     return os.path.join(folder, "step%d" % info["step"],
                         "proc%d" % os.getpid() if info["rank"] < 0 else "rank%d" % info["rank"])
-
-
-# ---------------------------------------------------------------------- token_range
-
-
-class _TokenRange:
-    """Counts the calls of a model: recording goes on only from one to another."""
-
-    def __init__(self, token_range):
-        self._begin, self._end = token_range
-        self._count = 0
-
-    def __call__(self):
-        try:
-            if self._count == self._begin:
-                _native.set_recording(1)
-            elif self._count == self._end + 1:
-                _native.set_recording(0)
-            self._count += 1
-            session.update_switches()
-        except Exception:
-            session.guard("counting tokens")
