@@ -5,8 +5,8 @@
 
 usage: count-tests.py [--left-out INTRO-TESTS.JSON] LOG...
 
-Prints "N passed, N failed" as its last line and fails if something failed or nothing ran. With Meson's list of all tests it
-names the long ones, which did not run, in the line before.
+Prints "N passed, N failed" as its last line and fails if something failed or nothing ran. The lines before name the tests that
+failed and, with Meson's list of all tests, the long ones, which did not run.
 """
 
 import argparse
@@ -27,6 +27,7 @@ def main():
     options = parser.parse_args()
     passed = failed = 0
     skipped = []
+    faulty = []
     for path in filter(os.path.exists, options.logs):
         with open(path, encoding="utf-8", errors="replace") as log:
             records = [json.loads(line) for line in log if line.strip()]
@@ -54,6 +55,8 @@ def main():
                 good = 1
             if not ok and bad == 0:
                 bad = 1  # a crash, a time-out, or a wrong exit status
+            if bad:
+                faulty.append(f"{record['name']} ({record['result']}, {record['duration']:.0f} s)")
             passed += good
             failed += bad
     if skipped:
@@ -62,6 +65,8 @@ def main():
         with open(options.left_out, encoding="utf-8") as file:
             names = [test["name"] for test in json.load(file) if "long" in [suite.split(":")[-1] for suite in test["suite"]]]
         print(f"left out: {len(names)} long tests ({', '.join(names)}); scripts/test --all runs them")
+    if faulty:
+        print("failed: " + ", ".join(faulty))
     print(f"{passed} passed, {failed} failed")
     return 0 if failed == 0 and passed > 0 else 1
 
