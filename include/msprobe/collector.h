@@ -60,6 +60,7 @@ typedef struct msprobe_overrides {
   const char* step;        /* JSON, as the file's key: [0, "2-4"] */
   const char* framework;   /* of the file's header: "pytorch" (default), "mindspore", "mindtorch", ... */
   const char* file_suffix; /* of tensor files: "pt" (default) or "npy" (bfloat16 and float8 widened to float32) */
+  int dumps_kernels;       /* level L2: the program can have the runtime of an NPU dump its kernels */
 } msprobe_overrides;
 
 /* Reads config.json (path), or its text (if path is NULL), or neither (all defaults). Creates no file. */
@@ -72,10 +73,12 @@ typedef enum msprobe_task {
   MSPROBE_TASK_STATISTICS, MSPROBE_TASK_TENSOR, MSPROBE_TASK_STRUCTURE, MSPROBE_TASK_OVERFLOW_CHECK,
   MSPROBE_TASK_FREE_BENCHMARK, /* calls are made again by the front end, with perturbed inputs: no dump.json */
   MSPROBE_TASK_GRAD_PROBE, /* msprobe_probe_gradient() alone: no dump.json */
-  MSPROBE_TASK_ACC_CHECK   /* calls are judged by the front end as they are made: no dump.json, no folders */
+  MSPROBE_TASK_ACC_CHECK,  /* calls are judged by the front end as they are made: no dump.json, no folders */
+  MSPROBE_TASK_EXCEPTION_DUMP /* level L2 of MindSpore */
 } msprobe_task;
 typedef enum msprobe_level {
-  MSPROBE_LEVEL_L0, MSPROBE_LEVEL_L1, MSPROBE_LEVEL_MIX, MSPROBE_LEVEL_DEBUG
+  MSPROBE_LEVEL_L0, MSPROBE_LEVEL_L1, MSPROBE_LEVEL_MIX, MSPROBE_LEVEL_DEBUG,
+  MSPROBE_LEVEL_L2 /* kernels, which the runtime of an NPU dumps: no dump.json, no folders */
 } msprobe_level;
 
 typedef struct msprobe_info {
@@ -83,8 +86,8 @@ typedef struct msprobe_info {
   msprobe_task task;
   msprobe_level level;
   int records_modules;  /* level L0 or mix */
-  int records_apis;     /* level L1 or mix */
-  int enabled;          /* 0: dump_enable is false */
+  int records_apis;     /* level L1 or mix; L2 of PyTorch */
+  int enabled;          /* 0: dump_enable is false, or the runtime alone dumps */
   int reloads;          /* the file is watched: dump_enable stands in it */
   int wants_bytes;      /* checksums, cropped tensors or tensor files are wanted: what cannot make them of a tensor on a
                            device (device.h) must copy it to the host */
@@ -158,7 +161,7 @@ enum { /* msprobe_event.wants */
   MSPROBE_WANT_BACKWARD = 8,   /* the backward will be recorded: hook it. Also where only the structure is */
   MSPROBE_WANT_STACK = 16,
   MSPROBE_WANT_TENSORS = 32,   /* bytes of tensors are needed in this event (a tensor file, a checksum, a cropped tensor) */
-  MSPROBE_WANT_AGAIN = 64,     /* tasks free_benchmark, acc_check: the front end makes this call */
+  MSPROBE_WANT_AGAIN = 64,     /* tasks free_benchmark, acc_check, level L2: the front end makes this call */
   MSPROBE_WANT_FILES = 128     /* the bytes must come to the host for it: the kernel of device.h is not enough */
 };
 

@@ -106,9 +106,9 @@ PyObject* open_session(PyObject*, PyObject* arguments) {
   const char* text = nullptr;
   msprobe_overrides overrides{};
   overrides.struct_size = sizeof(overrides);
-  if (PyArg_ParseTuple(arguments, "zzzzzzz|z", &path, &text, &overrides.task, &overrides.dump_path,
-                       &overrides.level, &overrides.step, &overrides.framework,
-                       &overrides.file_suffix) == 0) {
+  if (PyArg_ParseTuple(arguments, "zzzzzzz|zp", &path, &text, &overrides.task, &overrides.dump_path,
+                       &overrides.level, &overrides.step, &overrides.framework, &overrides.file_suffix,
+                       &overrides.dumps_kernels) == 0) {
     return nullptr;
   }
   if (state.session != nullptr) {

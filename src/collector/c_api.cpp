@@ -104,6 +104,7 @@ msprobe_status msprobe_session_open(const char* config_path, const char* config_
                           text_of(given.step)};
       if (given.framework != nullptr) origin.framework = given.framework;
       if (given.file_suffix != nullptr) origin.suffix = given.file_suffix;
+      if (given.dumps_kernels != 0) origin.overrides.kernels_of = origin.framework;
     }
     if (origin.suffix != "pt" && origin.suffix != "npy") throw InvalidCall("file_suffix must be pt or npy");
     Config config;

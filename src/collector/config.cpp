@@ -14,6 +14,7 @@
 
 #include "collector/config_keys.hpp"
 #include "collector/config_reader.hpp"
+#include "collector/kernel_config.hpp"
 #include "collector/perturbation_config.hpp"
 #include "support/ascii.hpp"
 #include "support/byte_source.hpp"
@@ -35,7 +36,6 @@ struct Elsewhere {
   std::string_view why;
 };
 constexpr Elsewhere kTasksElsewhere[] = {
-    {"exception_dump", "needs MindSpore on an NPU, whose runtime dumps the operator that raised"},
     {"nan_check",
      "needs an NPU with torch_npu: it reads a register of the device; task overflow_check finds NaN "
      "and Inf on any device"},
@@ -63,12 +63,6 @@ bool is_module_name(std::string_view name) {
   if (!name.starts_with("Module.") && !name.starts_with("Cell.")) return false;
   const auto [path, direction, number] = last_parts(name);
   return path.find('.') != path.npos && is_direction(direction) && is_call_number(number);
-}
-
-bool is_api_name(std::string_view name) {
-  if (name.starts_with("Module.") || name.starts_with("Cell.")) return false;
-  const auto [api, number, direction] = last_parts(name);
-  return api.find('.') != api.npos && is_direction(direction) && is_call_number(number);
 }
 
 void check_scope(const Config& config, const std::string& where) {
@@ -183,17 +177,22 @@ void read_online_check(const ConfigReader& section, Config& config) {
   if (config.ranks.empty()) config.ranks = ranks;
 }
 
-void read_section(const Json& object, const std::string& where, Config& config) {
+/// Of the section of the task.
+KeyGroup place_of(const Config& config) {
+  if (config.by_runtime) return KeyGroup::kernels;
+  return config.task == Task::free_benchmark ? KeyGroup::free_benchmark
+         : config.task == Task::acc_check    ? KeyGroup::acc_check
+                                             : KeyGroup::task;
+}
+
+void read_section(const ConfigReader& common, const Json& object, const std::string& where, Config& config) {
   if (!object.is_object()) throw FormatError(where, "must be an object");
+  const ConfigReader section(object, place_of(config), where);
+  if (config.level == Level::l2) return read_kernels(common, section, config);
   if (config.task == Task::grad_probe) {
     config.gradient_probe = read_gradient_probe(object, where);
     return;
   }
-  const ConfigReader section(object,
-                             config.task == Task::free_benchmark ? KeyGroup::free_benchmark
-                             : config.task == Task::acc_check    ? KeyGroup::acc_check
-                                                                 : KeyGroup::task,
-                             where);
   const auto names = [&](std::string_view key) {
     try {
       return section.texts(key);
@@ -224,7 +223,7 @@ void settle(const ConfigReader& common, Config& config) {
     config.level = Level::mix;
   }
   if (config.calls_again()) {
-    if (config.level != Level::l1) {
+    if (config.level != Level::l1 && config.level != Level::l2) {
       config.warnings.push_back("task " + std::string(name_of(config.task)) +
                                 " calls operations again: level L1 is used instead of " +
                                 std::string(name_of(config.level)));
@@ -270,10 +269,13 @@ void settle(const ConfigReader& common, Config& config) {
         "cannot be combined with summary_mode md5: set summary_mode to statistics, or async_dump to false");
 }
 
-Task read_task(const ConfigReader& common, const std::string& name) {
+Task read_task(const ConfigReader& common, const std::string& name, const std::string& kernels_of) {
   for (const Elsewhere& other : kTasksElsewhere) {
     if (name == other.name) common.fail("task", "\"" + name + "\" " + std::string(other.why));
   }
+  if (name == "exception_dump" && (kernels_of.empty() || kernels_of == "pytorch"))
+    common.fail("task",
+                "\"exception_dump\" needs MindSpore on an NPU, whose runtime dumps the operator that raised");
   return static_cast<Task>(common.choice("task", name));
 }
 
@@ -301,6 +303,12 @@ void read_load(const Json& section, const std::string& where, Config& config) {
 }
 
 }  // namespace
+
+bool is_api_name(std::string_view name) {
+  if (name.starts_with("Module.") || name.starts_with("Cell.")) return false;
+  const auto [api, number, direction] = last_parts(name);
+  return api.find('.') != api.npos && is_direction(direction) && is_call_number(number);
+}
 
 std::string_view name_of(Task task) {
   return kTaskNames[static_cast<std::size_t>(task)];
@@ -334,6 +342,7 @@ void Config::set_dump_path(const std::string& path) {
 }
 
 bool Config::wants_tensor_folder() const {
+  if (level == Level::l2) return false;
   return task == Task::tensor || task == Task::overflow_check ||
          (task == Task::statistics && level != Level::debug && !tensor_list.empty());
 }
@@ -372,14 +381,17 @@ Config parse_config(std::string_view text, const std::string& name, const Config
 
   Config config;
   const std::string task = overrides.task ? *overrides.task : common.word("task");
-  config.task = read_task(common, task);
+  config.task = read_task(common, task, overrides.kernels_of);
   const std::string level = overrides.level ? *overrides.level : common.word("level");
-  if (level == "L2") {
+  if (level == "L2" && overrides.kernels_of.empty()) {
     common.fail("level",
                 "\"L2\" needs an NPU: the kernels' data are dumped by its runtime; levels L0, L1, mix and "
                 "debug record on any device");
   }
   config.level = static_cast<Level>(common.choice("level", level));
+  if (config.task == Task::exception_dump && config.level != Level::l2)
+    common.fail("level", "must be \"L2\" for task exception_dump");
+  config.by_runtime = config.level == Level::l2 && overrides.kernels_of != "pytorch";
   if (const Json* load = common.find("load")) read_load(*load, name + ": load", config);
   config.dump_path = overrides.dump_path ? *overrides.dump_path : common.text("dump_path");
   if (config.dump_path.empty() && config.loads_only) config.dump_path = ".";
@@ -404,8 +416,9 @@ Config parse_config(std::string_view text, const std::string& name, const Config
 
   const Json* section = common.find(task);
   const Json none = Json::object();
-  read_section(section == nullptr ? none : *section, name + ": " + task, config);
-  std::ranges::move(keys_without_effect(root, task, name), std::back_inserter(config.warnings));
+  read_section(common, section == nullptr ? none : *section, name + ": " + task, config);
+  std::ranges::move(keys_without_effect(root, task, place_of(config), name),
+                    std::back_inserter(config.warnings));
   settle(common, config);
 
   Json all = root;
@@ -415,7 +428,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   all["step"] = config.steps;
   all["custom_op_namespaces"] = config.custom_op_namespaces;
   Json& settings = all["section"] = section == nullptr ? none : *section;
-  if (config.calls_again()) {
+  if (config.calls_again() && config.level != Level::l2) {
     const bool online = config.task == Task::acc_check;
     for (const Key& key : keys_of(online ? KeyGroup::acc_check : KeyGroup::free_benchmark)) {
       const std::string setting(key.name);

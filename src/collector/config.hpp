@@ -21,14 +21,18 @@ enum class Task : std::uint8_t {
   overflow_check,
   free_benchmark,
   grad_probe,
-  acc_check
+  acc_check,
+  exception_dump
 };
-enum class Level : std::uint8_t { l0, l1, mix, debug };
+enum class Level : std::uint8_t { l0, l1, mix, debug, l2 };
 enum class SummaryMode : std::uint8_t { statistics, md5, xor_ };
 enum class RiskLevel : std::uint8_t { all, core, focus };
 
 std::string_view name_of(Task task);
 std::string_view name_of(Level level);
+
+/// As a dump names a call of one: "Functional.linear.0.forward".
+bool is_api_name(std::string_view name);
 
 /// A wrong `scope` or `list`: users tell it from other errors by its class.
 class ScopeError : public Error {
@@ -70,6 +74,9 @@ struct Config {
   /// Inputs of modules are taken from a dump; and nothing is recorded.
   bool loads = false;
   bool loads_only = false;
+  /// Level L2 of MindSpore: the runtime of the NPU dumps kernels, and nothing else is recorded. (With PyTorch
+  /// it dumps those of one call, which the front end makes.)
+  bool by_runtime = false;
   /// A tensor that was saved before in the step gets another name of that file.
   bool hard_links = true;
   std::uint64_t write_buffer = 256;  // MiB of tensors that wait to be written
@@ -100,7 +107,10 @@ struct Config {
   void set_dump_path(const std::string& path);
 
   /// Is anything recorded?
-  bool records() const { return dump_enable != false && !loads_only; }
+  bool records() const { return dump_enable != false && !loads_only && !by_runtime; }
+  bool records_apis() const {
+    return level == Level::l1 || level == Level::mix || (level == Level::l2 && !by_runtime);
+  }
   /// Can a step have files of tensors?
   bool wants_tensor_folder() const;
   /// Besides files: for checksums, or a part that is cut out.
@@ -116,12 +126,15 @@ struct Config {
   bool wants_files(std::string_view entry) const;
   /// Does a step have a dump.json?
   bool has_entries() const {
-    return task != Task::free_benchmark && task != Task::grad_probe && task != Task::acc_check;
+    return task != Task::free_benchmark && task != Task::grad_probe && task != Task::acc_check &&
+           level != Level::l2;
   }
   /// Does a step have a folder from its begin on?
-  bool has_step_folders() const { return task != Task::acc_check; }
+  bool has_step_folders() const { return task != Task::acc_check && level != Level::l2; }
   /// Does the front end make, or follow, each call?
-  bool calls_again() const { return task == Task::free_benchmark || task == Task::acc_check; }
+  bool calls_again() const {
+    return task == Task::free_benchmark || task == Task::acc_check || level == Level::l2;
+  }
   /// Are calls of modules, or of APIs, written into construct.json?
   bool has_structure(bool module) const;
 };
@@ -133,6 +146,7 @@ struct ConfigOverrides {
   std::optional<std::string> dump_path;
   std::optional<std::string> level;
   std::optional<std::string> step;  // JSON
+  std::string kernels_of{};           // the framework whose runtime can dump kernels; empty: none can
 };
 
 /// Reads and checks a configuration; `name` stands for it in messages. FormatError or ScopeError.

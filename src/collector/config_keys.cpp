@@ -25,6 +25,11 @@ constexpr std::string_view kHandlers[] = {"check", "fix"};
 constexpr std::string_view kFuzzLevels[] = {"L1"};
 constexpr std::string_view kReferences[] = {"cpu", "device"};
 constexpr std::string_view kGradientLevels[] = {"L0", "L1", "L2"};
+constexpr std::string_view kKernelModes[] = {"all", "input", "output"};
+constexpr std::string_view kKernelSummaries[] = {"statistics", "md5"};
+constexpr std::string_view kKernelFormats[] = {"npy", "bin"};
+constexpr std::string_view kMeasuringDevices[] = {"host", "device"};
+constexpr std::string_view kCheckModes[] = {"all", "aicore", "atomic"};
 
 constexpr Key kCommonKeys[] = {
     {"task", R"("statistics")", kTaskNames},
@@ -89,8 +94,18 @@ constexpr Key kGradientKeys[] = {
     {"bounds", "[-1, 0, 1]"},
 };
 
+constexpr Key kKernelKeys[] = {
+    {"list", "[]"},
+    {"data_mode", R"(["all"])", kKernelModes},
+    {"summary_mode", R"("statistics")", kKernelSummaries},
+    {"file_format", R"("npy")", kKernelFormats},
+    {"device", R"("host")", kMeasuringDevices},
+    {"precision", R"("high")", kPrecisions},
+    {"check_mode", R"("all")", kCheckModes},
+};
+
 // Sections of tasks that are not recorded here.
-constexpr std::string_view kOtherSections[] = {"exception_dump", "nan_check", "diff_check", "run_ut"};
+constexpr std::string_view kOtherSections[] = {"nan_check", "diff_check", "run_ut"};
 
 struct Ineffective {
   std::string_view key;
@@ -101,18 +116,18 @@ constexpr Ineffective kCommonIneffective[] = {
     {"is_deterministic", "seed_all(mode=True) asks for deterministic algorithms"},
     {"rm_dropout", "seed_all(rm_dropout=True) does that"},
     {"enable_dataloader", "start(), stop() and step() define a step"},
-    {"acl_config", "it is for level L2, which needs the runtime of an NPU"},
+    {"acl_config", "level L2 writes the configuration of the runtime itself"},
 };
 constexpr Ineffective kSectionIneffective[] = {
     {"file_format",
-     "it is for MindSpore's static graphs; tensors are saved as .pt by PyTorch's front end and as .npy by "
+     "it is for level L2 of MindSpore; tensors are saved as .pt by PyTorch's front end and as .npy by "
      "MindSpore's"},
-    {"device", "it is for MindSpore's static graphs; statistics are computed on the device of the tensor"},
+    {"device", "it is for level L2 of MindSpore; statistics are computed on the device of the tensor"},
     {"stat_cal_mode",
      "it is for MindSpore's static graphs; statistics are computed on the device of the tensor"},
     {"precision", "it belongs beside the section, not in it"},
-    {"check_mode", "it is for MindSpore's static graphs; task overflow_check checks every result"},
-    {"backward_input", "it is for level L2, which needs the runtime of an NPU"},
+    {"check_mode", "it is for level L2 of MindSpore; task overflow_check checks every result"},
+    {"backward_input", "level L2 takes the gradients of the training"},
     {"white_list", "it is for task acc_check; list selects what is recorded"},
     {"black_list", "it is for task acc_check; list selects what is recorded"},
     {"error_data_path", "it is for task acc_check"},
@@ -199,7 +214,23 @@ void note_online_check(const nlohmann::ordered_json& section, std::string_view t
   }
 }
 
-void note_section(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
+bool is_empty(const nlohmann::ordered_json& value) {
+  return value.empty() /* null, too */ || (value.is_string() && value.get_ref<const std::string&>().empty());
+}
+
+void note_kernels(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
+  for (const auto& [key, value] : section.items()) {
+    if (holds(KeyGroup::kernels, key) || is_remark(key)) continue;
+    if (!holds(KeyGroup::task, key))
+      notes.add(task, key, unknown(names_of(KeyGroup::kernels), key));
+    else if (!is_empty(value))
+      notes.add(task, key, "has no effect at level L2 of MindSpore");
+  }
+}
+
+void note_section(const nlohmann::ordered_json& section, std::string_view task, KeyGroup place,
+                  Notes& notes) {
+  if (place == KeyGroup::kernels) return note_kernels(section, task, notes);
   if (task == "free_benchmark") return note_unknown(section, task, KeyGroup::free_benchmark, notes);
   if (task == "grad_probe") return note_unknown(section, task, KeyGroup::grad_probe, notes);
   if (task == "acc_check") return note_online_check(section, task, notes);
@@ -239,8 +270,7 @@ void note_other_section(const nlohmann::ordered_json& section, std::string_view 
   constexpr std::string_view kChoosing[] = {"scope", "list", "tensor_list", "request_id", "bench_path"};
   for (const std::string_view key : kChoosing) {
     const auto found = section.find(std::string(key));
-    if (found == section.end() || found->empty()) continue;  // null, too
-    if (found->is_string() && found->get_ref<const std::string&>().empty()) continue;
+    if (found == section.end() || is_empty(*found)) continue;
     const std::string its(task);
     notes.add(its_task, key, "has no effect: the task is " + its + ", whose section is \"" + its + "\"");
   }
@@ -260,6 +290,8 @@ std::span<const Key> keys_of(KeyGroup place) {
       return kPerturbationKeys;
     case KeyGroup::acc_check:
       return kOnlineCheckKeys;
+    case KeyGroup::kernels:
+      return kKernelKeys;
     case KeyGroup::grad_probe:
       break;
   }
@@ -267,7 +299,7 @@ std::span<const Key> keys_of(KeyGroup place) {
 }
 
 std::vector<std::string> keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
-                                             const std::string& name) {
+                                             KeyGroup place, const std::string& name) {
   std::vector<std::string> lines;
   Notes notes(name, lines);
   const std::vector<std::string_view> known_sections = sections();
@@ -288,7 +320,7 @@ std::vector<std::string> keys_without_effect(const nlohmann::ordered_json& root,
     const auto content = root.find(std::string(section));
     if (content == root.end() || !content->is_object()) continue;
     if (section == task) {
-      note_section(*content, task, notes);
+      note_section(*content, task, place, notes);
     } else {
       note_other_section(*content, section, task, notes);
     }

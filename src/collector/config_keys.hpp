@@ -13,12 +13,14 @@
 
 namespace msprobe::collector {
 
-inline constexpr std::array<std::string_view, 7> kTaskNames = {
-    "statistics", "tensor", "structure", "overflow_check", "free_benchmark", "grad_probe", "acc_check"};
-inline constexpr std::array<std::string_view, 4> kLevelNames = {"L0", "L1", "mix", "debug"};
+inline constexpr std::array<std::string_view, 8> kTaskNames = {
+    "statistics",     "tensor",     "structure", "overflow_check",
+    "free_benchmark", "grad_probe", "acc_check", "exception_dump"};
+inline constexpr std::array<std::string_view, 5> kLevelNames = {"L0", "L1", "mix", "debug", "L2"};
 
-/// Where keys stand: beside the sections, in that of a task that records calls, or in one of these.
-enum class KeyGroup : std::uint8_t { common, task, load, free_benchmark, grad_probe, acc_check };
+/// Where keys stand: beside the sections, in that of a task that records calls, or in one of these; `kernels`
+/// is the task's section at level L2 of MindSpore.
+enum class KeyGroup : std::uint8_t { common, task, load, free_benchmark, grad_probe, acc_check, kernels };
 
 struct Key {
   std::string_view name;
@@ -31,8 +33,9 @@ struct Key {
 /// docs/collector.md explains them.
 std::span<const Key> keys_of(KeyGroup place);
 
-/// One line for each key without effect of the file and of its sections; `name` stands for the file.
+/// One line for each key without effect of the file and of its sections; `name` stands for the file, `place`
+/// for the kind of the task's section.
 std::vector<std::string> keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
-                                             const std::string& name);
+                                             KeyGroup place, const std::string& name);
 
 }  // namespace msprobe::collector

@@ -35,7 +35,9 @@ const Key& ConfigReader::key_of(std::string_view key) const {
 ConfigReader::Json ConfigReader::value(std::string_view key) const {
   const Json* found = find(key);
   // As in the Python tool.
-  const bool absent = found == nullptr || (place_ == KeyGroup::free_benchmark && found->is_null());
+  const bool absent =
+      found == nullptr ||
+      ((place_ == KeyGroup::free_benchmark || place_ == KeyGroup::kernels) && found->is_null());
   return absent ? Json::parse(key_of(key).fallback) : *found;
 }
 

@@ -292,7 +292,7 @@ void Session::get_info(msprobe_info& info) {
   info.task = static_cast<msprobe_task>(config.task);
   info.level = static_cast<msprobe_level>(config.level);
   info.records_modules = config.level == Level::l0 || config.level == Level::mix ? 1 : 0;
-  info.records_apis = config.level == Level::l1 || config.level == Level::mix ? 1 : 0;
+  info.records_apis = config.records_apis() ? 1 : 0;
   info.enabled = config.records() ? 1 : 0;
   info.reloads = config.dump_enable.has_value() && !path_.empty() ? 1 : 0;
   info.takes_later = config.task != Task::overflow_check && !config.has_bench() ? 1 : 0;

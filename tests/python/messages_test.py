@@ -114,7 +114,7 @@ class Messages(Case):
         self.assertEqual(lines, [
             'warning: c.json: "levl" is not a key and has no effect: did you mean "level"?',
             'warning: c.json: statistics: "sumary_mode" is not a key and has no effect: did you mean "summary_mode"?',
-            'warning: c.json: statistics: "file_format" has no effect: it is for MindSpore\'s static graphs; tensors '
+            'warning: c.json: statistics: "file_format" has no effect: it is for level L2 of MindSpore; tensors '
             "are saved as .pt by PyTorch's front end and as .npy by MindSpore's"])
 
     def test_keys_of_the_online_mode_of_8_x_get_one_line(self):

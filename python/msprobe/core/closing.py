@@ -22,7 +22,8 @@ def lines(info, last_step, processes, why_nothing=None):
         if never:
             told.append(never)
         told.extend(_names_that_nothing_had())
-        if not info["entries"] and session.TASKS[info["task"]] in ("statistics", "tensor"):
+        if not info["entries"] and session.TASKS[info["task"]] in ("statistics", "tensor") and (
+                not session.dumps_kernels()):
             told.append("0 entries: " + (why_nothing or _why_no_entries(info, bool(told))))
     if info["enabled"]:
         ranks = numbers(session.setting("rank")) or ()

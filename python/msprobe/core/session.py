@@ -31,9 +31,10 @@ failure = [None]             # why a verb of this session could not do what it i
 _process = [None]  # that has opened the session
 
 
-def open_session(config_path, config_text, overrides, framework, binding, rank_of_process, file_suffix="pt"):
+def open_session(config_path, config_text, overrides, framework, binding, rank_of_process, file_suffix="pt",
+                 dumps_kernels=False):
     """Reads the configuration and raises on errors in it. `binding`: the framework objects that the extension needs.
-    """
+    dumps_kernels: there is a runtime of an NPU for level L2."""
     end()
     _process[0] = os.getpid()
     _rank[0] = None
@@ -42,7 +43,7 @@ def open_session(config_path, config_text, overrides, framework, binding, rank_o
     bind(binding)
     step = overrides.get("step")
     checked(_native.open, config_path, config_text, overrides.get("task"), overrides.get("dump_path"),
-            overrides.get("level"), None if step is None else json.dumps(step), framework, file_suffix)
+            overrides.get("level"), None if step is None else json.dumps(step), framework, file_suffix, dumps_kernels)
     python_compatible[0] = bool(setting("python_compatible"))
     _native.set_compatible(python_compatible[0])
     _watch_process()
@@ -94,6 +95,11 @@ def setting(key):
 def in_child():
     """Whether this process was forked from the one with the session."""
     return _process[0] not in (None, os.getpid())
+
+
+def dumps_kernels():
+    """Whether the level is L2."""
+    return LEVELS[_native.info()["level"]] == "L2"
 
 
 def update_switches(backward=None):

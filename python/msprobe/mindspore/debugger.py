@@ -8,7 +8,7 @@ from mindspore import nn
 from msprobe.core import arguments, debugger, msadapter, saving, session
 from msprobe.core.common import log
 
-from . import apis, cells, compiling, describe, framework, free_benchmark, grad_probe, gradients
+from . import apis, cells, compiling, describe, framework, free_benchmark, grad_probe, gradients, kernel_dump
 
 
 __path__ = []  # releases 8.x had a package of this name: see old_paths.py
@@ -73,7 +73,9 @@ class PrecisionDebugger(debugger.Debugger):
         return OfMSAdapter
 
     def _open_session(self, config_path, text, overrides):
-        session.open_session(config_path, text, overrides, "mindspore", binding(), framework.rank_of_process, "npy")
+        session.open_session(config_path, text, overrides, "mindspore", binding(), framework.rank_of_process, "npy",
+                             kernel_dump.is_there())
+        self._kernels = kernel_dump.opened()
 
     @classmethod
     @debugger.verb
@@ -86,6 +88,22 @@ class PrecisionDebugger(debugger.Debugger):
             compiling.install()
         if not (self._info["enabled"] and self._info["records_apis"]):
             apis.primitives.restore()
+
+    def _before_start(self, model):
+        if self._kernels is not None:
+            self._kernels.start()
+
+    def _stopping(self):
+        if self._kernels is not None:
+            self._kernels.stop()
+
+    def _step_ended(self):
+        super()._step_ended()
+        if self._kernels is not None:
+            self._kernels.step()
+
+    def _told_at_end(self):
+        return self._kernels.told() if self._kernels is not None else ([], [])
 
     def _check_model(self, model, token_range):
         if msadapter.is_torch() and not self._is_of_msadapter:

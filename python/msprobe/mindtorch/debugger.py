@@ -3,7 +3,7 @@
 
 from msprobe.core import session, torch_apis
 from msprobe.core.arguments import models_in
-from msprobe.mindspore import compiling, debugger
+from msprobe.mindspore import compiling, debugger, kernel_dump
 
 from . import apis, framework, gradients, modules
 
@@ -15,7 +15,9 @@ class PrecisionDebugger(debugger.PrecisionDebugger):
 
     def _open_session(self, config_path, text, overrides):
         session.open_session(config_path, text, overrides, "mindtorch",
-                             debugger.binding(framework.Parameter, gradients.backward_of), framework.rank_of_process, "npy")
+                             debugger.binding(framework.Parameter, gradients.backward_of), framework.rank_of_process, "npy",
+                             kernel_dump.is_there())
+        self._kernels = kernel_dump.opened()
         compiling.use(apis.registry)
         torch_apis.use_list(session.setting("support_wrap_ops"))
 

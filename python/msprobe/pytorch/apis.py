@@ -10,7 +10,7 @@ import torch
 
 from msprobe.core import references, torch_apis, wrapping
 
-from . import framework, free_benchmark, online_check, versions
+from . import framework, free_benchmark, kernel_dump, online_check, versions
 
 _public_functions = wrapping.public_functions
 
@@ -74,7 +74,7 @@ def _namespaces(group):
 def wrap(original, name, prefix, owner=None, recorded=None):
     """A function that records calls of `original` as `<prefix>.<recorded, or name>.<n>`."""
     number = torch_apis.add(prefix, recorded or name)
-    for task in (free_benchmark.task, online_check.task):
+    for task in (free_benchmark.task, online_check.task, kernel_dump.task):
         task.name(number, prefix, recorded or name)
     wrapper = wrapping.make_wrapper(number, original, framework.is_compiling if framework.CAN_COMPILE else None)
     if (prefix, name) == ("Tensor", "view_as"):

@@ -14,7 +14,7 @@ from msprobe.core.describe import Record
 from msprobe.core.module_dump import ModuleDump
 
 from . import apis, compiled, compiling, describe, device, distributed, framework, free_benchmark, gpu, grad_probe
-from . import gradients, loading, megatron, modules, online_check, optimizers
+from . import gradients, kernel_dump, loading, megatron, modules, online_check, optimizers
 from . import training, triton_kernels, versions
 
 
@@ -75,10 +75,14 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _open_session(self, config_path, text, overrides):
         self._custom_operators = _CustomOperators()
-        session.open_session(config_path, text, overrides, "pytorch", binding(), framework.rank_of_process)
+        session.open_session(config_path, text, overrides, "pytorch", binding(), framework.rank_of_process,
+                             dumps_kernels=kernel_dump.is_there())
+        if session.dumps_kernels():
+            kernel_dump.task.begin()
         torch_apis.use_list(session.setting("support_wrap_ops"))
         self._loading = None
-        _task[0] = online_check.task if self._is_online_check() else free_benchmark.task
+        _task[0] = (online_check.task if self._is_online_check() else
+                    kernel_dump.task if session.dumps_kernels() else free_benchmark.task)
 
     @classmethod
     @debugger.verb
@@ -91,6 +95,8 @@ class PrecisionDebugger(debugger.Debugger):
         return cls._is_task("acc_check")
 
     def _outcome(self, info, steps):
+        if session.dumps_kernels():
+            return kernel_dump.task.outcome(steps)
         server = online_check.task.server() if self._is_online_check() else None
         if server is None:
             return super()._outcome(info, steps)
@@ -105,6 +111,8 @@ class PrecisionDebugger(debugger.Debugger):
         self._loading = loading.followed(self._loading)
         if self._is_online_check() and self._info["enabled"]:
             online_check.task.configure()
+        if session.dumps_kernels():
+            kernel_dump.task.configure()
         if self._info["enabled"] and self._info["records_apis"]:
             self._custom_operators.register()
         if self._info["enabled"]:
@@ -130,7 +138,8 @@ class PrecisionDebugger(debugger.Debugger):
     def _told_at_end(self):
         told = self._loading.told() if self._loading is not None else []
         unknown = torch_apis.unknown_in_list(self.registry.namespaces) if self._info["records_apis"] else None
-        return told[:1], told[1:] + ([unknown] if unknown else [])
+        missing = kernel_dump.task.missing() if session.dumps_kernels() else []
+        return told[:1], told[1:] + ([unknown] if unknown else []) + missing
 
     def _starting(self, model):
         if self._info["records_apis"]:

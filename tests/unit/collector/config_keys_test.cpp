@@ -70,11 +70,12 @@ TEST_CASE("docs/collector.md has every key with its choices and its default") {
   check_table("## load: a module on the inputs of another run", KeyGroup::load);
   check_table("## free_benchmark: calls that are not stable", KeyGroup::free_benchmark);
   check_table("## grad_probe: the gradients of each step", KeyGroup::grad_probe);
+  check_table("## Level L2: kernels", KeyGroup::kernels);
 }
 
 TEST_CASE("a key stands once in its place") {
-  for (const KeyGroup place :
-       {KeyGroup::common, KeyGroup::task, KeyGroup::load, KeyGroup::free_benchmark, KeyGroup::grad_probe}) {
+  for (const KeyGroup place : {KeyGroup::common, KeyGroup::task, KeyGroup::load, KeyGroup::free_benchmark,
+                               KeyGroup::grad_probe, KeyGroup::kernels}) {
     std::map<std::string_view, int> times;
     for (const Key& key : keys_of(place)) CHECK(++times[key.name] == 1);
   }

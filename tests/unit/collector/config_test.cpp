@@ -16,6 +16,13 @@ Config parsed(const std::string& text, const ConfigOverrides& overrides = {}) {
   return parse_config(text, "c.json", overrides);
 }
 
+/// On a machine with the runtime of an NPU.
+ConfigOverrides runtime_of(const char* framework) {
+  ConfigOverrides overrides;
+  overrides.kernels_of = framework;
+  return overrides;
+}
+
 /// A configuration that is right but for these members.
 std::string with(const std::string& members) {
   return R"({"dump_path": "d", )" + members + "}";
@@ -96,9 +103,9 @@ TEST_CASE("config: unknown words") {
   CHECK(
       complaint(with(R"("task": "stat")")) ==
       "c.json: task: \"stat\" must be one of statistics, tensor, structure, overflow_check, free_benchmark, "
-      "grad_probe, acc_check");
-  CHECK(complaint(with(R"("level": "l1")")) == "c.json: level: \"l1\" must be one of L0, L1, mix, debug");
-  CHECK(complaint(with(R"("level": 1)")) == "c.json: level: must be one of L0, L1, mix, debug");
+      "grad_probe, acc_check, exception_dump");
+  CHECK(complaint(with(R"("level": "l1")")) == "c.json: level: \"l1\" must be one of L0, L1, mix, debug, L2");
+  CHECK(complaint(with(R"("level": 1)")) == "c.json: level: must be one of L0, L1, mix, debug, L2");
   CHECK(complaint(with(R"("precision": "mid")")) == "c.json: precision: \"mid\" must be one of low, high");
   CHECK(complaint(with(R"("precision": null)")) == "c.json: precision: must be one of low, high");
   CHECK(complaint(with(R"("risk_level": "LOW")")) ==
@@ -126,6 +133,34 @@ TEST_CASE("config: what needs another runtime says which") {
     CHECK(complaint(with(R"("task": ")" + std::string(task) + '"')).find(" NPU") != std::string::npos);
   }
   CHECK(complaint(with(R"("level": "L2")")).find("needs an NPU") != std::string::npos);
+}
+
+TEST_CASE("config: kernels that the runtime of an NPU dumps") {
+  const std::string call =
+      R"("level": "L2", "task": "tensor", "tensor": {"list": ["Torch.relu.3.backward"]})";
+  const Config of_pytorch = parsed(with(call), runtime_of("pytorch"));
+  CHECK(of_pytorch.list == std::vector<std::string>{"Torch.relu.3.forward"});
+  CHECK(of_pytorch.setting("section.list") == R"(["Torch.relu.3.backward"])");
+  CHECK(of_pytorch.calls_again());
+  CHECK(of_pytorch.records_apis());
+  CHECK_FALSE(of_pytorch.has_entries());
+  CHECK_FALSE(of_pytorch.has_step_folders());
+  CHECK(complaint(with(R"("level": "L2", "task": "tensor")"), runtime_of("pytorch"))
+            .find("list: must hold one call") != std::string::npos);
+  CHECK(complaint(with(R"("task": "exception_dump")"), runtime_of("pytorch")).find("needs MindSpore") !=
+        std::string::npos);
+
+  const std::string kernels = with(
+      R"x("level": "L2", "statistics": {"list": ["name-regex(Default/.+)"], "summary_mode": ["max"],
+          "device": null})x");
+  const Config of_mindspore = parsed(kernels, runtime_of("mindspore"));
+  CHECK_FALSE(of_mindspore.records());
+  CHECK_FALSE(of_mindspore.records_apis());
+  CHECK(of_mindspore.warnings.empty());
+  CHECK(parsed(with(R"("level": "L2", "task": "exception_dump")"), runtime_of("mindtorch")).by_runtime);
+  CHECK(
+      complaint(with(R"("level": "L2", "statistics": {"summary_mode": ["median"]})"), runtime_of("mindspore"))
+          .find("summary_mode: \"median\" is not one of max, min") != std::string::npos);
 }
 
 TEST_CASE("config: calls that are judged while the training runs") {
@@ -269,13 +304,13 @@ TEST_CASE("config: keys without effect are told, with the nearest one that has s
               "\"summary_mode\"?",
               "c.json: statistics: \"zzzz\" is not a key and has no effect"});
   CHECK(told(R"("statistics": {"device": "host", "level": "L0", "overflow_nums": 3})") ==
-        Lines{"c.json: statistics: \"device\" has no effect: it is for MindSpore's static graphs; statistics "
+        Lines{"c.json: statistics: \"device\" has no effect: it is for level L2 of MindSpore; statistics "
               "are computed on the device of the tensor",
               "c.json: statistics: \"level\" has no effect here: it belongs beside the section, not in it",
               "c.json: statistics: \"overflow_nums\" has no effect: it is for task overflow_check"});
   CHECK(told(R"("task": "tensor", "scope": [], "tensor": {"file_format": "npy", "diff_nums": 2})") ==
         Lines{"c.json: \"scope\" has no effect here: it belongs in the section \"tensor\"",
-              "c.json: tensor: \"file_format\" has no effect: it is for MindSpore's static graphs; tensors "
+              "c.json: tensor: \"file_format\" has no effect: it is for level L2 of MindSpore; tensors "
               "are saved as .pt by PyTorch's front "
               "end and as "
               ".npy by MindSpore's",
