@@ -99,6 +99,17 @@ class Kernels(Case):
             debugger.step()
         self.assertEqual(self.npu.calls, WHOLE_DUMP)
 
+    def test_a_level_that_changes(self):
+        debugger = self.open("L1", "tensor", {"list": ["Functional.linear.0.forward"]}, dump_enable=True)
+        for remark, level in (("a", "L2"), ("to see that the file has changed", "L1")):
+            self.write_config(dict(self.config, level=level, _=remark))
+            debugger.start()
+            functional.linear(torch.ones(1, 2), torch.ones(2, 2))
+            debugger.stop()
+            debugger.step()
+            self.assertEqual(self.npu.calls, WHOLE_DUMP)
+        self.assertEqual(self.tree(1).names, ["Functional.linear.0.forward"])
+
     def test_a_runtime_that_fails_or_writes_nothing(self):
         plain = self.train()
         for failing, finalized in (("init_dump", 0), ("set_dump", 2)):

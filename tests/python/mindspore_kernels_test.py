@@ -22,7 +22,7 @@ import mindspore as ms
 
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
-from msprobe.mindspore import PrecisionDebugger
+from msprobe.mindspore import MsprobeInitStep, PrecisionDebugger
 
 VARIABLES = ("MINDSPORE_DUMP_CONFIG", "MS_ACL_DUMP_CFG_PATH")
 
@@ -177,6 +177,29 @@ class Kernels(unittest.TestCase):
         self.assertEqual(self.told[-1], "the runtime has written no file of kernels to " + self.dump_path)  # no warning
         self.open("overflow_check").start()
         self.assertIn("task overflow_check is for graphs with jit_level O2", self.told[-1])
+
+    def test_steps_of_a_training_that_goes_on(self):
+        debugger = self.open("tensor", step=[7])
+        MsprobeInitStep().on_train_begin(types.SimpleNamespace(original_args=lambda: types.SimpleNamespace(cur_step_num=7)))
+        for _ in range(2):
+            debugger.start()
+            debugger.stop()
+            debugger.service.reset_status()  # the step stays
+            debugger.step()
+        counted = [call for call in self.runtime.calls if call[0] not in ("synchronize", "_dump_stop")]
+        self.assertEqual(counted, [("_dump_set_dynamic",), ("_set_init_iter", 7), ("_set_init_iter", 7), ("_dump_start",),
+                                   ("_dump_step", 1), ("_dump_step", 1)])
+
+    def test_a_level_that_changes(self):
+        debugger = self.open("statistics", level="L1", dump_enable=True)
+        for remark, level in (("a", "L2"), ("to see that the file has changed", "L1")):
+            with open(self.path, "w", encoding="utf-8") as file:
+                json.dump({"_": remark, "task": "statistics", "dump_path": self.dump_path, "level": level, "dump_enable": True}, file)
+            debugger.start()
+            self.assertEqual(self.runtime.calls, [])
+        self.assertEqual([line for line in self.told if "level L2 has no effect" in line], [
+            "warning: level L2 has no effect: it must be in the configuration from the beginning, since MindSpore's runtime reads "
+            "its settings then"])
 
     def test_a_runtime_that_fails_writes_nothing_or_is_old(self):
         self.runtime.failing = "_dump_start"

@@ -8,7 +8,10 @@ from typing import Any
 import mindspore
 from mindspore.train import Callback
 
+from msprobe.core import session
 from msprobe.core.common import log
+
+from .debugger import PrecisionDebugger
 
 
 class MsprobeStep(Callback):
@@ -34,7 +37,10 @@ class MsprobeInitStep(Callback):
         if set_first_step is None:
             log.warn_once("MsprobeInitStep has no effect with this version of MindSpore")
             return
-        set_first_step(run_context.original_args().cur_step_num)
+        first = run_context.original_args().cur_step_num
+        set_first_step(first)
+        if PrecisionDebugger._instance is not None and session.dumps_kernels():
+            PrecisionDebugger.set_init_step(first)  # level L2 counts along
 
 
 def _network(run_context: Any) -> Any:

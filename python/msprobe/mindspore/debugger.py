@@ -84,6 +84,9 @@ class PrecisionDebugger(debugger.Debugger):
         cls._get_instance()._watch_steps(opt, nn.Cell, "the optimizer must be a mindspore.nn.Cell", grad_probe.watch)
 
     def _follow_settings(self):
+        if session.dumps_kernels() and self._kernels is None:
+            log.warn_once("level L2 has no effect: it must be in the configuration from the beginning, since MindSpore's runtime "
+                          "reads its settings then")
         if self._info["enabled"]:
             compiling.install()
         if not (self._info["enabled"] and self._info["records_apis"]):

@@ -46,11 +46,12 @@ class Kernels:
         self._files = None  # once the runtime has been told what to dump
         self._failed = None  # why it cannot be
         self._steps = set()
+        self._at = 0  # the step that the runtime counts
         self._call("_dump_set_dynamic")
 
     def start(self):
         try:
-            if session.setting("dump_enable") is False or self._failed:
+            if not session.dumps_kernels() or session.setting("dump_enable") is False or self._failed:
                 return
             info = _native.info()
             if self._files is None:
@@ -72,8 +73,11 @@ class Kernels:
             self._attempt(self._call, "_dump_stop")
 
     def step(self):
-        if self._files is not None:
-            self._attempt(self._call, "_dump_step", 1)
+        """A step has ended, or has begun anew."""
+        now = _native.info()["step"]
+        if self._files is not None and now > self._at:
+            self._attempt(self._call, "_dump_step", now - self._at)
+            self._at = now
 
     def told(self):
         """The files of the runtime, in words: (lines of information, warnings)."""
@@ -119,6 +123,7 @@ class Kernels:
         else:
             os.environ.pop("MS_ACL_DUMP_CFG_PATH", None)
         self._call("_set_init_iter", step)
+        self._at = step
         self._files = files
         log.info("MindSpore's runtime dumps kernels as %s says" % path)
 

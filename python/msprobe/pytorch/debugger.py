@@ -77,12 +77,12 @@ class PrecisionDebugger(debugger.Debugger):
         self._custom_operators = _CustomOperators()
         session.open_session(config_path, text, overrides, "pytorch", binding(), framework.rank_of_process,
                              dumps_kernels=kernel_dump.is_there())
+        kernel_dump.task.reset()
         if session.dumps_kernels():
-            kernel_dump.task.begin()
+            kernel_dump.task.load()
         torch_apis.use_list(session.setting("support_wrap_ops"))
         self._loading = None
-        _task[0] = (online_check.task if self._is_online_check() else
-                    kernel_dump.task if session.dumps_kernels() else free_benchmark.task)
+        _task[0] = online_check.task if self._is_online_check() else free_benchmark.task
 
     @classmethod
     @debugger.verb
@@ -113,6 +113,7 @@ class PrecisionDebugger(debugger.Debugger):
             online_check.task.configure()
         if session.dumps_kernels():
             kernel_dump.task.configure()
+            _task[0] = kernel_dump.task
         if self._info["enabled"] and self._info["records_apis"]:
             self._custom_operators.register()
         if self._info["enabled"]:

@@ -34,29 +34,35 @@ def is_there():
 class Task:
     def __init__(self):
         self._names = {}   # number of a function of the extension -> its prefix and name
-        self._wanted = None  # the call, as entries name it
-        self._npu = None   # the module with the runtime's functions
-        self._files = {}   # folder -> what is written into it
-        self._steps = 0    # in which kernels were dumped
+        self.reset()
 
     def name(self, number, prefix, api):
         """Notes that the extension's `number` stands for this API."""
         self._names[number] = prefix, api
 
-    def begin(self):
-        """A session has been opened at this level. Raises if the runtime cannot do it."""
-        self._files = {}
-        self._steps = 0
+    def reset(self):
+        """A session begins."""
+        self._wanted = None  # the call, as entries name it
+        self._npu = None   # the module with the runtime's functions
+        self._files = {}   # folder -> what is written into it
+        self._steps = 0    # in which kernels were dumped
+
+    def load(self):
+        """Finds the runtime. Raises if it cannot dump kernels."""
         try:
-            self._npu = importlib.import_module("torch_npu").npu
+            npu = importlib.import_module("torch_npu").npu
         except Exception as error:
             raise invalid("level L2: torch_npu cannot be imported: %s" % error) from None
-        missing = [name for name in _FUNCTIONS if not hasattr(self._npu, name)]
+        missing = [name for name in _FUNCTIONS if not hasattr(npu, name)]
         if missing:
             raise invalid("level L2: this torch_npu has no npu.%s" % missing[0])
+        self._npu = npu
 
     def configure(self):
+        """Follows the settings. The level may be new in a configuration that has changed."""
         self._wanted, = session.setting("section.list")
+        if self._npu is None:
+            self._attempted(self.load)
 
     def outcome(self, steps):
         """The result of the session, in words."""
