@@ -481,6 +481,10 @@ class Functions(Case):
             with self.assertRaisesRegex(Exception, "grad_probe and free_benchmark are for PyTorch and MindSpore"):
                 self.open("L1", task)
 
+    def test_its_generator_is_seeded(self):
+        seed_all(7)
+        self.assertEqual(mindtorch.seeds[-1], 7)
+
     def test_dropout_can_be_removed(self):
         kept = mindtorch.nn.functional.dropout
         try:

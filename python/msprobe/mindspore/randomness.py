@@ -4,6 +4,7 @@
 import functools
 import os
 import random
+import sys
 
 import mindspore
 
@@ -17,6 +18,8 @@ def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> 
     os.environ["HCCL_DETERMINISTIC"] = str(mode)
     random.seed(seed)
     mindspore.set_seed(seed)  # NumPy's, too
+    if msadapter.is_torch():
+        sys.modules["torch"].manual_seed(seed)  # MindSpore's seed leaves its generator as it is
     _set_deterministic(mode)
     if rm_dropout:
         _remove_dropout()

@@ -8,4 +8,11 @@ from ._tensor import Tensor, is_grad_enabled, tensor
 from .ops import *
 from .lookalike import show_as
 
+seeds = []  # of its generator
+
+
+def manual_seed(seed):
+    seeds.append(seed)
+
+
 show_as("torch")
