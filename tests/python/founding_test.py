@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs in the document on recording PyTorch from which msprobe was begun, as it prints them. The document is not part of
-the repository; without it the test is skipped. The test defines what a program leaves to its reader, such as `data_loader`."""
+"""The programs in the documents on recording PyTorch and MSAdapter from which msprobe was begun, as they print them. The documents are
+not part of the repository; without them the test is skipped. The test defines what a program leaves to its reader, such as
+`data_loader`. MSPROBE_PEER_MSADAPTER names a Python that has MSAdapter; without it the programs for that are left out."""
 
 import csv
 import glob
+import itertools
 import json
 import os
 import pathlib
@@ -12,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 
 DOCUMENTS = pathlib.Path(__file__).resolve().parents[3] / "shared" / "seed-docs"
@@ -24,7 +27,12 @@ except ImportError:
     print("SKIPPED: PyTorch is not installed (python3-torch)")
     sys.exit(77)
 
-LINES = (DOCUMENTS / "pytorch_data_collection.txt").read_text(encoding="utf-8").split("\n")
+
+def lines_of(document):
+    return (DOCUMENTS / document).read_text(encoding="utf-8").split("\n")
+
+
+LINES = lines_of("pytorch_data_collection.txt")
 # The lines of a program begin with a blank or, where the document marks them, with a plus sign.
 CODE = re.compile(r"[ +](.*)|$")
 # A model, its data and an optimizer, which the programs leave to their reader.
@@ -71,14 +79,18 @@ def program(begin):
     return "\n".join(code) + "\n"
 
 
-class Founding(unittest.TestCase):
+def configuration(lines, at):
+    """The JSON text behind a line."""
+    text = "\n".join(lines[at + 1:])
+    config, _ = json.JSONDecoder().raw_decode(text[text.index("{"):])
+    return config
+
+
+class Programs(unittest.TestCase):
+    python = [sys.executable]
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="msprobe-test-")
-        at = next(i for i, line in enumerate(LINES) if line.endswith("simple example of the config.json file:"))
-        text = "\n".join(LINES[at + 1:])
-        config, _ = json.JSONDecoder().raw_decode(text[text.index("{"):])
-        config["dump_path"] = self.dump_path = os.path.join(self.folder, "home", "data_dump")
-        self.write("config.json", json.dumps(config))
 
     def tearDown(self):
         shutil.rmtree(self.folder)
@@ -90,14 +102,26 @@ class Founding(unittest.TestCase):
 
     def run_program(self, text, before=""):
         self.write("train.py", before + text)
-        done = subprocess.run([sys.executable, "train.py"], cwd=self.folder, capture_output=True, text=True, check=False)
+        done = subprocess.run([*self.python, "train.py"], cwd=self.folder, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.told = done.stderr
         return done.stdout
 
-    def entries(self, step=0, dump_path=None):
+    def dump(self, step=0, dump_path=None):
         [path] = glob.glob(os.path.join(dump_path or self.dump_path, "step%d" % step, "proc*", "dump.json"))
         with open(path, encoding="utf-8") as file:
-            return list(json.load(file)["data"])
+            return json.load(file)
+
+    def entries(self, step=0, dump_path=None):
+        return list(self.dump(step, dump_path)["data"])
+
+
+class Founding(Programs):
+    def setUp(self):
+        super().setUp()
+        at = next(i for i, line in enumerate(LINES) if line.endswith("simple example of the config.json file:"))
+        self.dump_path = os.path.join(self.folder, "home", "data_dump")
+        self.write("config.json", json.dumps({**configuration(LINES, at), "dump_path": self.dump_path}))
 
     def test_the_quick_start(self):
         self.run_program(program("Quick Start"))
@@ -148,6 +172,53 @@ class Founding(unittest.TestCase):
             at = place_of(call)
             numbers = self.run_program("\n".join(line[1:] for line in LINES[at - 4:at + 5]))
             self.assertEqual(numbers.split(), ["tensor(-0.0866)", "tensor(%s)" % second])
+
+
+class MSAdapter(Programs):
+    """Where `torch` is MSAdapter's, as mindtorch makes it."""
+
+    LAYERS = ["Module.linear1.Linear.forward.0", "Module.linear2.Linear.forward.0", "Module.linear2.Linear.backward.0",
+              "Module.linear1.Linear.backward.0"]
+
+    @classmethod
+    def setUpClass(cls):
+        given = os.environ.get("MSPROBE_PEER_MSADAPTER", "")
+        if given == "1":  # where tests/peer/msadapter.sh installs it
+            given = os.path.join(os.environ["PYTHONPATH"].split(os.pathsep)[0], "..", "msadapter-peer", "bin", "python")
+        given = shutil.which(given)
+        if not given or subprocess.run([given, "-c", "import mindtorch"], capture_output=True, check=False).returncode != 0:
+            print("skipped: the programs for MSAdapter: MSPROBE_PEER_MSADAPTER names no Python that has mindtorch")
+            raise unittest.SkipTest("no MSAdapter")
+        cls.python = [given, "-W", "ignore", "-c", "import mindtorch, runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"]
+
+    def run_example(self, number):
+        """The program and the configuration of the document's example of this number."""
+        lines = lines_of("msadapter_data_collection.txt")
+        at = [i for i, line in enumerate(lines) if line.endswith("The file content is as follows:")][number]
+        config = configuration(lines, at)
+        self.write("config.json", json.dumps(config))
+        self.dump_path = os.path.join(self.folder, config["dump_path"])
+        at = [i for i, line in enumerate(lines) if line.strip() == "import mindspore as ms"][number]
+        indent = re.match(" *", lines[at]).group()
+        code = list(itertools.takewhile(lambda line: not line.strip() or line.startswith(indent), lines[at:]))
+        self.run_program(textwrap.dedent("\n".join(code)))
+        return sorted(os.listdir(self.dump_path))
+
+    def test_the_quick_start(self):
+        self.assertEqual(self.run_example(0), ["step0", "step1"])
+        self.assertEqual(self.dump()["framework"], "mindtorch")
+        for step in range(2):
+            self.assertEqual(self.entries(step), self.LAYERS)
+            self.assertRegex(self.told, r"dump\.json is at .*/output/step%d\n" % step)
+
+    def test_the_usage_example(self):
+        self.assertEqual(self.run_example(1), ["step0", "step1", "step2"])
+        self.assertEqual([self.entries(step) for step in range(3)], [self.LAYERS] * 3)
+        weights = self.dump()["data"][self.LAYERS[0]]["parameters"]
+        shutil.rmtree(self.dump_path)
+        self.run_example(1)
+        # seed_all() fixes them. What torch.randn draws nothing fixes on a CPU: MSAdapter gives its operator no seed there.
+        self.assertEqual(self.dump()["data"][self.LAYERS[0]]["parameters"], weights)
 
 
 if __name__ == "__main__":
