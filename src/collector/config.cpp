@@ -366,6 +366,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   const Json root = [&] {
     try {
       return Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
+  check_utf8(text, name);
         if (depth > kMaxDepth) throw FormatError(name, "nested too deeply");
         return true;
       });

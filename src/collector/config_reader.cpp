@@ -19,6 +19,17 @@ constexpr std::size_t kMaxNumbers = 1'000'000;   // elements of such a list
 
 }  // namespace
 
+void check_utf8(std::string_view text, const std::string& name) {
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8 character = utf8_at(text, at);
+    if (!character.valid) {
+      throw FormatError(name, fmt::format("not valid JSON: byte {} is 0x{:02x}, which is not UTF-8", at + 1,
+                                          static_cast<unsigned char>(text[at])));
+    }
+    at += character.length;
+  }
+}
+
 void ConfigReader::fail(std::string_view key, const std::string& reason) const {
   throw FormatError(where_, std::string(key) + ": " + reason);
 }

@@ -14,6 +14,9 @@
 
 namespace msprobe::collector {
 
+/// FormatError that names the first byte of a configuration that is no UTF-8, as all of JSON is.
+void check_utf8(std::string_view text, const std::string& name);
+
 /// What is absent has the default of the table. A wrong value is a FormatError with `where`, the key and the
 /// values that are possible.
 class ConfigReader {

@@ -43,6 +43,22 @@ class Arguments(Case):
             with self.assertRaises(MsprobeException, msg=str(keys)):
                 self.open("L1", **keys)
 
+    def test_a_file_that_is_not_utf_8(self):
+        path = os.path.join(self.folder, "config.json")
+        for text, byte in ((b'{"dump_path": "\xff"}', "byte 16 is 0xff"), (b'{"\xe4": 1}', "byte 3 is 0xe4"),
+                           ('{"task": "tensor"}'.encode("utf-16-le"), "line 1, column 2"),
+                           ('{"task": "tensor"}'.encode("utf-16"), "byte 1 is 0xff")):
+            with open(path, "wb") as file:
+                file.write(text)
+            with self.assertRaises(MsprobeException) as raised:
+                PrecisionDebugger(config_path=path)
+            self.assertIn(path + ": not valid JSON: ", str(raised.exception))
+            self.assertIn(byte, str(raised.exception))
+
+    def test_a_file_whose_long_name_is_not_ascii(self):
+        with self.assertRaises(FileCheckException):
+            PrecisionDebugger(config_path=os.path.join("/", *["x" * size + "\u00e4" * 60 for size in range(9)], "a.json"))
+
     def test_wrong_start_arguments(self):
         debugger = self.open("L0")
         for keys in ({}, {"model": 3}, {"model": [nn.ReLU(), 3]}, {"model": torch.jit.script(nn.ReLU())},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "collector/config_reader.hpp"
 #include "collector/monitor/checks.hpp"
 #include "series/python_value.hpp"
 #include "series/setting_error.hpp"
@@ -253,6 +254,7 @@ void set_statistics(Settings& settings, const Json& value) {
 }
 
 Json parse_configuration(std::string_view text, const std::string& name) {
+  check_utf8(text, name);
   try {
     Json value = Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
       if (depth > kMaxNesting) throw FormatError(name, "nested too deeply");
