@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -334,9 +335,11 @@ std::string Config::setting(std::string_view key) const {
   return found == place->end() ? "null" : found->dump();
 }
 
-void Config::set_dump_path(const std::string& path) {
+void Config::set_dump_path(const std::string& path, const std::string& folder) {
+  root = std::filesystem::absolute(std::filesystem::path(folder) / path).lexically_normal().string();
+  while (root.size() > 1 && root.back() == '/') root.pop_back();
   Json all = Json::parse(text);
-  all["dump_path"] = path;
+  all["dump_path"] = root;
   text = all.dump(-1, ' ', false, Json::error_handler_t::replace);
   dump_path = path;
 }
@@ -363,10 +366,10 @@ bool Config::has_structure(bool module) const {
 }
 
 Config parse_config(std::string_view text, const std::string& name, const ConfigOverrides& overrides) {
+  check_utf8(text, name);
   const Json root = [&] {
     try {
       return Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
-  check_utf8(text, name);
         if (depth > kMaxDepth) throw FormatError(name, "nested too deeply");
         return true;
       });
@@ -443,6 +446,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   } catch (const Json::exception&) {
     throw FormatError(name, "holds text that is not UTF-8");
   }
+  config.set_dump_path(config.dump_path, overrides.folder);
   return config;
 }
 

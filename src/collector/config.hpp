@@ -60,7 +60,8 @@ struct DataMode {
 struct Config {
   Task task = Task::statistics;
   Level level = Level::l1;
-  std::string dump_path;
+  std::string dump_path;             // as it was given
+  std::string root;                  // that folder, wherever the program may go to
   std::vector<std::uint32_t> ranks;  // sorted; empty: all
   std::vector<std::uint32_t> steps;  // sorted; empty: all
   bool extra_info = true;
@@ -103,8 +104,8 @@ struct Config {
 
   std::string text;  // what setting() looks into
 
-  /// Nothing else changes.
-  void set_dump_path(const std::string& path);
+  /// Nothing else changes. A relative path begins at `folder`, or where the process is if that is empty.
+  void set_dump_path(const std::string& path, const std::string& folder);
 
   /// Is anything recorded?
   bool records() const { return dump_enable != false && !loads_only && !by_runtime; }
@@ -146,7 +147,8 @@ struct ConfigOverrides {
   std::optional<std::string> dump_path;
   std::optional<std::string> level;
   std::optional<std::string> step;  // JSON
-  std::string kernels_of{};           // the framework whose runtime can dump kernels; empty: none can
+  std::string kernels_of{};         // the framework whose runtime can dump kernels; empty: none can
+  std::string folder{};             // where relative paths begin; empty: where the process is
 };
 
 /// Reads and checks a configuration; `name` stands for it in messages. FormatError or ScopeError.

@@ -89,7 +89,6 @@ void change(Losses& losses, const Losses& by, Change change) {
 void Recorder::adopt(Config config) {
   config_ = std::move(config);
   if (framework_ != "pytorch") config_.risk_level = RiskLevel::all;  // as in the Python tool
-  root_ = fs::absolute(config_.dump_path).string();
   queue_.set_budget(config_.write_buffer << 20);
   filter_ = std::make_unique<Filter>(config_);
   rules_ = {config_.high_precision, config_.python_compatible, framework_ != "pytorch"};
@@ -139,7 +138,7 @@ void Recorder::begin_step(const Place& place) {
 
 void Recorder::open_step(const Place& place) {
   const bool debug = config_.level == Level::debug;
-  const std::string folder = step_folder(root_, place) + '/' + leaf_name(place.rank);
+  const std::string folder = step_folder(config_.root, place) + '/' + leaf_name(place.rank);
   std::unique_ptr<const Bench> bench;
   if (config_.has_bench()) {
     try {
@@ -151,7 +150,7 @@ void Recorder::open_step(const Place& place) {
   }
   if (config_.has_step_folders())
     create_directories(config_.wants_tensor_folder() ? folder + "/dump_tensor_data" : folder);
-  auto step = std::make_unique<Step>(step_folder(root_, place), leaf_name(place.rank),
+  auto step = std::make_unique<Step>(step_folder(config_.root, place), leaf_name(place.rank),
                                      folder + (debug ? "/debug.json" : "/dump.json"), header(place), 2);
   step->debug = debug;
   RecordRules rules{rules_,       config_.summary_mode, framework_ != "pytorch",
@@ -220,18 +219,18 @@ msprobe_status Recorder::end_step() {
   return status;
 }
 
-msprobe_status Recorder::redirect(const std::string& dump_path) {
-  const std::string root = fs::absolute(dump_path).string();
-  if (root == root_) return MSPROBE_OK;
+msprobe_status Recorder::redirect(const std::string& dump_path, const std::string& folder) {
+  const std::string before = config_.root;
+  config_.set_dump_path(dump_path, folder);
+  const std::string& root = config_.root;
+  if (root == before) return MSPROBE_OK;
   msprobe_status status = MSPROBE_OK;
   if (step_) {
     status = close_step();
     numbers_ = std::move(step_->numbers);
     if (resting_.size() == kMaxResting) resting_.erase(resting_.begin());
-    resting_.push_back({root_, std::move(step_), std::exchange(stacks_, {})});
+    resting_.push_back({before, std::move(step_), std::exchange(stacks_, {})});
   }
-  config_.set_dump_path(dump_path);
-  root_ = root;
   if (const auto found = std::ranges::find(resting_, root, &Resting::root); found != resting_.end()) {
     step_ = std::move(found->step);
     stacks_ = std::move(found->stacks);

@@ -89,7 +89,7 @@ class Recorder {
   msprobe_status end_step();
   /// What is recorded from now on lies in another folder. The step that is open there, if any, comes to rest
   /// until that folder comes again; call numbers go on.
-  msprobe_status redirect(const std::string& dump_path);
+  msprobe_status redirect(const std::string& dump_path, const std::string& folder);
   msprobe_status log_error(std::string_view kind, std::string_view text);
 
   // Events as the C interface lets them through: entered, of a forward call, with an entry.
@@ -158,7 +158,6 @@ class Recorder {
   std::string framework_;
   std::string suffix_;
   Config config_;
-  std::string root_;  // dump_path, wherever the program may go to
   std::unique_ptr<Filter> filter_;
   Stacks stacks_;
   NumberRules rules_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "collector/c_tensor.hpp"
@@ -32,6 +33,8 @@ bool other_settings(const Config& a, const Config& b) {
 Session::Session(Config config, const Origin& origin)
     : recorder_(origin.framework, origin.suffix), overrides_(origin.overrides) {
   watch_forks();
+  std::error_code gone;  // then a relative path is refused
+  overrides_.folder = std::filesystem::current_path(gone).string();
   child_ = fork_count();
   enabled_ = config.dump_enable.value_or(true);
   recorder_.adopt(std::move(config));
@@ -122,7 +125,7 @@ msprobe_status Session::set_dump_path(const std::string& path) {
   reuse_.clear();
   const std::lock_guard lock(mutex_);
   overrides_.dump_path = path;  // also if the configuration is read again
-  return recorder_.redirect(path);
+  return recorder_.redirect(path, overrides_.folder);
 }
 
 msprobe_status Session::restart_step() {
@@ -269,7 +272,7 @@ msprobe_status Session::probe_gradient(std::string_view parameter, const TensorV
   if (!config.ranks.empty() && !std::ranges::binary_search(config.ranks, rank)) return MSPROBE_SKIP;
   if (tensor::info(gradient.dtype).kind == tensor::Kind::complex)
     throw InvalidCall("complex numbers have no sign: " + display(parameter));
-  const std::string folder = config.dump_path + "/rank" + std::to_string(rank);
+  const std::string folder = config.root + "/rank" + std::to_string(rank);
   gradients_.add(config.gradient_probe, folder, present_step(), parameter, gradient);
   return MSPROBE_OK;
 }

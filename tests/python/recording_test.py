@@ -132,6 +132,23 @@ class Record(Training):
                 self.train_step()
         self.assertEqual(self.written(), ["step1"])
 
+    def test_a_program_that_goes_to_another_folder(self):
+        other = os.path.join(self.folder, "other")
+        os.mkdir(other)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        told = io.StringIO()
+        with contextlib.redirect_stderr(told):
+            recording = msprobe.record(self.net, "dump", optimizer=self.optimizer)
+            with recording:
+                self.train_step()
+                os.chdir(other)
+                self.train_step()
+            recording.close()
+        self.assertEqual((self.written(), os.listdir(other)), (["step0", "step1"], []))
+        self.assertEqual(os.fspath(recording), self.path)
+        self.assertIn(" of 2 steps to %s in " % self.path, told.getvalue())
+
     def test_without_a_model(self):
         with msprobe.record(dump_path=self.path):
             self.train_step()

@@ -107,6 +107,26 @@ class Surface(Case):
         with open(os.path.join(find_tree(os.path.join(self.dump_path, "b")).folder, "debug.json"), encoding="utf-8") as file:
             self.assertIn('"x.1.debug"', file.read())
 
+    def test_a_program_that_goes_to_another_folder(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        debugger = self.open("L1", dump_path="dump", dump_enable=True)
+        here, other = os.path.join(self.folder, "dump"), os.path.join(self.folder, "other")
+        os.mkdir(other)
+        for path in (None, "./b", "dump"):
+            if path is not None:
+                debugger.service.config.dump_path = path
+            os.chdir(other)
+            self.record(debugger)
+            debugger.step()
+            self.write_config(dict(self.config, extra_info=False))  # is read again
+            self.record(debugger)
+            debugger.step()
+            os.chdir(self.folder)
+        self.assertEqual(sorted(os.listdir(here)), ["step0", "step1", "step4", "step5"])
+        self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "b"))), ["step2", "step3"])
+        self.assertEqual(os.listdir(other), [])
+
     def test_a_wrong_folder(self):
         debugger = self.open("L1")
         for wrong in (3, None, ""):

@@ -98,7 +98,7 @@ class Debugger:
         self.config = surface.Settings(self._framework)
         self.service = surface.Service(self, self._framework)
         self.init_step = 0
-        self._first_path = self._dump_path = self.config.dump_path  # _dump_path: of what is recorded now
+        self._first_path = self._dump_path = self.config.folder  # _dump_path: of what is recorded now
         self._folders = set()   # something was recorded into
         self._of_step = set()   # those of them that hold the present step
         self._restarted = set()  # those of them from before its numbers began anew
@@ -398,11 +398,10 @@ class Debugger:
 
     def _redirect(self):
         """To where a program has said by service.config.dump_path."""
-        wanted = self.service.config.dump_path
-        kept = self.config.dump_path
-        if kept not in (self._first_path, wanted):
-            log.warn_once("debugger.config.dump_path = %r has no effect: write debugger.service.config.dump_path" % kept,
-                          "debugger.config.dump_path")
+        wanted = self.service.config.folder
+        if self.config.folder not in (self._first_path, wanted):
+            log.warn_once("debugger.config.dump_path = %r has no effect: write debugger.service.config.dump_path" % (
+                self.config.dump_path), "debugger.config.dump_path")
         if wanted == self._dump_path:
             return
         self._finish()
@@ -412,7 +411,7 @@ class Debugger:
             self.free_benchmark.move(wanted)
 
     def _note_folder(self):
-        folder = os.path.abspath(self._dump_path)
+        folder = self._dump_path
         if folder in self._restarted:
             log.warn_once("after reset_status() step %d is recorded into %s again, replacing what was recorded "
                           "there: give it its own folder with service.config.dump_path" % (
@@ -495,7 +494,7 @@ class Debugger:
 
     def _where(self):
         if len(self._folders) < 2:
-            return os.path.abspath(self._dump_path)
+            return self._dump_path
         return "%d folders in %s" % (len(self._folders), os.path.commonpath(self._folders))
 
     def _recorded(self, info):

@@ -44,7 +44,7 @@ class Settings(_Told):
 
     def __init__(self, framework):
         object.__setattr__(self, "framework", framework)
-        object.__setattr__(self, "_dump_path", session.setting("dump_path"))
+        self.follow(session.setting("dump_path"))
 
     @property
     def dump_path(self):
@@ -71,6 +71,7 @@ class Settings(_Told):
 
     def follow(self, dump_path):
         object.__setattr__(self, "_dump_path", dump_path)
+        object.__setattr__(self, "folder", os.path.abspath(dump_path))  # the same, wherever the program goes to
 
 
 class _LiveSettings(Settings):

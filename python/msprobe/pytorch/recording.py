@@ -229,7 +229,8 @@ def configuration(dump_path: Optional[Path], task: str, level: str, step: Option
         dump_path = overriding.wanted().get("dump_path")
         if dump_path is None:
             raise invalid("record: dump_path is missing: the folder to record into")
-    config: Dict[str, Any] = {"task": task, "level": level, "dump_path": os.fspath(dump_path), "rank": [],
+    dump_path = os.path.abspath(os.fspath(dump_path))  # wherever the program goes to
+    config: Dict[str, Any] = {"task": task, "level": level, "dump_path": dump_path, "rank": [],
                               "step": _list(step, "step")}
     section: Dict[str, Any] = {"list": _list(names, "list")}
     for name, value in settings.items():
