@@ -21,6 +21,10 @@ class _Probe(Probe):
         self._parameters = list(model.named_parameters())
         _install()
 
+    def end(self):
+        super().end()
+        self._parameters = []
+
     def step(self):
         if self._parameters:
             self.before_step(self._gradients)

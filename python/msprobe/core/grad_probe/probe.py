@@ -13,14 +13,21 @@ from msprobe.core.common import log
 class Probe:
     def __init__(self) -> None:
         self._steps: Optional[Collection[int]] = None  # None: all
+        self._records = False
 
     def record_steps(self, steps: Optional[Collection[int]]) -> None:
         self._steps = steps
+        self._records = True
+        session.at_end(self.end)
+
+    def end(self) -> None:
+        """The session ends: optimizers that go on count for nothing."""
+        self._records = False
 
     def before_step(self, gradients: Callable[[], Iterable[Tuple[str, Any]]]) -> None:
         """An optimizer steps: gradients() -> (name, gradient in host memory), ... Nothing of it reaches the training."""
         try:
-            if session.in_child():
+            if session.in_child() or not self._records:
                 return
             with session.lock:
                 session.discover_rank()
