@@ -105,9 +105,9 @@ MSPROBE_API msprobe_status msprobe_session_info(msprobe_session* session, msprob
 /* A key of the configuration after defaults and overrides, as JSON ("null" if absent). Keys of the task's section
  * are reached as "section.key" with the literal word section: "section.slice". "warnings" is a list of texts: what was
  * corrected, and which keys have no effect; "unmatched" an object: names of scope and list that nothing had so far, and names
- * that passed meanwhile; "lost" an object: of what was recorded, entries and files that could not be written, the number of
- * empty_steps that lost all their entries (`steps` counts them), no_steps that could not be begun (`steps` does not count
- * them), and the first reason. Valid until the next call of this thread with this session. */
+ * that passed meanwhile; "kept" an object: entries that are in the files, and steps, without those that lost all their
+ * entries; "lost" an object: of what was recorded, entries and files that could not be written, no_steps that could not be
+ * begun (`steps` does not count them), and the first reason. Valid until the next call of this thread with this session. */
 MSPROBE_API const char* msprobe_session_setting(msprobe_session* session, const char* key);
 /* Not 0 while events are recorded: to be read before each event, without a call. Lives as long as the session. */
 MSPROBE_API const volatile int* msprobe_session_running(msprobe_session* session);
@@ -132,6 +132,9 @@ MSPROBE_API msprobe_status msprobe_set_init_step(msprobe_session* session, uint6
 MSPROBE_API msprobe_status msprobe_set_dump_path(msprobe_session* session, const char* path);
 /* Writes, then all counters restart in the same step: what is recorded into the same folder replaces what is there. */
 MSPROBE_API msprobe_status msprobe_restart_step(msprobe_session* session);
+/* Ends a step that was begun and in which nothing ran: its folder goes, and its number comes again. One that has entries
+ * stays. */
+MSPROBE_API msprobe_status msprobe_drop_step(msprobe_session* session);
 /* Between start and stop: suspends (0) and resumes (1) recording of forward events. */
 MSPROBE_API msprobe_status msprobe_set_recording(msprobe_session* session, int on);
 /* For inference on batches: while the configuration names a request_id, every tensor is cut to [begin, end) along

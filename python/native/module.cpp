@@ -29,6 +29,7 @@ PyMethodDef methods[] = {
     {"set_init_step", set_init_step, METH_VARARGS, "set_init_step(step)"},
     {"set_dump_path", set_dump_path, METH_VARARGS, "set_dump_path(path)"},
     {"restart_step", restart_step, METH_NOARGS, "the numbers of the step begin anew"},
+    {"drop_step", drop_step, METH_NOARGS, "ends a step in which nothing ran: its folder goes"},
     {"set_recording", set_recording, METH_VARARGS, "set_recording(on)"},
     {"set_tokens", set_tokens, METH_VARARGS, "set_tokens(begin, end)"},
     {"reload", reload, METH_NOARGS, "reload() -> (status, changed, error)"},

@@ -238,6 +238,12 @@ PyObject* restart_step(PyObject*, PyObject*) {
   return without_lock(msprobe_restart_step);
 }
 
+PyObject* drop_step(PyObject*, PyObject*) {
+  ++state.epoch;
+  state.may_reuse = true;
+  return without_lock(msprobe_drop_step);
+}
+
 PyObject* set_recording(PyObject*, PyObject* arguments) {
   int on = 0;
   if (!need_session() || PyArg_ParseTuple(arguments, "p", &on) == 0) return nullptr;

@@ -23,6 +23,7 @@ PyObject* set_rank(PyObject*, PyObject* arguments);
 PyObject* set_init_step(PyObject*, PyObject* arguments);
 PyObject* set_dump_path(PyObject*, PyObject* arguments);
 PyObject* restart_step(PyObject*, PyObject*);
+PyObject* drop_step(PyObject*, PyObject*);
 PyObject* set_recording(PyObject*, PyObject* arguments);
 PyObject* set_tokens(PyObject*, PyObject* arguments);
 PyObject* reload(PyObject*, PyObject*);

@@ -194,6 +194,10 @@ msprobe_status msprobe_restart_step(msprobe_session* session) {
   return with(session, [](Session& s) { return s.restart_step(); });
 }
 
+msprobe_status msprobe_drop_step(msprobe_session* session) {
+  return with(session, [](Session& s) { return s.drop_step(); });
+}
+
 msprobe_status msprobe_set_recording(msprobe_session* session, int on) {
   return with(session, [&](Session& s) { return s.set_recording(on != 0); });
 }

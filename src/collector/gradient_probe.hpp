@@ -43,8 +43,10 @@ class GradientProbe {
   /// Writes the table of the step, if there is one. IoError; the table is gone then, too.
   void finish();
 
-  std::uint64_t gradients() const { return gradients_ + rows_ + lost_; }
-  /// Those of them that could not be written, and why the first could not.
+  std::uint64_t gradients() const { return kept() + lost_; }
+  /// Those of them that are in a table, be it one in the making.
+  std::uint64_t kept() const { return gradients_ + rows_; }
+  /// Those that could not be written, and why the first could not.
   std::uint64_t lost() const { return lost_; }
   const std::string& reason() const { return reason_; }
   std::uint64_t steps() const { return steps_; }

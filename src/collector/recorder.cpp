@@ -81,7 +81,12 @@ template <typename Change>
 void change(Losses& losses, const Losses& by, Change change) {
   change(losses.entries, by.entries);
   change(losses.files, by.files);
-  change(losses.empty_steps, by.empty_steps);
+}
+
+template <typename Change>
+void change(Kept& kept, const Kept& by, Change change) {
+  change(kept.entries, by.entries);
+  change(kept.steps, by.steps);
 }
 
 }  // namespace
@@ -206,6 +211,7 @@ msprobe_status Recorder::close_step() {
   queue_.forget_files();
   entries_ += step_->entries.count();
   change(losses_, open_losses(), [](std::uint64_t& all, std::uint64_t each) { all += each; });
+  change(kept_, open_kept(), [](std::uint64_t& all, std::uint64_t each) { all += each; });
   slots_.clear();
   serial_ = next_serial();
   return status;
@@ -217,6 +223,23 @@ msprobe_status Recorder::end_step() {
   resting_.clear();
   numbers_ = {};
   return status;
+}
+
+msprobe_status Recorder::drop_step(const Place& place) {
+  losses_.no_steps.erase("step" + std::to_string(place.step));
+  if (!step_ || step_->entries.count() > 0) return end_step();
+  const std::string folder = step_->folder();
+  const std::string parent = step_->parent;
+  finish_tensor_files();
+  queue_.forget_files();
+  slots_.clear();
+  serial_ = next_serial();
+  step_.reset();
+  --steps_;
+  std::error_code error;
+  fs::remove_all(folder, error);
+  fs::remove(parent, error);  // unless other ranks have their folders there
+  return end_step();
 }
 
 msprobe_status Recorder::redirect(const std::string& dump_path, const std::string& folder) {
@@ -238,6 +261,7 @@ msprobe_status Recorder::redirect(const std::string& dump_path, const std::strin
     step_->numbers = std::exchange(numbers_, {});
     entries_ -= step_->entries.count();
     change(losses_, open_losses(), [](std::uint64_t& all, std::uint64_t each) { all -= each; });
+    change(kept_, open_kept(), [](std::uint64_t& all, std::uint64_t each) { all -= each; });
     filter_->next_step();
   }
   return status;
@@ -247,7 +271,6 @@ Losses Recorder::open_losses() const {
   Losses losses;
   const std::uint64_t count = step_->entries.count();
   losses.entries = config_.has_entries() ? count - std::min(count, step_->written) : 0;
-  losses.empty_steps = losses.entries > 0 && step_->written == 0 ? 1 : 0;
   if (step_->failing && config_.extra_info && !step_->debug)
     losses.files = (stacks_.changed() ? 1 : 0) + (step_->structure.changed() ? 1 : 0);
   return losses;
@@ -258,6 +281,20 @@ Losses Recorder::losses() {
   if (step_ && step_->failing)
     change(all, open_losses(), [](std::uint64_t& sum, std::uint64_t each) { sum += each; });
   all.files += queue_.lost();
+  return all;
+}
+
+Kept Recorder::open_kept() const {
+  const std::uint64_t count = step_->entries.count();
+  Kept kept;
+  kept.entries = config_.has_entries() ? std::min(count, step_->written) : count;
+  kept.steps = kept.entries > 0 || count == 0 ? 1 : 0;
+  return kept;
+}
+
+Kept Recorder::kept() const {
+  Kept all = kept_;
+  if (step_) change(all, open_kept(), [](std::uint64_t& sum, std::uint64_t each) { sum += each; });
   return all;
 }
 

@@ -44,9 +44,14 @@ struct SavedLeaf {
 struct Losses {
   std::uint64_t entries = 0;
   std::uint64_t files = 0;         // of tensors, stacks or the construction
-  std::uint64_t empty_steps = 0;   // that were begun, and lost all their entries
   std::set<std::string> no_steps;  // that could not be begun: "step2"
   std::string reason;              // the first one
+};
+
+/// The entries that the files hold, and their steps.
+struct Kept {
+  std::uint64_t entries = 0;
+  std::uint64_t steps = 0;  // a step that lost all its entries does not count
 };
 
 class Recorder {
@@ -74,6 +79,8 @@ class Recorder {
   std::uint64_t steps() const { return steps_; }
   /// Of all steps; of the one that is open, what could not be written when that was tried last.
   Losses losses();
+  /// Of the step that is open, what was there when its files were written last.
+  Kept kept() const;
 
   bool has_step() const { return step_ != nullptr; }
   /// Is it one of start() and stop(), not of saved values?
@@ -87,6 +94,9 @@ class Recorder {
   /// All that is open becomes final, the step's files are written and the step forgotten; nothing without
   /// one.
   msprobe_status end_step();
+  /// The step that is open has no entries and is to be none: its folder goes. `place` is the step's, also
+  /// where it could not be begun.
+  msprobe_status drop_step(const Place& place);
   /// What is recorded from now on lies in another folder. The step that is open there, if any, comes to rest
   /// until that folder comes again; call numbers go on.
   msprobe_status redirect(const std::string& dump_path, const std::string& folder);
@@ -141,6 +151,7 @@ class Recorder {
   msprobe_status close_step();
   /// What the files of the open step lack.
   Losses open_losses() const;
+  Kept open_kept() const;
   void finish_tensor_files();
   msprobe_status write_if_due();
   void write_error(std::string_view kind, std::string_view text);
@@ -176,6 +187,7 @@ class Recorder {
   std::uint64_t entries_ = 0;     // of steps that are over
   std::uint64_t steps_ = 0;       // that were begun
   Losses losses_;                 // of steps that are over
+  Kept kept_;                     // likewise
   std::unordered_map<std::uint64_t, Deferred> slots_;
 };
 

@@ -135,6 +135,13 @@ msprobe_status Session::restart_step() {
   return recorder_.end_step();
 }
 
+msprobe_status Session::drop_step() {
+  reuse_.clear();
+  const std::lock_guard lock(mutex_);
+  recorder_.run(false);
+  return recorder_.drop_step(place());
+}
+
 msprobe_status Session::set_recording(bool on) {
   const std::lock_guard lock(mutex_);
   if (!recorder_.has_started_step() || recorder_.finished()) return MSPROBE_SKIP;
@@ -322,10 +329,14 @@ const char* Session::setting(const char* key) {
     const std::string& reason = losses.reason.empty() ? gradients_.reason() : losses.reason;
     const nlohmann::json found = {{"entries", losses.entries + gradients_.lost()},
                                   {"files", losses.files},
-                                  {"empty_steps", losses.empty_steps},
                                   {"no_steps", losses.no_steps},
                                   {"reason", reason}};
     value = found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  } else if (std::string_view(key) == "kept") {
+    const Kept kept = recorder_.kept();
+    value = nlohmann::json{{"entries", kept.entries + gradients_.kept()},
+                           {"steps", kept.steps + gradients_.steps()}}
+                .dump();
   } else {
     value = recorder_.config().setting(key);
   }

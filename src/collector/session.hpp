@@ -43,6 +43,7 @@ class Session {
   msprobe_status set_init_step(std::uint64_t step);
   msprobe_status set_dump_path(const std::string& path);
   msprobe_status restart_step();
+  msprobe_status drop_step();
   msprobe_status set_recording(bool on);
   msprobe_status set_rank(std::int64_t rank);
   msprobe_status set_tokens(std::int64_t begin, std::int64_t end);

@@ -12,6 +12,7 @@ import resource
 import signal
 
 from helpers import *
+import msprobe
 from msprobe.core import session
 from msprobe.core.common import log
 
@@ -128,6 +129,22 @@ class FullDisk(Case):
         self.assertEqual(sum(self.on_disk().values()), 0)
         self.assertIn("nothing was recorded: ", line)
         self.assertTrue(line.endswith(REASON), line)
+
+    def test_steps_of_an_optimizer(self):
+        self.dump_path = os.path.join(self.folder, "dump")
+        net = make_net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        with msprobe.record(net, self.dump_path, optimizer=optimizer) as recording:
+            for step in range(8):
+                with full_disk() if 2 <= step < 6 else contextlib.nullcontext():
+                    net(make_input()).sum().backward()
+                    optimizer.step()
+        recording.close()
+        line = self.result()
+        written = {name: count for name, count in self.on_disk().items() if count}
+        self.assertEqual(list(written), ["step0", "step1", "step7"])
+        self.check_result(line, "%d entries" % sum(written.values()), "3 steps", "entries and 2 files were lost",
+                          "step3, step4, step5 and 1 more could not be begun")
 
     def test_begun_at_the_second_try(self):
         debugger = self.open("L1")

@@ -132,6 +132,21 @@ class Record(Training):
                 self.train_step()
         self.assertEqual(self.written(), ["step1"])
 
+    def test_steps_with_others_between_them(self):
+        with msprobe.record(self.net, self.path, step=[0, 2], optimizer=self.optimizer):
+            for _ in range(4):
+                self.train_step()
+        self.assertEqual(self.written(), ["step0", "step2"])
+
+    def test_steps_without_entries_count(self):
+        with msprobe.record(self.net, self.path, list=["sigmoid"], optimizer=self.optimizer):
+            self.train_step()
+            torch.sigmoid(torch.ones(1))
+            self.train_step()
+            self.train_step()
+        self.assertEqual(self.written(), ["step0", "step1", "step2"])
+        self.assertEqual([len(self.names(step)) for step in range(3)], [0, 1, 0])
+
     def test_a_program_that_goes_to_another_folder(self):
         other = os.path.join(self.folder, "other")
         os.mkdir(other)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 import threading
 import time
 from typing import Any, Callable, List, Mapping, Optional, Sequence, TypeVar, cast
@@ -108,7 +107,6 @@ class Debugger:
         self._began = None  # when what goes on now began to be recorded
         self._took = 0.0    # seconds, from start() to stop()
         self._why_not = "start() was not called"
-        self._empty_steps = 0  # that were begun, and put away as nothing ran in them
         session.at_end(self._end)
         self._apply_settings()
 
@@ -286,23 +284,8 @@ class Debugger:
     @verb
     def step(cls) -> None:
         self = cls._get_instance()
-        if self._follows_optimizers():
-            return
-        session.discover_rank()
-        self._ending_step()
-        self._pause()
-        self._finish()
-        info = _native.info()
-        session.attempted(_native.step)
-        self._tell_places(info)
-        self._clock()
-        self._of_step.clear()
-        self._restarted.clear()
-        self.hooks.forget_calls()
-        self._step_ended()
-        # Late gradients of this step belong to the next one.
-        session.update_switches(backward=session.backward_switch[0])
-        self._reload()
+        if not self._follows_optimizers():
+            self._leave_step(_native.step)
 
     @classmethod
     @verb
@@ -320,21 +303,14 @@ class Debugger:
         self._step_ended()
         session.update_switches(backward=False)
 
-    def put_away_step(self) -> None:
+    @classmethod
+    @verb
+    def drop_step(cls) -> None:
         """Like step() for one that was begun and in which nothing ran: its folder goes, and its number comes again."""
-        info = _native.info()
-        number = info["step"]
-        folder = _folder_of_rank(self._dump_path, info)
+        self = cls._get_instance()
+        number = _native.info()["step"]
         self._of_step.clear()  # there is no place to report
-        type(self).step()
-        if os.path.isdir(folder):  # else it was none of those requested
-            self._empty_steps += 1
-            shutil.rmtree(folder, ignore_errors=True)
-            try:
-                os.rmdir(os.path.dirname(folder))
-            except OSError:  # other ranks have theirs there
-                pass
-        session.attempted(_native.set_init_step, number)
+        self._leave_step(_native.drop_step)
         self.last_step = number - 1 if number else None
 
     @classmethod
@@ -382,6 +358,23 @@ class Debugger:
         self.registry.remove_custom(module, api)
 
     # ------------------------------------------------------------------ their parts
+
+    def _leave_step(self, leave):
+        session.discover_rank()
+        self._ending_step()
+        self._pause()
+        self._finish()
+        info = _native.info()
+        session.attempted(leave)
+        self._tell_places(info)
+        self._clock()
+        self._of_step.clear()
+        self._restarted.clear()
+        self.hooks.forget_calls()
+        self._step_ended()
+        # Late gradients of this step belong to the next one.
+        session.update_switches(backward=session.backward_switch[0])
+        self._reload()
 
     def _begin(self, model):
         """Functions are wrapped as long as something is recorded, and no longer."""
@@ -462,16 +455,14 @@ class Debugger:
         info = _native.info()
         lost = session.setting("lost")
         self._told = info["entries"], info["steps"], lost
+        info.update(session.setting("kept"))  # of what was recorded, what is on the disk
         losses = closing.losses(lost, self._unit)
         if not self._tells(info) and not losses:
             return
-        # Of what was recorded, what is on the disk.
-        info["entries"] -= lost["entries"]
-        info["steps"] -= lost["empty_steps"]
         if session.LEVELS[info["level"]] == "debug" and not info["steps"]:
             self._why_not = None if losses else "save() was not called (level debug records only what it saves)"
         if info["steps"]:
-            told = self._outcome(info, counted(info["steps"] - self._empty_steps, "step", "steps"))
+            told = self._outcome(info, counted(info["steps"], "step", "steps"))
             (log.warn if losses else log.info)("%s%s in %.1f s%s" % (
                 begin, told, self._took, losses and "; " + losses))
             if info["rank"] < 0:

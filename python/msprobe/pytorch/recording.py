@@ -44,7 +44,7 @@ class Recording(contextlib.ContextDecorator):
         self._text = text
         self._optimizer = optimizer
         self._steps = 0          # that are over, as far as another recording has to go on from them
-        self._entries = None     # that there were when a step began by step(); None: it began otherwise
+        self._entries = None     # that there were when step() began the present step; None: it began otherwise
         self._running = False
         self._wrapped: Optional[Callable[..., Any]] = None
         self._debugger: Any = None
@@ -68,7 +68,11 @@ class Recording(contextlib.ContextDecorator):
 
     def __exit__(self, *raised: Any) -> None:
         self.stop()
-        self._end_step()
+        if self._entries is not None and self._quietly(self._count) == self._entries:
+            self._entries = None
+            self._quietly(PrecisionDebugger.drop_step)
+        else:
+            self._end_step()
 
     def open(self) -> None:
         """Makes ready to record. Entering does so, too. Raises as __enter__()."""
@@ -129,10 +133,7 @@ class Recording(contextlib.ContextDecorator):
     # ------------------------------------------------------------------ their parts
 
     def _end_step(self) -> None:
-        began_with, self._entries = self._entries, None
-        if began_with is not None and self._quietly(self._count) == began_with:
-            self._quietly(self._debugger.put_away_step)
-            return
+        self._entries = None
         self._quietly(PrecisionDebugger.step)
         self._steps += 1
 
