@@ -223,6 +223,8 @@ class Modules(Case):
         tree = self.tree()
         self.assertNotIn("Module.out.Linear.forward.1", tree.names)
         self.assertFalse([name for name in tree.names if "grad" in name or "backward" in name])
+        for one in twin.modules():
+            self.assertEqual([table for name, table in vars(one).items() if "hook" in name and table], [])
         # A copy can be recorded in its own right.
         debugger.step()
         debugger.start(model=twin)

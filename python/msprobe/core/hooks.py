@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hooks on modules: the framework-independent handling of their calls.
 
-The user's modules only hold hooks that neither a copy nor a pickle carries along: there they have no effect.
+The user's modules only hold hooks that a copy does not carry along, and a pickle without effect.
 """
 
 import contextlib
@@ -18,15 +18,43 @@ _this_thread = threading.local()
 
 
 class Hook:
-    """Base of the hooks. A copy or a pickle of one becomes a standard-library object that does nothing."""
+    """Base of the hooks. A copy of the module has none; a pickle has a standard-library object that does nothing."""
 
-    __slots__ = ("hooked",)
+    __slots__ = ("hooked", "module")
 
-    def __init__(self, hooked):
+    def __init__(self, hooked, module):
         self.hooked = hooked
+        self.module = weakref.ref(module)
 
     def __reduce__(self):
         return getattr, (contextlib.nullcontext(), "__exit__")
+
+    def __deepcopy__(self, memo):
+        module = self.module()
+        twin = memo.get(id(module))
+        if twin is not None:
+            keys = {key for table in _hook_tables(module) for key, hook in table.items() if hook is self}
+            memo.setdefault(_Twins, _Twins()).made.append((twin, keys))
+        return contextlib.nullcontext().__exit__
+
+
+class _Twins:
+    """Copies of modules, from which hooks go as soon as they are whole: when copy.deepcopy() lets go of its memo, which
+    holds this."""
+
+    def __init__(self):
+        self.made = []  # (copy, keys of the hooks)
+
+    def __del__(self):
+        for twin, keys in self.made:
+            for table in _hook_tables(twin):
+                for key in keys:
+                    table.pop(key, None)
+
+
+def _hook_tables(module):
+    """The tables of a module: hooks by key, and their properties by the same key."""
+    return [table for name, table in vars(module).items() if "hook" in name and isinstance(table, dict)]
 
 
 class Before(Hook):
@@ -115,7 +143,7 @@ class Hooked:
     def resume(self):
         module = self.module()
         if not self._handles and module is not None:
-            self._handles = self.register(module, Before(self), After(self))
+            self._handles = self.register(module, Before(self, module), After(self, module))
 
     def pause(self):
         """Removes the hooks until resume(), for modules that behave differently when they have hooks."""
@@ -258,7 +286,7 @@ class Hooks:
 
     def count_calls(self, model, count):
         """Calls count() before every call of a model; returns the handle of that hook."""
-        return model.register_forward_pre_hook(_Counting(count))
+        return model.register_forward_pre_hook(_Counting(count, model))
 
 
 class _Counting(Hook):

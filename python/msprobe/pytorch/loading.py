@@ -99,7 +99,7 @@ class Loading:
         if self._hooked.get(id(module)) == name:
             return
         self._hooked[id(module)] = name
-        hook = _BeforeCall((self, name))
+        hook = _BeforeCall((self, name), module)
         # In front of all others, so that what is recorded is what was loaded.
         if framework.HAS_HOOKS_WITH_KWARGS:
             module.register_forward_pre_hook(hook, prepend=True, with_kwargs=True)

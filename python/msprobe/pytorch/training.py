@@ -74,7 +74,7 @@ def _watch(model):
         return
     _hooked.add(model)
     more = {"with_kwargs": True} if framework.HAS_HOOKS_WITH_KWARGS else {}
-    model.register_forward_pre_hook(_Taken(None), **more)
+    model.register_forward_pre_hook(_Taken(None, model), **more)
 
 
 class _Taken(Hook):

@@ -47,8 +47,8 @@ class _After(Hook):
 def hook_calls(module, hooked, before=True):
     """Installs hooks that call hooked.before() and hooked.after(), and returns their handles."""
     keys = {"with_kwargs": True} if framework.HAS_HOOKS_WITH_KWARGS else {}
-    handles = [module.register_forward_pre_hook(_Before(hooked), **keys)] if before else []
-    return handles + [module.register_forward_hook(_After(hooked), **keys)]
+    handles = [module.register_forward_pre_hook(_Before(hooked, module), **keys)] if before else []
+    return handles + [module.register_forward_hook(_After(hooked, module), **keys)]
 
 
 class HookedModule:
