@@ -3,10 +3,12 @@
 
 import contextlib
 import copy
+import gc
 import io
 import json
 import pickle
 import warnings
+import weakref
 
 from helpers import *
 import msprobe
@@ -258,6 +260,20 @@ dist.barrier()
             msprobe.record(self.net)
         self.assertIn("dump_path is missing", str(raised.exception))
         self.assertFalse(os.path.exists(self.path))
+
+    def test_it_keeps_nothing_alive(self):
+        for task in ("statistics", "tensor"):
+            net = make_net()
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            with msprobe.record(net, os.path.join(self.folder, task), task=task, optimizer=optimizer) as recording:
+                for _ in range(2):
+                    net(make_input()).sum().backward()
+                    optimizer.step()
+            kept = [weakref.ref(one) for one in (net, optimizer, *net.parameters())]
+            del net, optimizer
+            gc.collect()
+            self.assertEqual([one() for one in kept if one() is not None], [])
+            recording.close()
 
     def test_one_at_a_time(self):
         debugger = self.open("L1")

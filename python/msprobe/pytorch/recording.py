@@ -7,6 +7,7 @@ import contextlib
 import functools
 import json
 import os
+import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
 
 import torch
@@ -40,13 +41,15 @@ class Recording(contextlib.ContextDecorator):
     _current: Optional[Recording] = None  # whose settings the session of the process has
 
     def __init__(self, model: Optional[Model], text: str, optimizer: Any = None) -> None:
-        self._model = model
         self._text = text
-        self._optimizer = optimizer
+        self._model: Any = None  # while it records
+        self._optimizer: Any = None
+        self._recall: Callable[[], Any] = lambda: (model, optimizer)
         self._steps = 0          # that are over, as far as another recording has to go on from them
         self._entries = None     # that there were when step() began the present step; None: it began otherwise
         self._running = False
         self._wrapped: Optional[Callable[..., Any]] = None
+        self._replaced: Optional[Callable[..., Any]] = None
         self._debugger: Any = None
         self._dump_path: str = json.loads(text)["dump_path"]
 
@@ -73,6 +76,7 @@ class Recording(contextlib.ContextDecorator):
             self._quietly(PrecisionDebugger.drop_step)
         else:
             self._end_step()
+        self._let_go()
 
     def open(self) -> None:
         """Makes ready to record. Entering does so, too. Raises as __enter__()."""
@@ -95,6 +99,7 @@ class Recording(contextlib.ContextDecorator):
         """Begins to record, or goes on in the same step after stop()."""
         if not self._running:
             self._running = True
+            self._model, self._optimizer = self._recall()
             self._quietly(PrecisionDebugger.start, model if model is not None else self._model)
             self._quietly(self._watch_optimizer)
 
@@ -125,12 +130,26 @@ class Recording(contextlib.ContextDecorator):
     def close(self) -> None:
         """Ends the recording: tells how much was recorded. The end of the process does so, too."""
         self.stop()
+        self._let_go()
         if Recording._current is self:
             if PrecisionDebugger._instance is self._debugger:
                 self._quietly(PrecisionDebugger.close)
             Recording._current = None
 
     # ------------------------------------------------------------------ their parts
+
+    def _let_go(self) -> None:
+        """Between the blocks it keeps neither the model nor the optimizer alive."""
+        model, optimizer = self._recall()
+        models = [weakref.ref(one) for one in models_in(model)]
+        optimizers = [] if optimizer is None else [_weakly(optimizer)]
+        listed = isinstance(model, (list, tuple))
+
+        def recall() -> Any:
+            there = [one() for one in models if one() is not None]
+            return there if listed else there[0] if there else None, optimizers[0]() if optimizers else None
+        self._recall = recall
+        self._model = self._optimizer = None
 
     def _end_step(self) -> None:
         self._entries = None
@@ -171,12 +190,21 @@ class Recording(contextlib.ContextDecorator):
 
     def _leave_optimizer(self) -> None:
         wrapped, self._wrapped = self._wrapped, None
+        replaced, self._replaced = self._replaced, None
         if wrapped is None or self._optimizer.__dict__.get("step") is not wrapped:
             return  # another program has wrapped it since: it stays, and does nothing
-        if self._replaced is None:
+        if replaced is None:
             del self._optimizer.step
         else:
-            self._optimizer.step = self._replaced
+            self._optimizer.step = replaced
+
+
+def _weakly(value: Any) -> Callable[[], Any]:
+    """Gives it back while it is there, if it lets itself be asked so."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
 
 
 def record(model: Optional[Model] = None, dump_path: Optional[Path] = None, *, task: str = "statistics",
