@@ -277,20 +277,43 @@ dist.barrier()
 
     def test_one_at_a_time(self):
         debugger = self.open("L1")
-        with self.assertRaises(msprobe.MsprobeException) as raised:
-            with msprobe.record(self.net, self.path):
-                pass
-        self.assertIn("a PrecisionDebugger records already", str(raised.exception))
-        self.assertIs(PrecisionDebugger._instance, debugger)
-        self.close()
-        recording = msprobe.record(self.net, self.path)
-        with recording:
-            for other in (recording, msprobe.record(self.net, os.path.join(self.folder, "other"))):
-                with self.assertRaises(msprobe.MsprobeException):
-                    with other:
-                        pass
+        told = io.StringIO()
+        with contextlib.redirect_stderr(told), msprobe.record(self.net, self.path):
             self.train_step()
-        self.assertIn("Module.b1.l1.Linear.forward.0", self.names())
+        self.assertEqual(told.getvalue(), "msprobe: warning: record: nothing is recorded to %s, as a PrecisionDebugger "
+                                          "records already in this process\n" % self.path)
+        self.assertIs(PrecisionDebugger._instance, debugger)
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_one_inside_another(self):
+        other = os.path.join(self.folder, "other")
+        told = io.StringIO()
+        with msprobe.record(self.net, self.path, optimizer=self.optimizer), contextlib.redirect_stderr(told):
+            for _ in range(2):
+                with msprobe.record(self.net, other, optimizer=self.optimizer) as inner:
+                    self.train_step()
+                    inner.step()
+            self.train_step()
+        lines = [line for line in told.getvalue().splitlines() if "warning" in line]
+        self.assertEqual(lines, ["msprobe: warning: record: nothing is recorded to %s, as another recording records already "
+                                 "in this process" % other])
+        self.assertFalse(os.path.exists(other))
+        self.check_three_steps()
+        with msprobe.record(self.net, other):
+            self.train_step()
+        self.assertEqual(self.written(other), ["step0"])
+
+    def test_one_inside_another_of_the_same_folder(self):
+        told = io.StringIO()
+        recording = msprobe.record(self.net, self.path)
+        with contextlib.redirect_stderr(told), recording:
+            for inner in (recording, msprobe.record(self.net, self.path)):
+                with inner:
+                    self.net(make_input())
+            self.net(make_input())
+        self.assertNotIn("warning", told.getvalue())
+        self.assertEqual(self.written(), ["step0"])
+        self.assertIn("Module.b1.l1.Linear.forward.2", self.names())
 
 
 class Overriding(Training):

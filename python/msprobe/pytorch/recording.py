@@ -45,6 +45,7 @@ class Recording(contextlib.ContextDecorator):
         self._model: Any = None  # while it records
         self._optimizer: Any = None
         self._recall: Callable[[], Any] = lambda: (model, optimizer)
+        self._idle = 0           # blocks that were entered where something else recorded
         self._steps = 0          # that are over, as far as another recording has to go on from them
         self._entries = None     # that there were when step() began the present step; None: it began otherwise
         self._running = False
@@ -62,14 +63,24 @@ class Recording(contextlib.ContextDecorator):
         return self._dump_path
 
     def __enter__(self) -> Recording:
-        """Raises MsprobeException if a setting is invalid, or if something else records already."""
-        if self._running:
-            raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR, "record: this recording goes on already")
-        self.open()
-        self.start()
+        """Raises MsprobeException if a setting is invalid. Inside another recording it says that nothing is recorded; one
+        into the same folder goes on as it is.
+        """
+        who = self._who_records()
+        if who is None:
+            self.open()
+            self.start()
+            return self
+        self._idle += 1
+        other = Recording._current
+        if other is None or not other._running or other._dump_path != self._dump_path:
+            log.warn_once("record: nothing is recorded to %s, as %s records already in this process" % (self._dump_path, who))
         return self
 
     def __exit__(self, *raised: Any) -> None:
+        if self._idle:
+            self._idle -= 1
+            return
         self.stop()
         if self._entries is not None and self._quietly(self._count) == self._entries:
             self._entries = None
@@ -79,16 +90,17 @@ class Recording(contextlib.ContextDecorator):
         self._let_go()
 
     def open(self) -> None:
-        """Makes ready to record. Entering does so, too. Raises as __enter__()."""
-        if Recording._current is self and PrecisionDebugger._instance is not None:
-            return
-        other = Recording._current
-        if PrecisionDebugger._instance is not None:
-            if other is None or other._running or other._debugger is not PrecisionDebugger._instance:
-                who = "another recording" if other is not None and other._running else "a PrecisionDebugger"
-                raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
-                                       "record: %s records already in this process" % who)
-            other.close()
+        """Makes ready to record. Entering does so, too. Raises MsprobeException if a setting is invalid, or if something else
+        records already.
+        """
+        who = self._who_records()
+        if who is not None:
+            raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
+                                   "record: %s records already in this process" % who)
+        if PrecisionDebugger._instance is not None and Recording._current is not None:
+            if Recording._current is self:
+                return
+            Recording._current.close()
         self._debugger = PrecisionDebugger.made_from(self._text)
         self._dump_path = self._debugger.config.dump_path
         Recording._current = self
@@ -138,6 +150,17 @@ class Recording(contextlib.ContextDecorator):
 
     # ------------------------------------------------------------------ their parts
 
+    def _who_records(self) -> Optional[str]:
+        """The recorder that keeps this one from beginning; None if there is none."""
+        current = Recording._current
+        if PrecisionDebugger._instance is None:
+            return None
+        if current is None or current._debugger is not PrecisionDebugger._instance:
+            return "a PrecisionDebugger"
+        if not current._running:
+            return None
+        return "this recording" if current is self else "another recording"
+
     def _let_go(self) -> None:
         """Between the blocks it keeps neither the model nor the optimizer alive."""
         model, optimizer = self._recall()
@@ -153,8 +176,9 @@ class Recording(contextlib.ContextDecorator):
 
     def _end_step(self) -> None:
         self._entries = None
-        self._quietly(PrecisionDebugger.step)
-        self._steps += 1
+        if Recording._current is self:
+            self._quietly(PrecisionDebugger.step)
+            self._steps += 1
 
     @staticmethod
     def _count() -> Any:
