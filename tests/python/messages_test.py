@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the person who trains is told: keys without effect, ranks and steps that match nothing, and the result."""
 
+import shutil
+
 from helpers import *
 from msprobe.core import session
 from msprobe.core.common import log
@@ -122,6 +124,7 @@ class Messages(Case):
         quiet = self.lines({"statistics": section}, 1)
         self.assertEqual(len(quiet), 1, quiet)
         self.check_result(quiet[0], "recorded 2 entries of 1 step to dump")
+        shutil.rmtree(os.path.join(self.folder, "dump"))
         lines = self.lines({"statistics": dict(section, online_run_ut=True)}, 1)
         self.assertEqual(lines[0], (
             'warning: c.json: statistics: "online_run_ut, nfs_path, host, port, tls_path" has no effect: it is '
@@ -138,6 +141,7 @@ class Messages(Case):
             self.assertEqual(lines[0], "warning: c.json: " + line)
             self.check_result(lines[1], "recorded 4 entries of 2 steps to dump")
             self.assertEqual(len(lines), 2, lines)
+            shutil.rmtree(os.path.join(self.folder, "dump"))
 
     def test_the_last_line_says_what_was_asked_for_in_vain(self):
         model = {"model": make_net()}
@@ -200,6 +204,14 @@ class Messages(Case):
     def test_a_structure_has_no_entries_to_count(self):
         lines = self.lines({"task": "structure", "level": "mix"}, start={"model": nn.Identity()})
         self.check_result(lines[-1], "recorded the structure of 2 steps to dump")
+
+    def test_an_earlier_run_in_the_same_folder(self):
+        rank = {"rank_id": 0}
+        self.lines({}, 4, rank)
+        self.assertEqual(self.lines({"step": [1, 2, 7]}, 4, rank)[0],
+                         "warning: dump holds step1, step2 of an earlier run: those that are recorded now are replaced")
+        self.assertEqual(len(self.lines({"step": [7]}, 8, rank)), 1)
+        self.assertEqual(len(self.lines({"step": [1]}, 2, {"rank_id": 1})), 0, "rank 0 tells")
 
     def test_another_run_in_the_same_folder(self):
         dump = os.path.join(self.folder, "dump")

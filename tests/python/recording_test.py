@@ -3,10 +3,11 @@
 
 import contextlib
 import copy
-import gc
 import io
+import gc
 import json
 import pickle
+import shutil
 import warnings
 import weakref
 
@@ -261,20 +262,6 @@ dist.barrier()
         self.assertIn("dump_path is missing", str(raised.exception))
         self.assertFalse(os.path.exists(self.path))
 
-    def test_it_keeps_nothing_alive(self):
-        for task in ("statistics", "tensor"):
-            net = make_net()
-            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-            with msprobe.record(net, os.path.join(self.folder, task), task=task, optimizer=optimizer) as recording:
-                for _ in range(2):
-                    net(make_input()).sum().backward()
-                    optimizer.step()
-            kept = [weakref.ref(one) for one in (net, optimizer, *net.parameters())]
-            del net, optimizer
-            gc.collect()
-            self.assertEqual([one() for one in kept if one() is not None], [])
-            recording.close()
-
     def test_one_at_a_time(self):
         debugger = self.open("L1")
         told = io.StringIO()
@@ -314,6 +301,72 @@ dist.barrier()
         self.assertNotIn("warning", told.getvalue())
         self.assertEqual(self.written(), ["step0"])
         self.assertIn("Module.b1.l1.Linear.forward.2", self.names())
+
+    def test_it_keeps_nothing_alive(self):
+        for task in ("statistics", "tensor"):
+            net = make_net()
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            with msprobe.record(net, os.path.join(self.folder, task), task=task, optimizer=optimizer) as recording:
+                for _ in range(2):
+                    net(make_input()).sum().backward()
+                    optimizer.step()
+            kept = [weakref.ref(one) for one in (net, optimizer, *net.parameters())]
+            del net, optimizer
+            gc.collect()
+            self.assertEqual([one() for one in kept if one() is not None], [])
+            recording.close()
+
+    def test_a_recording_for_each_step(self):
+        for _ in range(3):
+            with msprobe.record(self.net, self.path):
+                self.train_step()
+        self.check_three_steps()
+        shutil.rmtree(self.path)
+        with msprobe.record(self.net, self.path, optimizer=self.optimizer):
+            self.train_step()
+        self.assertEqual(self.written(), ["step0"])
+
+    def test_a_rerun(self):
+        """Without ranks a process has folders of its own."""
+        script = """
+import sys
+import torch
+import msprobe
+model = torch.nn.Sequential(torch.nn.Linear(4, 4))
+for step in range(2):
+    with msprobe.record(model, sys.argv[1]):
+        model(torch.ones(2, 4))
+"""
+        self.assertNotIn("warning", run_script(script, self.folder, self.path).stderr)
+        told = run_script(script, self.folder, self.path).stderr
+        self.assertIn("%s/step0 holds proc" % self.path, told)
+        self.assertEqual([len(self.written(os.path.join(self.path, step))) for step in self.written()], [2, 2])
+
+    def test_a_rerun_of_ranks(self):
+        script = """
+import os, sys
+import torch
+import torch.distributed as dist
+import msprobe
+rank, folder, size = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+dist.init_process_group("gloo", init_method="file://" + os.path.join(folder, "meet%d" % size), rank=rank, world_size=2)
+sys.stderr = sys.stdout
+model = torch.nn.Sequential(torch.nn.Linear(size, 4))
+for step in range(size):
+    with msprobe.record(model, os.path.join(folder, "dump")):
+        model(torch.ones(2, size))
+dist.barrier()
+"""
+        self.assertNotIn("warning", "".join(run_two_ranks(self.folder, script, 3)))
+        told = run_two_ranks(self.folder, script, 2)
+        self.assertEqual([[line for line in one.splitlines() if "warning" in line] for one in told], [
+            ["msprobe: warning: %s holds step0, step1, step2 of an earlier run: those that are recorded now are replaced" %
+             self.path], []])
+        self.assertEqual(self.written(), ["step0", "step1", "step2"])
+        for step, size in enumerate([2, 2, 3]):
+            for rank in range(2):
+                taken = find_tree(self.path, step, rank).data["Module.0.Linear.forward.0"]["input_args"][0]
+                self.assertEqual(taken["shape"], [2, size])
 
 
 class Overriding(Training):

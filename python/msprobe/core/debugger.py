@@ -241,6 +241,7 @@ class Debugger:
         self._set_tokens(scheduled_tokens)
         self._redirect()
         self.service.first_start = False
+        earlier = [] if self._announced else self._steps_of_earlier_run()
         decision, first_time = session.attempted(_native.start) or (_native.NOT_NOW, 0)
         if decision == _native.ALL_DONE and first_time:
             self._tell_result("all requested steps are over: ")
@@ -249,7 +250,7 @@ class Debugger:
             self._note_folder()
             self._begin(model)
             self._install_token_range(model, token_range)
-            self._announce()
+            self._announce(earlier)
         else:
             self._note_why_not(decision)
             self._pause()
@@ -568,11 +569,26 @@ class Debugger:
         self._token_range = self.hooks.count_calls(model, TokenRange(token_range))
         _native.set_recording(0)
 
-    def _announce(self):
+    def _announce(self, earlier):
         if not self._announced:
             self._announced = True
             log.info("recording %s at level %s to %s" % (
                 session.TASKS[self._info["task"]], session.LEVELS[self._info["level"]], self._dump_path))
+            if earlier and self._tells(_native.info()):
+                log.warn_once("%s holds %s of an earlier run: those that are recorded now are replaced" % (
+                    self._dump_path, closing.some(earlier)), "an earlier run in " + self._dump_path)
+
+    def _steps_of_earlier_run(self):
+        """The names of those that this run can replace."""
+        info = _native.info()
+        wanted = numbers(session.setting("step"))
+        try:
+            there = [int(name[4:]) for name in os.listdir(self._dump_path) if name[:4] == "step" and name[4:].isdecimal()]
+        except OSError:
+            return []
+        return ["step%d" % step for step in sorted(there)
+                if step >= info["step"] and (wanted is None or step in wanted)
+                and os.path.isdir(_folder_of_rank(self._dump_path, dict(info, step=step)))]
 
 
 def _folder_of_rank(folder, info):

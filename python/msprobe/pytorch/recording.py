@@ -39,6 +39,7 @@ class Recording(contextlib.ContextDecorator):
     """
 
     _current: Optional[Recording] = None  # whose settings the session of the process has
+    _next: Dict[str, int] = {}  # folder -> number of the step that comes next there
 
     def __init__(self, model: Optional[Model], text: str, optimizer: Any = None) -> None:
         self._text = text
@@ -104,6 +105,8 @@ class Recording(contextlib.ContextDecorator):
         self._debugger = PrecisionDebugger.made_from(self._text)
         self._dump_path = self._debugger.config.dump_path
         Recording._current = self
+        if os.path.isdir(self._dump_path):
+            self._steps = max(self._steps, Recording._next.get(self._dump_path, 0))
         if self._steps:
             session.checked(_native.set_init_step, self._steps)
 
@@ -179,6 +182,7 @@ class Recording(contextlib.ContextDecorator):
         if Recording._current is self:
             self._quietly(PrecisionDebugger.step)
             self._steps += 1
+            Recording._next[self._dump_path] = self._steps
 
     @staticmethod
     def _count() -> Any:
