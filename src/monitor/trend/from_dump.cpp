@@ -112,6 +112,7 @@ class DumpTrend {
       begin += most;
       if (progress != nullptr) progress->advance();
     }
+    if (!report_.problems.empty()) return;  // what it has is not all
     database.commit();
     report_.rows = database.rows();
     report_.file = path;

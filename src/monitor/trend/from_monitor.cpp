@@ -92,7 +92,7 @@ class MonitorTrend {
   void run(Progress* progress) {
     if (progress != nullptr) progress->begin("reading", 2 * files_.size(), "files");
     survey(progress);
-    if (survey_.statistics.empty()) return;
+    if (survey_.statistics.empty() || !report_.problems.empty()) return;
     count_steps();
     create_directories(options_.output);
     TrendDatabase database(options_.output + "/monitor_data.trend.db", plan());

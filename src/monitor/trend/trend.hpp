@@ -25,16 +25,18 @@ struct TrendOptions {
 };
 
 struct TrendReport {
-  std::string file;  // empty: there was nothing
+  std::string file;  // empty: there is none
   std::uint64_t rows = 0;
   std::vector<std::string> warnings;
   std::vector<std::string> problems;  // files that could not be read
 };
 
-/// Writes `monitor_data.trend.db` of the ranks' csv files; nothing where there are none.
+/// Writes `monitor_data.trend.db` of the ranks' csv files; nothing where there are none or one cannot be
+/// read.
 TrendReport trend_of_monitor(const TrendOptions& options, Progress* progress);
 
-/// Writes `dump_data.trend.db` of step{n}/rank{r} or step{n}/proc{p}; nothing where there are none.
+/// Writes `dump_data.trend.db` of step{n}/rank{r} or step{n}/proc{p}; nothing where there are none or one
+/// cannot be read.
 TrendReport trend_of_dump(const TrendOptions& options, Progress* progress);
 
 /// FormatError for anything but an object of texts.
