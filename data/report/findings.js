@@ -98,7 +98,7 @@ class Findings {
   }
 
   section({ name, words, lines }) {
-    if (name === "no culprit" || name === "not clear")
+    if (name.startsWith("no culprit") || name.startsWith("not clear"))
       return element("p", { text: `${name}: ${[words, ...lines.map(([, more]) => more)].join("; ")}` });
     if (name === "note") return element("p", { class: "muted", text: `note: ${words}` });
     const finding = this.all[name === "culprit" ? 0 : 1];

@@ -24,7 +24,8 @@ _USAGE = "msprobe bisect [options] -- COMMAND_A -- COMMAND_B"
 
 
 def main(arguments: List[str]) -> int:
-    """Returns the exit status: 0; with --fail-on culprit 1 if they differ; 2 if something failed."""
+    """Returns the exit status: 0; with --fail-on culprit 1 if they differ, and 2 if a part could not be compared; 2 if
+    something failed."""
     options, commands = _read(arguments)
     try:
         folder = checking.empty_folder(options.output_path)
@@ -40,7 +41,9 @@ def main(arguments: List[str]) -> int:
     except MsprobeException as error:
         sys.stderr.write("msprobe: error: %s\n" % str(error).replace("[msprobe] ", "", 1))
         return 2
-    return 1 if options.fail_on == "culprit" and not found else 0
+    if options.fail_on != "culprit" or found:
+        return 0
+    return found.statistics._status
 
 
 def _read(arguments: List[str]) -> Tuple[argparse.Namespace, Dict[str, List[str]]]:
@@ -54,7 +57,7 @@ def _read(arguments: List[str]) -> Tuple[argparse.Namespace, Dict[str, List[str]
     parser.add_argument("--noise-floor", metavar="PATH",
                         help="Dump of B's code on other kernels: its differences count as rounding")
     parser.add_argument("--fail-on", choices=("culprit", "never"), default="never",
-                        help="Exit with 1 if the runs differ; default: never")
+                        help="Exit with 1 if the runs differ, with 2 if a part could not be compared; default: never")
     places = [at for at, word in enumerate(arguments) if word == "--"]
     options = parser.parse_args(arguments[:places[0]] if places else arguments)
     if len(places) < 2:

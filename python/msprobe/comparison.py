@@ -154,6 +154,7 @@ class Comparison:
             raise NothingCompared(conclusions[0] if conclusions else _last_line(self.text), self.text)
         # Dumps of other layouts have verdicts, and no diagnosis.
         diagnosed = judged or bool(conclusions) or bool(self.findings)
+        self._status = status  # of --fail-on culprit
         self._agree = status == 0 if diagnosed else all_pass
 
     def __bool__(self) -> bool:
@@ -196,7 +197,7 @@ class Comparison:
 def _as_html(line: str, agree: bool) -> str:
     """A line of the answer: a headline in colour, what belongs to it indented, as wide as the page allows."""
     said = html.escape(line.strip()) or "&nbsp;"
-    title = re.match(r"(culprit|also|not clear|no culprit):", said)
+    title = re.match(r"(culprit|also|not clear|no culprit)[^:]*:", said)
     if title:
         named = title[1] in ("culprit", "also")
         color = "#cf222e" if named else "#1a7f37" if agree else "#9a6700"

@@ -159,9 +159,10 @@ std::string why_not_judged(std::uint32_t entries, std::string_view task, bool re
   return fmt::format("has no Max or Min in any of its {} entries, as with summary_mode md5", entries);
 }
 
-void note_not_judged(Analysis& analysis, const RankInput& rank, std::uint32_t entries, std::uint32_t judged,
-                     std::string_view task, bool reads_raised) {
-  if (!rank.failure.empty() || judged > 0) return;
+void note_not_judged(Analysis& analysis, const RankInput& rank, std::uint32_t entries,
+                     const Coverage& coverage, std::string_view task, bool reads_raised) {
+  analysis.coverage.add(coverage);
+  if (!rank.failure.empty() || coverage.compared > 0) return;
   analysis.not_judged.push_back(step_text(analysis) + rank_text(rank.number) + ' ' +
                                 why_not_judged(entries, task, reads_raised));
 }
@@ -267,7 +268,7 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       const RankFindings& found = analysis.findings[r];
       warn_of_listed_task(ranks[r].number, found.task, tell);
-      note_not_judged(analysis, ranks[r], found.entries, found.judged_entries, found.task, false);
+      note_not_judged(analysis, ranks[r], found.entries, found.coverage, found.task, false);
     }
     return;
   }
@@ -284,7 +285,7 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
   analysis.roots = search_roots(ranks, rules, options.all, tell);
   for (const RankInput& rank : ranks) {
     const RankScan& each = rank.scan;
-    note_not_judged(analysis, rank, each.entries, each.judged_entries, each.header.task, true);
+    note_not_judged(analysis, rank, each.entries, each.coverage, each.header.task, true);
   }
   add_details(analysis, tell);
   leave_out_skipped(analysis, tell);
@@ -308,6 +309,7 @@ Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* pr
   std::optional<Analysis> mask;  // of the first step with what is perhaps one, and nothing else
   bool failed = false;
   std::vector<std::string> not_judged;
+  Coverage coverage;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     analysis = Analysis();
     analysis.step = steps[s].label;
@@ -323,12 +325,14 @@ Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* pr
       failed = true;
     }
     std::ranges::move(analysis.not_judged, std::back_inserter(not_judged));
+    coverage.add(analysis.coverage);
     if (analysis.fault()) break;
     if (analysis.anomaly() && !mask) mask = std::exchange(analysis, {});
   }
   if (mask && !analysis.fault()) analysis = *std::move(mask);
   analysis.failed = failed;
   analysis.not_judged = std::move(not_judged);
+  analysis.coverage = std::move(coverage);
   return analysis;
 }
 

@@ -8,6 +8,7 @@
 #include "anomaly/details.hpp"
 #include "anomaly/levels.hpp"
 #include "anomaly/search.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe {
 class Progress;
@@ -37,6 +38,7 @@ struct Analysis {
   std::vector<RankFindings> findings;   // of each rank, where a listing was asked for
   bool with_path = false;               // the result shows how bad values spread
   bool failed = false;                  // a rank of this step or one before could not be read
+  Coverage coverage;                    // of the entries of these steps
   std::vector<std::string> not_judged;  // ranks of these steps of which nothing could be: a line each
 
   bool anomaly() const;  // is there anything to tell?

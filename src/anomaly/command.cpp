@@ -79,7 +79,7 @@ class AnomalyCommand final : public Command {
                 "(<saturated>), norms that jump (<norm_jump>), and means and norms that are not finite "
                 "though maximum and minimum are, and are too small for a sum to leave the range of its type "
                 "(<bad_mean>, <bad_norm>).");
-    options.add_fail_on(fail_on_, {"anomaly", "never"})
+    gate_.declare(options, "entries", {"anomaly", "never"})
         .details(
             "A non-empty list also counts. Inf that spreads no further, perhaps a mask, is reported but does "
             "not count.\n"
@@ -112,7 +112,7 @@ class AnomalyCommand final : public Command {
     } else {
       log_info("Cannot find any anomaly node, no need to generate analyze file.");
     }
-    const Outcome outcome = end_at_gate(fail_on_, analysis.fault(), analysis.not_judged);
+    const Outcome outcome = gate_.end(analysis.fault(), analysis.coverage, analysis.not_judged);
     return analysis.failed ? Outcome::failure : outcome;
   }
 
@@ -165,7 +165,7 @@ class AnomalyCommand final : public Command {
   std::string_view summary_;
   AnalyzeOptions options_;
   bool python_rules_ = false;
-  std::string fail_on_ = "never";
+  Gate gate_;
 };
 
 }  // namespace

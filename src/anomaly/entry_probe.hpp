@@ -10,6 +10,7 @@
 
 #include "anomaly/badness.hpp"
 #include "support/json_scan.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::anomaly {
 
@@ -23,8 +24,10 @@ class EntryProbe : public IgnoreTokens {
   EntryBadness badness() const { return {inputs_, outputs_}; }
   /// What task nan_check notes of an operation: did the device raise NaN or Inf in it, if that is known?
   std::optional<bool> raised() const { return raised_; }
-  /// Is there a Max or Min that is not null, whatever it says?
+  /// Is there a Max or Min that is a number, NaN or an infinity?
   bool has_statistics() const { return has_statistics_; }
+  /// Has it a tensor?
+  bool has_tensors() const { return has_tensors_; }
 
   void restart() { *this = EntryProbe(); }
 
@@ -53,17 +56,21 @@ class EntryProbe : public IgnoreTokens {
       begin_section(raw);
     } else if (depth_ == 2) {
       note_name(raw);
+    } else if (depth_ >= kItem && raw == "dtype") {
+      has_tensors_ = has_tensors_ || section_ != nullptr;
     } else if (depth_ >= kItem && raw.size() == 3) {
       statistic_ = raw == "Max" ? 1 : raw == "Min" ? 2 : 0;
+      has_tensors_ = has_tensors_ || counts();
       if ((seen_[depth_] & statistic_) != 0) known_ = false;
       seen_[depth_] |= statistic_;
     }
   }
   void string(std::string_view raw, bool escaped) {
     if (!counts()) return;
-    has_statistics_ = true;
     if (escaped) known_ = false;
-    *section_ |= dump::bad_text(raw, true);
+    const Bad bad = dump::bad_text(raw, true);
+    has_statistics_ = has_statistics_ || bad != 0 || parse_number(raw);
+    *section_ |= bad;
     statistic_ = 0;
   }
   void number(std::string_view text, const char* exponent) {
@@ -114,6 +121,7 @@ class EntryProbe : public IgnoreTokens {
 
   bool known_ = true;
   bool has_statistics_ = false;
+  bool has_tensors_ = false;
   std::uint8_t statistic_ = 0;  // the key before was 1: Max, 2: Min
   std::uint8_t sections_ = 0;   // seen so far
   bool raised_next_ = false;    // the key before was the entry's is_nan

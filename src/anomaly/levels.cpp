@@ -99,9 +99,17 @@ bool has_statistics(const Entry& entry, Entry::Index node) {
   if (entry.is(node, NodeKind::object)) {
     for (const Entry::Index value : entry.find_all<2>(node, {"Max", "Min"}))
       found = found || entry.is(value, NodeKind::integer) || entry.is(value, NodeKind::real) ||
-              entry.is(value, NodeKind::string);
+              (entry.is(value, NodeKind::string) &&
+               (dump::bad_statistic(entry, value) != 0 || parse_number(entry.string(value))));
   }
   entry.children(node, [&](Entry::Index child) { found = found || has_statistics(entry, child); });
+  return found;
+}
+
+bool has_tensors(const Entry& entry, Entry::Index node) {
+  if (!entry.is_container(node)) return false;
+  bool found = entry.is(node, NodeKind::object) && entry.find(node, "dtype") != Entry::kNone;
+  entry.children(node, [&](Entry::Index child) { found = found || has_tensors(entry, child); });
   return found;
 }
 
@@ -250,12 +258,22 @@ std::vector<EntryFinding> find_statistics(std::string_view name, const Entry& en
   return StatisticsFinder(name, entry, rules).run();
 }
 
+void cover_entry(Coverage& coverage, bool judged, bool has_tensors, std::string_view name) {
+  if (judged) {
+    ++coverage.compared;
+  } else if (has_tensors) {
+    coverage.miss("no Max or Min of it is a number", name);
+  } else {
+    ++coverage.explained;
+  }
+}
+
 RankFindings list_entries(const ByteSource& file, Listing listing, const Rules& rules) {
   RankFindings result;
   const dump::Header header = dump::read_dump_json(file, [&](std::string_view name, const Entry& entry) {
     ++result.entries;
     if (!entry.is(0, NodeKind::object)) return;
-    if (has_statistics(entry, 0)) ++result.judged_entries;
+    cover_entry(result.coverage, has_statistics(entry, 0), has_tensors(entry, 0), name);
     if (listing == Listing::statistics) {
       for (EntryFinding& finding : find_statistics(name, entry, rules))
         result.found.push_back(std::move(finding));

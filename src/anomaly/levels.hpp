@@ -10,6 +10,7 @@
 #include "anomaly/rules.hpp"
 #include "dump/entry.hpp"
 #include "support/byte_source.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe::anomaly {
 
@@ -49,10 +50,13 @@ struct EntryFinding {
   std::string text;   // "Max 65504.0 is the largest float16"
 };
 
+/// Takes an entry that may be judged. `has_tensors`: it has something to judge.
+void cover_entry(Coverage& coverage, bool judged, bool has_tensors, std::string_view name);
+
 struct RankFindings {
   std::uint32_t entries = 0;
-  std::uint32_t judged_entries = 0;  // that have values to judge by
-  std::string task;                  // that the rank was recorded with
+  Coverage coverage;  // of the entries: those with values to judge by
+  std::string task;   // that the rank was recorded with
   std::vector<EntryFinding> found;
 };
 

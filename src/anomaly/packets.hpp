@@ -54,7 +54,7 @@ void carry(auto& packet, Carried<BadGradient> auto& bad) {
 }
 
 void carry(auto& packet, Carried<RankScan> auto& scan) {
-  packet(scan.header, scan.entries, scan.judged_entries, scan.comms, scan.suspects, scan.first_bad,
+  packet(scan.header, scan.entries, scan.coverage, scan.comms, scan.suspects, scan.first_bad,
          scan.bad_entries, scan.external, scan.external_is_comm, scan.inf_to_nan, scan.checked_entries,
          scan.raised_entries, scan.raised, scan.bad_gradient, scan.nan_in_forward);
 }
@@ -70,7 +70,7 @@ void carry(auto& packet, Carried<EntryFinding> auto& finding) {
 }
 
 void carry(auto& packet, Carried<RankFindings> auto& rank) {
-  packet(rank.entries, rank.judged_entries, rank.task, rank.found);
+  packet(rank.entries, rank.coverage, rank.task, rank.found);
 }
 
 }  // namespace msprobe::anomaly

@@ -8,6 +8,7 @@
 
 #include "anomaly/bad_flow.hpp"
 #include "anomaly/entry_probe.hpp"
+#include "anomaly/levels.hpp"
 #include "dump/names.hpp"
 
 namespace msprobe::anomaly {
@@ -41,7 +42,7 @@ class Scanner {
     offset_ = stream.value_offset();
     size_ = text.size();
     if (const auto raised = probe.raised()) note_raised(name, *raised);
-    if (probe.has_statistics() || probe.raised()) ++result_.judged_entries;
+    cover_entry(result_.coverage, probe.has_statistics() || probe.raised(), probe.has_tensors(), name);
     if (comm || !probe.known()) dump::build_entry(text, entry_, file_.name(), name);
     if (comm) {
       communication(name);

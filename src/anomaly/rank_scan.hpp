@@ -14,6 +14,7 @@
 #include "dump/communication.hpp"
 #include "dump/dump_json.hpp"
 #include "support/byte_source.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe::anomaly {
 
@@ -53,7 +54,7 @@ struct BadGradient {
 struct RankScan {
   dump::Header header;
   std::uint32_t entries = 0;
-  std::uint32_t judged_entries = 0;  // that have values to judge by
+  Coverage coverage;  // of the entries: those with values to judge by
   std::vector<CommNode> comms;
   /// Entries that made bad values of clean ones, in order.
   std::vector<Suspect> suspects;

@@ -70,7 +70,7 @@ class BisectCommand final : public Command {
         .add("--noise-floor=PATH", noise_floor_,
              "Dump of the second program's code on other kernels: its differences count as rounding")
         .details("As the option of `msprobe compare`.");
-    options.add_fail_on(fail_on_, {"culprit", "never"});
+    options.add("--fail-on", fail_on_, "Exit with 1 on such a finding").one_of({"culprit", "never"});
     options.add("commands=-- COMMAND -- COMMAND", commands_,
                 "The run under test, and the one that is taken for right");
   }

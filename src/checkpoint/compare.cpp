@@ -471,6 +471,19 @@ std::size_t CompareReport::count(Status status) const {
       std::ranges::count_if(results, [&](const ParameterResult& result) { return result.status == status; }));
 }
 
+namespace {
+
+/// A pair of tensors without elements.
+bool has_no_element(const ParameterResult& result) {
+  const auto none = [](const std::optional<Shape>& shape) {
+    return !shape || std::ranges::find(*shape, 0) != shape->end();
+  };
+  return !is_one_sided(result.status) && result.status != Status::unreadable && none(result.first_shape) &&
+         none(result.second_shape);
+}
+
+}  // namespace
+
 bool CompareReport::any_different() const {
   const bool copies =
       std::ranges::any_of(results, [](const ParameterResult& result) { return result.copies_differ; });
@@ -495,18 +508,29 @@ bool CompareReport::any_unreadable() const {
   return count(Status::unreadable) > 0;
 }
 
+Coverage CompareReport::coverage() const {
+  Coverage coverage;
+  for (const ParameterResult& result : results) {
+    if (result.status == Status::unreadable) {
+      coverage.miss("it could not be read", result.name);
+    } else if (has_no_element(result) || (is_one_sided(result.status) && is_computed_buffer(result.name))) {
+      ++coverage.explained;
+    } else if (is_one_sided(result.status)) {
+      coverage.miss("one checkpoint alone has it", result.name);
+    } else {
+      ++coverage.compared;
+    }
+  }
+  return coverage;
+}
+
 std::string CompareReport::nothing_in_common() const {
   const std::size_t alone = count(Status::only_first) + count(Status::only_second);
-  const auto has_no_element = [](const ParameterResult& result) {
-    const auto none = [](const std::optional<Shape>& shape) {
-      return !shape || std::ranges::find(*shape, 0) != shape->end();
-    };
-    const bool one_sided = result.status == Status::only_first || result.status == Status::only_second;
-    return one_sided ||
-           (result.status != Status::unreadable && none(result.first_shape) && none(result.second_shape));
-  };
   if (alone < results.size()) {
-    return std::ranges::all_of(results, has_no_element)
+    return std::ranges::all_of(results,
+                               [](const ParameterResult& result) {
+                                 return is_one_sided(result.status) || has_no_element(result);
+                               })
                ? "the parameters that both have hold no element: nothing was compared"
                : "";
   }
@@ -517,6 +541,12 @@ std::string CompareReport::nothing_in_common() const {
       "{} and {} have no parameter in common: nothing was compared; if only names differ, "
       "pair them with --name-map FILE",
       display(first.path), display(second.path));
+}
+
+bool has_training_state(const Checkpoint& checkpoint) {
+  return std::ranges::any_of(checkpoint.entries, [](const Entry& entry) {
+    return is_training_state(entry.parameter.name) || is_beside_model(entry.parameter.name);
+  });
 }
 
 CompareReport compare(const CompareOptions& options, Progress* progress) {
@@ -540,6 +570,9 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));
   report.remarks = dequantize(first, second);
   if (!options.adapter.empty()) report.remarks.push_back(add_adapter(first, options.adapter));
+  if (options.load.optimizer && !has_training_state(first) && !has_training_state(second))
+    report.not_judged.emplace_back(
+        "--optimizer: neither checkpoint has an optimizer, a scheduler or a random state");
   std::set<std::int64_t> vocabularies;
   for (const Checkpoint* side : {&first, &second}) {
     if (side->architecture.vocabulary) vocabularies.insert(*side->architecture.vocabulary);

@@ -13,6 +13,7 @@
 #include "checkpoint/relation.hpp"
 #include "checkpoint/step_check.hpp"
 #include "report/severity.hpp"
+#include "support/coverage.hpp"
 #include "support/output_file.hpp"
 
 namespace msprobe {
@@ -93,6 +94,8 @@ struct CompareReport {
   bool any_unequal() const;  // any pair or copy that is not the same bit for bit
   bool any_missing() const;  // on either side
   bool any_unreadable() const;
+  /// Of the parameters of both.
+  Coverage coverage() const;
   /// Why nothing was compared, and what may help; empty if there is a parameter that both have.
   std::string nothing_in_common() const;
 };

@@ -43,7 +43,7 @@ class CkptCompareCommand final : public Command {
             "As of merged models, or of weights that were averaged over a training. Parameters are found by "
             "the "
             "names of the first checkpoint, and quantized ones are left out.");
-    options.add_fail_on(fail_on_, {"different", "missing", "unequal", "never"})
+    gate_.declare(options, "parameters", {"different", "missing", "unequal", "never"})
         .details(
             "`different`: a parameter is not close, has another shape, has copies inside a checkpoint that "
             "differ, or is on one side only, unless it is a buffer that is computed from the configuration "
@@ -81,14 +81,14 @@ class CkptCompareCommand final : public Command {
     }
     if (report.any_unreadable()) return Outcome::failure;
     bool findings = report.any_different();
-    if (fail_on_ == "missing") findings = findings || report.any_missing();
-    if (fail_on_ == "unequal") findings = report.any_unequal() || report.any_missing();
-    return end_at_gate(fail_on_, findings, report.not_judged);
+    if (gate_.level() == "missing") findings = findings || report.any_missing();
+    if (gate_.level() == "unequal") findings = report.any_unequal() || report.any_missing();
+    return gate_.end(findings, report.coverage(), report.not_judged);
   }
 
  private:
   checkpoint::CompareOptions options_;
-  std::string fail_on_ = "never";
+  Gate gate_;
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ struct Typed {
   std::string rules;
   std::string config;
   std::vector<std::string> formats;
-  std::string fail_on = "never";
+  Gate gate;
   bool xlsx = false;
   bool stack_mode = false;
   bool compare_only = false;
@@ -187,7 +187,7 @@ CompareOptions to_options(const Typed& typed) {
   for (const std::string& letter : typed.without) {
     options.rank.diagnosis.without.insert(static_cast<diagnosis::Rule>(diagnosis::kRuleLetters.find(letter)));
   }
-  if (typed.python_rules && typed.fail_on == "culprit")
+  if (typed.python_rules && typed.gate.level() == "culprit")
     throw UsageError(
         "--python-rules and --fail-on culprit cannot be combined: --python-rules does not look for a "
         "culprit");
@@ -248,8 +248,10 @@ class CompareCommand final : public Command {
     } else {
       print_summary(report, options, context);
     }
-    tell_not_judged(typed_.fail_on, not_judged(report, typed_.fail_on));
-    return judge(report, {typed_.fail_on, typed_.strict});
+    const std::string& level = typed_.gate.level();
+    const Outcome outcome = typed_.gate.end(found_something(report, level), coverage_of(report, level),
+                                            not_judged(report, level));
+    return is_failed(report, typed_.strict) ? Outcome::failure : outcome;
   }
 
  private:
@@ -342,18 +344,21 @@ class CompareCommand final : public Command {
                                    "With -i: show the call stacks of its stack_path");
     options.add_flag("-tensor_log,--is_print_compare_log", typed_.print_rows,
                      "Log one line for each pair of tensors");
-    options.add_fail_on(typed_.fail_on, {"culprit", "error", "warning", "unmatched", "never"})
+    typed_.gate.declare(options, diagnosis::kTensors, {"culprit", "error", "warning", "unmatched", "never"})
         .details(
-            "`culprit`: there is evidence of where the runs diverge, nothing could be judged, a tensor could "
-            "not be read (or not be read again to look for evidence), or a rank exists on one side only; "
-            "differences by rounding do not count.\n"
-            "`error`: a row has the Result `error`, or no tensor at all could be compared. The limits judge "
-            "an output only where its inputs agree: in continuous integration take `culprit`.\n"
-            "`warning` adds warnings, and ranks that exist on one side only or of which no tensor could be "
-            "compared; `unmatched` adds entries, ranks and steps that only one side has.\n"
+            "`culprit`: there is evidence of where the runs diverge; differences by rounding do not count.\n"
+            "`error`: a row has the Result `error`. The limits judge an output only where its inputs agree: "
+            "in "
+            "continuous integration take `culprit`.\n"
+            "`warning` adds warnings; `unmatched` adds to `error` the entries, ranks and steps that only one "
+            "side "
+            "has.\n"
             "If --first left anything out, each of them exits with 1.\n"
-            "Where nothing is found, a rank or step on one side only, a rank of which nothing could be "
-            "judged, and a mapping file that names nothing in the dumps exit with 2.");
+            "Where nothing is found, the status is 0 only if all tensors were compared. A tensor without a "
+            "number "
+            "or checksum on both sides, one that could not be read, a rank or step on one side only, and a "
+            "mapping "
+            "file that names nothing in the dumps exit with 2.");
     strict_ = options.add_flag("--strict", typed_.strict,
                                "Exit with 2 if any pair of tensors or ranks could not be compared");
     options
@@ -430,6 +435,7 @@ class CompareCommand final : public Command {
         "each is about two dumps");
     python_rules_.excludes({noise_floor_, first_}, "--python-rules does not look for a culprit");
     first_.excludes({strict_}, "--first leaves rows out");
+    strict_.excludes({typed_.gate.allowance()});
     first_.excludes({typed_.layouts.consistent_option}, "--consistent_check does not look for evidence")
         .excludes({diff_analyze_}, "-da does not look for evidence");
     diff_analyze_.excludes({formats_}, "-da writes JSON")
@@ -447,8 +453,8 @@ class CompareCommand final : public Command {
     if (typed_.against.size() < 2) throw UsageError("--against needs a run to compare with golden");
     check_series_format(options.outputs);
     const std::vector<std::string> runs(typed_.against.begin() + 1, typed_.against.end());
-    const Gate gate{typed_.fail_on, typed_.strict};
-    const std::vector<SeriesRun> series = compare_series(runs, options, gate, context.progress);
+    const std::vector<SeriesRun> series =
+        compare_series(runs, options, typed_.gate, typed_.strict, context.progress);
     Outcome worst = Outcome::clean;
     std::vector<std::string> not_judged;
     for (std::size_t i = 0; i < series.size(); ++i) {
@@ -458,7 +464,7 @@ class CompareCommand final : public Command {
       for (const std::string& line : series[i].not_judged)
         not_judged.push_back("run " + std::to_string(i + 1) + ": " + line);
     }
-    tell_not_judged(typed_.fail_on, not_judged);
+    typed_.gate.report_not_judged(not_judged);
     const Outputs& outputs = options.outputs;
     if (!outputs.file.empty()) write_series(series, outputs);
     if (log_level() != LogLevel::quiet && outputs.file != "-") {
@@ -485,7 +491,7 @@ class CompareCommand final : public Command {
       findings = findings || !step.first.places.empty();
       for (const AnalyzedRank& rank : step.ranks) failed = failed || !rank.failure.empty();
     }
-    const Outcome outcome = end_at_gate(typed_.fail_on, findings, not_judged(report));
+    const Outcome outcome = typed_.gate.end(findings, coverage_of(report), not_judged(report));
     return failed ? Outcome::failure : outcome;
   }
 

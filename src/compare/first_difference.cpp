@@ -207,13 +207,21 @@ std::vector<std::string> not_judged(const DifferenceReport& report) {
   for (const std::string& line : report.one_sided) lines.push_back(display(line));
   for (const AnalyzedStep& step : report.steps) {
     for (const AnalyzedRank& rank : step.ranks) {
-      if (!rank.failure.empty() || rank.differences.judged > 0 || rank.differences.differing > 0) continue;
+      if (!rank.failure.empty() || rank.differences.coverage.compared > 0) continue;
       lines.push_back((step.label.empty() ? "" : display(step.label) + '/') +
-                      display(rank.differences.label) +
-                      ": no output has a statistic or checksum on both sides");
+                      display(rank.differences.label) + ": " +
+                      rank.differences.coverage.text(diagnosis::kTensors));
     }
   }
   return lines;
+}
+
+Coverage coverage_of(const DifferenceReport& report) {
+  Coverage all;
+  for (const AnalyzedStep& step : report.steps) {
+    for (const AnalyzedRank& rank : step.ranks) all.add(rank.differences.coverage);
+  }
+  return all;
 }
 
 std::string render_differences(const DifferenceReport& report, bool color) {

@@ -39,6 +39,8 @@ std::string difference_json(const AnalyzedStep& step);
 /// Ranks of which nothing was compared, a line each.
 std::vector<std::string> not_judged(const DifferenceReport& report);
 
+Coverage coverage_of(const DifferenceReport& report);
+
 /// A few lines for each step.
 std::string render_differences(const DifferenceReport& report, bool color);
 

@@ -72,14 +72,18 @@ void take_report(const CompareReport& report, SeriesRun& row) {
   }
 }
 
-SeriesRun compare_run(const std::string& run, const CompareOptions& options, const Gate& gate,
+SeriesRun compare_run(const std::string& run, const CompareOptions& options, const Gate& gate, bool strict,
                       Progress* progress) {
   SeriesRun row;
   row.run = run;
   try {
     const CompareReport report = compare(options, progress);
-    row.outcome = judge(report, gate);
-    row.not_judged = not_judged(report, gate.fail_on);
+    const Coverage coverage = coverage_of(report, gate.level());
+    row.not_judged = not_judged(report, gate.level());
+    row.outcome = gate.outcome(found_something(report, gate.level()), coverage, row.not_judged);
+    if (row.outcome == Outcome::failure && !coverage.is_complete())
+      row.not_judged.push_back(coverage.text(gate.unit()));
+    if (is_failed(report, strict)) row.outcome = Outcome::failure;
     take_report(report, row);
   } catch (const Error& error) {
     row.outcome = Outcome::failure;
@@ -171,7 +175,7 @@ std::string markdown_text(const std::vector<SeriesRun>& series) {
 }  // namespace
 
 std::vector<SeriesRun> compare_series(const std::vector<std::string>& runs, const CompareOptions& options,
-                                      const Gate& gate, Progress* progress) {
+                                      const Gate& gate, bool strict, Progress* progress) {
   std::vector<SeriesRun> series;
   std::set<std::string> taken;
   for (const std::string& run : runs) {
@@ -183,7 +187,7 @@ std::vector<SeriesRun> compare_series(const std::vector<std::string>& runs, cons
       inner.outputs.formats.clear();
       inner.outputs.markdown = false;
     }
-    SeriesRun row = compare_run(run, inner, gate, progress);
+    SeriesRun row = compare_run(run, inner, gate, strict, progress);
     if (options.outputs.file.empty() && row.answer != kFailed) row.results = inner.outputs.directory;
     // A run that failed says nothing of the culprit.
     const auto before = std::find_if(series.rbegin(), series.rend(),

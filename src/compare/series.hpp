@@ -10,7 +10,7 @@
 
 #include "compare/compare.hpp"
 #include "compare/sinks/answer_text.hpp"
-#include "compare/sinks/judgement.hpp"
+#include "support/gate.hpp"
 
 namespace msprobe::compare {
 
@@ -42,7 +42,7 @@ struct SeriesRun {
 /// Compares each of `runs` with options.inputs.golden; one that fails does not stop the others. Results go to
 /// a folder for each run below that of `options`, or nowhere if it names one file, which is for the table.
 std::vector<SeriesRun> compare_series(const std::vector<std::string>& runs, const CompareOptions& options,
-                                      const Gate& gate, Progress* progress);
+                                      const Gate& gate, bool strict, Progress* progress);
 
 /// For people: a line a run, what is to be said of it, with which one the culprits begin, and where the table
 /// or the results are.

@@ -146,8 +146,14 @@ Section check_environment(const Packs& packs, const Tables& tables) {
   check_numerics(bench, cmp, tables, *rows);
   check_flags(bench, cmp, *rows);
   const Status status = rows->status();
-  // Variables that neither sets have their defaults.
-  return {.name = "env", .status = status, .table = std::move(rows), .judged = true, .shown = {0, 1, 2, 3}};
+  Coverage coverage;
+  if (bench.variables().empty() && cmp.variables().empty()) {
+    ++coverage.explained;
+  } else {
+    coverage.compared = tables.environment.size();  // variables that neither sets have their defaults
+  }
+  return {
+      .name = "env", .status = status, .table = std::move(rows), .coverage = coverage, .shown = {0, 1, 2, 3}};
 }
 
 Section check_packages(const Packs& packs, const Tables& tables, bool all) {
@@ -180,8 +186,14 @@ Section check_packages(const Packs& packs, const Tables& tables, bool all) {
     }
   }
   const Status status = rows->status();
-  const bool judged = !bench.empty() || !cmp.empty();
-  return {.name = "pip", .status = status, .table = std::move(rows), .judged = judged, .shown = {0, 1, 2}};
+  Coverage coverage;
+  if (bench.empty() && cmp.empty()) {
+    ++coverage.explained;
+  } else {
+    coverage.compared = tables.packages.size();  // some are installed on neither side
+  }
+  return {
+      .name = "pip", .status = status, .table = std::move(rows), .coverage = coverage, .shown = {0, 1, 2}};
 }
 
 }  // namespace msprobe::config_check

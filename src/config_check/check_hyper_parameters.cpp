@@ -257,7 +257,7 @@ Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
     const auto* const cmp = packs.cmp.find(pack::Section::hyperparameters, name);
     if (bench == nullptr && cmp == nullptr) continue;
     if (bench == nullptr || cmp == nullptr) {
-      section.judged = true;
+      section.coverage.miss("one pack alone has the file", file);
       rows->add({std::string(file),
                  bench == nullptr ? kOnlyCmp : file,
                  bench == nullptr ? file : kOnlyBench,
@@ -276,7 +276,8 @@ Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
       ours = not_recorded(ours, by_bench, by_cmp);
       theirs = not_recorded(theirs, by_bench, by_cmp);
     }
-    section.judged = section.judged || !ours.items().empty() || !theirs.items().empty();
+    section.coverage.compared += std::max(ours.items().size(), theirs.items().size());
+    if (ours.items().empty() && theirs.items().empty()) ++section.coverage.explained;
     if (!compare_hyper_parameters(file, ours, theirs, tables, *rows)) {
       log_warning(name + ": too many unmatched names; similar names were not searched");
     }

@@ -245,7 +245,8 @@ Section check_random(const Packs& packs) {
     RankComparison(rank, *rows, budget).run(calls(packs.bench, bench), calls(packs.cmp, cmp));
   }
   section.status = rows->status();
-  section.judged = rows->rows() > 0;
+  section.coverage.compared = rows->rows();
+  if (rows->rows() == 0) ++section.coverage.explained;
   section.table = std::move(rows);
   section.shown = {0, 2, 3, 4, 5};
   return section;

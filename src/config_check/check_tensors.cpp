@@ -144,7 +144,7 @@ void compare_records(const Entry& a, Entry::Index left, const Entry& b, Entry::I
   const auto is_number_in = [](const Entry& entry, Entry::Index record) {
     return std::ranges::any_of(kStatistics, [&](std::string_view statistic) {
       const Entry::Index node = entry.find(record, statistic);
-      return is_number(entry, node) && !std::isnan(entry.number(node));
+      return is_number(entry, node) && std::isfinite(entry.number(node));
     });
   };
   block.add(std::move(name), Equal::yes);
@@ -324,8 +324,10 @@ Section check_tensors(const Packs& packs, pack::Section which) {
     }
   }
   section.status = table->status();
-  section.judged = judged > 0;
-  section.no_numbers = !section.judged && table->rows() > 0;
+  section.coverage.compared = std::min(judged, table->rows());
+  if (judged < table->rows())
+    section.coverage.miss("no statistic is a number on both sides", section.name, table->rows() - judged);
+  if (table->rows() == 0) ++section.coverage.explained;
   section.table = std::move(table);
   section.shown = {0, 1, 2, 3, 4, 7};
   return section;

@@ -99,7 +99,7 @@ class ConfigCheckCommand final : public Command {
     report::add_formats(options, formats_)
         .details("The default is `xlsx` for packs, `csv` for verl and slime.")
         .excludes({dump_});
-    options.add_fail_on(fail_on_, {"error", "warning", "never"})
+    gate_.declare(options, "keys", {"error", "warning", "never"})
         .details(
             "A section in one pack only is an error, and so is a verl parameter that differs.\n"
             "Two packs that hold nothing, statistics none of which is a number, and logs without a parameter "
@@ -189,9 +189,9 @@ class ConfigCheckCommand final : public Command {
     const std::size_t warnings = std::ranges::count_if(comparison.sections, [](const Section& section) {
       return section.table && section.table->warnings() != 0;
     });
-    const bool findings = summary.errors() != 0 || (fail_on_ == "warning" && warnings != 0);
+    const bool findings = summary.errors() != 0 || (gate_.level() == "warning" && warnings != 0);
     log_info(render_packs(comparison, options, context.color));
-    const Outcome outcome = end_at_gate(fail_on_, findings, not_judged(comparison, options));
+    const Outcome outcome = gate_.end(findings, comparison.coverage());
     return failed ? Outcome::failure : outcome;
   }
 
@@ -212,9 +212,9 @@ class ConfigCheckCommand final : public Command {
       return Outcome::failure;
     }
     if (report.any_unreadable()) return Outcome::failure;
-    const bool findings =
-        report.any_different() || (fail_on_ == "warning" && (report.any_unequal() || report.any_missing()));
-    return end_at_gate(fail_on_, findings, report.not_judged);
+    const bool findings = report.any_different() ||
+                          (gate_.level() == "warning" && (report.any_unequal() || report.any_missing()));
+    return gate_.end(findings, report.coverage(), report.not_judged);
   }
 
   Outcome run_verl(const Tables& tables, const Context& context) const {
@@ -230,9 +230,9 @@ class ConfigCheckCommand final : public Command {
                                                        : verify_verl(verified_, tables, options);
     for (const std::string& warning : result.warnings) log_warning(warning);
     log_info(render_verl(result, context.color));
-    std::vector<std::string> not_judged;
-    if (result.compared == 0) not_judged.push_back(result.headline + ": there is no parameter to compare");
-    return end_at_gate(fail_on_, result.table->errors() != 0, not_judged);
+    Coverage coverage;
+    coverage.compared = result.compared;
+    return gate_.end(result.table->errors() != 0, coverage);
   }
 
   Option dump_;
@@ -247,7 +247,7 @@ class ConfigCheckCommand final : public Command {
   std::string output_;
   Existing existing_ = Existing::refuse;
   std::vector<report::Format> formats_;
-  std::string fail_on_ = "never";
+  Gate gate_;
   bool all_packages_ = false;
   bool env_table_only_ = false;
   std::string python_;

@@ -44,7 +44,7 @@ Section check_section(pack::Section which, const Packs& packs, const ComparePack
   section.name = pack::name_of(which);
   if (!in_bench || !in_cmp) {
     section.status = Status::missing;
-    section.judged = in_bench || in_cmp;
+    if (in_bench || in_cmp) section.coverage.miss("one pack alone has the section", section.name);
     section.reasons.emplace_back(in_bench ? "only in bench" : in_cmp ? "only in cmp" : "in neither pack");
     return section;
   }
@@ -142,19 +142,10 @@ void write_stdout(const PackComparison& comparison) {
 
 }  // namespace
 
-std::vector<std::string> not_judged(const PackComparison& comparison, const ComparePacksOptions& options) {
-  std::vector<std::string> lines;
-  bool any = false;
-  for (const Section& section : comparison.sections) {
-    any = any || section.judged || section.no_numbers || section.unreadable;
-    if (section.no_numbers)
-      lines.push_back(section.name + ": none of its statistics is a number, in either pack");
-  }
-  if (!any) {
-    lines.push_back(fmt::format("neither {} nor {} holds anything to compare", display(options.bench),
-                                display(options.cmp)));
-  }
-  return lines;
+Coverage PackComparison::coverage() const {
+  Coverage all;
+  for (const Section& section : sections) all.add(section.coverage);
+  return all;
 }
 
 RowTable summary_table(const PackComparison& comparison) {

@@ -23,13 +23,13 @@ struct PackComparison {
   std::vector<Section> sections;  // all six, in the order of the workbook
   std::vector<std::string> warnings;
   std::vector<std::string> files;
+
+  /// Of the keys of all sections.
+  Coverage coverage() const;
 };
 
 /// Compares and writes nothing. FormatError or IoError if one of the two cannot be trusted as a whole.
 PackComparison compare_packs(const ComparePacksOptions& options, const Tables& tables);
-
-/// What was not judged, a line each: statistics none of which is a number, or the packs as a whole.
-std::vector<std::string> not_judged(const PackComparison& comparison, const ComparePacksOptions& options);
 
 /// The sheet that tells the status of each section.
 RowTable summary_table(const PackComparison& comparison);

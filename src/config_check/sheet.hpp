@@ -11,6 +11,7 @@
 
 #include "pack/value.hpp"
 #include "report/table.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe::config_check {
 
@@ -72,8 +73,7 @@ struct Section {
   Status status = Status::pass;
   std::unique_ptr<SheetTable> table;      // none if the section is missing or unreadable
   bool unreadable = false;                // all of it, or a part
-  bool judged = false;                    // was there anything to compare?
-  bool no_numbers = false;                // there was, but none of its statistics is a number
+  Coverage coverage = {};                 // of its keys
   std::vector<std::string> reasons = {};  // why it is missing, or what could not be read
   std::vector<int> shown = {};            // the columns a summary shows
 };

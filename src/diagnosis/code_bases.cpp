@@ -23,6 +23,7 @@
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/stretch.hpp"
 #include "dump/stack_json.hpp"
+#include "measuring/rank_coverage.hpp"
 #include "pairing/places.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -145,6 +146,7 @@ class Comparison {
   /// Outputs that are the same; of the others nothing is known.
   void fill_rows() {
     out_.golden_item = partners_of(ours_, theirs_, parameters_, meetings_);
+    out_.coverage = coverage_of(rank_, out_.golden_item);
     out_.error.resize(ours_.side.items.size(), NAN);
     out_.explained.resize(ours_.side.items.size(), NAN);
     out_.origin.resize(ours_.side.items.size(), Origin::not_compared);

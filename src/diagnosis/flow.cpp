@@ -2,7 +2,6 @@
 #include "diagnosis/flow.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "dump/names.hpp"
@@ -10,30 +9,6 @@
 #include "support/parallel.hpp"
 
 namespace msprobe::diagnosis {
-namespace {
-
-std::uint64_t stirred(std::uint64_t value) {
-  value ^= value >> 33;
-  value *= 0xff51afd7ed558ccdULL;
-  value ^= value >> 33;
-  value *= 0xc4ceb9fe1a85ec53ULL;
-  return value ^ (value >> 33);
-}
-
-}  // namespace
-
-std::uint64_t content_key(const dump::Side& side, const dump::Item& item) {
-  if (!item.is_tensor) return 0;
-  const double largest = number_of(side, item, dump::kMax);
-  const double least = number_of(side, item, dump::kMin);
-  const std::uint64_t n = elements_of(side.text(item.shape));
-  if (n == 0 || std::isnan(largest) || std::isnan(least) || (largest == least && n > 1)) return 0;
-  std::uint64_t key = stirred(n);
-  for (const double value : {largest, least, number_of(side, item, dump::kNorm)})
-    key = stirred(key ^ std::bit_cast<std::uint64_t>(value)) + 0x9e3779b97f4a7c15ULL;
-  return key == 0 ? 1 : key;
-}
-
 ContentKeys::ContentKeys(const dump::Side& side, bool at_once) : side_(&side) {
   if (!at_once) return;
   keys_.resize(side.items.size());

@@ -8,11 +8,9 @@
 
 #include "diagnosis/imports.hpp"
 #include "dump/side.hpp"
+#include "measuring/content_key.hpp"
 
 namespace msprobe::diagnosis {
-
-/// 0: there is nothing to know it by. Constants have no key: zeros are everywhere.
-std::uint64_t content_key(const dump::Side& side, const dump::Item& item);
 
 /// The keys of a side's items: of all at once, by several threads, or of each when it is asked for.
 class ContentKeys {

@@ -20,6 +20,7 @@
 #include "diagnosis/noise_floor.hpp"
 #include "dump/communication.hpp"
 #include "measuring/measured_rank.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -115,6 +116,7 @@ struct RankFindings {
 
   std::array<std::uint64_t, kOrigins> counts{};  // of origins
   std::uint64_t measured = 0;                    // tensors among them whose error is known
+  Coverage coverage;                             // of the tensors of both sides
   std::uint64_t unread = 0;  // tensors that could not be read; to be filled in by who read them
   // Entries and tensors whose evidence is weaker, as something could not be read again; the same of it.
   std::uint64_t broken_off = 0;

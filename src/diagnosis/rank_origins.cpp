@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "measuring/rank_coverage.hpp"
+
 namespace msprobe::diagnosis {
 namespace {
 
@@ -18,6 +20,9 @@ Origin origin_of(const Walk& walk, std::uint32_t index, const std::vector<const 
   const double e = walk.errors.e[index];
   const bool measured = item.is_tensor && !std::isnan(e);
   if (item.is_tensor && !measured) return Origin::not_compared;
+  // NaN and infinities on both sides are no error, and no equality either.
+  if (walk.errors.blind[index] != 0 && is_unknown(walk.rank, item, walk.golden.items[partner]))
+    return Origin::not_compared;
   if (!item.is_tensor) {
     const std::string ours = dump::to_text(item.statistics[dump::kMax], walk.target.pool);
     if (ours == dump::to_text(walk.golden.items[partner].statistics[dump::kMax], walk.golden.pool))

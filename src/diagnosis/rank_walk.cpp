@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/rank_walk.hpp"
 
+#include "measuring/rank_coverage.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -236,6 +238,7 @@ void RankWalk::finish() {
   take_notes(walk_);
   find_origins(walk_);
   walk_.out.golden_item = std::move(walk_.errors.golden_item);
+  walk_.out.coverage = coverage_of(walk_.rank, walk_.out.golden_item, walk_.out.looked_at);
   walk_.out.error = std::move(walk_.errors.e);
   if (walk_.out.stopped && walk_.out.left_out > 0) {
     // What was measured ahead of its turn was not judged.

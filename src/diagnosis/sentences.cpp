@@ -120,7 +120,11 @@ std::vector<std::string> reasons(const Diagnosis& diagnosis) {
             (more == 0 ? "" : fmt::format(" (the first of {} comparisons)", more + 1))};
   }
   if (rounding + equal == 0) return {"nothing could be compared"};
-  if (diagnosis.measured == 0) return {"no tensor could be compared"};
+  if (diagnosis.measured == 0) {
+    std::vector<std::string> parts = {"no tensor could be compared"};
+    if (!diagnosis.coverage.gaps.empty()) parts.push_back(diagnosis.coverage.text(kTensors));
+    return parts;
+  }
   std::vector<std::string> parts;
   if (diagnosis.apart) {
     parts.emplace_back("the runs are too far apart before this step to determine what goes wrong in it");
@@ -131,6 +135,7 @@ std::vector<std::string> reasons(const Diagnosis& diagnosis) {
     parts.push_back(number_of_rows(rounding) + (rounding == 1 ? " differs" : " differ") +
                     (diagnosis.drifted ? " by no more than the parameters already do" : " by rounding only"));
   }
+  if (!diagnosis.coverage.gaps.empty()) parts.push_back(diagnosis.coverage.text(kTensors));
   if (diagnosis.unread > 0) parts.push_back(unread(diagnosis));
   if (diagnosis.broken_off > 0) parts.push_back(broken_off(diagnosis));
   if (diagnosis.largest_excess > 0 && !diagnosis.apart) {
@@ -140,7 +145,8 @@ std::vector<std::string> reasons(const Diagnosis& diagnosis) {
   }
   if (diagnosis.visible > 0 && diagnosis.visible < 1 && !diagnosis.apart) {
     std::string text =
-        fmt::format("errors above {} would have been detected everywhere", error_text(diagnosis.visible));
+        fmt::format("errors above {} would have been detected {}", error_text(diagnosis.visible),
+                    diagnosis.coverage.is_complete() ? "everywhere" : "in what was compared");
     if (!diagnosis.visible_module.empty())
       text += " (smaller ones, too, outside " + diagnosis.visible_module + ")";
     parts.push_back(std::move(text));
@@ -148,8 +154,13 @@ std::vector<std::string> reasons(const Diagnosis& diagnosis) {
   return parts;
 }
 
-std::string_view no_culprit_title(const Diagnosis& diagnosis) {
-  return diagnosis.is_clear() ? "no culprit" : "not clear";
+/// With the share that it holds for.
+std::string no_culprit_title(const Diagnosis& diagnosis) {
+  const Coverage& coverage = diagnosis.coverage;
+  std::string title(diagnosis.is_clear() ? kNoCulprit : "not clear");
+  if (!coverage.is_complete() && coverage.compared > 0)
+    title += fmt::format(" in the {} that could be compared", coverage.percent());
+  return title;
 }
 
 }  // namespace
@@ -165,7 +176,7 @@ std::string sentence(const Finding& finding) {
 }
 
 NoCulprit no_culprit(const Diagnosis& diagnosis) {
-  return {std::string(no_culprit_title(diagnosis)), fmt::format("{}", fmt::join(reasons(diagnosis), "; "))};
+  return {no_culprit_title(diagnosis), fmt::format("{}", fmt::join(reasons(diagnosis), "; "))};
 }
 
 std::string_view name_of(Kind kind) {
@@ -268,7 +279,7 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   if (!diagnosis.has_culprit()) {
     for (std::string& part : reasons(diagnosis)) {
       const bool heads = out.empty();
-      out.push_back({heads, std::string(heads ? no_culprit_title(diagnosis) : kWhy), std::move(part), {}});
+      out.push_back({heads, heads ? no_culprit_title(diagnosis) : std::string(kWhy), std::move(part), {}});
     }
     if (!diagnosis.findings.empty())
       add_finding(out, diagnosis.is_clear() ? "hint" : "first", diagnosis.findings.front());
@@ -318,6 +329,7 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
     if (diagnosis.independent > 2)
       add("and", fmt::format("{} more with no recorded path from these", diagnosis.independent - 2));
   }
+  if (!diagnosis.coverage.gaps.empty()) add("unknown", diagnosis.coverage.text(kTensors));
   if (diagnosis.unread > 0) add("unread", unread(diagnosis));
   if (diagnosis.broken_off > 0) add("unread", broken_off(diagnosis));
   if (!diagnosis.doubt.empty()) add("doubt", diagnosis.doubt);

@@ -31,6 +31,10 @@ struct Line {
   std::string text;
   std::string confidence;  // of a finding that is evidence
 };
+/// How the name of the answer begins where no culprit is found; the share that was compared follows.
+inline constexpr std::string_view kNoCulprit = "no culprit";
+/// What a comparison of dumps counts.
+inline constexpr std::string_view kTensors = "tensors";
 /// The name of a line that says what is known of the finding above it.
 inline constexpr std::string_view kWhy = "why";
 /// The name of a line of code, as Finding::where has it.

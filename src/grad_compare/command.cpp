@@ -10,6 +10,7 @@
 #include "report/writers.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -54,9 +55,7 @@ class GradCompareCommand final : public Command {
                      "Recording of task grad_probe: a folder with rank<N>");
     options.add("-o,--output_path=DIR", output_, "Folder for the results")
         .details("It is created where missing.");
-    options
-        .add_fail_on(fail_on_, {"suspect", "unequal", "never"},
-                     "Exit with 1 on such a finding (suspect: also if something was not compared)")
+    gate_.declare(options, "gradients", {"suspect", "unequal", "never"})
         .details("`unequal` also counts any sign that differs.");
   }
 
@@ -65,7 +64,6 @@ class GradCompareCommand final : public Command {
     const Similarity similarity = compare_signs(first_, second_, context.progress);
     create_directories(output_);
     const std::vector<std::string> files = write_results(similarity, first_, second_, output_);
-    for (const std::string& gap : similarity.gaps) log_warning("not compared: " + gap);
     std::string text = headline(similarity);
     for (std::size_t i = 0; i < similarity.suspects.size() && i < kMostSuspectsTold; ++i)
       text += "\n  " + sentence(similarity.suspects[i]);
@@ -73,20 +71,16 @@ class GradCompareCommand final : public Command {
       text += fmt::format("\n  and {} more", human_count(similarity.suspects.size() - kMostSuspectsTold));
     for (const std::string& file : files) text += "\n  written: " + display(file);
     log_info(text);
-    return is_finding(similarity) ? Outcome::findings : Outcome::clean;
+    bool findings = !similarity.suspects.empty();
+    if (gate_.level() == "unequal") findings = findings || !all_equal(similarity);
+    return gate_.end(findings, coverage_of(similarity), similarity.gaps);
   }
 
  private:
-  bool is_finding(const Similarity& similarity) const {
-    if (fail_on_ == "never") return false;
-    if (!similarity.suspects.empty() || !similarity.gaps.empty()) return true;
-    return fail_on_ == "unequal" && !all_equal(similarity);
-  }
-
   std::string first_;
   std::string second_;
   std::string output_ = "./msprobe_compare_output";
-  std::string fail_on_ = "never";
+  Gate gate_;
 };
 
 }  // namespace

@@ -233,6 +233,16 @@ void find_suspects(const RankSimilarity& rank, std::vector<Suspect>& suspects) {
 
 }  // namespace
 
+Coverage coverage_of(const Similarity& similarity) {
+  Coverage coverage;
+  for (const RankSimilarity& rank : similarity.ranks) {
+    for (const auto& steps : rank.shares) {
+      for (const std::optional<Share>& share : steps) coverage.compared += share && share->total > 0 ? 1 : 0;
+    }
+  }
+  return coverage;
+}
+
 bool all_equal(const Similarity& similarity) {
   return std::ranges::all_of(similarity.ranks, [](const RankSimilarity& rank) {
     return std::ranges::all_of(rank.summary, [](const Share& share) { return share.equal == share.total; });

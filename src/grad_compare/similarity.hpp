@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "support/coverage.hpp"
+
 namespace msprobe {
 class Progress;
 }
@@ -53,6 +55,9 @@ struct Similarity {
   std::vector<Suspect> suspects;      // in the order of ranks and steps
   std::vector<std::string> gaps;      // what was not compared, one line each
 };
+
+/// Of the gradients, step by step; the gaps are lines of their own.
+Coverage coverage_of(const Similarity& similarity);
 
 /// Are all signs that were compared?
 bool all_equal(const Similarity& similarity);

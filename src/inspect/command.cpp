@@ -8,6 +8,7 @@
 #include "report/terminal.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
+#include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
@@ -41,10 +42,10 @@ class InspectCommand final : public Command {
                   "Show statistics of every tensor, also in a file with several")
         .details("Without it they are shown only for a file with a single tensor.");
     options.add("--first=N", options_.first, "How many elements of a tensor to show").in_range(0, 1'000'000);
-    options
-        .add_fail_on(fail_on_, {"dangerous", "unknown", "never"},
-                     "Exit with 1 if a file names what is dangerous to load, or unknown (or worse); "
-                     "with 2 if it cannot be analyzed to its end")
+    gate_
+        .declare(options, "files", {"dangerous", "unknown", "never"},
+                 "Exit with 1 if a file names what is dangerous to load, or unknown (or worse); "
+                 "with 2 if it cannot be analyzed to its end")
         .details(
             "The status is also 2 if the effect of a pickle is unknown, so that 0 always means that it names "
             "no such global.\n"
@@ -67,13 +68,21 @@ class InspectCommand final : public Command {
     bool findings = false;
     bool listens = true;
     std::vector<PathFacts> all;
-    options_.rate = fail_on_ != "never";
+    Coverage coverage;
+    options_.rate = gate_.is_set();
     for (const std::string& path : paths_) {
       PathFacts facts = inspect_path(path, options_);
       failed = failed || facts.failed();
+      if (!facts.rated) {
+        ++coverage.compared;
+      } else if (facts.rated->files == 0) {
+        coverage.miss("it holds no file", path);
+      } else {
+        coverage.compared += facts.rated->files - facts.rated->unfinished;
+      }
       if (options_.rate)
-        findings =
-            findings || rating_of(facts) >= (fail_on_ == "unknown" ? Rating::unknown : Rating::dangerous);
+        findings = findings ||
+                   rating_of(facts) >= (gate_.level() == "unknown" ? Rating::unknown : Rating::dangerous);
       for (const std::string& problem : facts.problems) log_error(display(path) + ": " + display(problem));
       for (const std::string& warning : facts.warnings) log_warning(display(path) + ": " + display(warning));
       // Of many tensors the first one says what is wrong; the listing has them all.
@@ -100,7 +109,7 @@ class InspectCommand final : public Command {
       to_json(all, [&](const std::string& piece) { listens = listens && print(piece); });
     }
     if (failed) return Outcome::failure;
-    return findings ? Outcome::findings : Outcome::clean;
+    return gate_.end(findings, coverage);
   }
 
  private:
@@ -109,7 +118,7 @@ class InspectCommand final : public Command {
   std::vector<std::string> paths_;
   bool json_ = false;
   Options options_;
-  std::string fail_on_ = "never";
+  Gate gate_;
 };
 
 }  // namespace

@@ -399,7 +399,17 @@ class EntryAligner {
       } else {
         name.append(own.substr(parsed.base.size()));
       }
-      const std::uint32_t golden = golden_named(name);
+      std::uint32_t golden = golden_named(name);
+      if (golden == kNone && parsed.direction == Direction::parameters_grad) {
+        // The Python tool before release 26 has one such entry for a module, without a number.
+        constexpr std::string_view kFirst = ".0";
+        if (parsed.call.empty()) {
+          name += kFirst;
+        } else if (name.ends_with(kFirst)) {
+          name.resize(name.size() - kFirst.size());
+        }
+        golden = golden_named(name);
+      }
       if (golden != kNone && out_.target_of[golden] == kNone) pair(i, golden);
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command ends that has a gate (--fail-on): what nobody could judge does not pass for clean.
+// --fail-on: the exit status of a command that judges. Status 0 says that all that was asked for was compared
+// and that nothing was found; what nobody compared never passes for clean.
 #pragma once
 
 #include <string>
@@ -7,18 +8,44 @@
 #include <vector>
 
 #include "support/command.hpp"
+#include "support/coverage.hpp"
+#include "support/option_list.hpp"
 
 namespace msprobe {
 
-/// Tells what was not judged, a line each ("step0/rank1: the dump has no entries"): as an error at a gate,
-/// else as a warning. Of many the first.
-void tell_not_judged(std::string_view fail_on, const std::vector<std::string>& not_judged);
+class Gate {
+ public:
+  /// `levels` begins with the worst and ends with "never". `unit`: what the command compares, "tensors".
+  Option declare(OptionList& options, std::string_view unit, const std::vector<std::string>& levels,
+                 const std::string& help = "Exit with 1 on such a finding, or a worse one");
 
-/// `findings`: those of the level that was asked for; they go ahead of what was not judged, which is a
-/// failure.
-Outcome gate_outcome(std::string_view fail_on, bool findings, const std::vector<std::string>& not_judged);
+  /// --allow-uncompared
+  const Option& allowance() const { return allowance_; }
+  /// "never": the command only reports.
+  const std::string& level() const { return level_; }
+  bool is_set() const { return level_ != "never"; }
+  std::string_view unit() const { return unit_; }
 
-/// Both.
-Outcome end_at_gate(std::string_view fail_on, bool findings, const std::vector<std::string>& not_judged);
+  /// Status 1 where there are `findings` of the level that was asked for; else 2 unless enough was compared
+  /// and `not_judged` is empty. Prints a line for each thing that was not judged ("step0/rank1: the dump has
+  /// no entries"), as an error at a gate, else as a warning; and where the status is not 1, one for what was
+  /// not compared.
+  Outcome end(bool findings, const Coverage& coverage, const std::vector<std::string>& not_judged = {}) const;
+  /// The same without the lines.
+  Outcome outcome(bool findings, const Coverage& coverage,
+                  const std::vector<std::string>& not_judged = {}) const;
+  /// A line for each of them.
+  void report_not_judged(const std::vector<std::string>& not_judged) const;
+
+ private:
+  void report_gaps(const Coverage& coverage) const;
+  /// Was as much compared as --allow-uncompared asks for?
+  bool is_enough(const Coverage& coverage) const;
+
+  std::string level_ = "never";
+  std::string unit_;
+  double allowed_ = 0;  // percent
+  Option allowance_;
+};
 
 }  // namespace msprobe

@@ -304,11 +304,6 @@ void report_without_effect(std::string_view command, std::string_view option, st
   if (team().is_root()) log_info(fmt::format("msprobe {}: {} has no effect{}", command, option, where));
 }
 
-Option OptionList::add_fail_on(std::string& level, const std::vector<std::string>& levels,
-                               const std::string& help) {
-  return add("--fail-on", level, help).one_of(levels);
-}
-
 void OptionList::add_pair(std::string& first, std::string& second, const std::string& argument,
                           const std::string& what, const std::string& help) {
   add("first=" + argument + "1", first, help);

@@ -167,9 +167,6 @@ class OptionList {
         names_of(choices), help);
   }
 
-  /// --fail-on: which findings make the exit status 1. `levels` begins with the worst and ends with "never".
-  Option add_fail_on(std::string& level, const std::vector<std::string>& levels,
-                     const std::string& help = "Exit with 1 on such a finding, or a worse one");
   /// Two operands, which `what` ("two checkpoints") names where one is missing.
   void add_pair(std::string& first, std::string& second, const std::string& argument, const std::string& what,
                 const std::string& help);

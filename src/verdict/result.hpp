@@ -13,6 +13,7 @@
 #include "diagnosis/rank_diagnosis.hpp"
 #include "measuring/measured_rank.hpp"
 #include "pairing/rules.hpp"
+#include "support/coverage.hpp"
 #include "verdict/finding.hpp"
 #include "verdict/imports.hpp"
 
@@ -27,6 +28,7 @@ struct Judgement {
   // inputs that differ already.
   std::uint64_t outputs_known = 0;
   std::uint64_t outputs_judged = 0;
+  Coverage coverage;  // of the tensors of both sides
 };
 
 struct RankResult : MeasuredRank {

@@ -17,13 +17,19 @@ TOLD = "^msprobe: error: not judged: ."
 FAILED = "^msprobe: error: ."
 
 
-def nothing(msprobe, scratch, words, told=TOLD, statuses=(1, 2)):
+def nothing(msprobe, scratch, words, told=TOLD, statuses=(2,)):
     """What could not be judged passes no gate, and is told."""
     result = harness.run(msprobe, words, scratch)
     said = f"{words}: {result.returncode}\n{result.stdout}{result.stderr}"
     harness.check(result.returncode in statuses, said)
     harness.check(re.search(told, result.stderr, re.M), said)
     harness.check("--help" not in result.stderr, said)  # no error of the command line
+
+
+def nothing_or_found(msprobe, scratch, words):
+    """The level reports some of what was not compared as a finding: what one side alone has, or what was skipped."""
+    if harness.run(msprobe, words, scratch).returncode != 1:
+        nothing(msprobe, scratch, words)
 
 
 def fails(*run):
@@ -105,6 +111,15 @@ def same(data):
     return data
 
 
+def of_mindspore(data):
+    def renamed_types(value):
+        if isinstance(value, dict):
+            value = {key: renamed_types(each) for key, each in value.items()}
+            return {**value, "type": "mindspore.Tensor"} if value.get("type") == "torch.Tensor" else value
+        return [renamed_types(each) for each in value] if isinstance(value, list) else value
+    return renamed_types(data)
+
+
 def first_entry(change):
     """One call among others that has nothing to compare is nothing special."""
     def only_first(data):
@@ -114,6 +129,15 @@ def first_entry(change):
 
 
 nulls, nans, absent = with_statistics(None), with_statistics(math.nan), without(*STATISTICS)
+words, blanks, infinities = with_statistics("x"), with_statistics(""), with_statistics(math.inf)
+
+
+def hollow(data):
+    return each_tensor(nulls(data), lambda tensor: {**tensor, "shape": [0]})
+
+
+def with_checksum(text):
+    return lambda data: each_tensor(checksums(data), lambda tensor: {**tensor, "md5": text})
 
 
 class Samples:
@@ -125,19 +149,97 @@ class Samples:
             text = (pathlib.Path(folder) / f"golden/step0/rank{rank}/dump.json").read_text(encoding="utf-8")
             self.ranks[rank] = json.loads(text)
 
-    def write(self, folder, changes=None, task="statistics", steps=(0,), ranks=RANKS):
-        """`changes`: by rank, what is done to its data; a function for all."""
+    def write(self, folder, changes=None, task="statistics", steps=(0,), ranks=RANKS, header=None):
+        """`changes`: by rank, what is done to its data; a function for all. `header`: members beside the data."""
         for step, rank in itertools.product(steps, ranks):
             dump = copy.deepcopy(self.ranks[rank])
             data = without("data_name")(dump["data"])
             change = changes if callable(changes) else (changes or {}).get(rank)
-            dump.update(task=task, dump_data_dir=None, data=change(data) if change else data)
+            dump.update(task=task, dump_data_dir=None, data=change(data) if change else data, **(header or {}))
             place = folder / f"step{step}" / f"rank{rank}"
             place.mkdir(parents=True)
             (place / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
             (place / "stack.json").write_text("{}", encoding="utf-8")
             construct = dict.fromkeys(dump["data"])
             (place / "construct.json").write_text(json.dumps(construct), encoding="utf-8")
+
+
+# Who recorded: the Python tool for PyTorch, this collector, and MindSpore.
+RECORDERS = {
+    "": ({}, same),
+    "our ": ({"recorder": "msprobe 1.0", "format": 1}, same),
+    "MindSpore's ": ({"framework": "mindspore"}, of_mindspore),
+}
+
+
+
+def unjudged_pairs(samples, recorder=""):
+    """Pairs of dumps of which nothing, or a part, cannot be compared; by what is wrong with them."""
+    header, convert = RECORDERS[recorder]
+
+    def converted(change):
+        if isinstance(change, dict):
+            return {rank: (lambda data, each=change.get(rank, same): convert(each(data))) for rank in RANKS}
+        return lambda data: convert((change or same)(data))
+
+    def pair(target=None, golden=None, of_target=None, of_golden=None):
+        def write(scratch):
+            samples.write(scratch / "t", converted(target), header=header, **(of_target or {}))
+            samples.write(scratch / "g", converted(golden), header=header, **(of_golden or {}))
+        return write
+
+    def both(change, **more):
+        return pair(change, change, more, more)
+
+    return pair, both, {
+        "no entries": both(empty),
+        "no entries in the target": pair(empty),
+        "no entries in golden": pair(None, empty),
+        "no entries in a rank": both({1: empty}),
+        "no entries in a rank of the target": pair({1: empty}),
+        "no entries in a rank of golden": pair(None, {1: empty}),
+        "null statistics": both(nulls),
+        "null statistics in the target": pair(nulls),
+        "null statistics in a rank": both({1: nulls}),
+        "null statistics in a rank of golden": pair(None, {1: nulls}),
+        "no statistics": both(absent),
+        "no statistics in a rank": both({1: absent}),
+        "no statistics in a rank of the target": pair({1: absent}),
+        "NaN throughout": both(nans),
+        "NaN throughout in a rank": both({1: nans}),
+        "infinite throughout": both(infinities),
+        "words as statistics": both(words),
+        "words as statistics in a rank": both({1: words}),
+        "empty texts as statistics": both(blanks),
+        "no elements": both(hollow),
+        "no tensors": both(no_tensors),
+        "no tensors in a rank": both({1: no_tensors}),
+        "no name in common": pair(renamed),
+        "no name in common in a rank": pair({1: renamed}),
+        "no name and no value in common": pair(others),
+        "3x + 1 throughout": pair(scaled),
+        "3x + 1 throughout in golden": pair(None, scaled),
+        "3x + 1 throughout in a rank": pair({1: scaled}),
+        "a rank less in the target": pair(of_target={"ranks": (0,)}),
+        "a rank less in golden": pair(of_golden={"ranks": (0,)}),
+        "a step more in the target": pair(of_target={"steps": (0, 1)}, of_golden={"steps": (0,)}),
+        "a step more in golden": pair(of_golden={"steps": (0, 1)}),
+        "no checksums": both(no_checksums),
+        "no checksums in a rank": pair({0: checksums, 1: no_checksums}, {0: checksums, 1: no_checksums}),
+        "empty checksums": both(with_checksum("")),
+        "empty checksums in the target": pair(with_checksum(""), checksums),
+        "checksums that are none": both(with_checksum("nan")),
+        "an entry of null statistics": both(first_entry(nulls)),
+        "an entry that is NaN": both(first_entry(nans)),
+        "an entry of words": both(first_entry(words)),
+    }
+
+
+def check_of(level, name):
+    """Some levels report as a finding that one side has something alone, and values that differ."""
+    if level == "culprit" and ("3x + 1" in name or "no value" in name):
+        return found
+    return nothing if level in ("culprit", "error") else nothing_or_found
 
 
 def tests_of(msprobe, cases):

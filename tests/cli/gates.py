@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every gate (--fail-on) of every command that reads dumps, over dumps of which nothing, or a whole part, cannot be judged:
 no rank, no value, no name in common, NaN throughout. None of them passes, and a line says what was not judged. Beside them
-stands what each command can judge, which passes. gates_of_records.py has the other commands.
+stands what each command can judge, which passes. gates_of_records.py has the other commands, and
+gates_of_recorders.py each format and recorder.
 
 usage: gates.py MSPROBE SAMPLES GOLDEN_FOLDER PYTHON_WITH_PYTORCH
 """
@@ -19,15 +20,8 @@ from gate_checks import *
 from tensor_files import npy
 
 
-def compare_cases(msprobe, samples, tensors):
-    def pair(target=None, golden=None, of_target=None, of_golden=None):
-        def write(scratch):
-            samples.write(scratch / "t", target, **(of_target or {}))
-            samples.write(scratch / "g", golden, **(of_golden or {}))
-        return write
-
-    def both(change, **more):
-        return pair(change, change, more, more)
+def compare_cases(samples, tensors):
+    pair, both, unjudged = unjudged_pairs(samples)
 
     def unread(*ranks):
         def write(scratch):
@@ -38,39 +32,8 @@ def compare_cases(msprobe, samples, tensors):
                 (scratch / f"t/step0/rank{rank}/dump_tensor_data").mkdir()
         return write
 
-    unjudged = {
-        "no entries": both(empty),
-        "no entries in the target": pair(empty),
-        "no entries in golden": pair(None, empty),
-        "no entries in a rank": both({1: empty}),
-        "no entries in a rank of the target": pair({1: empty}),
-        "no entries in a rank of golden": pair(None, {1: empty}),
-        "null statistics": both(nulls),
-        "null statistics in the target": pair(nulls),
-        "null statistics in a rank": both({1: nulls}),
-        "null statistics in a rank of golden": pair(None, {1: nulls}),
-        "no statistics": both(absent),
-        "no statistics in a rank": both({1: absent}),
-        "no statistics in a rank of the target": pair({1: absent}),
-        "NaN throughout": both(nans),
-        "NaN throughout in a rank": both({1: nans}),
-        "no tensors": both(no_tensors),
-        "no tensors in a rank": both({1: no_tensors}),
-        "no name in common": pair(renamed),
-        "no name in common in a rank": pair({1: renamed}),
-        "no name and no value in common": pair(others),
-        "3x + 1 throughout": pair(scaled),
-        "3x + 1 throughout in golden": pair(None, scaled),
-        "3x + 1 throughout in a rank": pair({1: scaled}),
-        "a rank less in the target": pair(of_target={"ranks": (0,)}),
-        "a rank less in golden": pair(of_golden={"ranks": (0,)}),
-        "a step more in the target": pair(of_target={"steps": (0, 1)}, of_golden={"steps": (0,)}),
-        "a step more in golden": pair(of_golden={"steps": (0, 1)}),
-        "no checksums": both(no_checksums),
-        "no checksums in a rank": pair({0: checksums, 1: no_checksums}, {0: checksums, 1: no_checksums}),
-        "no tensor files": unread(0, 1),
-        "no tensor files in a rank": unread(1),
-    }
+    unjudged["no tensor files"] = unread(0, 1)
+    unjudged["no tensor files in a rank"] = unread(1)
     failed = {
         "checksums against statistics in a rank": pair({1: checksums}),
         "structure against statistics": pair(absent, of_target={"task": "structure"}),
@@ -81,14 +44,11 @@ def compare_cases(msprobe, samples, tensors):
         "the same checksums": both(checksums),
         "the same files": unread(),
         "an entry without tensors": both(first_entry(no_tensors)),
-        "an entry of null statistics": both(first_entry(nulls)),
-        "an entry that is NaN": both(first_entry(nans)),
     }
     two = ["compare", "-tp", "t", "-gp", "g", "-o", "out"]
     for level in ("culprit", "error", "warning", "unmatched"):
         for name, write in unjudged.items():
-            check = found if level == "culprit" and name.startswith("3x + 1") else nothing
-            yield f"compare {level}: {name}", write, [*two, "--fail-on", level], check
+            yield f"compare {level}: {name}", write, [*two, "--fail-on", level], check_of(level, name)
         for name, write in failed.items():
             yield f"compare {level}: {name}", write, [*two, "--fail-on", level], fails
         for name, write in judged.items():
@@ -103,7 +63,7 @@ def compare_cases(msprobe, samples, tensors):
     ):
         for name in kinds:
             yield f"compare {' '.join(options)}: {name}", unjudged[name], [*two, *options], nothing
-        for name in ("the same", "an entry of null statistics", "the same checksums"):
+        for name in ("the same", "an entry without tensors", "the same checksums"):
             yield f"compare {' '.join(options)}: {name}", judged[name], [*two, *options], something
     for level in ("culprit", "error"):
         against = ["compare", "--against", "g", "t", "-o", "out", "--fail-on", level]
@@ -155,15 +115,15 @@ def other_layout_cases():
     two = ["compare", "-tp", "t", "-gp", "g", "-o", "out", "--fail-on"]
     for level in ("error", "warning", "unmatched"):
         for name, write, check in (
-            ("NaN throughout", arrays({"step0/rank0": nan}), nothing),
-            ("a step more", arrays({"step0/rank0": one, "step1/rank0": one}, {"step0/rank0": one}), nothing),
-            ("no element", arrays({"step0/rank0": []}), nothing),
+            ("NaN throughout", arrays({"step0/rank0": nan}), nothing_or_found),
+            ("a step more", arrays({"step0/rank0": one, "step1/rank0": one}, {"step0/rank0": one}), nothing_or_found),
+            ("no element", arrays({"step0/rank0": []}), nothing_or_found),
             ("the same", arrays({"step0/rank0": one, "step0/rank1": [1.0, math.nan]}), something),
         ):
             yield f"compare of saved arrays, {level}: {name}", write, [*two, level], check
         for name, write, check in (
             ("no statistics", statistics("N/A"), nothing),
-            ("no name in common", statistics("1", "Other"), fails),
+            ("no name in common", statistics("1", "Other"), nothing_or_found),
             ("the same", statistics("1"), something),
         ):
             yield f"compare -m atb, {level}: {name}", write, [*two, level, "-m", "atb"], check
@@ -187,7 +147,8 @@ def anomaly_cases(msprobe, samples):
         "no entries in any of ten ranks": dump(empty, steps=range(5)),
         "no entries in any step": dump(empty, steps=(0, 1)),
     }
-    judged = {"clean": dump(), "an entry without statistics": dump(first_entry(absent)), "two steps": dump(steps=(0, 1))}
+    unjudged["an entry without statistics"] = dump(first_entry(absent))
+    judged = {"clean": dump(), "an entry without tensors": dump(first_entry(no_tensors)), "two steps": dump(steps=(0, 1))}
     for options in ([], ["--all"], ["--levels"], ["--statistics"]):
         commands = ("nan_analyze", "overflow_check") if not options else ("nan_analyze",)
         for command in commands:
@@ -209,7 +170,8 @@ def precheck_cases(samples, golden, python):
     for level in ("error", "warning", "skip"):
         for name, change in (("no entries", empty), ("no tensors", no_tensors), ("null statistics", nulls), ("no name of an operation", renamed)):
             if change is empty or python != "-":
-                yield f"acc_check {level}: {name}", dump(change), [*acc, "--fail-on", level], nothing
+                yield f"acc_check {level}: {name}", dump(change), [*acc, "--fail-on", level], \
+                    nothing_or_found if level == "skip" else nothing
     if python != "-":
         def one(scratch):
             tensors(scratch)
@@ -234,7 +196,7 @@ def precheck_cases(samples, golden, python):
         words = ["api_precision_compare", "-npu", "npu.csv", "-gpu", "gpu.csv", "-o", "out", "--fail-on", level]
         for name, npu, gpu in (("no rows", [], []), ("no rows of the judged device", [], [good]), ("no rows of the other device", [good], []),
                                ("no name in common", [good], [other]), ("rows without figures", [blank], [blank])):
-            yield f"api_precision_compare {level}: {name}", details(npu, gpu), words, nothing
+            yield f"api_precision_compare {level}: {name}", details(npu, gpu), words, nothing_or_found if level == "skip" else nothing
         yield f"api_precision_compare {level}: a row that passes", details([good], [good]), words, something
 
 
@@ -247,7 +209,7 @@ def make_tests(msprobe, samples_folder, golden_folder, python):
     samples = Samples(samples_folder)
     golden = harness.data(golden_folder, "prechecks")
     return tests_of(msprobe, [
-        *compare_cases(msprobe, samples, pathlib.Path(samples_folder)),
+        *compare_cases(samples, pathlib.Path(samples_folder)),
         *other_layout_cases(),
         *anomaly_cases(msprobe, samples),
         *precheck_cases(samples, golden, python),

@@ -207,7 +207,7 @@ def monitor_cases():
             yield f"monitor compare {level}: {name}", write, [*words, *more], fails
         yield f"monitor compare {level}: the same", both(ranks=RANKS), words, something
         yield f"monitor compare {level}: the same counts of NaN", both(), [*words, "--statistics", "nans"], something
-        yield f"monitor compare {level}: NaN at a step", both(value=lambda step, rank: math.nan if step == 5 else 1), words, something
+        yield f"monitor compare {level}: NaN at a step", both(value=lambda step, rank: math.nan if step == 5 else 1), words, nothing
 
     words = ["monitor", "report", "a", "-o", "page.html", "--fail-on", "trouble"]
     for name, write in (("NaN throughout", single(value=nan)), ("NaN throughout in a rank", single(value=nan_in_rank, ranks=RANKS)),

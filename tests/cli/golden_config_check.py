@@ -358,7 +358,7 @@ def check_fail_on(msprobe, golden, scratch):
     warning = {"env": {"ASCEND_X": "1"}}
     error = {"env": {"CUDA_LAUNCH_BLOCKING": "1"}}
     for cmp, level, status in (
-        (good, "warning", 0), (warning, "error", 0), (warning, "warning", 1), (warning, "never", 0),
+        (good, "warning", 2), (warning, "error", 0), (warning, "warning", 1), (warning, "never", 0),
         (error, "error", 1), (error, "warning", 1), (error, "never", 0), ({"pip": ""}, "error", 1),
     ):
         result = compare(msprobe, scratch, good, cmp, "--fail-on", level)

@@ -73,7 +73,7 @@ def make_tests(msprobe, golden):
         record(scratch / "a", {0: {"w": [1, 0], "only.a": [1]}, 1: {"w": [1, 0]}})
         record(scratch / "a", {0: {"w": [1, 0]}}, rank=1)
         record(scratch / "b", {0: {"w": [1, 0]}, 5: {"w": [1, 0]}})
-        told = compare(msprobe, scratch, "--fail-on", "suspect", status=1)
+        told = compare(msprobe, scratch, "--fail-on", "suspect", status=2)
         for text in ("a/rank1: the other side has no rank1", "a/rank0/step1: the other side has no step1",
                      "b/rank0/step5: the other side has no step5", "b/rank0/step0/only.a.npy: ",
                      "all that were compared are equal, but not all could be compared"):
@@ -84,14 +84,14 @@ def make_tests(msprobe, golden):
     def other_shapes_are_not_compared(scratch):
         record(scratch / "a", {0: {"w": [1, 0], "v": [1]}})
         record(scratch / "b", {0: {"w": [1, 0, 1], "v": [1]}})
-        told = compare(msprobe, scratch, "--fail-on", "suspect", status=1)
+        told = compare(msprobe, scratch, "--fail-on", "suspect", status=2)
         harness.check("w.npy: has a different shape on the other side" in told, told)
 
     def broken_files_are_told(scratch):
         for side in "ab":
             record(scratch / side, {0: {"w": [1, 0], "v": [1]}})
         (scratch / "b/rank0/step0/w.npy").write_bytes(b"\x93NUMPY\x01\x00")
-        told = compare(msprobe, scratch, "--fail-on", "suspect", status=1)
+        told = compare(msprobe, scratch, "--fail-on", "suspect", status=2)
         harness.check("b/rank0/step0/w.npy: " in told, told)
 
     def nothing_to_compare(scratch):
@@ -116,7 +116,7 @@ def make_tests(msprobe, golden):
         (scratch / "secret.npy").write_bytes(booleans([1, 0]))
         (scratch / "b/rank0/step0/w.npy").unlink()
         (scratch / "b/rank0/step0/w.npy").symlink_to(scratch / "secret.npy")
-        compare(msprobe, scratch, "--fail-on", "suspect", status=1)
+        compare(msprobe, scratch, "--fail-on", "suspect", status=2)
 
     def many_steps_and_parameters_fit_into_the_page(scratch):
         steps = {step: {f"layer.{i}.weight": [1, 1, 1, int(step < 500 or i != 7)] for i in range(8)} for step in range(600)}

@@ -86,7 +86,7 @@ def scalars_by_xor(msprobe, scratch):
         write_dump(scratch / side, entries)
 
     numbers = (("float32", 2.468505382537842, "0x00000000401dfbfe"), ("bfloat16", -1.5, "0x000000000000bfc0"),
-               ("float64", 0.1, "0x3fb999999999999a"), ("float16", float("nan"), "0x0000000000007e00"),
+               ("float64", 0.1, "0x3fb999999999999a"), ("float16", 1.5, "0x0000000000003e00"),
                ("int32", "0xffffffffffffffff", "0x00000000ffffffff"),
                ("bool", "0x0000000000000001", "0x0000000000000001"))
     write("target", *(scalar(dtype, number) for dtype, number, _ in numbers))

@@ -18,8 +18,8 @@ void carry(auto& packet, Carried<CommNode> auto& node) {
 }
 
 void carry(auto& packet, Carried<RankDifferences> auto& rank) {
-  packet(rank.label, rank.number, rank.entries, rank.differing, rank.judged, rank.mapping_applies, rank.comms,
-         rank.first_in);
+  packet(rank.label, rank.number, rank.entries, rank.differing, rank.coverage, rank.mapping_applies,
+         rank.comms, rank.first_in);
 }
 
 }  // namespace msprobe::compare

@@ -45,6 +45,7 @@ class Finder {
     found_.label = result.rank;
     found_.number = number;
     found_.mapping_applies = result.mapping_applies;
+    found_.coverage = result.judgement.coverage;
     found_.first_in.emplace_back();
   }
 
@@ -147,22 +148,6 @@ class Finder {
     return false;
   }
 
-  /// Did both sides record something that is not NaN?
-  bool is_judged(const Pair& row) const {
-    if (!row.matched()) return false;
-    const Item& item = result_.target_item(row);
-    const Item& golden = result_.golden_item(row);
-    if (result_.mode == Mode::md5) return item.has_checksum && golden.has_checksum;
-    const auto says = [](const Item& one, const Side& side, std::size_t statistic) {
-      const dump::Value value = one.statistics[statistic];
-      return dump::is_recorded(value) && dump::classify(value, side.pool).type != dump::ValueClass::nan;
-    };
-    for (std::size_t i = 0; i < kStatistics; ++i) {
-      if (says(item, result_.target, i) && says(golden, result_.golden, i)) return true;
-    }
-    return false;
-  }
-
   std::optional<std::size_t> first_differing(std::string_view name, EntryRows rows) {
     const auto ignored = rules_.ignored_outputs.find(part_from_end(name, 3));
     std::size_t output = 0;
@@ -170,7 +155,6 @@ class Finder {
       if (result_.target_item(result_.rows[i]).state != State::output) continue;
       const std::size_t number = output++;
       if (ignored != rules_.ignored_outputs.end() && ignored->second.contains(number)) continue;
-      found_.judged += is_judged(result_.rows[i]) ? 1 : 0;
       if (differs(result_.rows[i])) return i;
     }
     return std::nullopt;

@@ -40,7 +40,7 @@ struct RankDifferences {
   std::int64_t number = 0;
   std::uint64_t entries = 0;
   std::uint64_t differing = 0;
-  std::uint64_t judged = 0;     // outputs with something that both sides recorded
+  Coverage coverage;            // of the tensors of both sides
   bool mapping_applies = true;  // as in RankResult
   std::vector<CommNode> comms;
   /// The first differing compute entry before each communication, and after the last.

@@ -10,7 +10,7 @@
 #include "diagnosis/conclusion.hpp"
 #include "diagnosis/sentences.hpp"
 #include "measuring/measures.hpp"
-#include "measuring/sum_precision.hpp"
+#include "measuring/rank_coverage.hpp"
 #include "support/text.hpp"
 #include "verdict/result.hpp"
 
@@ -18,11 +18,6 @@ namespace msprobe::compare {
 namespace {
 
 constexpr double kWorstWeight = std::numeric_limits<double>::infinity();
-
-/// Dumps of names, types and shapes, which are compared by these.
-bool are_structures(const RankResult& result) {
-  return result.target.header.task == "structure" && result.golden.header.task == "structure";
-}
 
 /// Where checksums are compared: do both items have one?
 bool has_checksums(const RankResult& result, const Pair& row) {
@@ -59,45 +54,11 @@ std::optional<std::vector<std::string>> RankRows::objects() const {
   return diagnosis::to_json(diagnosis::conclude({*result_->diagnosis}));
 }
 
-/// Two tensors with elements, of which no statistic is known on both sides. A dump of the structure has none.
-bool RankRows::shares_no_statistic(const Pair& row) const {
-  if (result_->mode != Mode::statistics || !row.matched() || result_->is_left_out(row)) return false;
-  if (are_structures(*result_)) return false;
-  const dump::Item& ours = result_->target_item(row);
-  const dump::Item& theirs = result_->golden_item(row);
-  if (!ours.is_tensor || !theirs.is_tensor) return false;
-  for (std::size_t i = 0; i < dump::kStatistics; ++i) {
-    if (is_known(result_->target, ours, i) && is_known(result_->golden, theirs, i)) return false;
-  }
-  return measuring::elements_of(result_->target.text(ours.shape)) > 0;
-}
-
-/// Two tensors of which every recorded statistic is NaN, and where there are files every element, too.
-bool RankRows::is_nan_throughout(std::size_t index) const {
-  const Pair& row = result_->rows[index];
-  if (result_->mode == Mode::md5 || !row.matched() || result_->is_left_out(row)) return false;
-  if (!result_->target_item(row).is_tensor) return false;
-  if (!result_->metrics.empty() &&
-      (result_->metrics[index].measure.norm_target > 0 || result_->metrics[index].measure.norm_golden > 0))
-    return false;
-  bool any = false;
-  for (const Side* side : {&result_->target, &result_->golden}) {
-    const dump::Item& item = side == &result_->target ? result_->target_item(row) : result_->golden_item(row);
-    for (std::size_t i = 0; i < dump::kStatistics; ++i) {
-      const dump::Value value = item.statistics[i];
-      if (!dump::is_recorded(value)) continue;
-      if (dump::classify(value, side->pool).type != dump::ValueClass::nan) return false;
-      any = true;
-    }
-  }
-  return any;
-}
-
 RowFacts RankRows::facts(std::size_t index) const {
   const Pair& row = result_->rows[index];
   const bool unreadable = !result_->metrics.empty() && result_->metrics[index].failed;
   const bool left_out = result_->is_left_out(row);
-  const bool unknown = shares_no_statistic(row) || is_nan_throughout(index);
+  const bool unknown = measuring::is_unknown(*result_, index);
   const bool measured = row.matched() && result_->target_item(row).is_tensor && !unreadable && !left_out &&
                         !unknown && has_checksums(*result_, row);
   const bool alone = !row.has_golden() && row.reason != Unmatched::nothing;

@@ -55,8 +55,6 @@ class RankRows final : public Rows {
   const RankResult& result() const { return *result_; }
 
  private:
-  bool shares_no_statistic(const Pair& row) const;
-  bool is_nan_throughout(std::size_t index) const;
   void measure_statistics(const Pair& row, NotedRow& noted) const;
   void measure_tensors(const TensorMetrics& metrics, NotedRow& noted) const;
   void measure(std::size_t index, std::optional<Rule> rule, NotedRow& noted) const;

@@ -3,25 +3,21 @@
 
 #include <algorithm>
 
-#include "support/gate.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
 
-/// A rank that was not compared is a warning, and a comparison of no tensor at all an error.
+/// `unmatched` adds what one side alone has.
 bool found_bad_rows(const CompareReport& report, std::string_view level) {
-  bool findings = level != "error" && !report.one_sided.empty();
-  if (level == "warning" && report.diagnosis) findings |= report.diagnosis->broken_off > 0;
-  bool measured = false;
+  bool findings = level == "unmatched" && !report.one_sided.empty();
   for (const TaskSummary& rank : report.tasks) {
-    measured = measured || rank.measured > 0;
     // What nobody looked at stands behind certain evidence.
     findings = findings || rank.errors > 0 || rank.left_out || rank.rows_left_out > 0;
-    if (level == "warning") findings = findings || rank.warnings > 0 || rank.measured == 0;
+    if (level == "warning") findings = findings || rank.warnings > 0;
     if (level == "unmatched") findings = findings || rank.unmatched > 0 || rank.golden_only > 0;
   }
-  return findings || !measured;
+  return findings;
 }
 
 /// Is there a mapping file that names nothing of any target?
@@ -36,6 +32,12 @@ bool is_mapping_idle(const CompareReport& report) {
   return any;
 }
 
+void note_broken_off(const diagnosis::Diagnosis& diagnosis, std::vector<std::string>& lines) {
+  if (diagnosis.broken_off == 0) return;
+  lines.push_back("places that could not be read again: " + human_count(diagnosis.broken_off) +
+                  ", the first " + display(diagnosis.first_broken_off));
+}
+
 /// What the diagnosis had to leave out.
 void note_diagnosis(const CompareReport& report, std::vector<std::string>& lines) {
   if (!report.diagnosis) {
@@ -45,9 +47,8 @@ void note_diagnosis(const CompareReport& report, std::vector<std::string>& lines
   const diagnosis::Diagnosis& diagnosis = *report.diagnosis;
   if (diagnosis.unread > 0)
     lines.push_back("tensors that could not be read: " + human_count(diagnosis.unread));
-  if (diagnosis.broken_off > 0)
-    lines.push_back("places that could not be read again: " + human_count(diagnosis.broken_off) +
-                    ", the first " + display(diagnosis.first_broken_off));
+  if (diagnosis.apart) lines.emplace_back("the runs are too far apart before this step");
+  note_broken_off(diagnosis, lines);
 }
 
 }  // namespace
@@ -57,9 +58,11 @@ bool is_judged(const CompareReport& report) {
          std::ranges::all_of(report.tasks, [](const TaskSummary& rank) { return rank.not_judged.empty(); });
 }
 
-bool found_culprit(const CompareReport& report) {
-  return !report.one_sided.empty() || !report.diagnosis || !report.diagnosis->is_judged() ||
-         report.diagnosis->has_culprit();
+Coverage coverage_of(const CompareReport& report, std::string_view fail_on) {
+  if (fail_on == "culprit") return report.diagnosis ? report.diagnosis->coverage : Coverage();
+  Coverage all;
+  for (const TaskSummary& task : report.tasks) all.add(task.coverage);
+  return all;
 }
 
 diagnosis::NoCulprit judgement_of(const CompareReport& report) {
@@ -78,6 +81,7 @@ std::vector<std::string> not_judged(const CompareReport& report, std::string_vie
   if (is_mapping_idle(report)) lines.push_back(idle_mapping_text(report.mapping_file));
   if (fail_on == "never") return lines;  // the summary tells the rest
   if (fail_on == "culprit") note_diagnosis(report, lines);
+  if (fail_on == "warning" && report.diagnosis) note_broken_off(*report.diagnosis, lines);
   for (const std::string& line : report.one_sided) lines.push_back(display(line));
   for (const TaskSummary& rank : report.tasks) {
     const std::string& why = fail_on == "culprit" ? rank.not_judged : rank.not_judged_by_limits;
@@ -86,14 +90,16 @@ std::vector<std::string> not_judged(const CompareReport& report, std::string_vie
   return lines;
 }
 
-Outcome judge(const CompareReport& report, const Gate& gate) {
-  bool failed = gate.strict && !report.one_sided.empty();
-  for (const TaskSummary& rank : report.tasks)
-    failed = failed || !rank.failure.empty() || (gate.strict && rank.unreadable > 0);
-  if (failed) return Outcome::failure;
-  const bool findings =
-      gate.fail_on == "culprit" ? found_culprit(report) : found_bad_rows(report, gate.fail_on);
-  return gate_outcome(gate.fail_on, findings, not_judged(report, gate.fail_on));
+bool found_something(const CompareReport& report, std::string_view fail_on) {
+  if (fail_on == "culprit") return report.diagnosis && report.diagnosis->found_something();
+  return found_bad_rows(report, fail_on);
+}
+
+bool is_failed(const CompareReport& report, bool strict) {
+  if (strict && !report.one_sided.empty()) return true;
+  return std::ranges::any_of(report.tasks, [strict](const TaskSummary& rank) {
+    return !rank.failure.empty() || (strict && rank.unreadable > 0);
+  });
 }
 
 }  // namespace msprobe::compare

@@ -8,21 +8,15 @@
 
 #include "compare/sinks/sink.hpp"
 #include "diagnosis/sentences.hpp"
-#include "support/command.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe::compare {
-
-/// Where one gate does not let a comparison pass.
-struct Gate {
-  std::string_view fail_on = "never";  // culprit, error, warning, unmatched, never
-  bool strict = false;                 // what could not be compared is a failure
-};
 
 /// Is there a diagnosis, and could all be judged?
 bool is_judged(const CompareReport& report);
 
-/// What was not judged at all is a finding, too: it must not pass for agreement.
-bool found_culprit(const CompareReport& report);
+/// Of the tensors that a gate of that level judges.
+Coverage coverage_of(const CompareReport& report, std::string_view fail_on);
 
 /// Why no culprit is named: there is none, or nothing or not all could be judged.
 diagnosis::NoCulprit judgement_of(const CompareReport& report);
@@ -33,6 +27,10 @@ std::string idle_mapping_text(const std::string& file);
 /// Steps, ranks and files of which nothing was judged at that gate, a line each.
 std::vector<std::string> not_judged(const CompareReport& report, std::string_view fail_on);
 
-Outcome judge(const CompareReport& report, const Gate& gate);
+/// Is there a finding of that level?
+bool found_something(const CompareReport& report, std::string_view fail_on);
+
+/// Did a part of it fail? `strict`: what could not be compared is a failure, too.
+bool is_failed(const CompareReport& report, bool strict);
 
 }  // namespace msprobe::compare

@@ -18,9 +18,10 @@ void carry(auto& packet, Carried<NotedRow> auto& row) {
 void carry(auto& packet, Carried<TaskSummary> auto& task) {
   packet(task.label, task.step, task.rank, task.target, task.golden, task.failure, task.mode, task.rows,
          task.errors, task.warnings, task.unmatched, task.golden_only, task.unreadable, task.unknown,
-         task.measured, task.not_judged, task.not_judged_by_limits, task.mapping_applies, task.left_out,
-         task.rows_left_out, task.entries, task.entries_left_out, task.stopped_behind, task.first_bad,
-         task.first_unreadable, task.worst, task.worst_by, task.no_values, task.advice, task.files);
+         task.measured, task.coverage, task.not_judged, task.not_judged_by_limits, task.mapping_applies,
+         task.left_out, task.rows_left_out, task.entries, task.entries_left_out, task.stopped_behind,
+         task.first_bad, task.first_unreadable, task.worst, task.worst_by, task.no_values, task.advice,
+         task.files);
 }
 
 void carry(auto& packet, Carried<SimilarName> auto& similar) {

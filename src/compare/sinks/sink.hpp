@@ -34,6 +34,7 @@ struct TaskSummary {
   std::uint64_t unreadable = 0;      // rows whose tensors could not be read or compared
   std::uint64_t unknown = 0;         // rows without a number that both sides recorded, which are no errors
   std::uint64_t measured = 0;        // rows whose tensors were compared
+  Coverage coverage;                 // of the tensors of both sides, where the fixed limits judge
   std::string not_judged;            // why the diagnosis could judge nothing; empty: it could
   std::string not_judged_by_limits;  // the same of the fixed limits
   bool mapping_applies = true;       // the mapping file names something of the target

@@ -95,6 +95,18 @@ void note_not_judged(const RankResult& result, TaskSummary& summary) {
   }
 }
 
+/// A row of a layout without entries.
+void cover(const Rows& rows, std::size_t row, const RowFacts& facts, Coverage& coverage) {
+  if (facts.measured) {
+    ++coverage.compared;
+  } else {
+    coverage.miss(facts.unreadable                         ? "it could not be read or compared"
+                  : facts.target_only || facts.golden_only ? "one side alone has it"
+                                                           : "no statistic is a number on both sides",
+                  rows.note(row).name);
+  }
+}
+
 using Order = bool (*)(const NotedRow&, const NotedRow&);
 
 class Summaries final : public Sink {
@@ -154,6 +166,8 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options) {
     summary.worst_by = rows.metrics()[*metric];
   }
   report::Worst<NotedRow, Order> worst(options.top, metric ? weighs_more : worse);
+  const RankRows* entries = rows.of_entries();
+  if (entries != nullptr) summary.coverage = entries->result().judgement.coverage;
   std::optional<std::size_t> first_error;
   std::optional<std::size_t> first_warning;
   for (std::size_t i = 0; i < rows.rows(); ++i) {
@@ -166,6 +180,7 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options) {
     summary.golden_only += facts.golden_only ? 1 : 0;
     if (facts.unreadable && summary.unreadable++ == 0) summary.first_unreadable = rows.note(i);
     summary.measured += facts.measured ? 1 : 0;
+    if (entries == nullptr) cover(rows, i, facts, summary.coverage);
     if (NotedRow noted; metric && rows.weigh(i, *metric, noted)) worst.add(std::move(noted));
     summary.unknown += facts.unknown && facts.verdict == Verdict::pass ? 1 : 0;
     if (facts.verdict == Verdict::pass) continue;

@@ -45,7 +45,7 @@ class AlertsCommand final : public Command {
             "`msprobe-monitor-analyze`(1) reads them.\n"
             "A rank without alerts gets an empty object.");
     options.add("-k,--topk=NUMBER", options_.most, "Number of alerts to list");
-    options.add_fail_on(fail_on_, {"alert", "never"})
+    gate_.declare(options, "series", {"alert", "never"})
         .details("A rank without a value that a rule can judge exits with 2.");
   }
 
@@ -65,7 +65,7 @@ class AlertsCommand final : public Command {
     log_info(fmt::format("{} alert{} in {} value{}", human_count(replay.all), replay.all == 1 ? "" : "s",
                          human_count(replay.values), replay.values == 1 ? "" : "s"));
     if (!options_.output.empty()) log_info("  written: " + display(options_.output));
-    const Outcome outcome = end_at_gate(fail_on_, replay.all > 0, replay.not_judged);
+    const Outcome outcome = gate_.end(replay.all > 0, replay.coverage, replay.not_judged);
     return replay.problems.empty() ? outcome : Outcome::failure;
   }
 
@@ -73,7 +73,7 @@ class AlertsCommand final : public Command {
   ReplayOptions options_;
   std::vector<std::string> rules_;
   std::string config_;
-  std::string fail_on_ = "never";
+  Gate gate_;
 };
 
 }  // namespace

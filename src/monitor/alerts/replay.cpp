@@ -69,6 +69,7 @@ class RankReplay {
   void judge(const std::vector<std::string>& statistics, const Track& track, std::int64_t call) {
     std::vector<series::RunningMean> means(statistics.size());
     std::optional<std::string> tag;
+    const std::uint64_t judged_before = replay_.judged;
     for (std::size_t i = 0; i < track.steps.size(); ++i) {
       bool first = true;
       for (std::size_t k = 0; k < statistics.size(); ++k) {
@@ -94,6 +95,11 @@ class RankReplay {
         alert.key = series::alert_key(alert) + (std::exchange(first, false) ? "" : "_" + statistics[k]);
         add(std::move(alert));
       }
+    }
+    if (replay_.judged > judged_before) {
+      ++replay_.coverage.compared;
+    } else if (!track.steps.empty()) {
+      replay_.coverage.miss("no rule speaks of any of its values", tag_of(track, rank_.rank));
     }
   }
 
@@ -143,6 +149,7 @@ Replay replay_alerts(const ReplayOptions& options, Progress* progress) {
     Replay& each = ranks[i];
     replay.all += each.all;
     replay.values += each.values;
+    replay.coverage.add(each.coverage);
     if (each.values == 0) {
       replay.not_judged.push_back(fmt::format("rank {} has no values", tree.ranks[i].rank));
     } else if (each.judged == 0) {

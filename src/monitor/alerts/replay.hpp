@@ -10,6 +10,7 @@
 
 #include "monitor/analyze/alert_file.hpp"
 #include "series/alert_rules.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe {
 class Progress;
@@ -29,6 +30,7 @@ struct Replay {
   std::uint64_t all = 0;
   std::uint64_t values = 0;
   std::uint64_t judged = 0;             // values that a rule speaks of
+  Coverage coverage;                    // of the series: those with such a value
   std::vector<std::string> not_judged;  // ranks of which none was: a line each
   std::vector<std::string> warnings;
   std::vector<std::string> problems;

@@ -86,6 +86,7 @@ AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
   std::vector<Alert> alerts;
   for (const std::string& folder : alert_folders(options.input)) {
     const std::string path = below(folder, kAlertFile);
+    ++ranking.coverage.compared;
     if (!path_exists(path)) continue;  // this rank had none
     try {
       read_alerts(*open_file(path), alerts, ranking.warnings);

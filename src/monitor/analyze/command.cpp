@@ -35,7 +35,7 @@ class AnalyzeCommand final : public Command {
     options.add("-k,--topk=NUMBER", options_.most, "Number of alerts to list").in_range(1);
     options.add("-s,--step,--step_list=LIST", steps_,
                 "Steps, such as \"[3, 4]\"; alerts of other steps are ignored");
-    options.add_fail_on(fail_on_, {"alert", "never"})
+    gate_.declare(options, "ranks", {"alert", "never"})
         .details(
             "Only alerts of the steps of --step count.\n"
             "A step of --step that lies outside of what was monitored, as far as alerts and csv files tell, "
@@ -64,7 +64,7 @@ class AnalyzeCommand final : public Command {
       file.commit();
     }
     tell(ranking, folder == "-" ? std::string() : path);
-    const Outcome outcome = end_at_gate(fail_on_, ranking.all > 0, ranking.not_judged);
+    const Outcome outcome = gate_.end(ranking.all > 0, ranking.coverage, ranking.not_judged);
     return ranking.problems.empty() ? outcome : Outcome::failure;
   }
 
@@ -91,7 +91,7 @@ class AnalyzeCommand final : public Command {
   AnalyzeOptions options_;
   std::string output_;
   std::string steps_;
-  std::string fail_on_ = "never";
+  Gate gate_;
   bool python_rules_ = false;
 };
 

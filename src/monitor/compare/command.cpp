@@ -43,13 +43,15 @@ class CompareRunsCommand final : public Command {
         .add("--tolerance=TIMES", options_.tolerance,
              "How many times its own fluctuation a series may differ before it parts")
         .not_negative();
-    options.add_fail_on(fail_on_, {"different", "passing", "parted", "never"})
+    gate_.declare(options, "cells", {"different", "passing", "parted", "never"})
         .details(
             "`different`: any number; `passing`: beyond its fluctuation, if only for some steps; `parted`: "
             "for good.\n"
-            "Each of them also counts what could not be compared: a rank, a tensor, a statistic or steps in "
-            "one run only.\n"
-            "A rank whose numbers are NaN or infinite throughout in both runs exits with 2.");
+            "Cells that one run alone has (a rank, a tensor, a statistic or a step), and numbers that are "
+            "NaN, "
+            "infinite or empty in both runs, are not compared: the status is 2. A number of the same tensor "
+            "and step "
+            "that was compared speaks for the others.");
   }
 
   Outcome run(const Context& context) override {
@@ -98,10 +100,10 @@ class CompareRunsCommand final : public Command {
   }
 
   Outcome outcome(const Comparison& comparison) const {
-    bool findings = comparison.parted > 0 || comparison.any_not_compared();
-    if (fail_on_ != "parted") findings = findings || comparison.passing > 0;
-    if (fail_on_ == "different") findings = findings || comparison.unequal > 0;
-    const Outcome outcome = end_at_gate(fail_on_, findings, not_judged(comparison));
+    bool findings = comparison.parted > 0;
+    if (gate_.level() != "parted") findings = findings || comparison.passing > 0;
+    if (gate_.level() == "different") findings = findings || comparison.unequal > 0;
+    const Outcome outcome = gate_.end(findings, comparison.coverage, not_judged(comparison));
     return comparison.problems.empty() ? outcome : Outcome::failure;
   }
 
@@ -110,7 +112,7 @@ class CompareRunsCommand final : public Command {
   report::WriteOptions write_;
   Option format_option_;
   report::Format format_ = report::Format::csv;
-  std::string fail_on_ = "never";
+  Gate gate_;
 };
 
 }  // namespace

@@ -138,6 +138,28 @@ void sort_series(std::vector<SeriesResult>& series) {
   });
 }
 
+/// Cells of one tensor, which has several statistics. A finite number of a step speaks for the others of that
+/// step, as for a mean that is 0 / 0.
+void cover(const std::vector<SeriesResult>& statistics, Coverage& coverage) {
+  std::size_t most = 0;  // steps of which a statistic is finite
+  for (const SeriesResult& result : statistics) {
+    if (result.compared() && result.statistic != "nans")
+      most = std::max(most, result.steps - result.course.not_finite);
+  }
+  for (const SeriesResult& result : statistics) {
+    const std::string name =
+        result.name + ", " + (result.statistic.empty() ? result.quantity : result.statistic);
+    if (const std::size_t alone = result.steps_a + result.steps_b; alone > 0)
+      coverage.miss("one run alone has them", name, alone);
+    if (!result.compared()) continue;
+    const std::size_t finite = result.steps - result.course.not_finite;
+    if (const std::size_t unknown = result.steps - std::max(most, finite); unknown > 0)
+      coverage.miss("they are NaN, infinite or empty in both runs", name, unknown);
+    coverage.explained += std::max(most, finite) - finite;
+    coverage.compared += finite;
+  }
+}
+
 void note_steps(const Track& track, std::int64_t& last) {
   if (track.steps.empty()) return;
   last = std::max(last, track.steps.back());
@@ -151,6 +173,7 @@ void ComparisonBuilder::take(const TrackPairs& group) {
   parallel_blocks(slots.size(), [&](std::size_t i) { slots[i] = judge.take(i); });
   Count& series = series_[group.rank];
   for (std::vector<SeriesResult>& slot : slots) {
+    cover(slot, found_.coverage);
     for (SeriesResult& result : slot) {
       if (result.statistic != "nans") {  // how many elements are NaN says nothing of the others
         series.compared += result.compared() ? 1 : 0;

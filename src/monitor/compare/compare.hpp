@@ -15,6 +15,7 @@
 #include "monitor/compare/pairs.hpp"
 #include "monitor/parting/moment.hpp"
 #include "monitor/parting/parting.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe::monitor {
 
@@ -97,6 +98,7 @@ struct Comparison {
   std::int64_t last_a = 0;  // of each run
   std::int64_t last_b = 0;
   std::size_t ranks = 0;
+  Coverage coverage;                     // of the cells
   std::vector<std::int64_t> not_judged;  // ranks that are NaN or infinite throughout, in both runs
   std::vector<std::string> alone;        // ranks and statistics of one run
   std::vector<std::string> warnings;

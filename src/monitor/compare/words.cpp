@@ -252,6 +252,7 @@ std::vector<std::string> not_judged(const Comparison& comparison) {
   std::vector<std::string> told;
   for (const std::int64_t rank : comparison.not_judged)
     told.push_back(fmt::format("rank {}: all series are NaN or infinite in both runs, at every step", rank));
+  for (const std::string& line : comparison.alone) told.push_back(display(line));
   return told;
 }
 

@@ -39,8 +39,9 @@ class MonitorReportCommand final : public Command {
              "Megabytes of numbers; beyond it, steps are shown in groups")
         .details("The page then shows the smallest and the largest number of each group, and says so.")
         .not_negative();
-    options
-        .add_fail_on(fail_on_, {"trouble", "never"}, "Exit with 1 if the training blows up, or the two part")
+    gate_
+        .declare(options, "series", {"trouble", "never"},
+                 "Exit with 1 if the training blows up, or the two part")
         .details(
             "Runs that differ for some steps only, or could not be compared completely, also count, and so "
             "does a rank without a finite number.");
@@ -60,7 +61,7 @@ class MonitorReportCommand final : public Command {
     write(data, alerts);
     const Headline headline = headline_of(data, false);
     log_info(headline.text + (headline.more.empty() ? "" : "\n" + headline.more));
-    const Outcome outcome = end_at_gate(fail_on_, headline.grade != "pass", not_judged(data));
+    const Outcome outcome = gate_.end(headline.is_trouble, coverage_of(data), not_judged(data));
     return failed ? Outcome::failure : outcome;
   }
 
@@ -94,7 +95,7 @@ class MonitorReportCommand final : public Command {
 
   ReportOptions options_;
   Existing existing_ = Existing::refuse;
-  std::string fail_on_ = "never";
+  Gate gate_;
 };
 
 }  // namespace

@@ -164,6 +164,13 @@ std::vector<std::string> not_judged(const ReportData& data) {
   return told;
 }
 
+Coverage coverage_of(const ReportData& data) {
+  if (data.comparison) return data.comparison->coverage;
+  Coverage coverage;
+  for (const auto& [rank, series] : data.with_numbers) coverage.compared += series;
+  return coverage;
+}
+
 Headline headline_of(const ReportData& data, bool several_ranks) {
   if (data.comparison) {
     const Comparison& comparison = *data.comparison;
@@ -172,10 +179,11 @@ Headline headline_of(const ReportData& data, bool several_ranks) {
     return {headline(comparison), cause(comparison),
             comparison.parted > 0 ? "error"
             : doubtful            ? "warning"
-                                  : "pass"};
+                                  : "pass",
+            comparison.parted + comparison.passing > 0};
   }
   if (data.outbreaks[0])
-    return {outbreak_sentence(*data.outbreaks[0], "The training", several_ranks), "", "error"};
+    return {outbreak_sentence(*data.outbreaks[0], "The training", several_ranks), "", "error", true};
   if (const std::vector<std::string> told = not_judged(data); !told.empty())
     return {fmt::format("Not all can be judged: {}.", told.front()), "", "warning"};
   return {"No series blows up or becomes NaN or infinite.", "", "pass"};

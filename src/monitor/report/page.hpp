@@ -8,6 +8,7 @@
 #include "monitor/analyze/alert_file.hpp"
 #include "monitor/report/gather.hpp"
 #include "report/page.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe::monitor {
 
@@ -16,10 +17,14 @@ struct Headline {
   std::string text;
   std::string more;
   std::string grade;
+  bool is_trouble = false;  // the training blows up, or the two part, if only for some steps
 };
 
 /// Ranks whose numbers say nothing, a line each.
 std::vector<std::string> not_judged(const ReportData& data);
+
+/// Of the series of one run, or of the cells of two.
+Coverage coverage_of(const ReportData& data);
 
 Headline headline_of(const ReportData& data, bool several_ranks);
 

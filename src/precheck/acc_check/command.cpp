@@ -126,6 +126,9 @@ class AccCheckCommand final : public Command {
     Option error_data = options.add_flag("-save_error_data,--save_error_data", save_error_data_,
                                          "Save inputs and outputs of failed operations as .pt files");
     error_data.details("They go to <ut_error_dataTIME> below the <error_data_path> of --config_path.");
+    options
+        .add_flag("--wait", wait_, "With a folder in -api_info: wait for trainings that have not begun yet")
+        .details("Without it a folder without calls is an error.");
     Option jit = options.add_flag("--jit_compile", check_.jit, "Compile operations on an NPU (also -j)");
     jit.details("-j means this option where no number follows.");
     const Option release = options.add("--release", check_.selection,
@@ -133,9 +136,9 @@ class AccCheckCommand final : public Command {
                                        "Release whose choice of criteria fills the details");
     options.add("--standards=FILE", standards_,
                 "YAML file with lists and limits to replace the built-in ones");
-    options.add_fail_on(fail_on_, {"error", "warning", "skip", "never"})
+    gate_.declare(options, "operations", {"error", "warning", "skip", "never"})
         .details(
-            "The status is also 1 if nothing was judged.\n"
+            "If no operation was judged, the status is 2.\n"
             "With --against a finding on either side counts, and an operation missing on one side is a "
             "warning.");
     options.add_flag("--python-rules", python_rules_, "Has no effect").manual_only();
@@ -226,27 +229,31 @@ class AccCheckCommand final : public Command {
     const std::size_t errors = tally.of(Verdict::error);
     const std::size_t warnings = tally.of(Verdict::warning);
     const std::size_t skips = tally.of(Verdict::skip);
-    const bool judged = tally.of(Verdict::pass) + errors + warnings + summary.done_before > 0;
-    std::vector<std::string> not_judged;
-    if (!judged) not_judged.push_back(no_verdict(check_.dump_json));
-    return outcome(errors > 0, warnings > 0, skips > 0, not_judged);
+    return outcome(errors, warnings, skips, tally.of(Verdict::pass) + summary.done_before);
   }
 
   static std::string no_verdict(const std::string& file) {
     return display(file) + ": no operation has a verdict";
   }
 
-  /// Where nothing was judged nothing passed.
-  Outcome outcome(bool errors, bool warnings, bool skips, const std::vector<std::string>& not_judged) const {
+  /// Operations by their verdicts. What nobody could call is explained: the level `skip` reports it.
+  Outcome outcome(std::size_t errors, std::size_t warnings, std::size_t skips, std::size_t passes,
+                  const std::vector<std::string>& not_judged = {}) const {
+    Coverage coverage;
+    coverage.compared = errors + warnings + passes;
+    coverage.explained = skips;
     const bool found =
-        errors || !not_judged.empty() || (fail_on_ != "error" && warnings) || (fail_on_ == "skip" && skips);
-    return end_at_gate(fail_on_, found, not_judged);
+        errors > 0 || (gate_.level() != "error" && warnings > 0) || (gate_.level() == "skip" && skips > 0);
+    return gate_.end(found, coverage, not_judged);
   }
 
   /// Trainings that write to a folder.
   Outcome run_folder(const Standards& standards, bool color) const {
     const OnlineSettings settings = online_settings();
-    return online_outcome(judge_folder(check_.dump_json, settings, standards, color), check_.dump_json);
+    if (!wait_ && !has_calls(check_.dump_json))
+      throw FormatError(display(check_.dump_json),
+                        "holds no calls of a training with task acc_check; --wait waits for them");
+    return online_outcome(judge_folder(check_.dump_json, settings, standards, color));
   }
 
   /// Trainings that send their calls.
@@ -254,7 +261,7 @@ class AccCheckCommand final : public Command {
     ListenAddress address = read_listen_address(listen_);
     address.tls = tls_;
     const OnlineSettings settings = online_settings();
-    return online_outcome(judge_calls_of_network(address, settings, standards, color), listen_);
+    return online_outcome(judge_calls_of_network(address, settings, standards, color));
   }
 
   OnlineSettings online_settings() const {
@@ -267,10 +274,8 @@ class AccCheckCommand final : public Command {
     return settings;
   }
 
-  Outcome online_outcome(const OnlineCounts& counts, const std::string& from) const {
-    std::vector<std::string> not_judged;
-    if (counts.passes + counts.errors + counts.warnings == 0) not_judged.push_back(no_verdict(from));
-    return outcome(counts.errors > 0, counts.warnings > 0, counts.skips > 0, not_judged);
+  Outcome online_outcome(const OnlineCounts& counts) const {
+    return outcome(counts.errors, counts.warnings, counts.skips, counts.passes);
   }
 
   Outcome run_against(CheckOptions check, const Standards& standards, const Context& context) {
@@ -286,6 +291,7 @@ class AccCheckCommand final : public Command {
     std::size_t errors = 0;
     std::size_t warnings = 0;
     std::size_t skips = 0;
+    std::size_t passes = 0;
     std::vector<std::string> not_judged;
     for (std::size_t side = 0; side < 2; ++side) {
       for (const std::string& warning : result.summaries[side].warnings) log_warning(warning);
@@ -293,11 +299,12 @@ class AccCheckCommand final : public Command {
       errors += counts.errors;
       warnings += counts.warnings + counts.missing;
       skips += counts.open;
+      passes += counts.follow;
       if (counts.follow + counts.errors + counts.warnings == 0)
         not_judged.push_back(no_verdict(side == 0 ? check_.dump_json : against_));
     }
     log_info(against_text(result, options, context.color));
-    return outcome(errors > 0, warnings > 0, skips > 0, not_judged);
+    return outcome(errors, warnings, skips, passes, not_judged);
   }
 
   std::string error_data(const std::string& time) const {
@@ -316,8 +323,9 @@ class AccCheckCommand final : public Command {
   std::string config_;
   std::string references_;
   std::string standards_;
-  std::string fail_on_ = "never";
+  Gate gate_;
   bool save_error_data_ = false;
+  bool wait_ = false;
   bool python_rules_ = false;
   std::string error_folder_;
 };

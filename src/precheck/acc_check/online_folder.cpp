@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "support/error.hpp"
 #include "support/folder.hpp"
@@ -18,6 +20,10 @@ namespace msprobe::precheck {
 namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(200);
+
+bool is_of_training(const std::string& folder) {
+  return path_exists(folder + "/messages.jsonl");
+}
 
 class FolderStreams {
  public:
@@ -53,7 +59,7 @@ class FolderStreams {
     bool any = false;
     for (const std::string& name : names_in(folder_, Named::folders)) {
       const std::string folder = folder_ + '/' + name;
-      if (streams_.contains(name) || !path_exists(folder + "/messages.jsonl")) continue;
+      if (streams_.contains(name) || !is_of_training(folder)) continue;
       streams_.emplace(name, std::make_unique<OnlineStream>(folder, name, OnlineWriter::training, desk_));
       log_info(fmt::format("online pre-check: {} begins", display(name)));
       any = true;
@@ -67,6 +73,12 @@ class FolderStreams {
 };
 
 }  // namespace
+
+bool has_calls(const std::string& folder) {
+  const std::vector<std::string> names = names_in(folder, Named::folders);
+  return std::ranges::any_of(names,
+                             [&](const std::string& name) { return is_of_training(folder + '/' + name); });
+}
 
 OnlineCounts judge_folder(const std::string& folder, const OnlineSettings& settings,
                           const Standards& standards, bool color) {

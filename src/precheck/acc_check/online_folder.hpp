@@ -9,6 +9,9 @@
 
 namespace msprobe::precheck {
 
+/// Has a training written calls to the folder, or begun to?
+bool has_calls(const std::string& folder);
+
 /// Judges what comes into the folder until each training has ended that has begun; what was judged is
 /// removed. IoError, FormatError; at an interruption it tells what it has found, and throws Interrupted.
 OnlineCounts judge_folder(const std::string& folder, const OnlineSettings& settings,

@@ -50,10 +50,10 @@ class PrecisionCommand final : public Command {
     report::add_formats(options, formats_).details("The default is `csv`.");
     options.add_flag("--english", english_, "Columns and reasons in English only")
         .details("The Python tool does not read such files.");
-    options.add_fail_on(fail_on_, {"error", "skip", "never"})
+    gate_.declare(options, "operations", {"error", "skip", "never"})
         .details(
             "`skip` also counts what was not judged.\n"
-            "If nothing passed, the status is 1 with either of them.");
+            "Where no operation has a verdict, or an output has no partner, the status is 2.");
     options.add_flag("--python-rules", python_rules_, "Has no effect").manual_only();
     options
         .add("--standards=FILE", standards_, "YAML file with lists and limits to replace the built-in ones")
@@ -130,11 +130,12 @@ class PrecisionCommand final : public Command {
     if (errors > 10) text += fmt::format("\n  and {} more", human_count(errors - 10));
     for (const std::string& file : files) text += "\n  written: " + display(file);
     log_info(text);
-    // Where nothing was judged nothing passed.
-    std::vector<std::string> not_judged;
-    if (passes + errors == 0) not_judged.push_back(display(device_) + ": no operation has a verdict");
-    const bool found = errors != 0 || passes == 0 || (fail_on_ == "skip" && skips != 0);
-    return end_at_gate(fail_on_, found, not_judged);
+    Coverage coverage;
+    coverage.compared = passes + errors;
+    coverage.explained = skips;  // the pre-check skipped them, which the level `skip` reports
+    if (result.without_partner > 0)
+      coverage.miss("one of the two files lacks an output", "", result.without_partner);
+    return gate_.end(errors != 0 || (gate_.level() == "skip" && skips != 0), coverage);
   }
 
   std::string device_;
@@ -143,7 +144,7 @@ class PrecisionCommand final : public Command {
   std::string release_ = "auto";
   std::vector<report::Format> formats_ = {report::Format::csv};
   std::string standards_;
-  std::string fail_on_ = "never";
+  Gate gate_;
   bool english_ = false;
   bool python_rules_ = false;
 };

@@ -185,6 +185,7 @@ TEST_CASE("the answer keeps to the width of a terminal and breaks no word") {
   finding.where =
       "lab/gpt.py, line 12, in forward: return functional.scaled_dot_product_attention(q, k, v, self.mask)";
   diagnosis.independent = 1;
+  diagnosis.coverage.compared = 1;
   const std::string text = answer_text(diagnosis, {.width = 80, .color = false, .links = false});
   CHECK(text ==
         "culprit: blocks.2.attn > Functional.scaled_dot_product_attention.16.forward,\n"
@@ -198,7 +199,7 @@ TEST_CASE("the answer keeps to the width of a terminal and breaks no word") {
 TEST_CASE("that there is no culprit is green only where all was judged") {
   diagnosis::Diagnosis diagnosis;
   CHECK(contains(answer_text(diagnosis, {.color = true}), "\x1b[33mno culprit:"));
-  diagnosis.measured = 1;
+  diagnosis.measured = diagnosis.coverage.compared = 1;
   diagnosis.counts[static_cast<std::size_t>(diagnosis::Origin::equal)] = 1;
   CHECK(contains(answer_text(diagnosis, {.color = true}), "\x1b[32mno culprit:"));
   diagnosis.unread = 1;

@@ -10,6 +10,7 @@
 
 #include "support/command_line.hpp"
 #include "support/error.hpp"
+#include "support/gate.hpp"
 
 namespace msprobe::support_option_list_test {
 
@@ -35,11 +36,12 @@ struct RuledCommand final : Command {
     options.require_one_of({fast, slow});
     options.add("--count=N", count, "How many").in_range(1, 9).needs(slow, "it takes time");
     options.add("--share", share, "How much").not_negative();
-    options.add_fail_on(fail_on, {"error", "never"});
+    gate.declare(options, "tensors", {"error", "never"});
   }
   Outcome run(const Context& /*context*/) override { return Outcome::clean; }
 
-  std::string first, second, path, input, output = "./out", fail_on = "never";
+  std::string first, second, path, input, output = "./out";
+  Gate gate;
   Shape shape = Shape::square;
   std::vector<Shape> shapes = {Shape::square};
   bool quick = false, careful = false;

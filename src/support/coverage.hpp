@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of what a command was asked to compare it did compare. Status 0 at a gate, "no culprit" and
+// "everywhere" are printed for this share only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msprobe {
+
+struct Coverage {
+  /// Why some of it was not compared.
+  struct Gap {
+    std::string reason;  // "no statistic is a number on both sides"
+    std::string first;   // its name
+    std::uint64_t count = 0;
+  };
+
+  std::uint64_t compared = 0;
+  /// Nothing is to be compared in it, or the comparison of something else speaks for it.
+  std::uint64_t explained = 0;
+  std::vector<Gap> gaps;  // one a reason, in the order in which they were met
+
+  /// `count` of them were not compared.
+  void miss(std::string_view reason, std::string_view name, std::uint64_t count = 1);
+  void add(const Coverage& other);
+
+  std::uint64_t missed() const;
+  std::uint64_t asked() const { return compared + explained + missed(); }
+  /// Of what there was to compare; 0 where there was nothing.
+  double share() const;
+  bool is_complete() const { return compared > 0 && gaps.empty(); }
+  /// The share as people read it: "19 %", "0.02 %". It is rounded down, so that only all is 100 %.
+  std::string percent() const;
+  /// "797 of 982 tensors were not compared: no statistic is a number on both sides, first
+  /// Tensor.add.0.forward.input.0". `unit`: "tensors". Empty where it is complete.
+  std::string text(std::string_view unit) const;
+};
+
+void carry(auto& packet, auto& gap) requires requires {
+  gap.reason, gap.first, gap.count;
+}
+{ packet(gap.reason, gap.first, gap.count); }
+
+void carry(auto& packet, auto& coverage) requires requires {
+  coverage.compared, coverage.explained, coverage.gaps;
+}
+{ packet(coverage.compared, coverage.explained, coverage.gaps); }
+
+}  // namespace msprobe
