@@ -280,7 +280,8 @@ def hostile_dumps(msprobe):
         write_runner(scratch)
         for content, reason in {
             '{"framework": "pytorch"}': "it has no 'data'",
-            '{"framework": "mindspore", "data": {}}': "only operations of pytorch are called again, not those of mindspore",
+            '{"framework": "mindtorch", "data": {}}': "only operations of pytorch and mindspore are called again, not those "
+                                                      "of mindtorch",
             '{"framework": "pytorch", "data": 1}': "'data' is not an object",
             '{"framework": "pytorch", "data": {"Torch.a.0.forward": ': "",
         }.items():

@@ -86,7 +86,10 @@ def go_first_if_memory_ends():
 
 
 def choose_device(torch, wanted, jit):
-    """By default the device present; otherwise a device type, with or without an index."""
+    """By default the device present; otherwise a device type, with or without an index. Without a word there is only the
+    CPU, for references."""
+    if not wanted:
+        return "cpu"
     kind, _, number = wanted.partition(":")
     present = ["cpu"]
     if torch.cuda.is_available():
@@ -210,6 +213,13 @@ class Arguments:
     }
 
 
+def program_beside(name, place):
+    """One of the programs that the command sends behind this one, as a module."""
+    module = types.ModuleType(name)
+    exec(compile(os.pread(PROGRAM, 1 << 20, 0).split(b"\0")[place], name + ".py", "exec"), vars(module))
+    return module
+
+
 def own_references(told):
     """The functions of a user's file, by the operators for which they are references."""
     if not told:
@@ -238,6 +248,7 @@ class Runner:
         import torch
 
         self.torch = torch
+        self.tensor_types = torch.Tensor
         self.functions = {}
         self.can_cast = {}
         self.device = choose_device(torch, wanted, jit)
@@ -323,9 +334,7 @@ class Runner:
         if kind != "NPU":
             return self.function(kind, name)
         if self.fused is None:
-            module = types.ModuleType("fused_references")
-            exec(compile(os.pread(PROGRAM, 1 << 20, 0).split(b"\0")[1], "fused_references.py", "exec"), vars(module))
-            self.fused = module.FUNCTIONS
+            self.fused = program_beside("fused_references", 1).FUNCTIONS
         function = self.references.get(name) or self.fused.get(name)
         if function is None:
             raise NoFunction(f"NPU.{name} has no reference; --references may name one")
@@ -412,7 +421,7 @@ class Runner:
         return [None if leaf is None else next(found) for leaf in leaves], list(last[0]) if last else []
 
     def tensors(self, value):
-        if isinstance(value, self.torch.Tensor):
+        if isinstance(value, self.tensor_types):
             yield value
         elif isinstance(value, (list, tuple)):
             for one in value:
@@ -475,7 +484,11 @@ def main():
 
     warnings.simplefilter("ignore")
     try:
-        runner = Runner(wanted, sys.argv[3] == "jit", sys.argv[4])
+        kind = Runner
+        if sys.argv[5] == "mindspore":
+            sys.modules["op_runner"] = sys.modules[__name__]
+            kind = program_beside("mindspore_runner", 2).MindSporeRunner
+        runner = kind(wanted, sys.argv[3] == "jit", sys.argv[4])
     except (ImportError, Refusal, RuntimeError, OSError) as error:
         tell({"fatal": f"{type(error).__name__}: {error}" if not isinstance(error, Refusal) else str(error)})
         return 1

@@ -59,8 +59,9 @@ class OrderedResults {
   std::size_t next_ = 0;
 };
 
-RequestOptions request_options(const CheckOptions& options, const std::string& device) {
+RequestOptions request_options(const CheckOptions& options, Framework framework, const std::string& device) {
   RequestOptions request;
+  request.framework = framework;
   request.hf32 = device.starts_with("npu") && !options.recorded;
   request.real_data_only = options.recorded;
   request.device_call = !options.recorded;
@@ -111,12 +112,9 @@ std::vector<std::string> devices_of(const std::vector<std::string>& typed) {
 CallPlan read_plan(const CheckOptions& options) {
   const auto json = open_file(options.dump_json);
   const std::string parent = std::filesystem::path(options.dump_json).parent_path().string();
-  CallPlan plan = plan_calls(*json, parent.empty() ? "." : parent, options.lists, options.filter);
+  CallPlan plan =
+      plan_calls(*json, parent.empty() ? "." : parent, options.lists, options.filter, options.framework);
   if (!plan.has_data) throw FormatError(options.dump_json, "it has no 'data'");
-  if (!plan.framework.empty() && plan.framework != "pytorch")
-    throw FormatError(
-        options.dump_json,
-        fmt::format("only operations of pytorch are called again, not those of {}", display(plan.framework)));
   return plan;
 }
 
@@ -137,12 +135,17 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
   const std::size_t most = std::min(std::max<std::size_t>(most_threads(), 1), todo.size());
   const auto runner = [&](std::size_t worker) -> Runner& {
     const std::string& device = options.devices[worker % options.devices.size()];
-    return runners.at(worker, {options.python, options.recorded ? "cpu" : device,
-                               kMemoryShare / static_cast<double>(most), options.jit, options.references});
+    return runners.at(worker, {.python = options.python,
+                               .device = options.recorded ? "" : device,
+                               .memory_share = kMemoryShare / static_cast<double>(most),
+                               .jit = options.jit,
+                               .references = options.references,
+                               .framework = plan.framework});
   };
   if (needs_runner) {
     const RunnerHello& hello = runner(0).start();
     summary.torch = hello.torch;
+    summary.mindspore = hello.mindspore;
     summary.device = hello.device;
   }
   std::size_t count = options.runners;
@@ -154,7 +157,7 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
     callers.push_back(std::make_unique<Caller>(job, runner(worker)));
 
   if (progress != nullptr) progress->begin("calling", todo.size(), "operations");
-  const RequestOptions requested = request_options(options, summary.device);
+  const RequestOptions requested = request_options(options, plan.framework, summary.device);
   OrderedResults results(take, progress);
   std::atomic<std::size_t> next = 0;
   std::atomic<std::uint64_t> synthetic = 0;

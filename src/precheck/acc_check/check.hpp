@@ -28,6 +28,7 @@ inline constexpr double kLongestSeconds = 1e9;
 
 struct CheckOptions {
   std::string dump_json;
+  Framework framework = Framework::unspecified;  // that the dump has to be of
   std::string python = "python3";
   std::vector<std::string> devices = {"auto"};  // one runner or more each
   std::size_t runners = 0;                      // 0: as many as there are cores, one for each accelerator
@@ -49,6 +50,7 @@ struct CheckSummary {
   std::uint64_t synthetic = 0;  // calls with random data
   std::uint64_t lost_runners = 0;
   std::string torch;
+  std::string mindspore;  // empty: it was not called
   std::string device;
   std::vector<std::string> warnings;
 };
@@ -57,7 +59,7 @@ struct CheckSummary {
 /// there. UsageError for others.
 std::vector<std::string> devices_of(const std::vector<std::string>& typed);
 
-/// What the dump holds. IoError; FormatError for what is no dump of PyTorch's operations.
+/// What the dump holds. IoError; FormatError for what is no dump of operations that can be called.
 CallPlan read_plan(const CheckOptions& options);
 
 /// Hands each result to `take`, in the order of the dump. `error_data`: a folder for the tensors of what is

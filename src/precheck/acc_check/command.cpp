@@ -150,11 +150,13 @@ class AccCheckCommand final : public Command {
 
   Outcome run(const Context& context) override {
     if (python_rules_) report_without_effect(name(), "--python-rules");
-    if (context.framework == Framework::mindspore)
-      throw UsageError("only operations of PyTorch are called again, not those of MindSpore");
+    check_.framework = context.framework;
     const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
+    const bool by_trainings =
+        !listen_.empty() || check_.dump_json == kRunningTraining || is_folder(check_.dump_json);
+    if (by_trainings && context.framework == Framework::mindspore)
+      throw UsageError("only trainings of PyTorch send their calls, not those of MindSpore");
     if (!listen_.empty()) return run_listen(standards, context.color);
-    const bool by_trainings = check_.dump_json == kRunningTraining || is_folder(check_.dump_json);
     for (const Option& option : not_of_trainings_) {
       if (by_trainings && option.given())
         throw UsageError(

@@ -44,6 +44,7 @@ class RunOverflowCheckCommand final : public Command {
   Outcome run(const Context& context) override {
     if (context.framework == Framework::mindspore)
       throw UsageError("only operations of PyTorch are called again, not those of MindSpore");
+    check_.framework = Framework::pytorch;
     check_.devices = devices_of(devices_);
     check_.time_limit = std::min(check_.time_limit, kLongestSeconds);
     check_.overflow = true;

@@ -107,7 +107,10 @@ std::string summary_text(const CheckSummary& summary, const Tally& tally, bool r
   std::string text = fmt::format("{} operations", human_count(summary.calls));
   if (!summary.torch.empty()) {
     text += recorded ? fmt::format(" as recorded, by PyTorch {}", display(summary.torch))
-                     : fmt::format(" on {}, PyTorch {}", display(summary.device), display(summary.torch));
+            : summary.mindspore.empty()
+                ? fmt::format(" on {}, PyTorch {}", display(summary.device), display(summary.torch))
+                : fmt::format(" on {}, MindSpore {}, by PyTorch {}", display(summary.device),
+                              display(summary.mindspore), display(summary.torch));
   }
   text += fmt::format(": {} pass, ", human_count(tally.of(Verdict::pass)));
   text += counts_text(tally.of(Verdict::error), tally.of(Verdict::warning), tally.of(Verdict::skip), color);

@@ -30,6 +30,7 @@ OperatorPolicy read_policy() {
     } else {
       OperatorPolicy::Names* into = name == "never_called"           ? &result.never_called
                                     : name == "types"                ? &result.types
+                                    : name == "mindspore_types"      ? &result.mindspore_types
                                     : name == "first_output_alone"   ? &result.first_output_alone
                                     : name == "rounded_to_hf32"      ? &result.rounded_to_hf32
                                     : name == "reference_not_raised" ? &result.reference_not_raised

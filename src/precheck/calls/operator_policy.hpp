@@ -13,7 +13,8 @@ namespace msprobe::precheck {
 struct OperatorPolicy {
   using Names = std::set<std::string, std::less<>>;
   Names never_called;
-  Names types;
+  Names types;            // of PyTorch
+  Names mindspore_types;  // of MindSpore
   Names first_output_alone;
   Names rounded_to_hf32;
   Names reference_not_raised;

@@ -11,6 +11,7 @@
 #include "dump/dump_json.hpp"
 #include "dump/names.hpp"
 #include "precheck/calls/operator_policy.hpp"
+#include "support/error.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::precheck {
@@ -71,27 +72,43 @@ std::string form_of(const Entry& entry) {
   return form;
 }
 
+Framework called_framework(const std::string& recorded, Framework wanted, const std::string& path) {
+  const Framework found = recorded == "pytorch"     ? Framework::pytorch
+                          : recorded == "mindspore" ? Framework::mindspore
+                                                    : Framework::unspecified;
+  if (recorded.empty()) return wanted == Framework::mindspore ? wanted : Framework::pytorch;
+  if (found == Framework::unspecified || (wanted != Framework::unspecified && wanted != found))
+    throw FormatError(path, fmt::format("only operations of {} are called again, not those of {}",
+                                        wanted == Framework::unspecified ? "pytorch and mindspore"
+                                        : wanted == Framework::mindspore ? "mindspore"
+                                                                         : "pytorch",
+                                        display(recorded)));
+  return found;
+}
+
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
 }  // namespace
 
-std::string why_not_called(const CallLists& lists, const ApiName& api) {
+std::string why_not_called(const CallLists& lists, const ApiName& api, Framework framework) {
   const OperatorPolicy& rules = operator_policy();
   if (rules.never_called.contains(api.name)) return "has no result to judge";
   if (lists.black.contains(api.name)) return "on the black list";
   if (!lists.white.empty() && !lists.white.contains(api.name)) return "not on the white list";
-  if (api.type == "Distributed" || api.type == "MindSpeed") return "communication is not called again";
-  if (!rules.types.contains(api.type))
+  if (api.type == "Distributed" || api.type == "MintDistributed" || api.type == "MindSpeed")
+    return "communication is not called again";
+  const auto& types = framework == Framework::mindspore ? rules.mindspore_types : rules.types;
+  if (!types.contains(api.type))
     return fmt::format("operations of the kind {} are not called again", display(api.type));
   if (rules.random.contains(api.name)) return "its result is random";
   if (rules.uninitialized.contains(api.name)) return "its result is uninitialized memory";
   return {};
 }
 
-CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists,
-                    bool filter) {
+CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists, bool filter,
+                    Framework wanted) {
   CallPlan plan;
   std::unordered_map<std::string, EntryPlace> backwards;
   std::unordered_set<std::string> forms;
@@ -126,7 +143,6 @@ CallPlan plan_calls(const ByteSource& json, const std::string& directory, const 
     call.forward = place;
     if (parts) {
       call.api = *parts;
-      call.skip = why_not_called(lists, *parts);
     } else {
       call.api.type = api;
       call.skip = "not the name of an operation";
@@ -139,11 +155,12 @@ CallPlan plan_calls(const ByteSource& json, const std::string& directory, const 
       plan.calls[at->second] = std::move(call);
     }
   });
+  plan.framework = called_framework(header.framework, wanted, json.name());
   for (PlannedCall& call : plan.calls) {
+    if (call.skip.empty()) call.skip = why_not_called(lists, call.api, plan.framework);
     if (const auto found = backwards.find(call.name); found != backwards.end()) call.backward = found->second;
   }
   plan.has_data = header.has_data;
-  plan.framework = header.framework;
   if (header.data_directory) plan.tensor_directory = directory + "/dump_tensor_data";
   return plan;
 }

@@ -10,6 +10,7 @@
 
 #include "precheck/judgement/output.hpp"
 #include "support/byte_source.hpp"
+#include "support/command.hpp"
 
 namespace msprobe::precheck {
 
@@ -33,19 +34,21 @@ struct CallLists {
 };
 
 /// Why calls of an operation are not made; empty: they are.
-std::string why_not_called(const CallLists& lists, const ApiName& api);
+std::string why_not_called(const CallLists& lists, const ApiName& api,
+                           Framework framework = Framework::pytorch);
 
 struct CallPlan {
   std::vector<PlannedCall> calls;
   bool has_data = false;
-  std::string framework;
+  Framework framework = Framework::pytorch;
   std::string tensor_directory;  // empty: tensors were not dumped
   std::uint64_t duplicates = 0;  // left out by `filter`
 };
 
-/// `filter`: one of several calls of an operation that differ in nothing but their values. FormatError for a
-/// broken file.
-CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists,
-                    bool filter);
+/// `filter`: one of several calls of an operation that differ in nothing but their values. `wanted`: the
+/// framework that the dump has to be of, and is of if it does not say. FormatError for a broken file, and for
+/// a dump of another framework.
+CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists, bool filter,
+                    Framework wanted = Framework::unspecified);
 
 }  // namespace msprobe::precheck

@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, 20> kNumpyScalars{
 };
 
 bool is_tensor_type(std::string_view type) {
-  return type == "torch.Tensor" || type == "torch.nn.parameter.Parameter";
+  return type == "torch.Tensor" || type == "torch.nn.parameter.Parameter" || type == "mindspore.Tensor";
 }
 
 std::uint32_t seed_of(const std::string& text) {
@@ -166,15 +166,22 @@ class ArgumentWriter {
   [[noreturn]] void refuse(const std::string& reason) const { throw NotRebuilt(where_ + ' ' + reason); }
 
   void keyword(JsonWriter& json, const Entry& entry, Node node) {
-    if (entry.string(node, "type") == "torch.dtype") {
+    if (is_dtype(entry.string(node, "type"))) {
       dtype(json, entry, node);
     } else {
       value(json, entry, node, 0);
     }
   }
 
+  static bool is_dtype(std::string_view type) { return type == "torch.dtype" || type == "mindspore.dtype"; }
+
   void dtype(JsonWriter& json, const Entry& entry, Node node) {
-    const std::string_view name = entry.string(node, "value");
+    std::string_view name = entry.string(node, "value");
+    std::string as_in_torch;
+    if (const auto known = tensor::dtype_from_mindspore(name)) {
+      as_in_torch = fmt::format("torch.{}", tensor::info(*known).name);
+      name = as_in_torch;
+    }
     const auto [library, attribute] = dump::split_last(name);
     const bool plain = !attribute.empty() && std::ranges::all_of(attribute, [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
@@ -275,7 +282,7 @@ class ArgumentWriter {
       tagged(json, Tag::ellipsis, true);
     } else if (type == "torch.device") {
       tagged(json, Tag::device, true);
-    } else if (type == "torch.dtype") {
+    } else if (is_dtype(type)) {
       dtype(json, entry, node);
     } else if (entry.is_container(content)) {
       refuse_type(type);
@@ -353,10 +360,12 @@ class ArgumentWriter {
 
   void tensor(JsonWriter& json, const Entry& entry, Node node) {
     const dump::TensorRecord record = dump::read_tensor(entry, node);
-    const auto recorded = tensor::dtype_from_torch(record.dtype);
+    const auto recorded = tensor::dtype_from_name(record.dtype);
     if (!recorded) refuse(fmt::format("has elements of the unknown type '{}'", display(record.dtype)));
     DType dtype = *recorded;
-    const bool requires_grad = may_require_grad && record.requires_grad;
+    // MindSpore does not say it: it computes gradients of whatever is asked for.
+    const bool requires_grad =
+        may_require_grad && (record.requires_grad || options_.framework == Framework::mindspore);
     if (!record.file.empty() && store_ != nullptr) {
       dumped(json, dtype, std::string(record.file), requires_grad);
       return;
@@ -488,7 +497,10 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
                                        : raised_types(writer.floats));
   json.member("raise_dtype", !plain_reference);
   const std::optional<DType> output = output_type(forward);
-  const std::optional<DType> cast = autocast_type(writer.floats, output);
+  // MindSpore casts before the call that it records.
+  const std::optional<DType> cast = options_.framework == Framework::mindspore
+                                        ? std::nullopt
+                                        : autocast_type(writer.floats, output);
   tell_type(json, "autocast", cast);
   if (cast && cast == output && writer.floats.contains(DType::float32)) request.cast = cast;
   // The reference gets what such a cast left of its inputs, not more.

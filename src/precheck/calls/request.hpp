@@ -14,10 +14,12 @@
 #include "precheck/calls/random_elements.hpp"
 #include "precheck/calls/tensor_store.hpp"
 #include "precheck/runner/shared_file.hpp"
+#include "support/command.hpp"
 
 namespace msprobe::precheck {
 
 struct RequestOptions {
+  Framework framework = Framework::pytorch;  // of the dump
   bool hf32 = false;                  // inputs of convolutions are rounded as an NPU does
   bool real_data_only = false;        // nothing is synthetic
   bool device_call = true;            // else the reference alone

@@ -76,11 +76,9 @@ CaseSource open_case_source(const CaseRequest& request) {
   const std::string& path = extracted ? request.extract : request.dump_json;
   source.json = extracted ? extracted_dump(path) : open_file(path);
   const fs::path folder = fs::path(path).parent_path();
-  source.plan = plan_calls(*source.json, folder.empty() ? "." : folder.string(), {}, false);
+  source.plan = plan_calls(*source.json, folder.empty() ? "." : folder.string(), {}, false,
+                           Framework::pytorch);
   if (!source.plan.has_data) throw FormatError(path, "it has no member 'data', so it is not a dump.json");
-  if (!source.plan.framework.empty() && source.plan.framework != "pytorch")
-    throw FormatError(path, fmt::format("it is a dump of '{}': only operations of PyTorch are called again",
-                                        display(source.plan.framework)));
   if (request.data == CaseData::random) source.plan.tensor_directory.clear();
   return source;
 }

@@ -167,7 +167,7 @@ class OutputReader {
 RunnerHello read_hello(std::string_view line) {
   const Entry entry = parse(line);
   const auto text = [&](std::string_view key) { return std::string(entry.string(0, key)); };
-  RunnerHello hello{text("torch"), text("device"), text("fatal")};
+  RunnerHello hello{text("torch"), text("device"), text("fatal"), text("mindspore")};
   if (hello.fatal.empty() && (hello.torch.empty() || hello.device.empty())) refuse("it has no version");
   return hello;
 }

@@ -40,7 +40,8 @@ struct CallAnswer {
 struct RunnerHello {
   std::string torch;
   std::string device;
-  std::string fatal;  // why it cannot work; else empty
+  std::string fatal;      // why it cannot work; else empty
+  std::string mindspore;  // its version; empty: it is not called
 };
 
 /// RunnerLost for what is not one.

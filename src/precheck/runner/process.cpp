@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "precheck/runner/fused_references.hpp"
+#include "precheck/runner/mindspore_runner.hpp"
 #include "precheck/runner/op_runner.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
@@ -74,14 +75,16 @@ std::pair<Descriptor, Descriptor> make_pipe() {
   return {std::move(reader), moved_up(writer.release())};
 }
 
-/// The runner's program and, behind a zero, the references as a file, the same for all.
+/// The runner's program and, each behind a zero, the references and what calls MindSpore as a file, the same
+/// for all.
 int script_file() {
   static std::mutex mutex;
   static std::unique_ptr<SharedFile> file;
   const std::lock_guard lock(mutex);
   if (!file) {
     auto made = std::make_unique<SharedFile>();
-    const std::string program = std::string(kOpRunner) + '\0' + std::string(kFusedReferences);
+    const std::string program =
+        fmt::format("{}{}{}{}{}", kOpRunner, '\0', kFusedReferences, '\0', kMindsporeRunner);
     made->append(std::as_bytes(std::span(program)));
     file = std::move(made);
   }
@@ -139,7 +142,8 @@ RunnerProcess::RunnerProcess(const RunnerStart& start, SharedFile& inputs, Share
                      .text = script_file(),
                      .python = start.python,
                      .arguments = {start.device, fmt::format("{}", start.memory_share),
-                                   start.jit ? "jit" : "plain", start.references},
+                                   start.jit ? "jit" : "plain", start.references,
+                                   start.framework == Framework::mindspore ? "mindspore" : "pytorch"},
                      .inputs = inputs.descriptor(),
                      .outputs = outputs.descriptor()}) {}
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "precheck/runner/shared_file.hpp"
+#include "support/command.hpp"
 
 namespace msprobe::precheck {
 
@@ -23,10 +24,11 @@ class RunnerLost : public std::runtime_error {
 
 struct RunnerStart {
   std::string python;       // a path, or a name that is looked for in PATH
-  std::string device;       // "auto", "cpu", "cuda:1"
+  std::string device;       // "auto", "cpu", "cuda:1"; empty: only references are computed, on the CPU
   double memory_share = 1;  // of the machine's memory, at most, where it calls on the CPU
   bool jit = false;         // operations are compiled, on an NPU
   std::string references;   // of the user, as JSON that op_runner.py takes; empty: none
+  Framework framework = Framework::pytorch;  // whose operations it calls
 
   bool operator==(const RunnerStart&) const = default;
 };

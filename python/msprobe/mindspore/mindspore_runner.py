@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls recorded operations of MindSpore again: what the runner of `msprobe acc_check` adds for them.
+
+A reference is the PyTorch function that means the same, on the CPU. op_runner.py calls it, and does all else.
+"""
+
+import op_runner
+from op_runner import NoFunction, Refusal
+
+# Where PyTorch has the function of the same name, arguments and meaning.
+COUNTERPARTS = {"Mint": "Torch", "MintFunctional": "Functional", "Tensor": "Tensor"}
+SPACES = {"Mint": "mint", "MintFunctional": "mint.nn.functional", "Tensor": "Tensor", "Functional": "ops"}
+TARGETS = {"cpu": "CPU", "cuda": "GPU", "npu": "Ascend"}
+
+
+class Arguments(op_runner.Arguments):
+    """The arguments of a call of MindSpore. `given`: tensors in place of those of the request, or None in its place."""
+
+    def __init__(self, runner, request, side, grad, given=None):
+        super().__init__(runner, request, side, grad)
+        self.given = given
+
+    def make_tensor(self, content):
+        given = next(self.given) if self.given is not None else None
+        if given is not None:
+            return given
+        stored, shape, offset, dtype, _ = content
+        tensor = self.runner.stored(stored, shape, offset).to(dtype=self.runner.dtype(dtype))
+        made = self.runner.from_torch(tensor)
+        wanted = self.grad and content[-1] and tensor.is_floating_point()
+        # A copy, because operations in place change what they are called with.
+        self.leaves.append(self.runner.from_torch(tensor) if wanted else None)
+        return made
+
+    def make_list(self, content):
+        return tuple(super().make_list(content))  # some functions of MindSpore take no lists
+
+    def make_dtype(self, content):
+        library, _, name = content.partition(".")
+        if library != "torch":
+            return super().make_dtype(content)
+        return self.runner.mindspore_dtype(name)
+
+    MAKERS = {
+        **op_runner.Arguments.MAKERS,
+        op_runner.Tag.TENSOR: make_tensor,
+        op_runner.Tag.LIST: make_list,
+        op_runner.Tag.DTYPE: make_dtype,
+    }
+
+
+class MindSporeRunner(op_runner.Runner):
+    def __init__(self, wanted, jit, references=""):
+        super().__init__("", jit, references)
+        self.called = {}  # the functions of MindSpore
+        self.mindspore = None
+        if wanted:
+            self.start_mindspore(wanted)
+            self.tensor_types = (self.torch.Tensor, self.mindspore.Tensor)
+            self.floats = [self.mindspore_dtype(name) for name in ("float16", "bfloat16", "float32", "float64")]
+
+    def start_mindspore(self, wanted):
+        import mindspore
+
+        self.mindspore = mindspore
+        kind, _, number = wanted.partition(":")
+        mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+        default = mindspore.get_context("device_target")
+        target = default if kind == "auto" else TARGETS[kind]
+        try:
+            mindspore.set_device(target, *([int(number)] if number and target != "CPU" else []))
+            # Else an error comes with a later call.
+            mindspore.set_context(pynative_synchronize=True)
+            mindspore.Tensor([0.0]).asnumpy()
+        except (RuntimeError, ValueError) as error:
+            first = str(error).strip().partition("\n")[0]
+            raise Refusal(f"MindSpore {mindspore.__version__} has no device {wanted} here: {first}") from None
+        kind = next(ours for ours, theirs in TARGETS.items() if theirs == target)
+        self.device = kind if kind == "cpu" else f"{kind}:{number or 0}"
+
+    def hello(self):
+        version = {"mindspore": self.mindspore.__version__} if self.mindspore else {}
+        return {**super().hello(), **version}
+
+    # ------------------------------------------------------------------ tensors
+
+    def mindspore_dtype(self, name):
+        dtype = getattr(self.mindspore, "bool_" if name == "bool" else name, None)
+        if not isinstance(dtype, type(self.mindspore.float32).__mro__[1]):
+            raise Refusal(f"MindSpore {self.mindspore.__version__} has no elements of the type {name}")
+        return dtype
+
+    def from_torch(self, tensor):
+        dtype = self.mindspore_dtype(str(tensor.dtype).rpartition(".")[2])
+        if tensor.dtype == self.torch.bfloat16:
+            tensor = tensor.float()
+        return self.mindspore.Tensor(tensor.numpy().copy()).astype(dtype)
+
+    def to_torch(self, tensor):
+        if tensor.dtype == self.mindspore.bfloat16:
+            return self.torch.from_numpy(tensor.astype(self.mindspore.float32).asnumpy()).to(self.torch.bfloat16)
+        return self.torch.from_numpy(tensor.asnumpy().copy())
+
+    def told(self, value, depth=0):
+        if self.mindspore and isinstance(value, self.mindspore.Tensor):
+            value = self.to_torch(value)
+        return super().told(value, depth)
+
+    # ------------------------------------------------------------------ calls
+
+    def reference(self, kind, name):
+        own = self.references.get(name)
+        if own is not None:
+            return own
+        if kind not in COUNTERPARTS:
+            raise NoFunction(f"{kind}.{name} has no reference; --references may name one")
+        return super().function(COUNTERPARTS[kind], name)
+
+    def function(self, kind, name):
+        key = (kind, name)
+        if key not in self.called:
+            self.called[key] = self.look_up_mindspore(kind, name)
+        if self.called[key] is None:
+            raise NoFunction(f"MindSpore {self.mindspore.__version__} has no {kind}.{name}")
+        return self.called[key]
+
+    def look_up_mindspore(self, kind, name):
+        """Only for what has a reference: the name comes from a file, and modules contain more than operations."""
+        found = self.mindspore
+        for part in f"{SPACES[kind]}.{name}".split("."):
+            found = getattr(found, part, None)
+        return found if callable(found) and not isinstance(found, type) else None
+
+    def call(self, request, side, function):
+        if side == "reference":
+            return super().call(request, side, function)
+        self.mindspore.set_seed(0)
+        arguments = Arguments(self, request, side, "grads" in request)
+        return self.call_with(arguments, request, function), arguments.leaves
+
+    @staticmethod
+    def call_with(arguments, request, function):
+        positional = [arguments.value(one) for one in request["args"]]
+        return function(*positional, **{key: arguments.value(one) for key, one in request["kwargs"].items()})
+
+    def gradients(self, request, side, result, leaves):
+        if side == "reference":
+            found, last = super().gradients(request, side, result, leaves)
+            # MindSpore gives zeros where the result does not depend on an argument.
+            return [self.torch.zeros_like(leaf) if leaf is not None and one is None else one
+                    for leaf, one in zip(leaves, found)], last
+        wanted = [leaf for leaf in leaves if leaf is not None]
+        arguments = Arguments(self, request, side, False)
+        grads = [arguments.value(one) for one in request["grads"]]
+        floating = [output.dtype in self.floats for output in self.tensors(result)]
+        if len(grads) != len(floating):
+            grads = [one for one in grads if one is not None]
+            if len(grads) != sum(floating):
+                raise Refusal(f"{len(grads)} gradients were recorded, but {sum(floating)} outputs have one")
+            left = iter(grads)
+            grads = [next(left) if is_float else None for is_float in floating]
+        taken = [is_float and grad is not None for is_float, grad in zip(floating, grads)]
+        if not any(taken) or not wanted:
+            raise Refusal("no output of the call depends on an input that requires gradients")
+        function = self.function(request["type"], request["name"])
+        in_place = request["name"].endswith("_") and not request["name"].endswith("__")
+
+        def outputs_of(*tensors):
+            left = iter([one * 1 for one in tensors] if in_place else tensors)
+            given = iter([None if leaf is None else next(left) for leaf in leaves])
+            made = self.call_with(Arguments(self, request, side, False, given), request, function)
+            chosen = tuple(one for one, is_taken in zip(self.tensors(made), taken) if is_taken)
+            return chosen[0] if len(chosen) == 1 else chosen
+
+        seeds = tuple(grad for grad, is_taken in zip(grads, taken) if is_taken)
+        grad = self.mindspore.ops.GradOperation(get_all=True, sens_param=True)(outputs_of)
+        found = iter(grad(*wanted, seeds[0] if len(seeds) == 1 else seeds))
+        return [None if leaf is None else next(found) for leaf in leaves], []
