@@ -3,7 +3,7 @@
 
     python3 run.py [--device cpu|cuda|npu|cuda:1] [--iterations N] [--forward]
 
-Needs PyTorch, nothing else. What is called, with what, is in case.json and tensors/ beside this file. Exit status: 0
+Needs PyTorch, and for an operation of MindSpore that, nothing else. What is called, with what, is in case.json and tensors/ beside this file. Exit status: 0
 the device is right, 1 it is not, 2 the operation could not be called.
 """
 
@@ -26,21 +26,19 @@ MASK = 2.0 ** 64  # inputs as large stand for infinity
 RAISED = {"float16": "float64", "bfloat16": "float64", "float32": "float64"}
 
 
-class Case(op_runner.Runner):
-    """The request of case.json, with tensors that are files."""
+class Case:
+    """The request of case.json, with tensors that are files: what it adds to a runner."""
 
     def __init__(self, told, wanted):
-        import torch
-
-        self.torch = torch
-        self.functions = {}
-        self.can_cast = {}
-        self.open_mappings = True
-        self.device = op_runner.choose_device(torch, wanted, False)
-        self.told = told
+        super().__init__(wanted, False)
+        self.case = told
         self.request = told["request"]
         self.files = told["tensors"]
         self.loaded = {}
+        if os.path.exists(os.path.join(HERE, "fused_references.py")):
+            import fused_references
+
+            self.fused = fused_references.FUNCTIONS
 
     def stored(self, name, shape, offset):
         if offset not in self.loaded:
@@ -61,14 +59,15 @@ class Case(op_runner.Runner):
             request["raise"] = {name: RAISED.get(name, name) for name in request["raise"]}
         if not backward:
             request.pop("grads", None)
-        function = self.function(request["type"], request["name"])
+        find = self.reference if side == "reference" else self.function
+        function = find(request["type"], request["name"])
         result, leaves = self.call(request, side, function)
         found = [(f"forward.output.{at}", one) for at, one in enumerate(self.leaves(result))]
         if "grads" in request:
             gradients, _ = self.gradients(request, side, result, leaves)
             found += [(f"backward.output.{at}", one) for at, one in enumerate(gradients) if one is not None]
         self.wait(side)
-        return found
+        return [(name, self.as_torch(one)) for name, one in found]
 
     def leaves(self, value):
         if isinstance(value, (list, tuple)):
@@ -103,7 +102,7 @@ class Case(op_runner.Runner):
 
     def judge_floats(self, row, reference, device):
         torch = self.torch
-        limits = self.told["limits"].get(row["dtype"], self.told["limits"]["other"])
+        limits = self.case["limits"].get(row["dtype"], self.case["limits"]["other"])
         if device.dtype.is_complex:
             device, reference = torch.view_as_real(device.resolve_conj()), torch.view_as_real(reference.resolve_conj())
         if not device.numel():
@@ -143,9 +142,9 @@ class Case(op_runner.Runner):
         larger = torch.maximum(r.abs(), d.abs())
         without_digit = int(((error > 0.25 * larger) & (larger > 2 * form.tiny)).sum())
         verdict = 2 if most > limits[1] else 1 if most > limits[0] else 0
-        if verdict < 2 and without_digit > self.told["wrong_share"] * r.numel():
+        if verdict < 2 and without_digit > self.case["wrong_share"] * r.numel():
             verdict, told = 2, f"{without_digit} of {r.numel()} elements have no correct digit; {told}"
-        scale = self.told["input_scale"]
+        scale = self.case["input_scale"]
         # Sums that cancel out leave the rounding of what was added, in float32 at least; a mask is no such number.
         if verdict == 2 and 0 < scale < MASK:
             summed_in = torch.finfo(torch.float32) if most > limits[1] and device.element_size() < 4 else form
@@ -179,9 +178,20 @@ def spelled(value):
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def runner_of(told):
+    """The class of what calls the case."""
+    if told["framework"] != "mindspore":
+        return op_runner.Runner
+    import mindspore_runner
+
+    return mindspore_runner.MindSporeRunner
+
+
 def run(options, told):
-    case = Case(told, options.device)
-    print(f"{told['name']} on {case.device} with PyTorch {case.torch.__version__}"
+    case = type("Case", (Case, runner_of(told)), {})(told, options.device)
+    versions = case.hello()
+    called = f"MindSpore {versions['mindspore']}, judged by " if "mindspore" in versions else ""
+    print(f"{told['name']} on {case.device} with {called}PyTorch {versions['torch']}"
           + (", inputs made of recorded ranges" if told["synthetic"] else ""))
     reference = case.results("reference", not options.forward)
     first = None

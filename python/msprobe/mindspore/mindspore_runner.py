@@ -7,10 +7,92 @@ A reference is the PyTorch function that means the same, on the CPU. op_runner.p
 import op_runner
 from op_runner import NoFunction, Refusal
 
-# Where PyTorch has the function of the same name, arguments and meaning.
+# Where PyTorch has the functions of the same names, arguments and meaning.
 COUNTERPARTS = {"Mint": "Torch", "MintFunctional": "Functional", "Tensor": "Tensor"}
+# Methods with another meaning than PyTorch's of the same name, as found by calling both: std() divides by n.
+OTHER_METHODS = set(
+    "aminmax cholesky_inverse count_nonzero diag equal median nanmedian norm resize std svd type unique var".split())
+# Functions of mindspore.ops that take the same arguments in the same order as PyTorch's, and give the same.
+SAME_FUNCTIONS = set("""
+    abs absolute acos acosh adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d adaptive_max_pool2d add
+    addbmm addcdiv addcmul addmm addmv all amax amin any arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax
+    argmin argsort argwhere asin asinh atan atan2 atanh baddbmm batch_norm bitwise_and bitwise_left_shift bitwise_or
+    bitwise_right_shift bitwise_xor bmm broadcast_to cat ceil celu cholesky_solve chunk clamp clip concat copysign
+    cos cosh cosine_similarity cummax cummin cumprod cumsum deg2rad det diag_embed diagflat diagonal
+    diagonal_scatter diff digamma dist div divide dot dsplit dstack einsum elu embedding eq erf erfc erfinv exp exp2
+    expm1 flip fliplr flipud float_power floor floor_divide fmax fmin fmod frac gcd ge gelu ger glu greater
+    greater_equal group_norm gt hardshrink hardsigmoid hardswish hardtanh heaviside hsplit hstack hypot i0 igamma
+    igammac index_select inner inverse isclose isfinite isinf isnan isneginf isposinf kron lcm ldexp le lerp less
+    less_equal lgamma log log10 log1p log2 logaddexp logaddexp2 logcumsumexp logdet logical_and logical_not
+    logical_or logical_xor logit logsigmoid logsumexp lt masked_fill masked_select matmul matrix_power maximum mean
+    minimum mish mm moveaxis movedim mul multiply mv nan_to_num nanmean nansum narrow ne neg negative nextafter
+    nonzero not_equal outer pad permute pixel_shuffle pixel_unshuffle positive pow prelu prod rad2deg ravel
+    reciprocal relu relu6 remainder repeat_interleave reshape roll round rsqrt scatter selu sgn sigmoid sign signbit
+    silu sin sinh slice_scatter slogdet softplus softshrink softsign sort split sqrt square squeeze stack sub
+    subtract sum swapaxes swapdims t tan tanh tanhshrink tensor_split threshold tile topk trace trapz tril triu
+    true_divide trunc unbind unique_consecutive unsqueeze vsplit vstack where xlogy
+""".split())
+KEYWORDS = {"axis": "dim", "keep_dims": "keepdim", "keepdims": "keepdim"}
+
+
+class Adapted:
+    """A function of mindspore.ops that PyTorch has with other arguments: their names there, in MindSpore's order, those
+    that MindSpore calls otherwise, and defaults that differ."""
+
+    def __init__(self, names, theirs=(), defaults=(), function=None):
+        self.names = names.split()
+        self.theirs = {**KEYWORDS, **dict(theirs)}
+        self.defaults = dict(defaults)
+        self.function = function  # its name in PyTorch, if that is another one
+
+    def __call__(self, function):
+        def call(*positional, **keywords):
+            if len(positional) > len(self.names):
+                raise Refusal(f"{len(positional)} arguments were recorded, the reference has {len(self.names)}")
+            named = {self.theirs.get(key, key): value for key, value in keywords.items()}
+            given = {**self.defaults, **dict(zip(self.names, positional)), **named}
+            return function(**given)
+
+        return call
+
+
+LOSS = {"logits": "input", "inputs": "input", "labels": "target"}
+ADAPTED = {
+    "binary_cross_entropy": Adapted("input target weight reduction", LOSS),
+    "binary_cross_entropy_with_logits": Adapted("input target weight pos_weight reduction"),
+    "cross_entropy": Adapted("input target weight ignore_index reduction label_smoothing"),
+    "kl_div": Adapted("input target reduction", LOSS),
+    "l1_loss": Adapted("input target reduction"),
+    "layer_norm": Adapted("input normalized_shape weight bias eps"),
+    "leaky_relu": Adapted("input negative_slope", {"alpha": "negative_slope"}, {"negative_slope": 0.2}),
+    "log_softmax": Adapted("input dim", LOSS, {"dim": -1}),
+    "mse_loss": Adapted("input target reduction"),
+    "nll_loss": Adapted("input target weight ignore_index reduction", LOSS),
+    "smooth_l1_loss": Adapted("input target beta reduction", (), {"reduction": "none"}),
+    "softmax": Adapted("input dim dtype", (), {"dim": -1}),
+    "softmin": Adapted("input dim dtype", {"x": "input"}, {"dim": -1}),
+    "transpose": Adapted("input dims", {"input_perm": "dims"}, (), "permute"),
+}
+ATTENTION = Adapted(
+    "query key value head_num pse drop_mask padding_mask atten_mask prefix actual_seq_qlen actual_seq_kvlen keep_prob "
+    "scale pre_tockens next_tockens inner_precise input_layout sparse_mode",
+    {"real_shift": "pse", "attn_mask": "atten_mask", "scalar_value": "scale", "pre_tokens": "pre_tockens",
+     "next_tokens": "next_tockens"}, {"input_layout": "BSH"})
 SPACES = {"Mint": "mint", "MintFunctional": "mint.nn.functional", "Tensor": "Tensor", "Functional": "ops"}
 TARGETS = {"cpu": "CPU", "cuda": "GPU", "npu": "Ascend"}
+
+
+class NoReference(NoFunction):
+    def __init__(self, kind, name):
+        super().__init__(f"{kind}.{name} has no reference; --references may name one")
+
+
+def without_aliases(function):
+    """The function under MindSpore's other names for PyTorch's arguments."""
+    def call(*positional, **keywords):
+        return function(*positional, **{KEYWORDS.get(key, key): value for key, value in keywords.items()})
+
+    return call
 
 
 class Arguments(op_runner.Arguments):
@@ -96,15 +178,12 @@ class MindSporeRunner(op_runner.Runner):
             tensor = tensor.float()
         return self.mindspore.Tensor(tensor.numpy().copy()).astype(dtype)
 
-    def to_torch(self, tensor):
-        if tensor.dtype == self.mindspore.bfloat16:
-            return self.torch.from_numpy(tensor.astype(self.mindspore.float32).asnumpy()).to(self.torch.bfloat16)
-        return self.torch.from_numpy(tensor.asnumpy().copy())
-
-    def told(self, value, depth=0):
-        if self.mindspore and isinstance(value, self.mindspore.Tensor):
-            value = self.to_torch(value)
-        return super().told(value, depth)
+    def as_torch(self, value):
+        if not self.mindspore or not isinstance(value, self.mindspore.Tensor):
+            return value
+        if value.dtype == self.mindspore.bfloat16:
+            return self.torch.from_numpy(value.astype(self.mindspore.float32).asnumpy()).to(self.torch.bfloat16)
+        return self.torch.from_numpy(value.asnumpy().copy())
 
     # ------------------------------------------------------------------ calls
 
@@ -112,9 +191,27 @@ class MindSporeRunner(op_runner.Runner):
         own = self.references.get(name)
         if own is not None:
             return own
-        if kind not in COUNTERPARTS:
-            raise NoFunction(f"{kind}.{name} has no reference; --references may name one")
-        return super().function(COUNTERPARTS[kind], name)
+        if kind == "Functional":
+            return self.reference_of_function(name)
+        if kind not in COUNTERPARTS or (kind == "Tensor" and name in OTHER_METHODS):
+            raise NoReference(kind, name)
+        return without_aliases(super().function(COUNTERPARTS[kind], name))
+
+    def reference_of_function(self, name):
+        if name == "flash_attention_score":
+            return ATTENTION(self.attention)
+        adapted = ADAPTED.get(name)
+        if adapted is None and name not in SAME_FUNCTIONS:
+            raise NoReference("Functional", name)
+        searched = adapted.function if adapted and adapted.function else name
+        kind = "Functional" if self.look_up("Functional", searched) else "Torch"
+        found = super().function(kind, searched)
+        return adapted(found) if adapted else without_aliases(found)
+
+    def attention(self, drop_mask=None, **arguments):
+        if drop_mask is not None:
+            raise Refusal("its result is random: it has a drop_mask")
+        return super().reference("NPU", "npu_fusion_attention")(**arguments)
 
     def function(self, kind, name):
         key = (kind, name)

@@ -256,8 +256,6 @@ class Runner:
         self.fused = None
         self.inputs = None
         self.end = 0
-        if self.device == "cpu":
-            torch.set_num_threads(1)
 
     def hello(self):
         return {"hello": 1, "torch": self.torch.__version__, "device": self.device}
@@ -293,7 +291,12 @@ class Runner:
         begin, self.end = write_elements(tensor, OUTPUTS, self.end)
         return {Tag.TENSOR: [str(tensor.dtype).split(".")[-1], list(tensor.shape), begin]}
 
+    def as_torch(self, value):
+        """A tensor of the device's framework."""
+        return value
+
     def told(self, value, depth=0):
+        value = self.as_torch(value)
         if value is None:
             return None
         if isinstance(value, self.torch.Tensor):
@@ -493,6 +496,7 @@ def main():
         tell({"fatal": f"{type(error).__name__}: {error}" if not isinstance(error, Refusal) else str(error)})
         return 1
     if runner.device == "cpu":
+        runner.torch.set_num_threads(1)
         limit_memory(share)
     tell(runner.hello())
     with os.fdopen(REQUESTS, "rb") as requests:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,14 @@ bool is_in_place(const ApiName& api, const Entry& forward) {
   Node last = Entry::kNone;
   if (forward.is(args, NodeKind::array)) forward.children(args, [&](Node child) { last = child; });
   return forward.flag(forward.find(kwargs, "inplace"), "value") || forward.flag(last, "value");
+}
+
+/// NumPy files have elements of bfloat16 as float32, which holds them exactly: the upper half of the bits.
+void narrow_to_bfloat16(std::vector<std::byte>& elements) {
+  for (std::size_t at = 0; 2 * at < elements.size(); at += 2)
+    std::copy_n(elements.begin() + static_cast<std::ptrdiff_t>(2 * at + 2), 2,
+                elements.begin() + static_cast<std::ptrdiff_t>(at));
+  elements.resize(elements.size() / 2);
 }
 
 class RecordedReader {
@@ -98,7 +107,8 @@ class RecordedReader {
   }
 
   TensorOutput tensor(Node node) {
-    const std::string_view file = dump::read_tensor(entry_, node).file;
+    const dump::TensorRecord record = dump::read_tensor(entry_, node);
+    const std::string_view file = record.file;
     if (file.empty() || tensors_ == nullptr) throw NotRebuilt("its outputs were not dumped as tensors");
     const formats::StoredTensor stored = tensors_->open(std::string(file));
     const std::uint64_t width = tensor::info(stored.dtype).size;
@@ -111,6 +121,11 @@ class RecordedReader {
     result.shape.assign(stored.shape.begin(), stored.shape.end());
     std::vector<std::byte>& bytes = outputs_.bytes.emplace_back(count * width);
     formats::ElementReader(stored).read(bytes);
+    if (stored.dtype == tensor::DType::float32 &&
+        tensor::dtype_from_name(record.dtype) == tensor::DType::bfloat16) {
+      narrow_to_bfloat16(bytes);
+      result.dtype = tensor::DType::bfloat16;
+    }
     result.bytes = bytes;
     return result;
   }

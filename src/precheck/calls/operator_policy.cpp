@@ -29,6 +29,7 @@ OperatorPolicy read_policy() {
         result.probability_names.push_back(element->text);
     } else {
       OperatorPolicy::Names* into = name == "never_called"           ? &result.never_called
+                                    : name == "mindspore_called"     ? &result.mindspore_called
                                     : name == "types"                ? &result.types
                                     : name == "mindspore_types"      ? &result.mindspore_types
                                     : name == "first_output_alone"   ? &result.first_output_alone

@@ -13,8 +13,9 @@ namespace msprobe::precheck {
 struct OperatorPolicy {
   using Names = std::set<std::string, std::less<>>;
   Names never_called;
-  Names types;            // of PyTorch
-  Names mindspore_types;  // of MindSpore
+  Names mindspore_called;  // of these, in dumps of MindSpore
+  Names types;             // of PyTorch
+  Names mindspore_types;   // of MindSpore
   Names first_output_alone;
   Names rounded_to_hf32;
   Names reference_not_raised;

@@ -20,6 +20,8 @@
 #include "precheck/calls/plan.hpp"
 #include "precheck/calls/request.hpp"
 #include "precheck/op_generate/case_script.hpp"
+#include "precheck/runner/fused_references.hpp"
+#include "precheck/runner/mindspore_runner.hpp"
 #include "precheck/runner/op_runner.hpp"
 #include "precheck/runner/shared_file.hpp"
 #include "precheck/standards/standards.hpp"
@@ -67,7 +69,10 @@ std::shared_ptr<const ByteSource> extracted_dump(const std::string& path) {
   if (!entry.is(0, dump::NodeKind::object)) throw FormatError(path, "it is not a JSON object");
   const Entry::Index data = entry.find(0, "data");
   const bool whole = entry.is(data, dump::NodeKind::object);
-  return memory_source(whole ? text : "{\"framework\": \"pytorch\", \"data\": " + text + "}", path);
+  if (whole) return memory_source(text, path);
+  std::string dump = "{\"framework\": ";
+  append_json_string(dump, entry.string(0, "framework"));
+  return memory_source(dump + ", \"data\": " + text + "}", path);
 }
 
 CaseSource open_case_source(const CaseRequest& request) {
@@ -76,8 +81,8 @@ CaseSource open_case_source(const CaseRequest& request) {
   const std::string& path = extracted ? request.extract : request.dump_json;
   source.json = extracted ? extracted_dump(path) : open_file(path);
   const fs::path folder = fs::path(path).parent_path();
-  source.plan = plan_calls(*source.json, folder.empty() ? "." : folder.string(), {}, false,
-                           Framework::pytorch);
+  source.plan =
+      plan_calls(*source.json, folder.empty() ? "." : folder.string(), {}, false, request.framework);
   if (!source.plan.has_data) throw FormatError(path, "it has no member 'data', so it is not a dump.json");
   if (request.data == CaseData::random) source.plan.tensor_directory.clear();
   return source;
@@ -116,12 +121,14 @@ std::string entries_text(const std::string& name, const Entry& forward, const En
   return text;
 }
 
-std::string case_text(const std::string& name, const CaseRequest& wanted, const CallRequest& request) {
+std::string case_text(const std::string& name, Framework framework, const CaseRequest& wanted,
+                      const CallRequest& request) {
   const Standards& standards = Standards::built_in();
   JsonWriter json({.indent = 1});
   json.open_object();
   json.member("msprobe", kVersion);
   json.member("name", name);
+  json.member("framework", framework == Framework::mindspore ? "mindspore" : "pytorch");
   json.member("iterations", wanted.iterations);
   json.member("synthetic", request.synthetic);
   json.member("input_scale", request.input_scale);
@@ -191,6 +198,7 @@ WrittenCase write_case(const CaseRequest& wanted, const std::string& output) {
   if (with_backward)
     dump::read_entry_at(*source.json, call.backward->offset, call.backward->size, backward, call.name);
   RequestOptions options;
+  options.framework = source.plan.framework;
   options.real_data_only = wanted.data == CaseData::real;
   options.seed = wanted.seed;
   SharedFile payload;
@@ -209,8 +217,11 @@ WrittenCase write_case(const CaseRequest& wanted, const std::string& output) {
   save_inputs(folder + "/tensors", call.name, request, payload);
   const std::string entries = entries_text(call.name, forward, with_backward ? &backward : nullptr);
   write_text(folder + "/entries.json", entries);
+  const bool mindspore = source.plan.framework == Framework::mindspore;
   write_text(folder + "/op_runner.py", kOpRunner);
-  write_text(folder + "/case.json", case_text(call.name, wanted, request));
+  if (mindspore) write_text(folder + "/mindspore_runner.py", kMindsporeRunner);
+  if (mindspore || call.api.type == "NPU") write_text(folder + "/fused_references.py", kFusedReferences);
+  write_text(folder + "/case.json", case_text(call.name, source.plan.framework, wanted, request));
   write_text(folder + "/run.py", kCaseScript);
   if (!wanted.extract.empty() && !wanted.dump_json.empty()) {
     std::error_code error;

@@ -58,9 +58,8 @@ class OpGenerateCommand final : public Command {
   }
 
   Outcome run(const Context& context) override {
-    if (context.framework == Framework::mindspore)
-      throw UsageError("only operations of PyTorch are called again, not those of MindSpore");
-    const CaseRequest request = config_.empty() ? typed_request() : read_case_config(config_);
+    CaseRequest request = config_.empty() ? typed_request() : read_case_config(config_);
+    request.framework = context.framework;
     check_output_folder(output_);
     const WrittenCase written = write_case(request, output_);
     log_info(fmt::format("{}: {}, {}{}\n  written: {}\n  to run it: python3 {}/run.py", request.api,

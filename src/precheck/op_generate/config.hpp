@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "support/command.hpp"
+
 namespace msprobe::precheck {
 
 enum class CaseData : std::uint8_t {
@@ -15,10 +17,11 @@ enum class CaseData : std::uint8_t {
 };
 
 struct CaseRequest {
-  std::string dump_json;  // empty: `extract` is read in its place
-  std::string extract;    // of releases 8.x: the entries of the operation alone; empty: none
-  std::string api;        // "Functional.softmax.0"
-  bool backward = true;   // if it was recorded
+  Framework framework = Framework::unspecified;  // that the dump has to be of
+  std::string dump_json;                         // empty: `extract` is read in its place
+  std::string extract;   // of releases 8.x: the entries of the operation alone; empty: none
+  std::string api;       // "Functional.softmax.0"
+  bool backward = true;  // if it was recorded
   bool needs_backward = false;
   CaseData data = CaseData::automatic;
   std::optional<std::uint32_t> seed;  // of random data; without it the operation's name gives one

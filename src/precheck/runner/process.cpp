@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -75,16 +76,17 @@ std::pair<Descriptor, Descriptor> make_pipe() {
   return {std::move(reader), moved_up(writer.release())};
 }
 
-/// The runner's program and, each behind a zero, the references and what calls MindSpore as a file, the same
-/// for all.
-int script_file() {
+/// The runner's program and, each behind a zero, the references and, if it does that, what calls MindSpore,
+/// as a file, the same for all.
+int script_file(Framework framework) {
   static std::mutex mutex;
-  static std::unique_ptr<SharedFile> file;
+  static std::map<Framework, std::unique_ptr<SharedFile>> files;
   const std::lock_guard lock(mutex);
+  std::unique_ptr<SharedFile>& file = files[framework];
   if (!file) {
     auto made = std::make_unique<SharedFile>();
-    const std::string program =
-        fmt::format("{}{}{}{}{}", kOpRunner, '\0', kFusedReferences, '\0', kMindsporeRunner);
+    std::string program = std::string(kOpRunner) + '\0' + std::string(kFusedReferences);
+    if (framework == Framework::mindspore) program += '\0' + std::string(kMindsporeRunner);
     made->append(std::as_bytes(std::span(program)));
     file = std::move(made);
   }
@@ -138,14 +140,14 @@ std::string signal_text(int number) {
 }  // namespace
 
 RunnerProcess::RunnerProcess(const RunnerStart& start, SharedFile& inputs, SharedFile& outputs)
-    : RunnerProcess({.name = "op_runner.py",
-                     .text = script_file(),
-                     .python = start.python,
-                     .arguments = {start.device, fmt::format("{}", start.memory_share),
-                                   start.jit ? "jit" : "plain", start.references,
-                                   start.framework == Framework::mindspore ? "mindspore" : "pytorch"},
-                     .inputs = inputs.descriptor(),
-                     .outputs = outputs.descriptor()}) {}
+    : RunnerProcess(
+          {.name = "op_runner.py",
+           .text = script_file(start.framework),
+           .python = start.python,
+           .arguments = {start.device, fmt::format("{}", start.memory_share), start.jit ? "jit" : "plain",
+                         start.references, start.framework == Framework::mindspore ? "mindspore" : "pytorch"},
+           .inputs = inputs.descriptor(),
+           .outputs = outputs.descriptor()}) {}
 
 RunnerProcess::RunnerProcess(const OwnProgram& program) {
   auto [request_reader, request_writer] = make_pipe();
