@@ -3,8 +3,8 @@
 
     python3 run.py [--device cpu|cuda|npu|cuda:1] [--iterations N] [--forward]
 
-Needs PyTorch, and for an operation of MindSpore that, nothing else. What is called, with what, is in case.json and tensors/ beside this file. Exit status: 0
-the device is right, 1 it is not, 2 the operation could not be called.
+Needs PyTorch, and for an operation of MindSpore that, nothing else. What is called, with what, is in case.json and
+tensors/ beside this file. Exit status: 0 the device is right, 1 it is not, 2 the operation could not be called.
 """
 
 import argparse

@@ -10,27 +10,28 @@ from op_runner import NoFunction, Refusal
 # Where PyTorch has the functions of the same names, arguments and meaning.
 COUNTERPARTS = {"Mint": "Torch", "MintFunctional": "Functional", "Tensor": "Tensor"}
 # Methods with another meaning than PyTorch's of the same name, as found by calling both: std() divides by n.
-OTHER_METHODS = set(
-    "aminmax cholesky_inverse count_nonzero diag equal median nanmedian norm resize std svd type unique var".split())
+OTHER_METHODS = set("""
+    __invert__ aminmax cholesky_inverse count_nonzero diag equal median nanmedian norm resize sinc std svd type unique var
+""".split())
 # Functions of mindspore.ops that take the same arguments in the same order as PyTorch's, and give the same.
 SAME_FUNCTIONS = set("""
     abs absolute acos acosh adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d adaptive_max_pool2d add
     addbmm addcdiv addcmul addmm addmv all amax amin any arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax
     argmin argsort argwhere asin asinh atan atan2 atanh baddbmm batch_norm bitwise_and bitwise_left_shift bitwise_or
     bitwise_right_shift bitwise_xor bmm broadcast_to cat ceil celu cholesky_solve chunk clamp clip concat copysign
-    cos cosh cosine_similarity cummax cummin cumprod cumsum deg2rad det diag_embed diagflat diagonal
-    diagonal_scatter diff digamma dist div divide dot dsplit dstack einsum elu embedding eq erf erfc erfinv exp exp2
-    expm1 flip fliplr flipud float_power floor floor_divide fmax fmin fmod frac gcd ge gelu ger glu greater
-    greater_equal group_norm gt hardshrink hardsigmoid hardswish hardtanh heaviside hsplit hstack hypot i0 igamma
-    igammac index_select inner inverse isclose isfinite isinf isnan isneginf isposinf kron lcm ldexp le lerp less
-    less_equal lgamma log log10 log1p log2 logaddexp logaddexp2 logcumsumexp logdet logical_and logical_not
-    logical_or logical_xor logit logsigmoid logsumexp lt masked_fill masked_select matmul matrix_power maximum mean
-    minimum mish mm moveaxis movedim mul multiply mv nan_to_num nanmean nansum narrow ne neg negative nextafter
-    nonzero not_equal outer pad permute pixel_shuffle pixel_unshuffle positive pow prelu prod rad2deg ravel
-    reciprocal relu relu6 remainder repeat_interleave reshape roll round rsqrt scatter selu sgn sigmoid sign signbit
-    silu sin sinh slice_scatter slogdet softplus softshrink softsign sort split sqrt square squeeze stack sub
-    subtract sum swapaxes swapdims t tan tanh tanhshrink tensor_split threshold tile topk trace trapz tril triu
-    true_divide trunc unbind unique_consecutive unsqueeze vsplit vstack where xlogy
+    cos cosh cummax cummin cumprod cumsum deg2rad det diag_embed diagflat diagonal diagonal_scatter diff digamma
+    dist div divide dot dsplit dstack einsum elu embedding eq erf erfc erfinv exp exp2 expm1 flip fliplr flipud
+    float_power floor floor_divide fmax fmin fmod frac gcd ge gelu ger glu greater greater_equal group_norm gt
+    hardshrink hardsigmoid hardswish hardtanh heaviside hsplit hstack hypot i0 igamma igammac index_select inner
+    inverse isclose isfinite isinf isnan isneginf isposinf kron lcm ldexp le lerp less less_equal lgamma log log10
+    log1p log2 logaddexp logaddexp2 logcumsumexp logdet logical_and logical_not logical_or logical_xor logit
+    logsigmoid logsumexp lt masked_fill masked_select matmul matrix_power maximum mean minimum mish mm moveaxis
+    movedim mul multiply mv nan_to_num nanmean nansum narrow ne neg negative nonzero not_equal outer pad permute
+    pixel_shuffle pixel_unshuffle positive pow prelu prod rad2deg ravel reciprocal relu relu6 remainder
+    repeat_interleave reshape roll round rsqrt scatter selu sgn sigmoid sign signbit silu sin sinh slice_scatter
+    slogdet softplus softshrink softsign sort split sqrt square squeeze stack sub subtract sum swapaxes swapdims t
+    tan tanh tanhshrink tensor_split threshold tile topk trace trapz tril triu true_divide trunc unbind
+    unique_consecutive unsqueeze vsplit vstack where
 """.split())
 KEYWORDS = {"axis": "dim", "keep_dims": "keepdim", "keepdims": "keepdim"}
 
@@ -152,7 +153,11 @@ class MindSporeRunner(op_runner.Runner):
         try:
             mindspore.set_device(target, *([int(number)] if number and target != "CPU" else []))
             # Else an error comes with a later call.
-            mindspore.set_context(pynative_synchronize=True)
+            blocking = getattr(getattr(mindspore, "runtime", None), "launch_blocking", None)
+            if blocking is not None:
+                blocking()
+            else:
+                mindspore.set_context(pynative_synchronize=True)
             mindspore.Tensor([0.0]).asnumpy()
         except (RuntimeError, ValueError) as error:
             first = str(error).strip().partition("\n")[0]

@@ -81,7 +81,7 @@ void flatten(const Output& output, std::vector<const TensorOutput*>& tensors) {
 }
 
 OutputRow judge_one_by_statistics(const Entry& entry, Node node, const TensorOutput& reference) {
-  const auto dtype = tensor::dtype_from_torch(entry.string(node, "dtype"));
+  const auto dtype = tensor::dtype_from_name(entry.string(node, "dtype"));
   if (!dtype) throw NotRebuilt(kNoTensors);
   OutputRow row;
   row.reference_dtype = fmt::format("torch.{}", tensor::info(reference.dtype).name);

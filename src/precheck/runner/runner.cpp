@@ -40,7 +40,10 @@ const RunnerHello& Runner::start() {
     }
     if (!hello_.fatal.empty())
       throw Error(fmt::format("{}: {}", display(start_.python), first_line(hello_.fatal)),
-                  "--python names a Python with PyTorch 1.13 or later");
+                  start_.framework == Framework::mindspore
+                      ? "--python names a Python with MindSpore, and with PyTorch, the reference; for "
+                        "--recorded PyTorch is enough"
+                      : "--python names a Python with PyTorch 1.13 or later");
     failed_starts_ = 0;
     process_ = std::move(process);
   }
