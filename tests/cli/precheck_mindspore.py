@@ -257,7 +257,7 @@ def recorded(msprobe):
         dump.write()
         result, rows = check(msprobe, scratch, "--recorded")
         found = verdicts(rows)
-        # Tensors in a list have no recorded gradients.
+        # This dump has none of its gradients.
         harness.check_equal("cat", (found.pop("Mint.cat.0"), rows["Mint.cat.0"][6]), (
             ("pass", "skip"), "0 gradients were recorded, but 2 are computed"))
         harness.check_equal("wrong", {name for name, words in found.items() if "error" in words},
