@@ -61,6 +61,9 @@ class Tensor:
     def add_(self, other):
         return Tensor(self.torch.add_(other.torch))
 
+    def to(self, dtype):
+        return self.astype(dtype)
+
     def __mul__(self, other):
         return Tensor(self.torch * other)
 
@@ -212,6 +215,8 @@ def add_operations(dump):
     dump.add("Functional.softmax.0", [np.stack((x, y))], softmax(np.stack((x, y)), -1))
     dump.add("Tensor.sum.0", [x], x.sum(1, keepdims=True), axis=1, keepdims=True, backward=([rand(3, 1)], [x * 0]))
     dump.add("Tensor.add_.0", [x, y], x + y, backward=([coming], [coming, coming]))
+    dump.add("Tensor.to.0", [x, {"type": "mindspore.dtype", "value": "Float16"}], x.astype(np.float16),
+             backward=([coming.astype(np.float16)], [coming.astype(np.float16).astype(np.float32)]))
     halves = bfloat16(x), bfloat16(y)
     dump.add("Mint.mul.0", halves, bfloat16(halves[0] * halves[1]), "BFloat16")
     # Gradients as MindSpore computes them: they are of what came.
@@ -240,7 +245,7 @@ def again(msprobe):
         harness.check_equal("verdicts", verdicts(rows), {
             "Mint.add.0": ("pass", "pass"), "Mint.cat.0": ("pass", "pass"), "Mint.log.0": ("error", "error"),
             "Mint.max.0": ("pass", "pass"), "MintFunctional.relu.0": ("pass", "pass"),
-            "Functional.softmax.0": ("pass", ""), "Tensor.sum.0": ("pass", "pass"), "Tensor.add_.0": ("pass", "pass"),
+            "Functional.softmax.0": ("pass", ""), "Tensor.to.0": ("pass", "pass"), "Tensor.sum.0": ("pass", "pass"), "Tensor.add_.0": ("pass", "pass"),
             "Mint.mul.0": ("pass", "")})
 
     return body
@@ -308,6 +313,14 @@ def not_judged(msprobe):
             "MintDistributed.all_reduce.0": "communication is not called again",
             "Primitive.add.Add.0": "operations of the kind Primitive are not called again"})
         harness.check_equal("verdicts", set(verdicts(rows).values()), {("skip", "")})
+        (scratch / "own.yaml").write_text("operators: {conv2d: {forward: convolution}, std: {forward: deviation}}",
+                                          encoding="utf-8")
+        (scratch / "own.py").write_text("def convolution(x, kernel):\n    return x\n\n\ndef deviation(x):\n"
+                                        "    return x.std(unbiased=False)\n", encoding="utf-8")
+        _, rows = check(msprobe, scratch, "--recorded", "--references", "own.yaml")
+        own = {name: words for name, words in verdicts(rows).items() if words != ("skip", "")}
+        harness.check_equal("by own references", own, {
+            "Tensor.std.0": ("pass", ""), "Functional.conv2d.0": ("pass", ""), "Mint.sin.0": ("pass", "")})
 
     return body
 
