@@ -69,8 +69,10 @@ def limit_memory(share):
     """Limits the memory of one process, so that a call of absurd size only affects itself."""
     import resource
 
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limit = max(int(total * share), 2 << 30)
+    page = os.sysconf("SC_PAGE_SIZE")
+    with open("/proc/self/statm", encoding="ascii") as file:
+        libraries = int(file.read().split()[5]) * page
+    limit = max(int(os.sysconf("SC_PHYS_PAGES") * page * share), libraries + (2 << 30))
     try:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     except (ValueError, OSError):
