@@ -20,8 +20,10 @@ void check_output_folder(const std::string& folder) {
   }
   if (path.empty()) path = ".";
   if (!is_folder(path)) throw IoError(display(path.string()), "is not a directory");
+  path /= "msprobe";
+  while (is_folder(path)) path += "_";  // as beside a clone
   try {
-    check_output((path / "msprobe").string());
+    check_output(path.string());
   } catch (const IoError& refusal) {
     throw IoError(display(folder), std::string("no file can be written there: ") + refusal.what());
   }

@@ -268,7 +268,13 @@ def tests_of_folder(msprobe, words, option):
         harness.check((scratch / "work" / "out").is_symlink(), "the link to the folder is gone")
         harness.check(any(path.is_file() for path in (scratch / "work" / "folder").rglob("*")), "nothing is written")
 
+    def beside_msprobe(scratch, _kind):
+        (scratch / "work" / "msprobe").mkdir(parents=True)
+        result = run(msprobe, scratch, [*words, option, str(scratch / "work" / "out")])
+        harness.check(result.returncode == 0, result.stderr)
+
     yield "links where its files lie", links_inside
+    yield "beside a folder msprobe", beside_msprobe
     for kind in ("a file", "a link", "a dangling link", "a pipe", "a link to a device"):
         yield kind, no_folder
     yield "below no folder", elsewhere
