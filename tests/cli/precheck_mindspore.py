@@ -308,7 +308,7 @@ def not_judged(msprobe):
             "Tensor.std.0": "Tensor.std has no reference; --references may name one",
             "Functional.conv2d.0": "Functional.conv2d has no reference; --references may name one",
             "Functional.tensordump.0": "Functional.tensordump has no reference; --references may name one",
-            "Mint.nothing.0": f"PyTorch {version} has no Torch.nothing",
+            "Mint.nothing.0": f"Mint.nothing has no reference: PyTorch {version} has no Torch.nothing",
             "Mint.sin.0": "MindSpore 2.99 has no Mint.sin",
             "MintDistributed.all_reduce.0": "communication is not called again",
             "Primitive.add.Add.0": "operations of the kind Primitive are not called again"})

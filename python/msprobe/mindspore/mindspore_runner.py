@@ -200,7 +200,10 @@ class MindSporeRunner(op_runner.Runner):
             return self.reference_of_function(name)
         if kind not in COUNTERPARTS or (kind == "Tensor" and name in OTHER_METHODS):
             raise NoReference(kind, name)
-        return without_aliases(super().function(COUNTERPARTS[kind], name))
+        try:
+            return without_aliases(super().function(COUNTERPARTS[kind], name))
+        except NoFunction as error:
+            raise NoFunction(f"{kind}.{name} has no reference: {error}") from None
 
     def reference_of_function(self, name):
         if name == "flash_attention_score":
