@@ -98,7 +98,8 @@ class AccCheckCommand final : public Command {
             "At most the number of threads (--jobs).\n"
             "The default is one per core, or one per accelerator.")
         .in_range(0, kMaxRunners);
-    options.add("--python=FILE", check_.python, "Python interpreter with PyTorch, and MindSpore for its dumps");
+    options.add("--python=FILE", check_.python,
+                "Python interpreter with PyTorch, and MindSpore for its dumps");
     options.add("--timeout=SECONDS", check_.time_limit, "Time limit for one operation, in seconds; 0: none")
         .details("It covers forward and backward, on both sides.")
         .not_negative();

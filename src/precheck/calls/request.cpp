@@ -498,9 +498,8 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   json.member("raise_dtype", !plain_reference);
   const std::optional<DType> output = output_type(forward);
   // MindSpore casts before the call that it records.
-  const std::optional<DType> cast = options_.framework == Framework::mindspore
-                                        ? std::nullopt
-                                        : autocast_type(writer.floats, output);
+  const std::optional<DType> cast =
+      options_.framework == Framework::mindspore ? std::nullopt : autocast_type(writer.floats, output);
   tell_type(json, "autocast", cast);
   if (cast && cast == output && writer.floats.contains(DType::float32)) request.cast = cast;
   // The reference gets what such a cast left of its inputs, not more.

@@ -20,13 +20,13 @@ namespace msprobe::precheck {
 
 struct RequestOptions {
   Framework framework = Framework::pytorch;  // of the dump
-  bool hf32 = false;                  // inputs of convolutions are rounded as an NPU does
-  bool real_data_only = false;        // nothing is synthetic
-  bool device_call = true;            // else the reference alone
-  bool reference_on_device = false;   // not on the CPU
-  bool raise_reference = true;        // to wider types than were recorded
-  std::int64_t timeout = 0;           // seconds; 0: none
-  std::optional<std::uint32_t> seed;  // of random data; without it each call has its own
+  bool hf32 = false;                         // inputs of convolutions are rounded as an NPU does
+  bool real_data_only = false;               // nothing is synthetic
+  bool device_call = true;                   // else the reference alone
+  bool reference_on_device = false;          // not on the CPU
+  bool raise_reference = true;               // to wider types than were recorded
+  std::int64_t timeout = 0;                  // seconds; 0: none
+  std::optional<std::uint32_t> seed;         // of random data; without it each call has its own
 };
 
 /// Why there is no backward, or how it is made.
