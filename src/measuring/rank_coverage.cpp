@@ -29,10 +29,19 @@ enum class Fate : std::uint8_t { not_asked, compared, explained, alone, missed }
 
 enum class NumberKind : std::uint8_t { none, finite, not_finite };
 
-NumberKind kind_of_number(const Side& side, const Item& item, std::size_t statistic) {
-  const dump::Value value = item.statistics[statistic];
-  if (value.kind == dump::ValueKind::boolean) return NumberKind::finite;
-  switch (dump::classify(value, side.pool).type) {
+NumberKind kind_of_number(const dump::Value& value, const dump::TextPool& pool) {
+  switch (value.kind) {
+    case dump::ValueKind::boolean:
+    case dump::ValueKind::integer:
+      return NumberKind::finite;
+    case dump::ValueKind::real:
+      return std::isfinite(value.real) ? NumberKind::finite : NumberKind::not_finite;
+    case dump::ValueKind::text:
+      break;
+    default:
+      return NumberKind::none;
+  }
+  switch (dump::classify(value, pool).type) {
     case ValueClass::number:
       return NumberKind::finite;
     case ValueClass::nan:
@@ -48,8 +57,8 @@ NumberKind kind_of_number(const Side& side, const Item& item, std::size_t statis
 /// elements.
 bool share_a_number(const Side& target, const Item& item, const Side& golden, const Item& partner) {
   for (std::size_t i = 0; i < dump::kStatistics; ++i) {
-    const NumberKind ours = kind_of_number(target, item, i);
-    const NumberKind theirs = kind_of_number(golden, partner, i);
+    const NumberKind ours = kind_of_number(item.statistics[i], target.pool);
+    const NumberKind theirs = kind_of_number(partner.statistics[i], golden.pool);
     if (ours != NumberKind::none && theirs != NumberKind::none &&
         (ours == NumberKind::finite || theirs == NumberKind::finite))
       return true;
