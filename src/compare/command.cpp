@@ -14,6 +14,7 @@
 #include "compare/sinks/summary_text.hpp"
 #include "compare/sinks/texts.hpp"
 #include "pairing/request.hpp"
+#include "diagnosis/sentences.hpp"
 #include "report/terminal.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"

@@ -15,6 +15,7 @@
 #include "compare/sinks/judgement.hpp"
 #include "dump/tree_everywhere.hpp"
 #include "measuring/sum_precision.hpp"
+#include "diagnosis/sentences.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"

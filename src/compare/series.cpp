@@ -9,6 +9,7 @@
 #include <set>
 
 #include "compare/sinks/code_place.hpp"
+#include "compare/sinks/judgement.hpp"
 #include "compare/sinks/markdown.hpp"
 #include "compare/sinks/texts.hpp"
 #include "diagnosis/sentences.hpp"
