@@ -237,7 +237,13 @@ Coverage coverage_of(const Similarity& similarity) {
   Coverage coverage;
   for (const RankSimilarity& rank : similarity.ranks) {
     for (const auto& steps : rank.shares) {
-      for (const std::optional<Share>& share : steps) coverage.compared += share && share->total > 0 ? 1 : 0;
+      for (const std::optional<Share>& share : steps) {
+        if (share && share->total > 0) {
+          ++coverage.compared;
+        } else {
+          coverage.miss("there are no signs on both sides", rank.parameters[&steps - rank.shares.data()]);
+        }
+      }
     }
   }
   return coverage;

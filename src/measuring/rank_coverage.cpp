@@ -220,8 +220,8 @@ class RankCoverage {
     std::unordered_set<std::string_view> known;  // modules of which something was compared, without calls
     std::vector<bool> compared(side.apis.size());
     for (std::size_t api = 0; api < side.apis.size(); ++api) {
-      compared[api] = has(side.apis[api], {Fate::compared, Fate::explained});
-      if (!compared[api]) continue;
+      compared[api] = has(side.apis[api], {Fate::compared});
+      if (!has(side.apis[api], {Fate::compared, Fate::explained})) continue;
       const std::string_view name = side.text(side.apis[api].name);
       known.insert(side.parsed_name(api).base);
       if (construct == nullptr) continue;
@@ -230,8 +230,7 @@ class RankCoverage {
     std::vector<std::string_view> reasons(side.apis.size());  // of tensors that nothing explains, by entry
     std::size_t begin = 0;  // of a stretch of calls that this side alone has
     const auto end_at = [&](std::size_t end) {
-      // What comes before the first call flows into it, and is compared there.
-      const bool enclosed = (begin == 0 || compared[begin - 1]) && end < side.apis.size() && compared[end];
+      const bool enclosed = begin > 0 && end < side.apis.size() && compared[begin - 1] && compared[end];
       for (std::size_t api = begin; api < end; ++api) {
         if (!enclosed) {
           reasons[api] = "one side alone has it, and not between calls that were compared";
@@ -243,19 +242,31 @@ class RankCoverage {
     for (std::size_t api = 0; api < side.apis.size(); ++api) {
       if (!compared[api] && !has(side.apis[api], {Fate::missed})) continue;
       end_at(api);
-      if (!compared[api]) reasons[api] = "one side alone has it, and nothing of its call was compared";
+      if (!puts_out_compared(side, fates, side.apis[api]))
+        reasons[api] = "one side alone has it, and no output of its call was compared";
       begin = api + 1;
     }
     end_at(side.apis.size());
     for (std::uint32_t i = 0; i < fates.size(); ++i) {
       if (fates[i] != Fate::alone) continue;
-      const std::string_view reason = reasons[side.items[i].api];
+      const Item& item = side.items[i];
+      std::string_view reason = reasons[item.api];
+      // An input shows in the outputs of its call, an output nowhere else.
+      if (reason.empty() && compared[item.api] && item.state != dump::State::input)
+        reason = "one side alone has it in a call that both have";
       if (reason.empty()) {
         ++out_.explained;
       } else {
-        out_.miss(reason, side.name(side.items[i]));
+        out_.miss(reason, side.name(item));
       }
     }
+  }
+
+  static bool puts_out_compared(const Side& side, const std::vector<Fate>& fates, const dump::Api& api) {
+    for (const std::uint32_t i : api.items()) {
+      if (fates[i] == Fate::compared && side.items[i].state != dump::State::input) return true;
+    }
+    return false;
   }
 
   static bool is_in_unknown_module(const dump::Api& api, const Side& side,
@@ -269,7 +280,8 @@ class RankCoverage {
     });
   }
 
-  /// A content that was compared elsewhere is compared.
+  /// A content that was compared elsewhere is compared. Extremes alone do not show it: integers share them by
+  /// chance.
   void explain_by_content(const Side& side, std::vector<Fate>& fates) {
     std::unordered_set<std::uint64_t> known;
     for (std::uint32_t i = 0; i < fates.size(); ++i) {
@@ -277,7 +289,10 @@ class RankCoverage {
     }
     known.erase(0);
     for (std::uint32_t i = 0; i < fates.size(); ++i) {
-      if (fates[i] != Fate::alone || !known.contains(content_key(side, side.items[i]))) continue;
+      const Item& item = side.items[i];
+      if (fates[i] != Fate::alone || !std::isfinite(number_of(side, item, dump::kNorm)) ||
+          !known.contains(content_key(side, item)))
+        continue;
       fates[i] = Fate::explained;
       ++out_.explained;
     }

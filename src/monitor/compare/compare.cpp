@@ -140,7 +140,7 @@ void sort_series(std::vector<SeriesResult>& series) {
 
 /// Cells of one tensor, which has several statistics. A finite number of a step speaks for the others of that
 /// step, as for a mean that is 0 / 0.
-void cover(const std::vector<SeriesResult>& statistics, Coverage& coverage) {
+void cover(const std::vector<SeriesResult>& statistics, std::size_t columns, Coverage& coverage) {
   std::size_t most = 0;  // steps of which a statistic is finite
   for (const SeriesResult& result : statistics) {
     if (result.compared() && result.statistic != "nans")
@@ -149,7 +149,9 @@ void cover(const std::vector<SeriesResult>& statistics, Coverage& coverage) {
   for (const SeriesResult& result : statistics) {
     const std::string name =
         result.name + ", " + (result.statistic.empty() ? result.quantity : result.statistic);
-    if (const std::size_t alone = result.steps_a + result.steps_b; alone > 0)
+    const bool whole =
+        result.presence != SeriesResult::Presence::both;  // one result for all of its statistics
+    if (const std::size_t alone = (result.steps_a + result.steps_b) * (whole ? columns : 1); alone > 0)
       coverage.miss("one run alone has them", name, alone);
     if (!result.compared()) continue;
     const std::size_t finite = result.steps - result.course.not_finite;
@@ -173,7 +175,7 @@ void ComparisonBuilder::take(const TrackPairs& group) {
   parallel_blocks(slots.size(), [&](std::size_t i) { slots[i] = judge.take(i); });
   Count& series = series_[group.rank];
   for (std::vector<SeriesResult>& slot : slots) {
-    cover(slot, found_.coverage);
+    cover(slot, std::max(group.a.statistics.size(), group.b.statistics.size()), found_.coverage);
     for (SeriesResult& result : slot) {
       if (result.statistic != "nans") {  // how many elements are NaN says nothing of the others
         series.compared += result.compared() ? 1 : 0;
@@ -354,10 +356,18 @@ Comparison compare(const CompareOptions& options, Progress* progress) {
   const Tree a = find_tree(options.first);
   const Tree b = find_tree(options.second);
   ComparisonBuilder builder(options.tolerance);
-  std::vector<std::string> alone = visit_pairs(a, &b, statistics_filter(options.statistics), progress,
-                                               [&](TrackPairs& group) { builder.take(group); });
+  std::set<std::int64_t> with_series;
+  std::vector<std::string> alone =
+      visit_pairs(a, &b, statistics_filter(options.statistics), progress, [&](TrackPairs& group) {
+        if (!group.pairs.empty()) with_series.insert(group.rank);
+        builder.take(group);
+      });
   Comparison found = builder.finish();
   found.alone.insert(found.alone.begin(), alone.begin(), alone.end());
+  for (const RankFolder& rank : a.ranks) {
+    if (!with_series.contains(rank.rank))
+      found.alone.push_back("rank " + std::to_string(rank.rank) + " has no series in common");
+  }
   found.warnings.insert(found.warnings.begin(), b.warnings.begin(), b.warnings.end());
   found.warnings.insert(found.warnings.begin(), a.warnings.begin(), a.warnings.end());
   return found;
