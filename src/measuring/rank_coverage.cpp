@@ -192,7 +192,11 @@ class RankCoverage {
                  ? Fate::compared
                  : missed("there is no checksum on both sides");
     const TensorMetrics* metrics = metrics_of_.empty() ? nullptr : metrics_of_[index];
-    if (metrics != nullptr && metrics->failed) return missed("the tensors could not be read or compared");
+    // Other shapes, and NaN at other places, are a difference that was seen.
+    if (metrics != nullptr && metrics->failed)
+      return metrics->status == MetricStatus::unsupported
+                 ? missed("the tensors could not be read or compared")
+                 : Fate::compared;
     if (share_a_number(rank_.target, item, rank_.golden, partner)) return Fate::compared;
     if (metrics != nullptr && has_elements(*metrics)) return Fate::compared;
     if (elements(rank_.target, item) == 0 && elements(rank_.golden, partner) == 0) return Fate::explained;

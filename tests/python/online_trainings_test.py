@@ -49,8 +49,8 @@ class Healthy(OnlineCheck):
 
 class SharedFolders(OnlineCheck):
     def start_judge(self, folder, results):
-        return subprocess.Popen([command.find(), "acc_check", "-api_info", folder, "-o", results, "--python", interpreter(),
-                                 "--fail-on", "error"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        return subprocess.Popen([command.find(), "acc_check", "-api_info", folder, "--wait", "-o", results, "--python",
+                                 interpreter(), "--fail-on", "error"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 universal_newlines=True)
 
     def test_another_process_judges(self):
