@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor's content as a number: views and reshapes, which nobody records, keep count, Max, Min and Norm.
+// A tensor's content as a number: unrecorded views and reshapes keep count, Max, Min and Norm.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ using dump::Side;
 using dump::ValueClass;
 using pairing::kNone;
 
-/// What became of a tensor.
+/// How a tensor counts.
 enum class Fate : std::uint8_t { not_asked, compared, explained, alone, missed };
 
 enum class NumberKind : std::uint8_t { none, finite, not_finite };
@@ -178,7 +178,7 @@ class RankCoverage {
     }
   }
 
-  /// Of a tensor with a partner.
+  /// How a tensor with a partner counts.
   Fate fate_of(std::uint32_t index, std::uint32_t golden_index) {
     const Item& item = rank_.target.items[index];
     const Item& partner = rank_.golden.items[golden_index];
@@ -211,7 +211,7 @@ class RankCoverage {
     return missed("no statistic is a number on both sides");
   }
 
-  /// Of the tensors of one side alone.
+  /// Decides how the tensors count that one side alone has.
   void settle_alone(const Side& side, std::vector<Fate>& fates, const dump::ConstructBeside* construct) {
     if (std::ranges::find(fates, Fate::alone) == fates.end()) return;
     explain_by_content(side, fates);
@@ -332,12 +332,12 @@ Coverage coverage_of(const MeasuredRank& rank, const std::vector<std::uint32_t>&
   return RankCoverage(rank, golden_item, entries).take();
 }
 
-Coverage coverage_of_rows(const MeasuredRank& rank) {
+std::vector<std::uint32_t> partners_in_rows(const MeasuredRank& rank) {
   std::vector<std::uint32_t> golden_item(rank.target.items.size(), kNone);
   for (const Pair& row : rank.rows) {
     if (row.matched()) golden_item[row.target] = row.golden;
   }
-  return coverage_of(rank, golden_item, rank.entries_reached);
+  return golden_item;
 }
 
 }  // namespace msprobe::measuring

@@ -20,10 +20,10 @@ bool is_unknown(const MeasuredRank& rank, const Item& item, const Item& partner)
 /// `golden_item`: the partners of the target's items, or kNone. A tensor of one side alone is explained if
 /// its side has the same content in a tensor that was compared, or if it stands between two calls that were
 /// compared and in no module of which nothing was, or if it is an input of a call whose outputs were.
-/// `entries`: of the target; nobody was asked for those behind.
+/// `entries`: the target's entries before this number count.
 Coverage coverage_of(const MeasuredRank& rank, const std::vector<std::uint32_t>& golden_item,
                      std::uint32_t entries = UINT32_MAX);
-/// The same of the partners that the rows have.
-Coverage coverage_of_rows(const MeasuredRank& rank);
+/// The partners that the rows give the target's items.
+std::vector<std::uint32_t> partners_in_rows(const MeasuredRank& rank);
 
 }  // namespace msprobe::measuring

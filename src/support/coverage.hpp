@@ -29,7 +29,7 @@ struct Coverage {
 
   std::uint64_t missed() const;
   std::uint64_t asked() const { return compared + explained + missed(); }
-  /// Of what there was to compare; 0 where there was nothing.
+  /// The compared part of what there was to compare; 0 where there was nothing.
   double share() const;
   bool is_complete() const { return compared > 0 && gaps.empty(); }
   /// The share as people read it: "19 %", "0.02 %". It is rounded down, so that only all is 100 %.

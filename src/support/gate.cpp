@@ -13,7 +13,7 @@
 namespace msprobe {
 namespace {
 
-/// Of many lines the first say enough.
+/// The first lines of many say enough.
 constexpr std::size_t kMostTold = 8;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --fail-on: the exit status of a command that judges. Status 0 says that all that was asked for was compared
-// and that nothing was found; what nobody compared never passes for clean.
+// and that nothing was found; a part that was not compared never passes for clean.
 #pragma once
 
 #include <string>

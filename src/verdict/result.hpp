@@ -28,13 +28,13 @@ struct Judgement {
   // inputs that differ already.
   std::uint64_t outputs_known = 0;
   std::uint64_t outputs_judged = 0;
-  Coverage coverage;  // of the tensors of both sides
 };
 
 struct RankResult : MeasuredRank {
   std::vector<std::string> framework_frames;  // see dump::user_frame(); what is not one is the user's
   Judgement judgement;
   std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;  // null: it was not asked for
+  Coverage coverage;  // how many tensors the rows compare, as `compare` counts them
 
   const Findings& findings(std::size_t row) const { return judgement.findings[row]; }
   Verdict verdict(std::size_t row) const { return findings(row).verdict(); }

@@ -12,7 +12,6 @@
 
 #include "dump/names.hpp"
 #include "measuring/choose_mode.hpp"
-#include "measuring/rank_coverage.hpp"
 #include "measuring/sum_precision.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -464,7 +463,6 @@ std::string_view verdict_name(Verdict verdict) {
 
 Judgement marks_of(const MeasuredRank& rank) {
   Judgement judgement;
-  judgement.coverage = measuring::coverage_of_rows(rank);
   judgement.findings.resize(rank.rows.size());
   for (std::size_t i = 0; i < rank.rows.size(); ++i) {
     const Pair& row = rank.rows[i];

@@ -45,7 +45,7 @@ class Finder {
     found_.label = result.rank;
     found_.number = number;
     found_.mapping_applies = result.mapping_applies;
-    found_.coverage = result.judgement.coverage;
+    found_.coverage = result.coverage;
     found_.first_in.emplace_back();
   }
 

@@ -18,6 +18,7 @@
 #include "dump/data_size.hpp"
 #include "measuring/choose_mode.hpp"
 #include "measuring/packets.hpp"
+#include "measuring/rank_coverage.hpp"
 #include "measuring/scalar_xors.hpp"
 #include "measuring/settle_joins.hpp"
 #include "measuring/sum_precision.hpp"
@@ -275,7 +276,13 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
     }
     if (which == 1 && past != nullptr && !may_stop) diagnosis = diagnosed();
   });
-  return {std::move(rank), rules.framework_frames, std::move(judgement), std::move(diagnosis)};
+  // Mostly the diagnosis pairs items as the rows do, and has counted them.
+  const std::vector<std::uint32_t> partners = measuring::partners_in_rows(rank);
+  Coverage coverage = diagnosis && diagnosis->golden_item == partners
+                          ? diagnosis->coverage
+                          : measuring::coverage_of(rank, partners, rank.entries_reached);
+  return {std::move(rank), rules.framework_frames, std::move(judgement), std::move(diagnosis),
+          std::move(coverage)};
 }
 
 MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const PythonRules& python,

@@ -12,7 +12,7 @@ namespace {
 bool found_bad_rows(const CompareReport& report, std::string_view level) {
   bool findings = level == "unmatched" && !report.one_sided.empty();
   for (const TaskSummary& rank : report.tasks) {
-    // What nobody looked at stands behind certain evidence.
+    // --first leaves out only what follows certain evidence.
     findings = findings || rank.errors > 0 || rank.left_out || rank.rows_left_out > 0;
     if (level == "warning") findings = findings || rank.warnings > 0;
     if (level == "unmatched") findings = findings || rank.unmatched > 0 || rank.golden_only > 0;

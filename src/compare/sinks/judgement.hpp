@@ -15,7 +15,7 @@ namespace msprobe::compare {
 /// Is there a diagnosis, and could all be judged?
 bool is_judged(const CompareReport& report);
 
-/// Of the tensors that a gate of that level judges.
+/// How many of the tensors that a gate of that level judges were compared.
 Coverage coverage_of(const CompareReport& report, std::string_view fail_on);
 
 /// Why no culprit is named: there is none, or nothing or not all could be judged.

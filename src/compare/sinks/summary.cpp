@@ -167,7 +167,7 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options) {
   }
   report::Worst<NotedRow, Order> worst(options.top, metric ? weighs_more : worse);
   const RankRows* entries = rows.of_entries();
-  if (entries != nullptr) summary.coverage = entries->result().judgement.coverage;
+  if (entries != nullptr) summary.coverage = entries->result().coverage;
   std::optional<std::size_t> first_error;
   std::optional<std::size_t> first_warning;
   for (std::size_t i = 0; i < rows.rows(); ++i) {
