@@ -39,7 +39,7 @@ def main():
                 table[text] = describe(text)
         except (yaml.YAMLError, ValueError):
             pass  # dates that are none, and what is no plain scalar
-    print(json.dumps(table, indent=0))
+    print("{\n" + ",\n".join(f"{json.dumps(scalar)}: {json.dumps(read)}" for scalar, read in table.items()) + "\n}")
 
 
 if __name__ == "__main__":

@@ -59,4 +59,4 @@ for number in range(80):
     results.append({"name": f"random{number}", "status": status, "rows": [[spelled(x) for x in row] for row in rows]})
 for name, value in (("random_inputs.json", inputs), ("random_26.2.0.json", results)):
     with open(name, "w", encoding="utf-8") as file:
-        json.dump(value, file, indent=0)
+        file.write("[\n" + ",\n".join(map(json.dumps, value)) + "\n]\n")
