@@ -262,8 +262,9 @@ def construct_jsons():
 
 def graphs():
     def put_ranks(name, rules, *folders):
-        files = [(folder / f"{file}.json").read_bytes() for folder in folders for file in ("construct", "dump", "stack")]
-        put("graph", name, rules + b"\xff\xfemark".join(files))
+        """Without blanks, because a mutated seed is cut off at 16 KiB."""
+        files = [json.loads((folder / f"{file}.json").read_text()) for folder in folders for file in ("construct", "dump", "stack")]
+        put("graph", name, rules + b"\xff\xfemark".join(json.dumps(file, separators=(",", ":")).encode() for file in files))
 
     for case in ("megatron", "odd_names", "recompute_root", "rules", "tree"):
         put_ranks(case, b"\0", GRAPHS / case / "target")
