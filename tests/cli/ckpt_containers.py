@@ -345,8 +345,7 @@ def a_mindspore_checkpoint_is_no_onnx(msprobe, scratch):
     (scratch / "folder").mkdir()
     value = field(1, b"w") + field(2, field(1, 2) + field(2, b"Float32") + field(3, floats([1, 2])))
     (scratch / "folder/a.ckpt").write_bytes(field(1, value))
-    result = harness.run(msprobe, ["inspect", "folder", "--fail-on", "unknown"], scratch)
-    harness.check_equal(result.stdout + result.stderr, result.returncode, 0)
+    harness.run(msprobe, ["inspect", "folder", "--fail-on", "unknown"], scratch, status=0)
 
 
 def packed_text(value, kind=0xD9):
@@ -395,8 +394,7 @@ def flax_kernels_are_compared_transposed(msprobe, scratch):
     tensor_files.save_safetensors(scratch / "b.safetensors", {**expected, "dense.weight": ((3, 2), floats(across))})
     result, rows = compare(msprobe, scratch, "model", "b.safetensors", "--fail-on", "different")
     harness.check_equal("changed", (result.returncode, rows["dense.weight"]["First Unequal At"]), (1, "[1, 1]"))
-    result = harness.run(msprobe, ["inspect", "model", "--fail-on", "unknown"], scratch)
-    harness.check_equal(result.stdout + result.stderr, result.returncode, 0)
+    result = harness.run(msprobe, ["inspect", "model", "--fail-on", "unknown"], scratch, status=0)
 
 
 def broken_flax_files_end_with_one_line(msprobe, scratch):

@@ -97,8 +97,7 @@ def make_tests(msprobe, data):
         tests.append((name, function))
 
     def program_help(scratch):
-        result = harness.run(msprobe, [], scratch)
-        harness.check_equal("exit status", result.returncode, 0)
+        result = harness.run(msprobe, [], scratch, status=0)
         harness.check_equal("stderr", result.stderr, "")
         for command in program["commands"]:
             harness.check(f"\n  {command['name']} " in result.stdout, f"{command['name']} is not listed")
@@ -111,8 +110,7 @@ def make_tests(msprobe, data):
         command = entry["name"]
 
         def command_help(scratch, command=command, summary=entry["summary"]):
-            result = harness.run(msprobe, [*command.split(), "-h"], scratch)
-            harness.check_equal("exit status", result.returncode, 0)
+            result = harness.run(msprobe, [*command.split(), "-h"], scratch, status=0)
             harness.check_equal("stderr", result.stderr, "")
             harness.check(f"msprobe {command}" in result.stdout and summary in result.stdout, result.stdout)
             harness.check_equal("-h first", harness.run(msprobe, ["-h", *command.split()], scratch).stdout, result.stdout)

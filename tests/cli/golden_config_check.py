@@ -313,14 +313,12 @@ def check_links(msprobe, golden, scratch):
         path = scratch / "out" / link
         path.parent.mkdir(parents=True)
         path.symlink_to(scratch / "elsewhere")
-        result = harness.run(msprobe, ["config_check", "-c", good, good, "-o", "out"], scratch)
-        harness.check_equal(f"{link}: exit status", result.returncode, 2)
+        harness.run(msprobe, ["config_check", "-c", good, good, "-o", "out"], scratch, status=2)
         harness.check_equal(f"{link}: elsewhere", list((scratch / "elsewhere").iterdir()), [])
     (scratch / "out2" / "bench").mkdir(parents=True)
     (scratch / "secret").write_text("secret", encoding="utf-8")
     (scratch / "out2" / "bench" / "env").symlink_to(scratch / "secret")
-    result = harness.run(msprobe, ["config_check", "-c", good, good, "-o", "out2"], scratch)
-    harness.check_equal("exit status", result.returncode, 0)
+    harness.run(msprobe, ["config_check", "-c", good, good, "-o", "out2"], scratch, status=0)
     harness.check_equal("secret", (scratch / "secret").read_text(encoding="utf-8"), "secret")
     harness.check(not (scratch / "out2" / "bench" / "env").is_symlink(), "the link is still there")
 
@@ -333,8 +331,7 @@ def check_bombs(msprobe, golden, scratch):
             for _ in range(1025):
                 member.write(block)
     good = str(golden / "zip_security" / "good.zip")
-    result = harness.run(msprobe, ["config_check", "-c", "bomb.zip", good, "-o", "out"], scratch)
-    harness.check_equal("exit status", result.returncode, 2)
+    result = harness.run(msprobe, ["config_check", "-c", "bomb.zip", good, "-o", "out"], scratch, status=2)
     harness.check("env unpacks to 1.1 GB" in result.stderr, result.stderr)
     harness.check(not (scratch / "out").exists(), "something was written")
 

@@ -40,9 +40,10 @@ def environment(msprobe, home):
     }
 
 
-def run(msprobe, arguments, folder, **more):
-    """One run with its output caught; the folder is its working directory and its home."""
-    return subprocess.run(
+def run(msprobe, arguments, folder, status=None, **more):
+    """One run with its output caught; the folder is its working directory and its home. It must end with `status`, where one is
+    given."""
+    result = subprocess.run(
         [msprobe, *arguments],
         cwd=folder,
         env={**environment(msprobe, folder), **more.pop("env", {})},
@@ -53,6 +54,9 @@ def run(msprobe, arguments, folder, **more):
         check=False,
         **more,
     )
+    if status is not None:
+        check_equal(f"exit status of {arguments}, which says {result.stdout}{result.stderr}", result.returncode, status)
+    return result
 
 
 @functools.cache

@@ -66,8 +66,7 @@ def compare(msprobe, scratch, *options):
     for side, value in (("target", 1.0), ("golden", 200.0)):
         if not (scratch / side).exists():
             write_dump(scratch / side, value)
-    result = run(msprobe, ["compare", "-tp", "target", "-gp", "golden", *options], scratch)
-    check_equal(f"exit status ({result.stderr})", result.returncode, 0)
+    result = run(msprobe, ["compare", "-tp", "target", "-gp", "golden", *options], scratch, status=0)
     return result
 
 

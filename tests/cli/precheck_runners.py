@@ -162,8 +162,7 @@ def a_time_beyond_all_clocks_is_one(msprobe):
         write_runner(scratch)
         for seconds in ("1e10", "1e300", "inf"):
             shutil.rmtree(scratch / "out", ignore_errors=True)
-            result = harness.run(msprobe, words_of(scratch, "--timeout", seconds), scratch)
-            harness.check_equal(seconds, result.returncode, 0)
+            harness.run(msprobe, words_of(scratch, "--timeout", seconds), scratch, status=0)
             harness.check_equal(seconds, [row[1] for row in results_of(scratch)[1]], ["pass"])
 
     return body
@@ -178,8 +177,7 @@ def what_does_not_start(msprobe):
             "os.write(4, b'\\n')": "the runner sent a malformed answer: it is not JSON: noise before anything",
         }.items():
             runner = write_runner(scratch, begin)
-            result = harness.run(msprobe, words_of(scratch), scratch)
-            harness.check_equal("exit status", result.returncode, 2)
+            result = harness.run(msprobe, words_of(scratch), scratch, status=2)
             harness.check_equal("error", result.stderr.splitlines()[0], f"msprobe: error: {runner}: {reason}")
             harness.check(not (scratch / "out").exists(), "files were written")
         result = harness.run(msprobe, words_of(scratch, "--python", "no/such/python"), scratch)
@@ -212,8 +210,7 @@ def interrupted_and_gone_on(msprobe):
         with path.open("ab") as file:
             file.write(b"Torch.n12.0,pa")
         write_runner(scratch, faults={"x": "pass"})
-        result = harness.run(msprobe, words_of(scratch, "-csv_path", str(path)), scratch)
-        harness.check_equal("exit status", result.returncode, 0)
+        result = harness.run(msprobe, words_of(scratch, "-csv_path", str(path)), scratch, status=0)
         after = results_of(scratch)[1]
         harness.check_equal("names", [row[0] for row in after], [f"Torch.{name}.0" for name in names])
         harness.check_equal("rows before", after[:12], before)
@@ -243,8 +240,7 @@ def killed_and_gone_on(msprobe):
         path, rows = results_of(scratch)
         harness.check_equal("rows", [row[0] for row in rows], ["Torch.n0.0"])
         write_runner(scratch, faults={"x": "pass"})
-        result = harness.run(msprobe, words_of(scratch, "-csv_path", str(path)), scratch)
-        harness.check_equal("exit status", result.returncode, 0)
+        harness.run(msprobe, words_of(scratch, "-csv_path", str(path)), scratch, status=0)
         harness.check_equal("names", [row[0] for row in results_of(scratch)[1]], [f"Torch.n{i}.0" for i in range(3)])
 
     return body
@@ -262,14 +258,12 @@ def full_disk(msprobe):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (40000, 40000))
 
-        result = harness.run(msprobe, words_of(scratch), scratch, preexec_fn=limit)
-        harness.check_equal("exit status", result.returncode, 2)
+        result = harness.run(msprobe, words_of(scratch), scratch, preexec_fn=limit, status=2)
         harness.check_equal("lines", len(result.stderr.splitlines()), 1)
         harness.check("accuracy_checking_" in result.stderr and "File too large" in result.stderr, result.stderr)
         path, rows = results_of(scratch)
         harness.check(0 < len(rows) < 600 and all(len(row) == 7 for row in rows), f"{len(rows)} rows")
-        result = harness.run(msprobe, words_of(scratch, "-csv_path", str(path)), scratch)
-        harness.check_equal("exit status", result.returncode, 0)
+        result = harness.run(msprobe, words_of(scratch, "-csv_path", str(path)), scratch, status=0)
         harness.check_equal("names", [row[0] for row in results_of(scratch)[1]], [f"Torch.{name}.0" for name in names])
 
     return body
@@ -295,8 +289,7 @@ def hostile_dumps(msprobe):
         names = ("Torch.../../x.0", "a", ".", "Torch.\u001b[31m.0", "Torch..0", "=cmd.a.0")
         data = {f"{name}.forward": entry for name in names}
         (scratch / "dump.json").write_text(json.dumps({"framework": "pytorch", "data": data}), encoding="utf-8")
-        result = harness.run(msprobe, words_of(scratch, "-save_error_data"), scratch)
-        harness.check_equal("exit status", result.returncode, 0)
+        result = harness.run(msprobe, words_of(scratch, "-save_error_data"), scratch, status=0)
         harness.check("\x1b[31m" not in result.stderr, "a name drives the terminal")
         harness.check(all(not row[0].startswith("=") for row in results_of(scratch)[1]), "a formula")
 
@@ -339,8 +332,7 @@ def online_keys(msprobe):
         for on in (False, True):
             keys = {"is_online": on, "is_benchmark_device": True, "nfs_path": "", "host": "", "port": -1, "rank_list": [0]}
             (scratch / "config.json").write_text(json.dumps({"run_ut": keys}), encoding="utf-8")
-            result = harness.run(msprobe, words_of(scratch, "-config", "config.json"), scratch)
-            harness.check_equal("exit status", result.returncode, 0)
+            result = harness.run(msprobe, words_of(scratch, "-config", "config.json"), scratch, status=0)
             told = [line for line in result.stderr.splitlines() if "no effect of" in line]
             harness.check_equal("lines", [line.split("no effect of ")[1] for line in told],
                                 [", ".join(keys)] if on else [])
