@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "formats/adump.hpp"
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
 #include "fuzz_target.hpp"
-#include "support/error.hpp"
 
 namespace msprobe {
 namespace {
@@ -18,30 +16,22 @@ void read_items(const formats::AdumpFile& dump) {
     const formats::AdumpItem& item = dump.items[i];
     if (item.offset > dump.file->size() || item.size > dump.file->size() - item.offset) __builtin_trap();
     if (item.role == formats::AdumpRole::buffer || item.role == formats::AdumpRole::space) continue;
-    try {
-      read_elements(formats::adump_tensor(dump, item));
-    } catch (const FormatError&) {
-    }
+    unless_refused([&] { read_elements(formats::adump_tensor(dump, item)); });
     // Any output may be an overflow record, by the name of its file.
     std::vector<std::byte> bytes(static_cast<std::size_t>(item.size));
     dump.file->read_at(item.offset, bytes);
-    try {
+    unless_refused([&] {
       formats::op_debug_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "record");
-    } catch (const FormatError&) {
-    }
+    });
   }
 }
 
 }  // namespace
 }  // namespace msprobe
 
-FUZZ_TARGET(adump)(const std::uint8_t* data, std::size_t size) {
+FUZZ_READER(adump)(const std::uint8_t* data, std::size_t size) {
   // The name tells the thread of a sliced dump.
   const auto bytes = std::as_bytes(std::span(data, size));
   auto file = msprobe::memory_source(std::vector<std::byte>(bytes.begin(), bytes.end()), "Add.x.1.2.1.99");
-  try {
-    msprobe::read_items(msprobe::formats::open_adump(std::move(file)));
-  } catch (const msprobe::FormatError&) {
-  }
-  return 0;
+  msprobe::read_items(msprobe::formats::open_adump(std::move(file)));
 }

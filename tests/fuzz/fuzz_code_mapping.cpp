@@ -22,5 +22,4 @@ FUZZ_TARGET(code_mapping)(const std::uint8_t* data, std::size_t size) {
         throw std::logic_error("a node that is not found by its name");
     }
   }
-  return 0;
 }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -243,10 +242,10 @@ void read_all(const std::string& folder) {
 }  // namespace
 
 FUZZ_TARGET(collector_calls)(const std::uint8_t* data, std::size_t size) {
-  if (size > 4096) return 0;
+  if (size > 4096) return;
   Calls input(data, size);
   std::string folder = (fs::temp_directory_path() / "msprobe-fuzz-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) return 0;
+  if (::mkdtemp(folder.data()) == nullptr) return;
   const std::string task = pick(kTasks, input.byte());
   const std::string config = R"({"task": ")" + task + R"(", "level": ")" + pick(kLevels, input.byte()) +
                              R"(", "dump_path": ")" + folder + "/d\", \"" + task +
@@ -259,5 +258,4 @@ FUZZ_TARGET(collector_calls)(const std::uint8_t* data, std::size_t size) {
     read_all(folder);
   }
   fs::remove_all(folder);
-  return 0;
 }

@@ -8,7 +8,6 @@
 #include "formats/dcp.hpp"
 #include "fuzz_input.hpp"
 #include "fuzz_target.hpp"
-#include "support/error.hpp"
 
 namespace msprobe {
 namespace {
@@ -50,18 +49,11 @@ void read_some(const formats::DcpTensor& tensor) {
 }  // namespace
 }  // namespace msprobe
 
-FUZZ_TARGET(dcp)(const std::uint8_t* data, std::size_t size) {
+FUZZ_READER(dcp)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
-  try {
-    const formats::DcpMetadata metadata = formats::read_dcp_metadata(*fuzz_input(data, size));
-    for (const formats::DcpTensor& tensor : metadata.tensors) {
-      if (!tensor.problem.empty()) continue;
-      try {
-        read_some(tensor);
-      } catch (const FormatError&) {
-      }
-    }
-  } catch (const FormatError&) {
+  const formats::DcpMetadata metadata = formats::read_dcp_metadata(*fuzz_input(data, size));
+  for (const formats::DcpTensor& tensor : metadata.tensors) {
+    if (!tensor.problem.empty()) continue;
+    unless_refused([&] { read_some(tensor); });
   }
-  return 0;
 }

@@ -17,7 +17,6 @@
 #include "fuzz_facts.hpp"
 #include "fuzz_pickle_text.hpp"
 #include "fuzz_target.hpp"
-#include "support/error.hpp"
 #include "support/json_writer.hpp"
 #include "tensor/dtype.hpp"
 
@@ -264,7 +263,6 @@ FUZZ_TARGET(dcp_folder)(const std::uint8_t* data, std::size_t size) {
   } else {
     read_checkpoint(place.path());
   }
-  return 0;
 }
 
 }  // namespace msprobe

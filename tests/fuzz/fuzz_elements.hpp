@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "formats/stored_tensor.hpp"
+#include "fuzz_target.hpp"
 #include "tensor/dtype.hpp"
 
 namespace msprobe {
@@ -21,6 +22,14 @@ inline void read_elements(const formats::StoredTensor& tensor) {
     std::vector<std::byte> out(count * size);
     reader.read(out);
   }
+}
+
+/// Reads the first tensors of a file, each of which may be refused.
+template <typename Set>
+void read_tensors(const Set& set) {
+  constexpr std::size_t kMost = 50;
+  for (std::size_t i = 0; i < std::min(set.size(), kMost); ++i)
+    unless_refused([&] { read_elements(set.tensor(i)); });
 }
 
 }  // namespace msprobe

@@ -61,7 +61,7 @@ FUZZ_TARGET(graph)(const std::uint8_t* data, std::size_t size) {
   static const msprobe::FuzzFolder folder;
   constexpr std::size_t kFiles = 3;
   constexpr const char* kNames[kFiles] = {"construct.json", "dump.json", "stack.json"};
-  if (size == 0) return 0;
+  if (size == 0) return;
   const std::vector<std::string_view> files = msprobe::files_of(data + 1, size - 1);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string rank = folder.path() + "/dump/rank" + std::to_string(i / kFiles);
@@ -83,5 +83,4 @@ FUZZ_TARGET(graph)(const std::uint8_t* data, std::size_t size) {
   }
   fs::remove_all(options.target);
   fs::remove_all(options.output);
-  return 0;
 }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "fuzz_checkpoint.hpp"
@@ -77,7 +76,6 @@ FUZZ_TARGET(graph_merge)(const std::uint8_t* data, std::size_t size) {
     }
   }
   for (const char* folder : {"/target", "/golden", "/out"}) fs::remove_all(place.path() + folder);
-  return 0;
 }
 
 }  // namespace msprobe

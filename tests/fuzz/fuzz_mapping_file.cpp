@@ -9,19 +9,10 @@
 #include "fuzz_target.hpp"
 #include "pairing/mapping_file.hpp"
 #include "pairing/names.hpp"
-#include "support/error.hpp"
 #include "support/log.hpp"
 
 namespace msprobe {
 namespace {
-
-template <typename Use>
-void attempt(Use&& use) {
-  try {
-    use();
-  } catch (const FormatError&) {
-  }
-}
 
 void use_names(const ByteSource& file) {
   const pairing::NameMapping mapping = pairing::read_name_mapping(file);
@@ -38,10 +29,9 @@ void use_names(const ByteSource& file) {
 FUZZ_TARGET(mapping_file)(const std::uint8_t* data, std::size_t size) {
   set_log_level(LogLevel::quiet);
   const auto file = fuzz_input(data, size);
-  attempt([&] { use_names(*file); });
-  attempt([&] { pairing::read_api_mapping(*file); });
-  attempt([&] { pairing::read_layer_mapping(*file); });
-  return 0;
+  unless_refused([&] { use_names(*file); });
+  unless_refused([&] { pairing::read_api_mapping(*file); });
+  unless_refused([&] { pairing::read_layer_mapping(*file); });
 }
 
 }  // namespace msprobe

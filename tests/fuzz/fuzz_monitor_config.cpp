@@ -37,5 +37,4 @@ FUZZ_TARGET(monitor_config)(const std::uint8_t* data, std::size_t size) {
     } catch (const msprobe::series::SettingError&) {
     }
   }
-  return 0;
 }

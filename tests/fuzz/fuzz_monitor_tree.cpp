@@ -8,7 +8,6 @@
 #include <fstream>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "fuzz_checkpoint.hpp"
@@ -218,7 +217,6 @@ FUZZ_TARGET(monitor_tree)(const std::uint8_t* data, std::size_t size) {
     if (facts.all_right()) throw;
   }
   for (const std::string& folder : {a, b, out}) fs::remove_all(folder);
-  return 0;
 }
 
 }  // namespace msprobe::monitor

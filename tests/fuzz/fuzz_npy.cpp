@@ -6,12 +6,7 @@
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
 #include "fuzz_target.hpp"
-#include "support/error.hpp"
 
-FUZZ_TARGET(npy)(const std::uint8_t* data, std::size_t size) {
-  try {
-    msprobe::read_elements(msprobe::formats::open_npy(msprobe::fuzz_input(data, size)));
-  } catch (const msprobe::FormatError&) {
-  }
-  return 0;
+FUZZ_READER(npy)(const std::uint8_t* data, std::size_t size) {
+  msprobe::read_elements(msprobe::formats::open_npy(msprobe::fuzz_input(data, size)));
 }

@@ -6,28 +6,7 @@
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
 #include "fuzz_target.hpp"
-#include "support/error.hpp"
 
-namespace msprobe {
-namespace {
-
-void read_tensors(const formats::NpzFile& set) {
-  constexpr std::size_t kMost = 50;
-  for (std::size_t i = 0; i < set.size() && i < kMost; ++i) {
-    try {
-      read_elements(set.tensor(i));
-    } catch (const FormatError&) {
-    }
-  }
-}
-
-}  // namespace
-}  // namespace msprobe
-
-FUZZ_TARGET(npz)(const std::uint8_t* data, std::size_t size) {
-  try {
-    msprobe::read_tensors(msprobe::formats::NpzFile(msprobe::fuzz_input(data, size)));
-  } catch (const msprobe::FormatError&) {
-  }
-  return 0;
+FUZZ_READER(npz)(const std::uint8_t* data, std::size_t size) {
+  msprobe::read_tensors(msprobe::formats::NpzFile(msprobe::fuzz_input(data, size)));
 }

@@ -50,7 +50,6 @@ FUZZ_TARGET(online_messages)(const std::uint8_t* data, std::size_t size) {
     } catch (const Error&) {  // refused, which is fine
     }
   }
-  return 0;
 }
 
 }  // namespace msprobe::precheck

@@ -6,14 +6,9 @@
 #include "fuzz_input.hpp"
 #include "fuzz_target.hpp"
 #include "pack/pack_reader.hpp"
-#include "support/error.hpp"
 
-FUZZ_TARGET(pack)(const std::uint8_t* data, std::size_t size) {
-  try {
-    const msprobe::pack::Pack pack(msprobe::fuzz_input(data, size),
-                                   {.max_members = 1000, .max_member = 1 << 20, .max_total = 4 << 20});
-    pack.verify();
-  } catch (const msprobe::FormatError&) {
-  }
-  return 0;
+FUZZ_READER(pack)(const std::uint8_t* data, std::size_t size) {
+  const msprobe::pack::Pack pack(msprobe::fuzz_input(data, size),
+                                 {.max_members = 1000, .max_member = 1 << 20, .max_total = 4 << 20});
+  pack.verify();
 }

@@ -12,7 +12,6 @@
 #include "config_check/checks.hpp"
 #include "fuzz_target.hpp"
 #include "pack/pack_reader.hpp"
-#include "support/error.hpp"
 #include "unit/archive/zip_builder.hpp"
 
 namespace {
@@ -30,7 +29,7 @@ void read_rows(const Section& section) {
 
 }  // namespace
 
-FUZZ_TARGET(pack_contents)(const std::uint8_t* data, std::size_t size) {
+FUZZ_READER(pack_contents)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   std::vector<archive::Piece> pieces[2];
@@ -48,38 +47,33 @@ FUZZ_TARGET(pack_contents)(const std::uint8_t* data, std::size_t size) {
     if (!name.empty())
       pieces[side].push_back({.name = name, .payload = std::string(input.substr(begin, end - begin))});
   }
-  try {
-    const pack::Pack bench(memory_source(archive::build_zip(pieces[0]), "bench"));
-    const pack::Pack cmp(memory_source(archive::build_zip(pieces[1]), "cmp"));
-    const config_check::Packs packs{bench, cmp};
-    static const config_check::Tables tables = config_check::default_tables();
-    for (const pack::Section which : pack::kSections) {
-      if (bench.members(which).empty() || cmp.members(which).empty()) continue;
-      try {
-        switch (which) {
-          case pack::Section::env:
-            read_rows(config_check::check_environment(packs, tables));
-            break;
-          case pack::Section::pip:
-            read_rows(config_check::check_packages(packs, tables, true));
-            break;
-          case pack::Section::dataset:
-            read_rows(config_check::check_dataset(packs));
-            break;
-          case pack::Section::weights:
-            read_rows(config_check::check_weights(packs));
-            break;
-          case pack::Section::hyperparameters:
-            read_rows(config_check::check_hyper_parameters(packs, tables));
-            break;
-          case pack::Section::random:
-            read_rows(config_check::check_random(packs));
-            break;
-        }
-      } catch (const FormatError&) {
+  const pack::Pack bench(memory_source(archive::build_zip(pieces[0]), "bench"));
+  const pack::Pack cmp(memory_source(archive::build_zip(pieces[1]), "cmp"));
+  const config_check::Packs packs{bench, cmp};
+  static const config_check::Tables tables = config_check::default_tables();
+  for (const pack::Section which : pack::kSections) {
+    if (bench.members(which).empty() || cmp.members(which).empty()) continue;
+    unless_refused([&] {
+      switch (which) {
+        case pack::Section::env:
+          read_rows(config_check::check_environment(packs, tables));
+          break;
+        case pack::Section::pip:
+          read_rows(config_check::check_packages(packs, tables, true));
+          break;
+        case pack::Section::dataset:
+          read_rows(config_check::check_dataset(packs));
+          break;
+        case pack::Section::weights:
+          read_rows(config_check::check_weights(packs));
+          break;
+        case pack::Section::hyperparameters:
+          read_rows(config_check::check_hyper_parameters(packs, tables));
+          break;
+        case pack::Section::random:
+          read_rows(config_check::check_random(packs));
+          break;
       }
-    }
-  } catch (const FormatError&) {
+    });
   }
-  return 0;
 }

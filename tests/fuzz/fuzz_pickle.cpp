@@ -11,7 +11,6 @@
 #include "formats/unpickler.hpp"
 #include "fuzz_input.hpp"
 #include "fuzz_target.hpp"
-#include "support/error.hpp"
 
 namespace {
 
@@ -103,14 +102,12 @@ FUZZ_TARGET(pickle)(const std::uint8_t* data, std::size_t size) {
   const PickleScan scan = msprobe::formats::scan_pickle(*input, 0);
   if (scan.end > size) __builtin_trap();
   sink = sink + msprobe::formats::search_dangerous_names(*input, 0).size();
-  try {
+  msprobe::unless_refused([&] {
     const Pickle pickle = msprobe::formats::load_pickle(
         *input, 0, {.max_bytes = 1 << 20, .max_opcodes = 100'000, .max_stack = 10'000});
     compare_scan(pickle, scan);
     check(pickle, pickle.root());
     if (pickle.end() > size) __builtin_trap();
     for (std::uint32_t i = 0; i < pickle.size(); ++i) sink = sink + visit(pickle, PickleRef{i});
-  } catch (const msprobe::FormatError&) {
-  }
-  return 0;
+  });
 }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
-#include <utility>
 
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/quantized.hpp"
@@ -36,5 +35,4 @@ FUZZ_TARGET(quantized)(const std::uint8_t* data, std::size_t size) {
   } catch (const Error&) {
     // Refused.
   }
-  return 0;
 }

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -189,7 +188,6 @@ FUZZ_TARGET(runner_answer)(const std::uint8_t* data, std::size_t size) {
   } catch (const RunnerLost&) {
     if (facts.all_right()) throw;
   }
-  return 0;
 }
 
 }  // namespace msprobe::precheck

@@ -5,13 +5,8 @@
 
 #include "fuzz_target.hpp"
 #include "pack/shell_script.hpp"
-#include "support/error.hpp"
 
-FUZZ_TARGET(shell_script)(const std::uint8_t* data, std::size_t size) {
-  try {
-    const std::string_view script(reinterpret_cast<const char*>(data), size);
-    msprobe::pack::options_of(msprobe::pack::read_script(script, "run.sh"));
-  } catch (const msprobe::FormatError&) {
-  }
-  return 0;
+FUZZ_READER(shell_script)(const std::uint8_t* data, std::size_t size) {
+  const std::string_view script(reinterpret_cast<const char*>(data), size);
+  msprobe::pack::options_of(msprobe::pack::read_script(script, "run.sh"));
 }

@@ -9,26 +9,15 @@
 #include "fuzz_elements.hpp"
 #include "fuzz_input.hpp"
 #include "fuzz_target.hpp"
-#include "support/error.hpp"
 
-FUZZ_TARGET(torch_file)(const std::uint8_t* data, std::size_t size) {
+FUZZ_READER(torch_file)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe;
   const auto file = fuzz_input(data, size);
-  try {
-    read_elements(formats::open_tensor(file));
-  } catch (const FormatError&) {
+  unless_refused([&] { read_elements(formats::open_tensor(file)); });
+  const formats::TorchFile torch(file, {.max_bytes = 1 << 20, .max_opcodes = 100'000, .max_stack = 10'000});
+  for (std::uint32_t i = 0; i < torch.pickle().size(); ++i) {
+    const formats::PickleRef ref{i};
+    if (!torch.is_tensor(ref)) continue;
+    unless_refused([&] { read_elements(torch.tensor(ref)); });
   }
-  try {
-    const formats::TorchFile torch(file, {.max_bytes = 1 << 20, .max_opcodes = 100'000, .max_stack = 10'000});
-    for (std::uint32_t i = 0; i < torch.pickle().size(); ++i) {
-      const formats::PickleRef ref{i};
-      if (!torch.is_tensor(ref)) continue;
-      try {
-        read_elements(torch.tensor(ref));
-      } catch (const FormatError&) {
-      }
-    }
-  } catch (const FormatError&) {
-  }
-  return 0;
 }

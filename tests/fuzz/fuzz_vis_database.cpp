@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <string>
 
 #include "fuzz_checkpoint.hpp"
 #include "fuzz_database.hpp"
@@ -54,7 +53,6 @@ FUZZ_TARGET(vis_database)(const std::uint8_t* data, std::size_t size) {
   }
   if (!made && facts.all_right()) __builtin_trap();
   for (const char* folder : {"/target", "/golden", "/out"}) fs::remove_all(place.path() + folder);
-  return 0;
 }
 
 }  // namespace msprobe

@@ -5,22 +5,16 @@
 #include "archive/zip_reader.hpp"
 #include "fuzz_input.hpp"
 #include "fuzz_target.hpp"
-#include "support/error.hpp"
 
-FUZZ_TARGET(zip)(const std::uint8_t* data, std::size_t size) {
+FUZZ_READER(zip)(const std::uint8_t* data, std::size_t size) {
   constexpr std::uint64_t kInflate = 1 << 20;
-  try {
-    const msprobe::archive::ZipReader zip(msprobe::fuzz_input(data, size));
-    for (const auto& entry : zip.entries()) {
-      if (zip.find(entry.name) != &entry) __builtin_trap();
-      try {
-        const auto content = zip.open(entry, kInflate);
-        if (content->size() != entry.size) __builtin_trap();
-        msprobe::read_all(*content, size + kInflate);
-      } catch (const msprobe::FormatError&) {
-      }
-    }
-  } catch (const msprobe::FormatError&) {
+  const msprobe::archive::ZipReader zip(msprobe::fuzz_input(data, size));
+  for (const auto& entry : zip.entries()) {
+    if (zip.find(entry.name) != &entry) __builtin_trap();
+    msprobe::unless_refused([&] {
+      const auto content = zip.open(entry, kInflate);
+      if (content->size() != entry.size) __builtin_trap();
+      msprobe::read_all(*content, size + kInflate);
+    });
   }
-  return 0;
 }
