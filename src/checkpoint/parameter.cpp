@@ -17,7 +17,7 @@
 namespace msprobe::checkpoint {
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 58;  // 16 bytes each still fit 63 bits
+constexpr std::uint64_t kLargestElement = 16;  // bytes
 
 std::int64_t product(const Shape& shape) {
   std::int64_t numel = 1;
@@ -73,16 +73,11 @@ std::string shape_text(const Shape& shape) {
 }
 
 std::int64_t checked_numel(const Shape& shape, const std::string& what) {
-  std::int64_t numel = 1;
-  bool empty = false;
-  for (const std::int64_t length : shape) {
-    if (length < 0) throw FormatError(display(what), "a tensor of negative size");
-    empty = empty || length == 0;
-    if (__builtin_mul_overflow(numel, std::max<std::int64_t>(length, 1), &numel) || numel > kMostElements) {
-      throw FormatError(display(what), "a tensor with more elements than memory can hold");
-    }
-  }
-  return empty ? 0 : numel;
+  if (std::ranges::any_of(shape, [](std::int64_t length) { return length < 0; }))
+    throw FormatError(display(what), "a tensor of negative size");
+  const auto size = formats::checked_size(shape, kLargestElement);
+  if (!size) throw FormatError(display(what), "a tensor with more elements than memory can hold");
+  return static_cast<std::int64_t>(*size / kLargestElement);
 }
 
 std::int64_t Parameter::numel() const {

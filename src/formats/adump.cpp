@@ -162,14 +162,9 @@ StoredTensor adump_tensor(const AdumpFile& dump, const AdumpItem& item) {
   result.dtype = *dtype;
   result.shape = item.shape;
   if (item.type == kUndefined) result.shape = {static_cast<std::int64_t>(item.size)};
-  std::int64_t product = static_cast<std::int64_t>(tensor::info(*dtype).size);
-  bool empty = false;
-  for (const std::int64_t axis : result.shape) {
-    empty = empty || axis == 0;
-    if (__builtin_mul_overflow(product, std::max<std::int64_t>(axis, 1), &product))
-      fail("more elements than memory can hold");
-  }
-  const std::uint64_t wanted = empty ? 0 : static_cast<std::uint64_t>(product);
+  const auto checked = checked_size(result.shape, tensor::info(*dtype).size);
+  if (!checked) fail("more elements than memory can hold");
+  const std::uint64_t wanted = *checked;
   const std::uint64_t packed = item.type == kUint1 ? wanted / 8 + (wanted % 8 != 0 ? 1 : 0) : wanted;
   if (packed > item.size) {
     fail(fmt::format("its shape [{}] needs {} bytes, but it has {}", fmt::join(item.shape, ", "), packed,

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -261,17 +260,9 @@ StoredTensor FlaxFile::read(const Entry& entry, const Array& array) const {
   if (!dtype) fail(fmt::format("element type {} is not supported", display(array.type)));
   tensor.dtype = *dtype;
   tensor.shape = array.shape;
-  std::uint64_t wanted = tensor::info(*dtype).size;
-  bool empty = false;
-  for (const std::int64_t length : array.shape) {
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
-    const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(length, 1));
-    if (length < 0 || __builtin_mul_overflow(wanted, factor, &wanted) || wanted > kMost)
-      fail("a shape larger than memory can hold");
-    empty = empty || length == 0;
-  }
-  if (empty) wanted = 0;
-  if (wanted != array.bytes) fail(fmt::format("{} bytes for elements that need {}", array.bytes, wanted));
+  const auto wanted = checked_size(array.shape, tensor::info(*dtype).size);
+  if (!wanted) fail("a shape larger than memory can hold");
+  if (*wanted != array.bytes) fail(fmt::format("{} bytes for elements that need {}", array.bytes, *wanted));
   tensor.strides = row_major_strides(tensor.shape);
   tensor.storage = slice_source(file_, array.offset, array.bytes);
   return tensor;

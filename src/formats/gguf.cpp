@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <span>
 #include <string_view>
 
 #include "formats/block_types.hpp"
@@ -264,22 +263,14 @@ class GgufFile::Parser {
     }
     if (!type->dtype && !type->block) entry.problem = fmt::format("type {} is not read", type->name);
     const BlockLayout layout = layout_of_type(*type);
-    std::uint64_t elements = 1;  // axes of length 0 left out, so that a zero cannot hide an overflow
-    bool empty = false;
-    for (const std::int64_t length : entry.shape) {
-      empty = empty || length == 0;
-      constexpr std::uint64_t kMost = std::uint64_t{1} << 60;
-      const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(length, 1));
-      if (__builtin_mul_overflow(elements, factor, &elements) || elements > kMost)
-        fail(fmt::format("{}: more elements than memory can hold", display(entry.name)));
-    }
+    const auto elements = checked_size(entry.shape, 1);
+    if (!elements) fail(fmt::format("{}: more elements than memory can hold", display(entry.name)));
     const std::uint64_t row = entry.shape.empty() ? 1 : static_cast<std::uint64_t>(entry.shape.front());
     if (row % layout.elements != 0) {
       fail(fmt::format("{}: rows of {} elements are no whole blocks of {}", display(entry.name), row,
                        type->name));
     }
-    if (empty) return;
-    if (__builtin_mul_overflow(elements / layout.elements, std::uint64_t{layout.bytes}, &entry.bytes))
+    if (__builtin_mul_overflow(*elements / layout.elements, std::uint64_t{layout.bytes}, &entry.bytes))
       fail(fmt::format("{}: more elements than memory can hold", display(entry.name)));
   }
 

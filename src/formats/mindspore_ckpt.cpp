@@ -167,19 +167,10 @@ StoredTensor MindSporeCkpt::tensor(std::size_t index) const {
   tensor.shape = entry.shape;
   const std::uint64_t item = tensor::info(*dtype).size;
   if (tensor.shape == std::vector<std::int64_t>{0} && bytes == item)
-    tensor.shape.clear();       // how it spells a scalar
-  std::uint64_t wanted = item;  // axes of length 0 left out, so that a zero cannot hide an overflow
-  bool empty = false;
-  for (const std::int64_t length : tensor.shape) {
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
-    const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(length, 1));
-    if (length < 0 || __builtin_mul_overflow(wanted, factor, &wanted) || wanted > kMost) {
-      fail("a shape larger than memory can hold");
-    }
-    empty = empty || length == 0;
-  }
-  if (empty) wanted = 0;
-  if (wanted != bytes) fail(fmt::format("{} bytes for elements that need {}", bytes, wanted));
+    tensor.shape.clear();  // how it spells a scalar
+  const auto wanted = checked_size(tensor.shape, item);
+  if (!wanted) fail("a shape larger than memory can hold");
+  if (*wanted != bytes) fail(fmt::format("{} bytes for elements that need {}", bytes, *wanted));
   tensor.strides = row_major_strides(tensor.shape);
   if (parts.empty()) {
     tensor.storage = slice_source(file_, 0, 0);

@@ -222,26 +222,18 @@ StoredTensor open_npy(std::shared_ptr<const ByteSource> file) {
   const NpyHeader header = HeaderParser(text, file->name()).parse();
 
   const ElementType type = element_type(*header.descr, file->name());
-  const auto item_size = static_cast<std::int64_t>(tensor::info(type.dtype).size);
-  std::int64_t product = item_size;  // axes of length 0 left out, so that a zero cannot hide an overflow
-  bool empty = false;
-  for (const std::int64_t axis : *header.shape) {
-    empty = empty || axis == 0;
-    if (__builtin_mul_overflow(product, std::max<std::int64_t>(axis, 1), &product)) {
-      fail("an array with more elements than memory can hold");
-    }
-  }
+  const auto wanted = checked_size(*header.shape, tensor::info(type.dtype).size);
+  if (!wanted) fail("an array with more elements than memory can hold");
   const std::uint64_t payload = start.size() + length_size + length;
-  const std::uint64_t wanted = empty ? 0 : static_cast<std::uint64_t>(product);
-  if (file->size() - payload != wanted) {
-    fail(fmt::format("its header says {} bytes of data, but it has {}", wanted, file->size() - payload));
+  if (file->size() - payload != *wanted) {
+    fail(fmt::format("its header says {} bytes of data, but it has {}", *wanted, file->size() - payload));
   }
   StoredTensor result;
   result.dtype = type.dtype;
   result.big_endian = type.big_endian;
   result.strides = strides_of(*header.shape, *header.fortran_order);
   result.shape = *header.shape;
-  result.storage = slice_source(std::move(file), payload, wanted);
+  result.storage = slice_source(std::move(file), payload, *wanted);
   return result;
 }
 

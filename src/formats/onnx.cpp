@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -216,19 +214,11 @@ StoredTensor OnnxModel::tensor(std::size_t index) const {
   tensor.dtype = type->dtype;
   tensor.shape = entry.shape;
   const std::size_t size = tensor::info(type->dtype).size;
-  std::uint64_t count = 1;  // axes of length 0 left out, so that a zero cannot hide an overflow
-  bool empty = false;
-  for (const std::int64_t length : entry.shape) {
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 58;
-    const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(length, 1));
-    if (length < 0 || __builtin_mul_overflow(count, factor, &count) || count > kMost)
-      fail(entry, "a shape larger than memory can hold");
-    empty = empty || length == 0;
-  }
-  if (empty) count = 0;
+  const auto checked = checked_size(entry.shape, size);
+  if (!checked) fail(entry, "a shape larger than memory can hold");
   tensor.strides = row_major_strides(tensor.shape);
-  const std::uint64_t wanted = count * size;
-  if (count == 0) {
+  const std::uint64_t wanted = *checked;
+  if (wanted == 0) {
     tensor.storage = memory_source(std::string_view(), file_->name());
     return tensor;
   }
@@ -240,7 +230,7 @@ StoredTensor OnnxModel::tensor(std::size_t index) const {
   if (entry.field != kRaw && entry.field != type->field) fail(entry, "it has no elements of its type");
   const bool as_they_are = entry.field == kRaw || entry.field == kFloats || entry.field == kDoubles;
   if (!as_they_are) {
-    tensor.storage = numbers(entry, count, size);
+    tensor.storage = numbers(entry, wanted / size, size);
     return tensor;
   }
   if (entry.data.bytes != wanted)

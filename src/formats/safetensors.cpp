@@ -240,24 +240,10 @@ void SafetensorsFile::check_names() const {
 void SafetensorsFile::check_size(const Entry& entry) const {
   if (entry.begin > entry.end) fail(fmt::format("{}: it ends before it begins", display(entry.name)));
   const TypeCode* type = type_of(entry.dtype);
-  std::uint64_t product = 1;  // axes of length 0 left out, so that a zero cannot hide an overflow
-  bool empty = false;
-  bool overflow = false;
-  for (const std::int64_t axis : entry.shape) {
-    empty = empty || axis == 0;
-    overflow =
-        overflow || __builtin_mul_overflow(
-                        product, static_cast<std::uint64_t>(std::max<std::int64_t>(axis, 1)), &product);
-  }
-  std::uint64_t bits = 0;
-  overflow = overflow || __builtin_mul_overflow(product, type == nullptr ? 8 : type->bits, &bits);
-  if (overflow || bits > INT64_MAX) {
-    fail(fmt::format("{}: more elements than memory can hold", display(entry.name)));
-  }
-  if (type == nullptr) return;
-  if (empty) bits = 0;
-  if (bits % 8 != 0 || entry.end - entry.begin != bits / 8) {
-    fail(fmt::format("{}: its shape needs {} bytes, but its offsets give {}", display(entry.name), bits / 8,
+  const auto bits = checked_size(entry.shape, type == nullptr ? 8 : type->bits);
+  if (!bits) fail(fmt::format("{}: more elements than memory can hold", display(entry.name)));
+  if (type != nullptr && (*bits % 8 != 0 || entry.end - entry.begin != *bits / 8)) {
+    fail(fmt::format("{}: its shape needs {} bytes, but its offsets give {}", display(entry.name), *bits / 8,
                      entry.end - entry.begin));
   }
 }

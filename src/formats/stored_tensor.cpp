@@ -81,6 +81,16 @@ bool StoredTensor::is_contiguous() const {
   return true;
 }
 
+std::optional<std::uint64_t> checked_size(const std::vector<std::int64_t>& shape, std::uint64_t element) {
+  auto size = static_cast<std::int64_t>(element);
+  bool empty = false;
+  for (const std::int64_t length : shape) {
+    empty = empty || length == 0;
+    if (length < 0 || __builtin_mul_overflow(size, std::max<std::int64_t>(length, 1), &size)) return {};
+  }
+  return empty ? 0 : static_cast<std::uint64_t>(size);
+}
+
 std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> strides(shape.size());
   std::int64_t step = 1;

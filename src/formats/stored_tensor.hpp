@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,10 @@ struct StoredTensor {
 /// Strides in elements of an array without gaps. An axis of length 0 counts as 1, as PyTorch and NumPy have
 /// it.
 std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& shape);
+
+/// The size of all elements, each of which has `element` bytes. Nothing if the shape is negative or larger
+/// than 63 bits can count, even where an axis of length 0 makes it empty.
+std::optional<std::uint64_t> checked_size(const std::vector<std::int64_t>& shape, std::uint64_t element);
 
 /// Reads the elements of a tensor in logical (row-major) order, piece by piece, as raw bytes in the machine's
 /// byte order. Contiguous tensors are streamed; others keep the bytes they span in memory, at most

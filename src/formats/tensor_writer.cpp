@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "formats/stored_tensor.hpp"
 #include "formats/writers.hpp"
 #include "support/error.hpp"
 #include "support/little_endian.hpp"
@@ -123,14 +124,9 @@ std::string npy_header(DType dtype, const std::vector<std::int64_t>& shape) {
 }
 
 std::uint64_t payload_size(const TensorSpec& spec, const std::string& file) {
-  auto size = static_cast<std::int64_t>(tensor::info(spec.dtype).size);
-  bool empty = false;
-  for (const std::int64_t length : spec.shape) {
-    empty = empty || length == 0;
-    if (length < 0 || __builtin_mul_overflow(size, std::max<std::int64_t>(length, 1), &size))
-      throw FormatError(display(file), "a tensor with more elements than a file can hold");
-  }
-  return empty ? 0 : static_cast<std::uint64_t>(size);
+  const auto size = checked_size(spec.shape, tensor::info(spec.dtype).size);
+  if (!size) throw FormatError(display(file), "a tensor with more elements than a file can hold");
+  return *size;
 }
 
 void check_spec(const TensorSpec& spec, const std::string& file) {

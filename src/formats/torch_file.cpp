@@ -231,22 +231,16 @@ void TorchFile::apply_metadata(PickleRef metadata, StoredTensor& tensor) const {
 void TorchFile::check(const StoredTensor& tensor) const {
   if (tensor.shape.size() != tensor.strides.size()) fail("its size and stride have different lengths");
   const std::uint64_t item_size = tensor::info(tensor.dtype).size;
-  std::int64_t product = 1;  // axes of length 0 left out, so that a zero cannot hide an overflow
   std::int64_t last = tensor.offset;
-  bool empty = false;
   bool overflow = false;
   if (tensor.offset < 0) fail("a tensor at a negative offset");
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
-    const std::int64_t length = tensor.shape[i];
-    if (length < 0) fail("a tensor of negative size");
+    if (tensor.shape[i] < 0) fail("a tensor of negative size");
     if (tensor.strides[i] < 0) fail("a tensor of negative stride");
-    empty = empty || length == 0;
-    overflow = overflow || __builtin_mul_overflow(product, std::max<std::int64_t>(length, 1), &product);
   }
-  if (overflow || static_cast<std::uint64_t>(product) > INT64_MAX / item_size) {
-    fail("a tensor with more elements than memory can hold");
-  }
-  if (empty) return;
+  const auto wanted = checked_size(tensor.shape, item_size);
+  if (!wanted) fail("a tensor with more elements than memory can hold");
+  if (*wanted == 0) return;
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
     std::int64_t reach = 0;
     overflow = overflow || __builtin_mul_overflow(tensor.shape[i] - 1, tensor.strides[i], &reach) ||
@@ -256,9 +250,8 @@ void TorchFile::check(const StoredTensor& tensor) const {
   if (overflow || static_cast<std::uint64_t>(last) >= bytes / item_size) {
     fail(fmt::format("a tensor reaches beyond its storage of {} bytes", bytes));
   }
-  const std::uint64_t wanted = static_cast<std::uint64_t>(product) * item_size;
-  if (wanted > std::max(bytes, kMaxExpanded)) {
-    fail(fmt::format("refused: a tensor of {} bytes over a storage of {} bytes", wanted, bytes));
+  if (*wanted > std::max(bytes, kMaxExpanded)) {
+    fail(fmt::format("refused: a tensor of {} bytes over a storage of {} bytes", *wanted, bytes));
   }
 }
 
