@@ -93,8 +93,7 @@ std::optional<std::size_t> chunk_index(std::string_view head) {
 
 /// Tensors in a list are no parameters: a module's state has names only.
 bool is_list_item(std::string_view name) {
-  const std::string_view last = components(name).back();
-  return !last.empty() && last.find_first_not_of("0123456789") == std::string_view::npos;
+  return is_digits(components(name).back());
 }
 
 void fill_rank(Rank& rank, const LoadOptions& options) {

@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <functional>
 
+#include "support/ascii.hpp"
+
 namespace msprobe::code_mapping {
 namespace {
 
 constexpr std::size_t kLongestSearched = 4096;  // names of dumps are file names
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::string_view without(std::string_view text, std::string_view edge) {
   const std::size_t begin = text.find_first_not_of(edge);

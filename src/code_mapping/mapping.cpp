@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <optional>
 
 #include "report/writers.hpp"
 #include "sheets/csv_rows.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/log.hpp"
@@ -131,8 +131,7 @@ class TensorTable final : public report::Table {
     for (const std::string& path : files) {
       const fs::path file(path);
       const std::string stem = file.stem().string();
-      const bool is_number = !stem.empty() && stem.find_first_not_of("0123456789") == std::string::npos;
-      found_.push_back(nodes.find(node_in(is_number ? long_names.of(file) : file.filename().string())));
+      found_.push_back(nodes.find(node_in(is_digits(stem) ? long_names.of(file) : file.filename().string())));
     }
   }
 

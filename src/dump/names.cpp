@@ -14,10 +14,6 @@ std::pair<std::string_view, std::string_view> split_last(std::string_view name) 
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
-bool is_digits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 std::string_view EntryName::operation() const {
   return split_last(base).second;
 }

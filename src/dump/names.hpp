@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "support/ascii.hpp"
+
 namespace msprobe::dump {
 
 enum class Direction : std::uint8_t { forward, backward, parameters_grad, debug };
@@ -46,7 +48,6 @@ std::optional<EntryName> parse_entry_name(std::string_view name);
 /// Splits off the last dot-part: {"a.b", "c"} of "a.b.c"; {"", "a"} of "a".
 std::pair<std::string_view, std::string_view> split_last(std::string_view name);
 
-/// Is it one digit or more, and nothing else?
-bool is_digits(std::string_view text);
+using msprobe::is_digits;
 
 }  // namespace msprobe::dump

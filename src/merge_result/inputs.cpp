@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/text.hpp"
@@ -22,10 +23,6 @@ struct ResultName {
   bool workbook = false;
   std::uint64_t part = 0;
 };
-
-bool all_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
 
 std::string_view leading_digits(std::string_view text) {
   return text.substr(0, std::min(text.find_first_not_of("0123456789"), text.size()));
@@ -55,12 +52,12 @@ std::optional<ResultName> parse_name(std::string_view name) {
   }
   name.remove_prefix(1);
   result.time = name.substr(0, std::min(kTimeDigits, name.size()));
-  if (result.time.size() != kTimeDigits || !all_digits(result.time)) return std::nullopt;
+  if (result.time.size() != kTimeDigits || !is_digits(result.time)) return std::nullopt;
   name.remove_prefix(kTimeDigits);
   constexpr std::string_view kPart = "_part_";
   if (!result.workbook && name.starts_with(kPart)) {
     const std::string_view part = name.substr(kPart.size());
-    if (!all_digits(part) ||
+    if (!is_digits(part) ||
         std::from_chars(part.data(), part.data() + part.size(), result.part).ec != std::errc()) {
       return std::nullopt;
     }

@@ -6,16 +6,13 @@
 #include <set>
 
 #include "pack/yaml.hpp"
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::pack {
 namespace {
 
 constexpr std::size_t kMostDigits = 4300;  // Python refuses to convert longer ones
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// Takes patterns off the front of a text.
 class Matcher {

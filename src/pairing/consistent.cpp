@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "dump/names.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -38,10 +39,6 @@ template <std::size_t N>
 std::string_view mapped(const std::array<NamePair, N>& table, std::string_view name) {
   const auto found = std::ranges::find_if(table, [&](const auto& pair) { return pair.first == name; });
   return found == table.end() ? name : found->second;
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 /// Where `layers.N.` begins and ends, or only `layers.N` if no dot is asked for.

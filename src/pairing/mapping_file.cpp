@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/text.hpp"
@@ -127,12 +128,11 @@ bool read_rule(const Reader& reader, const Node& node, ApiRule& rule) {
 }
 
 bool is_plain(std::string_view text) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  const auto inside = [&](char c) {
-    return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '/';
+  const auto inside = [](char c) {
+    return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-' || c == '/';
   };
   // A word without a dot could mean something to YAML, such as `true`.
-  return text == "N/A" || (!text.empty() && letter(text.front()) &&
+  return text == "N/A" || (!text.empty() && is_letter(text.front()) &&
                            text.find('.') != std::string_view::npos && std::ranges::all_of(text, inside));
 }
 

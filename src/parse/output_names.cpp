@@ -3,19 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "parse/md5.hpp"
+#include "support/ascii.hpp"
 
 namespace msprobe::parse {
 namespace {
 
 constexpr std::array<std::string_view, 6> kEndings = {".bin", ".pt", ".pth", ".npy", ".npz", ".safetensors"};
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 std::size_t known_ending(std::string_view name) {
   for (const std::string_view ending : kEndings) {
@@ -27,8 +23,7 @@ std::size_t known_ending(std::string_view name) {
 }  // namespace
 
 bool ends_with_any_case(std::string_view name, std::string_view ending) {
-  return name.size() >= ending.size() && std::equal(ending.begin(), ending.end(), name.end() - ending.size(),
-                                                    [](char a, char b) { return a == lower(b); });
+  return name.size() >= ending.size() && lower_case(name.substr(name.size() - ending.size())) == ending;
 }
 
 std::string stem_of(std::string_view name) {
@@ -44,9 +39,7 @@ std::string safe_part(std::string_view name) {
   constexpr std::size_t kLongest = 128;
   std::string part(name.substr(0, kLongest));
   for (char& c : part) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '_' || c == '-' || c == '.';
-    if (!plain) c = '_';
+    if (!is_letter(c) && !is_digit(c) && c != '-' && c != '.') c = '_';
   }
   return part.empty() ? "_" : part;
 }

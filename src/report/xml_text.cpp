@@ -5,6 +5,7 @@
 
 #include <iterator>
 
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::report {
@@ -40,10 +41,6 @@ std::size_t kept_size(std::string_view text, std::size_t limit) {
     if (units < limit) cut = i;
   }
   return text.size();
-}
-
-bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 /// Would a spreadsheet read `text`, which begins with an underscore, as the `_x001B_` notation?

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -17,10 +18,6 @@ constexpr std::size_t kFarName = 3;  // letters that differ: nobody meant that
 
 bool is_framework(std::string_view word) {
   return word == "pytorch" || word == "mindspore";
-}
-
-bool is_number(std::string_view word) {
-  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 bool is_flag(const OptionInfo& option) {
@@ -144,7 +141,7 @@ class Rewriter {
     }
     // The Python tool's acc_check has -j for --jit_compile: without a number it is not ours.
     if (typed == "-j" && equals == std::string::npos && find("--jit_compile") != nullptr &&
-        (next_ == in_.size() || !is_number(in_[next_]))) {
+        (next_ == in_.size() || !is_digits(in_[next_]))) {
       out_.emplace_back("--jit_compile");
       return;
     }

@@ -11,6 +11,21 @@
 
 namespace msprobe {
 
+inline bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+inline bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+inline bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// Is it one digit or more, and nothing else?
+inline bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 inline std::string lower_case(std::string_view text) {
   std::string out(text);
   for (char& c : out) {

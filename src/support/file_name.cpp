@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe {
@@ -12,8 +13,7 @@ namespace {
 constexpr std::size_t kLongestFileName = 255;
 
 bool is_accepted_in_file_names(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-         c == ':' || c == '-';
+  return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == ':' || c == '-';
 }
 
 }  // namespace

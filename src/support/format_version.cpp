@@ -13,14 +13,13 @@ namespace msprobe {
 void check_format_version(const std::string& file, std::string_view version, std::uint64_t newest) {
   constexpr std::size_t kShown = 20;
   if (whole_number<std::uint64_t>(version).value_or(UINT64_MAX) <= newest) return;
-  const bool is_number =
-      !version.empty() && version.find_first_not_of("0123456789") == std::string_view::npos;
   throw FormatError(
       display(file),
-      is_number ? fmt::format("a later msprobe wrote it, in format {}; msprobe {} reads formats up to {}",
-                              display(version.substr(0, kShown)), kVersion, newest)
-                : fmt::format("its format '{}' is none that msprobe {} knows",
-                              display(version.substr(0, kShown)), kVersion));
+      is_digits(version)
+          ? fmt::format("a later msprobe wrote it, in format {}; msprobe {} reads formats up to {}",
+                        display(version.substr(0, kShown)), kVersion, newest)
+          : fmt::format("its format '{}' is none that msprobe {} knows", display(version.substr(0, kShown)),
+                        kVersion));
 }
 
 }  // namespace msprobe

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe {
@@ -80,10 +81,6 @@ inline const char* next_special(const char* at) {
   }
 }
 
-inline bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 /// From behind the opening quote to behind the closing one.
 inline ScanStatus scan_string(Scan& scan, bool& escaped) {
   for (;;) {
@@ -135,7 +132,7 @@ inline ScanStatus scan_word(Scan& scan, std::string_view word) {
 inline ScanStatus scan_number(Scan& scan, const char*& exponent) {
   const auto digits = [&] {
     const char* first = scan.at;
-    while (*scan.at >= '0' && *scan.at <= '9') ++scan.at;
+    while (is_digit(*scan.at)) ++scan.at;
     return scan.at != first;
   };
   exponent = nullptr;

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/merge/layer_names.hpp"
 
+#include "support/ascii.hpp"
+
 namespace msprobe::graph {
-namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-}  // namespace
 
 LayerNumber find_layer(std::string_view name, std::size_t from) {
   constexpr std::string_view kLayer = "layer";

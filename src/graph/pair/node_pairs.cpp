@@ -66,7 +66,7 @@ std::string without_numbers(std::string_view name) {
   std::string out;
   const auto digits_from = [&](std::size_t begin) {
     std::size_t end = begin;
-    while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
+    while (end < name.size() && is_digit(name[end])) ++end;
     return end;
   };
   constexpr std::string_view kRank = "_rank";

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dump/names.hpp"
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
@@ -17,12 +18,8 @@ using dump::Entry;
 
 namespace {
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool is_word(char c) {
-  return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  return is_letter(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 /// Does the line call something named `SomethingTemplate`, or `api_template`?

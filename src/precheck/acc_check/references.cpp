@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/json_writer.hpp"
 #include "support/rule_file.hpp"
@@ -18,11 +19,8 @@ namespace fs = std::filesystem;
 
 bool is_identifier(const RuleFile::Node& node) {
   const std::string& text = node.text;
-  const auto fits = [](char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-  };
-  return node.is_text() && !text.empty() && !(text.front() >= '0' && text.front() <= '9') &&
-         std::ranges::all_of(text, fits);
+  const auto fits = [](char c) { return c == '_' || is_digit(c) || is_letter(c); };
+  return node.is_text() && !text.empty() && !is_digit(text.front()) && std::ranges::all_of(text, fits);
 }
 
 /// The function of one operator.

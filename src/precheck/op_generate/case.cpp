@@ -25,9 +25,9 @@
 #include "precheck/runner/op_runner.hpp"
 #include "precheck/runner/shared_file.hpp"
 #include "precheck/standards/standards.hpp"
+#include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
-#include "support/folder.hpp"
 #include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
@@ -47,9 +47,8 @@ constexpr std::array<std::string_view, 12> kJudgedTypes{
 
 /// The name is that of a folder, too.
 void check_case_name(const std::string& name) {
-  const bool plain = std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-  });
+  const auto fits = [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '.'; };
+  const bool plain = std::ranges::all_of(name, fits);
   if (name.empty() || !plain || name.front() == '.')
     throw UsageError(
         fmt::format("'{}' is not the name of an operation, such as Functional.softmax.0", display(name)));
