@@ -73,12 +73,12 @@ std::string tool_tip_of(ComparedBy task) {
   JsonWriter json;
   json.open_object();
   if (task == ComparedBy::statistics) {
-    for (std::size_t i = 0; i < kDifferenceKeys.size(); ++i)
-      json.member(kDifferenceKeys[i], kDifferenceTips[i]);
+    for (std::size_t i = 0; i < kDifferenceNames.size(); ++i)
+      json.member(kDifferenceNames[i], kDifferenceTips[i]);
   } else if (task == ComparedBy::md5) {
     json.member("md5", "数据MD5信息，用于比较两个数据信息是否完全一致");
   } else {
-    for (const std::string_view key : kMetricKeys) json.member(key, "");
+    for (const std::string_view key : kMetricNames) json.member(key, "");
   }
   json.close();
   return json.take();

@@ -244,22 +244,23 @@ TextMembers difference_members(const RankResult& result, const Pair& row) {
   for (std::size_t i = 0; i < differences.size(); ++i) {
     differences[i] = difference_of(result, row, i);
     const bool is_equal = differences[i].kind == DifferenceKind::zero;
-    out.emplace_back(kDifferenceKeys[i], is_equal ? std::string(no_difference(result, row, i).value_or("N/A"))
-                                                  : difference_text(differences[i]));
+    out.emplace_back(kDifferenceNames[i], is_equal
+                                              ? std::string(no_difference(result, row, i).value_or("N/A"))
+                                              : difference_text(differences[i]));
   }
   for (std::size_t i = 0; i < differences.size(); ++i) {
     const bool is_equal = differences[i].kind == DifferenceKind::zero;
-    out.emplace_back(kRelativeKeys[i], is_equal ? (no_difference(result, row, i) ? "0.0%" : "N/A")
-                                                : relative_text(differences[i]));
+    out.emplace_back(kRelativeNames[i], is_equal ? (no_difference(result, row, i) ? "0.0%" : "N/A")
+                                                 : relative_text(differences[i]));
   }
   return out;
 }
 
 TextMembers metric_members(const TensorMetrics& metrics) {
   TextMembers out;
-  for (std::size_t i = 0; i < kMetricKeys.size(); ++i) {
+  for (std::size_t i = 0; i < kMetricNames.size(); ++i) {
     const bool is_number = metrics.has(i) && std::isfinite(metrics.value[i]);
-    out.emplace_back(kMetricKeys[i], is_number ? rounded_text(metrics.value[i]) : metric_text(metrics, i));
+    out.emplace_back(kMetricNames[i], is_number ? rounded_text(metrics.value[i]) : metric_text(metrics, i));
   }
   return out;
 }

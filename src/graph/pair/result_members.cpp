@@ -47,9 +47,9 @@ class MemberWriter {
     std::array<ValueDifference, dump::kStatistics> differences;
     for (std::size_t i = 0; i < differences.size(); ++i) differences[i] = result_.difference(row_, i);
     for (std::size_t i = 0; i < differences.size(); ++i)
-      put(kDifferenceKeys[i], is_blank() ? " " : difference_text(differences[i]));
+      put(kDifferenceNames[i], is_blank() ? " " : difference_text(differences[i]));
     for (std::size_t i = 0; i < differences.size(); ++i) {
-      put(kRelativeKeys[i],
+      put(kRelativeNames[i],
           is_blank() ? " " : short_decimal(report::plain_text(measuring::relative_cell(differences[i]))));
     }
   }
@@ -61,8 +61,8 @@ class MemberWriter {
   }
 
   void put_metrics() {
-    for (std::size_t i = 0; i < kMetricKeys.size(); ++i)
-      put(kMetricKeys[i], is_blank() ? " " : metric_text(result_.metrics[index_], i));
+    for (std::size_t i = 0; i < kMetricNames.size(); ++i)
+      put(kMetricNames[i], is_blank() ? " " : metric_text(result_.metrics[index_], i));
   }
 
   void put_same_grad() {

@@ -6,8 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/pair/result_members.hpp"
-
 namespace msprobe::graph {
 namespace {
 
