@@ -2,7 +2,6 @@
 #include "anomaly/bad_flow.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <string_view>
 

@@ -8,7 +8,6 @@
 #include "anomaly/summary.hpp"
 #include "report/terminal.hpp"
 #include "support/command.hpp"
-#include "support/error.hpp"
 #include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

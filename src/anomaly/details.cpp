@@ -7,7 +7,6 @@
 #include "dump/member_stream.hpp"
 #include "dump/stack_json.hpp"
 #include "support/error.hpp"
-#include "support/text.hpp"
 
 namespace msprobe::anomaly {
 namespace {

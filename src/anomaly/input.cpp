@@ -9,7 +9,6 @@
 #include "dump/tree.hpp"
 #include "dump/tree_everywhere.hpp"
 #include "support/error.hpp"
-#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {

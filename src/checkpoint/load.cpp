@@ -4,12 +4,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
 #include <unordered_set>
 #include <vector>
 

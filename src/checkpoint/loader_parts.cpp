@@ -5,7 +5,6 @@
 
 #include "checkpoint/loaders.hpp"
 #include "formats/pickle_rating.hpp"
-#include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 

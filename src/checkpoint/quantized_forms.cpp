@@ -12,7 +12,6 @@
 #include <string_view>
 #include <utility>
 
-#include "checkpoint/loaders.hpp"
 #include "checkpoint/packed_weight.hpp"
 #include "checkpoint/quantization_settings.hpp"
 #include "checkpoint/stored_scales.hpp"

@@ -5,7 +5,6 @@
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/team.hpp"
-#include "support/text.hpp"
 
 namespace msprobe::ckpt_compare {
 namespace {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "support/ascii.hpp"
-#include "support/error.hpp"
 #include "support/json_writer.hpp"
 #include "support/packet.hpp"
 #include "support/text.hpp"

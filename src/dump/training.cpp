@@ -2,8 +2,6 @@
 #include "dump/training.hpp"
 
 #include <cmath>
-#include <string_view>
-#include <utility>
 
 namespace msprobe::dump {
 namespace {

@@ -6,9 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <functional>
-#include <optional>
-#include <tuple>
 #include <utility>
 
 #include "dump/communication_graph.hpp"

@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "dump/names.hpp"
 #include "dump/tree.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "dump/names.hpp"
 #include "graph/pair/item_pairs.hpp"
 #include "graph/pair/release8.hpp"
 #include "graph/pair/result_members.hpp"

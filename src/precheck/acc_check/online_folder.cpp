@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/interrupt.hpp"
 #include "support/log.hpp"

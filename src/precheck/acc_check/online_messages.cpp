@@ -15,7 +15,6 @@
 #include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
-#include "support/text.hpp"
 
 namespace msprobe::precheck {
 namespace {

@@ -9,7 +9,6 @@
 #include <limits>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>

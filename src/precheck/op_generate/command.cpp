@@ -9,7 +9,6 @@
 #include "precheck/op_generate/case.hpp"
 #include "precheck/op_generate/config.hpp"
 #include "support/command.hpp"
-#include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_folder.hpp"
