@@ -2,10 +2,8 @@
 #include "anomaly/analyze.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "anomaly/input.hpp"
@@ -15,6 +13,7 @@
 #include "dumps.hpp"
 #include "support/error.hpp"
 #include "unit/dump/entry_text.hpp"
+#include "unit/support/scratch_directory.hpp"
 
 namespace msprobe::anomaly_analyze_test {
 
@@ -24,29 +23,13 @@ using namespace msprobe::anomaly;
 
 namespace {
 
-/// A folder of its own that goes with the test.
-class Scratch {
+class Scratch : public test::ScratchDirectory {
  public:
-  Scratch() {
-    static int next = 0;
-    path_ = fs::temp_directory_path() /
-            ("msprobe_anomaly_" + std::to_string(::getpid()) + "_" + std::to_string(next++));
-    fs::create_directories(path_);
-  }
-  ~Scratch() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  void put(const std::string& name, const std::string& text) const {
-    fs::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name) << text;
-  }
   void rank(const std::string& folder, const std::vector<std::string>& entries) const {
     put(folder + "/dump.json", dump_of(entries));
     put(folder + "/construct.json", "{}");
     put(folder + "/stack.json", "{}");
   }
-
- private:
-  fs::path path_;
 };
 
 std::vector<std::int64_t> numbers(const StepInput& step) {

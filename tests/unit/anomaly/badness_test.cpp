@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "dump/dump_json.hpp"
 #include "dumps.hpp"
 #include "unit/dump/entry_text.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::anomaly_badness_test {
 
@@ -144,9 +144,7 @@ TEST_CASE("the probe says what the tree says, or that it does not know") {
 }
 
 TEST_CASE("the probe and the tree agree on the golden dumps") {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  const auto file =
-      open_file(std::string(root == nullptr ? "." : root) + "/tests/data/golden/anomaly/entries.json");
+  const auto file = open_file(test::in_source("tests/data/golden/anomaly/entries.json"));
   std::size_t entries = 0;
   std::size_t known = 0;
   dump::read_values(*file, [&](dump::MemberStream& stream, std::string_view) {

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -11,6 +10,7 @@
 #include "dumps.hpp"
 #include "support/byte_source.hpp"
 #include "unit/dump/entry_text.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::anomaly_levels_test {
 
@@ -20,8 +20,7 @@ using namespace msprobe::anomaly;
 namespace {
 
 std::string golden(const char* name) {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  return std::string(root == nullptr ? "." : root) + "/tests/data/golden/anomaly/" + name;
+  return test::in_source(std::string("tests/data/golden/anomaly/") + name);
 }
 
 struct Expected {

@@ -2,12 +2,9 @@
 #include "anomaly/rules.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 
 #include "support/error.hpp"
+#include "unit/support/scratch_directory.hpp"
 
 namespace msprobe::anomaly_rules_test {
 
@@ -18,17 +15,9 @@ namespace {
 
 /// The rules with a file in front of them.
 Rules with(const std::string& text) {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("msprobe_rules_" + std::to_string(::getpid()) + ".yaml");
-  std::ofstream(path) << text;
-  try {
-    Rules rules = load_rules(path.string());
-    std::filesystem::remove(path);
-    return rules;
-  } catch (...) {
-    std::filesystem::remove(path);
-    throw;
-  }
+  const test::ScratchDirectory scratch;
+  scratch.put("rules.yaml", text);
+  return load_rules(scratch / "rules.yaml");
 }
 
 }  // namespace

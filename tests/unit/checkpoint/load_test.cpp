@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints that lie, and what the rich one holds. Honest ones are in tests/cli/golden_ckpt.py.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -16,6 +14,8 @@
 #include "tensor/convert.hpp"
 #include "unit/checkpoint/memory_tensor.hpp"
 #include "unit/formats/pt_builder.hpp"
+#include "unit/support/scratch_directory.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::checkpoint::load_test {
 namespace {
@@ -23,34 +23,15 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path data_folder() {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  return fs::path(root == nullptr ? "." : root) / "tests" / "data";
+  return test::in_source("tests/data");
 }
 
-/// A folder that goes away with the test.
-class Scratch {
+class Scratch : public test::ScratchDirectory {
  public:
-  Scratch() : path_(fs::temp_directory_path() / ("msprobe-load-" + std::to_string(::getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() { fs::remove_all(path_); }
-  std::string path(const std::string& name = "") const {
-    return name.empty() ? path_.string() : (path_ / name).string();
-  }
-  void write(const std::string& name, const std::string& text) const {
-    fs::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << text;
-  }
   void copy(const fs::path& from, const std::string& name) const {
-    fs::create_directories((path_ / name).parent_path());
-    fs::copy(from, path_ / name, fs::copy_options::recursive);
+    fs::create_directories(fs::path(*this / name).parent_path());
+    fs::copy(from, *this / name, fs::copy_options::recursive);
   }
-
- private:
-  fs::path path_;
 };
 
 std::string complaint(const std::string& path, const LoadOptions& options = {}) {
@@ -136,37 +117,37 @@ TEST_CASE("optimizer state is left out unless asked for, and then known by its r
 
 TEST_CASE("names in an index do not lead out of the folder") {
   const Scratch scratch;
-  scratch.write("secret.safetensors", safetensors("w"));
+  scratch.put("secret.safetensors", safetensors("w"));
   const auto index = [&](const std::string& file) {
-    scratch.write("in/model.safetensors.index.json", nlohmann::json({{"weight_map", {{"w", file}}}}).dump());
-    return scratch.path("in");
+    scratch.put("in/model.safetensors.index.json", nlohmann::json({{"weight_map", {{"w", file}}}}).dump());
+    return scratch / "in";
   };
   CHECK(!complaint(index("../secret.safetensors")).empty());
-  CHECK(!complaint(index(scratch.path("secret.safetensors"))).empty());
+  CHECK(!complaint(index(scratch / "secret.safetensors")).empty());
   CHECK(!complaint(index("..")).empty());
   CHECK(!complaint(index("")).empty());
-  fs::create_directory_symlink(scratch.path(), scratch.path("in/link"));
+  fs::create_directory_symlink(scratch.path(), scratch / "in/link");
   CHECK(!complaint(index("link/secret.safetensors")).empty());
   // A link that lies in the folder itself is how model caches store their files.
-  fs::create_symlink(scratch.path("secret.safetensors"), scratch.path("in/plain.safetensors"));
+  fs::create_symlink(scratch / "secret.safetensors", scratch / "in/plain.safetensors");
   CHECK(complaint(index("plain.safetensors")).empty());
 }
 
 TEST_CASE("an index that does not fit its files") {
   const Scratch scratch;
-  scratch.write("a.safetensors", safetensors("w"));
-  scratch.write("model.safetensors.index.json",
-                R"({"weight_map": {"w": "a.safetensors", "gone": "a.safetensors"}})");
+  scratch.put("a.safetensors", safetensors("w"));
+  scratch.put("model.safetensors.index.json",
+              R"({"weight_map": {"w": "a.safetensors", "gone": "a.safetensors"}})");
   const Checkpoint checkpoint = load(scratch.path(), {});
   CHECK(find(checkpoint, "w").problem.empty());
   CHECK(find(checkpoint, "gone").problem.find("although the index places it here") != std::string::npos);
   for (const char* text :
        {"", "[]", "{}", R"({"weight_map": 3})", R"({"weight_map": {"w": 3}})", "{\"weight_map\": {"}) {
-    scratch.write("model.safetensors.index.json", text);
+    scratch.put("model.safetensors.index.json", text);
     CHECK_COMPLAINS(scratch.path(), "model.safetensors.index.json: ");
   }
   const std::string deep(200'000, '[');
-  scratch.write("model.safetensors.index.json", deep);
+  scratch.put("model.safetensors.index.json", deep);
   CHECK_COMPLAINS(scratch.path(), "an index without a weight_map");
 }
 
@@ -182,8 +163,8 @@ TEST_CASE("metadata that sends a reader out of its folder or beyond a file") {
       text.replace(at, from.size(), to);
     }
     CHECK(text != metadata);
-    scratch.write("dcp/.metadata", text);
-    const Checkpoint checkpoint = load(scratch.path("dcp"), {});
+    scratch.put("dcp/.metadata", text);
+    const Checkpoint checkpoint = load(scratch / "dcp", {});
     return static_cast<std::size_t>(std::count_if(checkpoint.entries.begin(), checkpoint.entries.end(),
                                                   [](const Entry& entry) { return !entry.problem.empty(); }));
   };
@@ -191,17 +172,17 @@ TEST_CASE("metadata that sends a reader out of its folder or beyond a file") {
   CHECK(replaced("__1_0.distcp", "/_1_0.distcp") > 0);
   CHECK(replaced("__1_0.distcp", "__9_0.distcp") > 0);
   // A link out of the folder.
-  scratch.write("outside", read_text(real / "__1_0.distcp"));
-  fs::remove(scratch.path("dcp/__1_0.distcp"));
-  fs::create_symlink(scratch.path("outside"), scratch.path("dcp/__1_0.distcp"));
-  scratch.write("dcp/.metadata", metadata);
-  const Checkpoint linked = load(scratch.path("dcp"), {});
+  scratch.put("outside", read_text(real / "__1_0.distcp"));
+  fs::remove(scratch / "dcp/__1_0.distcp");
+  fs::create_symlink(scratch / "outside", scratch / "dcp/__1_0.distcp");
+  scratch.put("dcp/.metadata", metadata);
+  const Checkpoint linked = load(scratch / "dcp", {});
   CHECK(std::any_of(linked.entries.begin(), linked.entries.end(),
                     [](const Entry& e) { return !e.problem.empty(); }));
   // A file that is shorter than the metadata says is noticed when it is read.
-  fs::remove(scratch.path("dcp/__1_0.distcp"));
-  scratch.write("dcp/__1_0.distcp", read_text(real / "__1_0.distcp").substr(0, 1000));
-  const Checkpoint cut = load(scratch.path("dcp"), {});
+  fs::remove(scratch / "dcp/__1_0.distcp");
+  scratch.put("dcp/__1_0.distcp", read_text(real / "__1_0.distcp").substr(0, 1000));
+  const Checkpoint cut = load(scratch / "dcp", {});
   std::size_t failures = 0;
   for (const Entry& entry : cut.entries) {
     try {
@@ -240,10 +221,10 @@ TEST_CASE("metadata that claims any number of layers costs nothing") {
     places += place(name);
   }
   const Scratch scratch;
-  scratch.write("common.pt", "");
-  scratch.write("x.distcp", "x");
-  scratch.write(".metadata", "\x80\x02}" + text("state_dict_metadata") + "}" + tensors + "s" +
-                                 text("storage_data") + "}" + places + "s.");
+  scratch.put("common.pt", "");
+  scratch.put("x.distcp", "x");
+  scratch.put(".metadata", "\x80\x02}" + text("state_dict_metadata") + "}" + tensors + "s" +
+                               text("storage_data") + "}" + places + "s.");
   const Checkpoint checkpoint = load(scratch.path(), {});
   // What is small is taken apart, what is too large stays, and so does what would be too much together.
   CHECK(find(checkpoint, "decoder.layers.4.a.w").problem.empty());
@@ -253,26 +234,26 @@ TEST_CASE("metadata that claims any number of layers costs nothing") {
 
 TEST_CASE("folders that are no checkpoint, or half of one") {
   const Scratch scratch;
-  CHECK_COMPLAINS(scratch.path("missing"), "No such file or directory");
+  CHECK_COMPLAINS(scratch / "missing", "No such file or directory");
   CHECK_COMPLAINS(scratch.path(), "no checkpoint here");
-  scratch.write("latest_checkpointed_iteration.txt", "7\n");
+  scratch.put("latest_checkpointed_iteration.txt", "7\n");
   CHECK_COMPLAINS(scratch.path(), "iter_0000007: not found");
-  scratch.write("latest_checkpointed_iteration.txt", "../../etc");
+  scratch.put("latest_checkpointed_iteration.txt", "../../etc");
   CHECK_COMPLAINS(scratch.path(), "must be a number or 'release'");
-  scratch.write("latest_checkpointed_iteration.txt", std::string(5000, '7'));
+  scratch.put("latest_checkpointed_iteration.txt", std::string(5000, '7'));
   CHECK_COMPLAINS(scratch.path(), "latest_checkpointed_iteration.txt: ");
-  fs::remove(scratch.path("latest_checkpointed_iteration.txt"));
-  scratch.write("mp_rank_00/model_optim_rng.pt", "rubbish");
+  fs::remove(scratch / "latest_checkpointed_iteration.txt");
+  scratch.put("mp_rank_00/model_optim_rng.pt", "rubbish");
   CHECK_COMPLAINS(scratch.path(), "mp_rank_00/model_optim_rng.pt: ");
-  scratch.write("mp_rank_00_x/model_optim_rng.pt", "");
+  scratch.put("mp_rank_00_x/model_optim_rng.pt", "");
   CHECK_COMPLAINS(scratch.path(), "is not the name of a rank");
-  fs::remove_all(scratch.path("mp_rank_00_x"));
-  scratch.write("mp_rank_00_001/model_optim_rng.pt", "");
+  fs::remove_all(scratch / "mp_rank_00_x");
+  scratch.put("mp_rank_00_001/model_optim_rng.pt", "");
   CHECK_COMPLAINS(scratch.path(), "do not belong to the same layout");
-  fs::remove_all(scratch.path("mp_rank_00_001"));
-  fs::remove_all(scratch.path("mp_rank_00"));
-  scratch.write("a.pt", "");
-  scratch.write("b.pt", "");
+  fs::remove_all(scratch / "mp_rank_00_001");
+  fs::remove_all(scratch / "mp_rank_00");
+  scratch.put("a.pt", "");
+  scratch.put("b.pt", "");
   CHECK_COMPLAINS(scratch.path(), "several checkpoints here: name one of a.pt, b.pt, …");
 }
 
@@ -280,16 +261,15 @@ TEST_CASE("a rank that is not there is an error, or its parameters are marked") 
   const Scratch scratch;
   const fs::path real = data_folder() / "ckpt" / "real" / "megatron_core" / "iter_0000010";
   scratch.copy(real, "iter");
-  fs::remove(scratch.path("iter/mp_rank_01_000/model_optim_rng.pt"));
-  CHECK_COMPLAINS(scratch.path("iter"), "mp_rank_01_000/model_optim_rng.pt: No such file");
-  const Checkpoint partial = load(scratch.path("iter"), {.optimizer = false, .allow_partial = true});
+  fs::remove(scratch / "iter/mp_rank_01_000/model_optim_rng.pt");
+  CHECK_COMPLAINS(scratch / "iter", "mp_rank_01_000/model_optim_rng.pt: No such file");
+  const Checkpoint partial = load(scratch / "iter", {.optimizer = false, .allow_partial = true});
   CHECK(find(partial, "embedding.word_embeddings.weight").problem == "mp_rank_01_000 has no part of it");
   CHECK(find(partial, "output_layer.weight").problem.empty());
   // Without all of a stage the layers behind it cannot be numbered.
-  fs::remove_all(scratch.path("iter/mp_rank_00_000"));
-  CHECK(
-      complaint(scratch.path("iter"), {.optimizer = false, .allow_partial = true}).find("pipeline stage 0") !=
-      std::string::npos);
+  fs::remove_all(scratch / "iter/mp_rank_00_000");
+  CHECK(complaint(scratch / "iter", {.optimizer = false, .allow_partial = true}).find("pipeline stage 0") !=
+        std::string::npos);
 }
 
 TEST_CASE("what looks like a checkpoint") {

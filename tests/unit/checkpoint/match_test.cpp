@@ -2,13 +2,10 @@
 #include "checkpoint/match.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "support/error.hpp"
 #include "unit/checkpoint/memory_tensor.hpp"
+#include "unit/support/complaint.hpp"
+#include "unit/support/scratch_directory.hpp"
 
 namespace msprobe::checkpoint::match_test {
 namespace {
@@ -115,19 +112,13 @@ TEST_CASE("a part that is missing leaves the others under their own names") {
 }
 
 TEST_CASE("maps of users, and what is wrong with them") {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("msprobe-name-map-" + std::to_string(::getpid()) + ".yaml");
+  const test::ScratchDirectory scratch;
   const auto map = [&](const std::string& text) {
-    std::ofstream(path) << text;
-    return NameMap::from_file(path.string());
+    scratch.put("map.yaml", text);
+    return NameMap::from_file(scratch / "map.yaml");
   };
   const auto complaint = [&](const std::string& text) -> std::string {
-    try {
-      map(text);
-    } catch (const FormatError& error) {
-      return error.what();
-    }
-    return "";
+    return test::message_of([&] { map(text); }, "");
   };
   const NameMap mine = map("- {to: 'new.{n}.w', from: 'old.block{n}.w'}\n- {to: 'b.{n}', from: 'a.{n}.x'}\n");
   const Pairing pairing = pair_up(checkpoint({"a.7.x", "c"}), checkpoint({"b.7", "c"}), mine);
@@ -140,7 +131,6 @@ TEST_CASE("maps of users, and what is wrong with them") {
   CHECK(complaint("- {to: a, from: b, jion: rows}").find("jion is not known") != std::string::npos);
   CHECK(complaint("- [").find("line ") != std::string::npos);
   CHECK(complaint("- {to: a, from: []}").find("'from' must be") != std::string::npos);
-  std::filesystem::remove(path);
 }
 
 }  // namespace msprobe::checkpoint::match_test

@@ -4,17 +4,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "unit/support/source_root.hpp"
+
 namespace msprobe::checkpoint::names_test {
 
 TEST_CASE("names of Megatron's versions, held against what the Python tool makes of them") {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  std::ifstream file(std::string(root == nullptr ? "." : root) +
-                     "/tests/data/golden/ckpt/name_and_merge_rules.json");
+  std::ifstream file(test::in_source("tests/data/golden/ckpt/name_and_merge_rules.json"));
   const nlohmann::json rules = nlohmann::json::parse(file);
   REQUIRE(rules["map"].size() == 26);
   // Where the Python tool is wrong or stops half-way.

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::collector_config_keys_test {
 
@@ -20,9 +21,7 @@ namespace {
 
 /// The keys of the first table behind a line of docs/collector.md, with the text of their values.
 std::map<std::string, std::string, std::less<>> documented(const std::string& line) {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  REQUIRE(root != nullptr);
-  std::ifstream page(std::string(root) + "/docs/collector.md");
+  std::ifstream page(test::in_source("docs/collector.md"));
   std::string text;
   while (std::getline(page, text) && text != line) {
   }

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "unit/support/complaint.hpp"
+
 namespace msprobe::collector_config_test {
 
 using namespace msprobe;
@@ -30,12 +32,7 @@ std::string with(const std::string& members) {
 
 template <typename E = FormatError>
 std::string complaint(const std::string& text, const ConfigOverrides& overrides = {}) {
-  try {
-    parsed(text, overrides);
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of<E>([&] { parsed(text, overrides); });
 }
 
 using Numbers = std::vector<std::uint32_t>;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collector/checksum.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::device_gpu_test {
 
@@ -63,12 +64,7 @@ gpu::Gpu open(const Libraries& libraries, int ordinal) {
 }
 
 std::string reason(const Libraries& libraries, int ordinal = 0) {
-  try {
-    const gpu::Gpu one = open(libraries, ordinal);
-  } catch (const gpu::GpuError& error) {
-    return error.what();
-  }
-  return "";
+  return test::message_of<gpu::GpuError>([&] { const gpu::Gpu one = open(libraries, ordinal); }, "");
 }
 
 TensorView view_of(const std::vector<float>& values) {

@@ -4,17 +4,16 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "unit/support/source_root.hpp"
+
 namespace msprobe::test {
 
 inline nlohmann::ordered_json monitor_golden(const std::string& name) {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  REQUIRE(root != nullptr);
-  std::ifstream file(std::string(root) + "/tests/data/golden/monitor/" + name);
+  std::ifstream file(test::in_source("tests/data/golden/monitor/" + name));
   REQUIRE(file.good());
   return nlohmann::ordered_json::parse(file);
 }

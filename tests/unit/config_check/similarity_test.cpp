@@ -3,18 +3,17 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
+#include "unit/support/source_root.hpp"
+
 namespace msprobe::config_check::similarity_test {
 
 TEST_CASE("texts are as similar as Python's difflib finds them") {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  REQUIRE(root != nullptr);
-  std::ifstream in(std::string(root) + "/tests/data/golden/config_check/difflib_ratio.json");
+  std::ifstream in(test::in_source("tests/data/golden/config_check/difflib_ratio.json"));
   const nlohmann::json pairs = nlohmann::json::parse(in);
   REQUIRE(pairs.size() > 10);
   std::size_t longest = 0;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/error.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::dump_dump_json_test {
 
@@ -33,12 +33,7 @@ Read read(std::string_view text) {
 }
 
 std::string failure(std::string_view text) {
-  try {
-    read(text);
-  } catch (const FormatError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { read(text); });
 }
 
 }  // namespace

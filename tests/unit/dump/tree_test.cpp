@@ -3,13 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "support/error.hpp"
+#include "unit/support/scratch_directory.hpp"
 
 namespace msprobe::dump_tree_test {
 
@@ -18,24 +16,9 @@ using namespace msprobe;
 
 namespace {
 
-/// A folder of its own that goes with the test.
-class Scratch {
+class Scratch : public test::ScratchDirectory {
  public:
-  Scratch() {
-    static int next = 0;
-    path_ = fs::temp_directory_path() /
-            ("msprobe_tree_" + std::to_string(::getpid()) + "_" + std::to_string(next++));
-    fs::create_directories(path_);
-  }
-  ~Scratch() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  void dump(const std::string& folder) const {
-    fs::create_directories(path_ / folder);
-    std::ofstream(path_ / folder / "dump.json") << "{}";
-  }
-
- private:
-  fs::path path_;
+  void dump(const std::string& folder) const { put(folder + "/dump.json", "{}"); }
 };
 
 std::vector<std::string> labels(const dump::StepDump& step) {

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <limits>
-#include <string>
 
 namespace msprobe::dump_value_test {
 

@@ -4,16 +4,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "support/error.hpp"
+#include "unit/support/complaint.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::formats::dcp_test {
 namespace {
 
 std::string data_folder() {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  return std::string(root == nullptr ? "." : root) + "/tests/data/";
+  return test::in_source("tests/data/");
 }
 
 DcpMetadata read(const std::string& path) {
@@ -55,12 +55,7 @@ TEST_CASE("objects beside the tensors are only named") {
 
 TEST_CASE("what is no metadata is refused with the reason") {
   const auto complaint = [](const std::string& bytes) -> std::string {
-    try {
-      read_dcp_metadata(*memory_source(bytes, "some.metadata"));
-    } catch (const FormatError& error) {
-      return error.what();
-    }
-    return "";
+    return test::message_of([&] { read_dcp_metadata(*memory_source(bytes, "some.metadata")); }, "");
   };
   CHECK(complaint("\x80\x02}.").find("required members are missing") != std::string::npos);
   CHECK(complaint("\x80\x02K\x01.").find("some.metadata: ") == 0);

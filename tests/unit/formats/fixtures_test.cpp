@@ -2,7 +2,6 @@
 // Files written by PyTorch and NumPy, against what PyTorch and NumPy read from them (tests/data/formats).
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,13 +10,13 @@
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "unit/formats/elements.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::formats::fixtures_test {
 namespace {
 
 std::string data_folder() {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  return std::string(root == nullptr ? "." : root) + "/tests/data/formats/";
+  return test::in_source("tests/data/formats/");
 }
 
 nlohmann::json expectations() {

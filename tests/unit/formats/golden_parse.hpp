@@ -2,18 +2,17 @@
 // Kernel dumps with what the Python tool made of them (tests/data/golden/parse).
 #pragma once
 
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include "support/error.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::formats {
 
 inline std::string golden_parse() {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  return std::string(root == nullptr ? "." : root) + "/tests/data/golden/parse/";
+  return test::in_source("tests/data/golden/parse/");
 }
 
 inline std::string file_text(const std::string& path) {

@@ -3,20 +3,18 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <map>
 
 #include "support/error.hpp"
 #include "unit/formats/elements.hpp"
 #include "unit/support/complaint.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::formats::mindspore_ckpt_test {
 namespace {
 
 std::string fixture(const std::string& name) {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  return read_all(*open_file(std::string(root == nullptr ? "." : root) + "/tests/data/ckpt/" + name),
-                  1 << 20);
+  return read_all(*open_file(test::in_source("tests/data/ckpt/" + name)), 1 << 20);
 }
 
 std::string field(int number, const std::string& bytes) {

@@ -8,7 +8,6 @@
 
 #include "formats/tensor_file.hpp"
 #include "support/byte_source.hpp"
-#include "support/error.hpp"
 #include "unit/archive/zip_builder.hpp"
 #include "unit/formats/elements.hpp"
 #include "unit/support/complaint.hpp"

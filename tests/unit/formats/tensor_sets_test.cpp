@@ -2,26 +2,22 @@
 // Files with several tensors that the formats' own libraries wrote (tests/data/tensor_sets), read back.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "formats/npz.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/tensor_set.hpp"
-#include "formats/torch_tensors.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "unit/formats/elements.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::formats::tensor_sets_test {
 namespace {
 
 std::string data(const std::string& name) {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  REQUIRE(root != nullptr);
-  return std::string(root) + "/tests/data/" + name;
+  return test::in_source("tests/data/" + name);
 }
 
 std::shared_ptr<const ByteSource> file(const std::string& name) {

@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "formats/npy.hpp"
@@ -17,6 +16,7 @@
 #include "unit/formats/elements.hpp"
 #include "unit/formats/golden_parse.hpp"
 #include "unit/support/scratch_directory.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::formats::tensor_writer_test {
 namespace {
@@ -24,8 +24,7 @@ namespace {
 using tensor::DType;
 
 std::string fixture(const std::string& name) {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  return std::string(root == nullptr ? "." : root) + "/tests/data/formats/" + name;
+  return test::in_source("tests/data/formats/" + name);
 }
 
 std::vector<std::byte> elements(const StoredTensor& tensor) {

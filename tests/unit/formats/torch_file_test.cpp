@@ -3,10 +3,7 @@
 #include "formats/torch_file.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,6 +14,8 @@
 #include "unit/formats/peak_memory.hpp"
 #include "unit/formats/pt_builder.hpp"
 #include "unit/support/complaint.hpp"
+#include "unit/support/scratch_directory.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::formats::torch_file_test {
 namespace {
@@ -30,8 +29,7 @@ std::string complaint(const std::string& bytes) {
 }
 
 std::string read_fixture(const std::string& name) {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  const auto source = open_file(std::string(root == nullptr ? "." : root) + "/tests/data/formats/" + name);
+  const auto source = open_file(test::in_source("tests/data/formats/" + name));
   return read_all(*source, 1 << 20);
 }
 
@@ -42,10 +40,8 @@ TEST_CASE("the recipe that the hostile files vary is an honest file") {
 }
 
 TEST_CASE("a file that asks for code to run is refused by the name of what it calls, and nothing runs") {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("msprobe-nothing-runs-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  const std::string touch = "touch " + (folder / "ran").string();
+  const test::ScratchDirectory folder;
+  const std::string touch = "touch " + folder / "ran";
   const std::string call = global("posix", "system") + pickled(touch) + "\x85R";
   CHECK(complaint(build_pt("\x80\x02" + call + ".")) == "some.pt: refused: the pickle calls posix.system");
   // In front of the tensor and thrown away, in its hooks, in the key of its storage, and as Python 3.11
@@ -64,8 +60,7 @@ TEST_CASE("a file that asks for code to run is refused by the name of what it ca
   CHECK_REFUSED(build_pt(global("builtins", "eval") + pickled(touch) + "\x85R."), "calls builtins.eval");
   CHECK_REFUSED(build_pt(PtRecipe{.rebuild = global("torch._utils", "_rebuild_tensor_v9")}.pickle()),
                 "calls torch._utils._rebuild_tensor_v9");
-  CHECK(std::filesystem::is_empty(folder));
-  std::filesystem::remove_all(folder);
+  CHECK(folder.names().empty());
 }
 
 TEST_CASE("a hostile name cannot break the line it is shown in") {

@@ -10,6 +10,7 @@
 #include "graph/merge/merge_graph.hpp"
 #include "graph/merge/parallel_plan.hpp"
 #include "support/error.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::graph {
 namespace {
@@ -21,12 +22,7 @@ std::vector<MergeRank> ranks_from(std::int64_t first, std::size_t count) {
 }
 
 std::string refusal_of(const ParallelPlan& plan, std::size_t ranks) {
-  try {
-    check_plan(plan, ranks, "target: ");
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return {};
+  return test::message_of<UsageError>([&] { check_plan(plan, ranks, "target: "); }, "");
 }
 
 TEST_CASE("merge: groups by the order of the dimensions") {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "pack/packages.hpp"
 #include "support/error.hpp"
 #include "unit/archive/zip_builder.hpp"
+#include "unit/support/complaint.hpp"
 #include "unit/support/scratch_directory.hpp"
 
 namespace msprobe::pack::pack_test {
@@ -20,12 +20,7 @@ namespace {
 using archive::Piece;
 
 std::string refused(const std::vector<Piece>& parts, const PackLimits& limits = {}) {
-  try {
-    Pack(memory_source(archive::build_zip(parts), "p.zip"), limits).verify();
-  } catch (const FormatError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { Pack(memory_source(archive::build_zip(parts), "p.zip"), limits).verify(); });
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "pack/several_values.hpp"
 #include "pack/shell_script.hpp"
 #include "pack/value.hpp"
-#include "support/error.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::pack::shell_branches_test {
 namespace {
@@ -126,12 +126,7 @@ TEST_CASE("one list has values of several kinds") {
 
 TEST_CASE("scripts with too many ways or nested too deep are refused") {
   const auto refused = [](const std::string& script) {
-    try {
-      read_script(script, "run.sh");
-    } catch (const FormatError& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
+    return test::message_of([&] { read_script(script, "run.sh"); });
   };
   const auto selection = [](int branches) {
     std::string script = "case $1 in ";

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "pack/shell_script.hpp"
-#include "support/error.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::pack::shell_words_test {
 namespace {
@@ -21,12 +21,7 @@ Words launched(const std::string& script) {
 }
 
 std::string refused(const std::string& script) {
-  try {
-    read_script(script, "run.sh");
-  } catch (const FormatError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { read_script(script, "run.sh"); });
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "dump/member_stream.hpp"
-#include "support/error.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::pack::value_test {
 namespace {
@@ -16,12 +16,7 @@ Value parsed(const std::string& json) {
 }
 
 std::string refused(const std::string& json) {
-  try {
-    parsed(json);
-  } catch (const FormatError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { parsed(json); });
 }
 
 }  // namespace

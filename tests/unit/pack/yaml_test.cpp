@@ -3,13 +3,13 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "support/error.hpp"
 #include "support/text.hpp"
+#include "unit/support/complaint.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::pack::yaml_test {
 namespace {
@@ -19,12 +19,7 @@ std::string read(const std::string& text, const YamlLimits& limits = {}) {
 }
 
 std::string refused(const std::string& text, const YamlLimits& limits = {}) {
-  try {
-    read(text, limits);
-  } catch (const FormatError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { read(text, limits); });
 }
 
 const char* kind_name(const Value& value) {
@@ -45,9 +40,7 @@ const char* kind_name(const Value& value) {
 }  // namespace
 
 TEST_CASE("plain scalars are what PyYAML makes of them") {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  REQUIRE(root != nullptr);
-  std::ifstream in(std::string(root) + "/tests/data/pack/yaml_scalars.json");
+  std::ifstream in(test::in_source("tests/data/pack/yaml_scalars.json"));
   const nlohmann::json table = nlohmann::json::parse(in);
   REQUIRE(table.size() > 150);
   for (const auto& [text, expected] : table.items()) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 
 namespace msprobe::compare_consistent_test {

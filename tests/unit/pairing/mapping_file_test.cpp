@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "support/error.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::compare_mapping_file_test {
 
@@ -16,12 +16,7 @@ namespace {
 
 template <typename Read>
 std::string failure(Read&& read, std::string_view text) {
-  try {
-    read(*memory_source(text, "map.yaml"));
-  } catch (const FormatError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { read(*memory_source(text, "map.yaml")); });
 }
 
 std::string names_failure(std::string_view text) {

@@ -4,14 +4,12 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
 
 #include "archive/zip_writer.hpp"
 #include "formats/npy.hpp"
-#include "formats/stored_tensor.hpp"
 #include "formats/tensor_set.hpp"
 #include "formats/torch_file.hpp"
 #include "support/byte_source.hpp"

@@ -12,6 +12,7 @@
 #include "parse/words.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::parse::shell_parts_test {
 namespace {
@@ -64,12 +65,7 @@ TEST_CASE("options in every spelling") {
 TEST_CASE("wrong options are told, not guessed") {
   const auto complaint = [](const Words& words) -> std::string {
     Taken taken;
-    try {
-      read_options(words, taken.options);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return {};
+    return test::message_of<UsageError>([&] { read_options(words, taken.options); }, "");
   };
   CHECK(complaint({}) == "option -out is required");
   CHECK(complaint({"-out"}) == "option -out needs a value");

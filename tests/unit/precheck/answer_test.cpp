@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -15,6 +14,7 @@
 
 #include "precheck/runner/process.hpp"
 #include "precheck/runner/tags.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::precheck_answer_test {
 
@@ -24,9 +24,7 @@ namespace {
 
 /// `In answers:` of data/precheck/PROTOCOL.md: tag, example, what it is in Python.
 std::vector<std::array<std::string, 3>> rows_of_the_page() {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  REQUIRE(root != nullptr);
-  std::ifstream file(std::string(root) + "/data/precheck/PROTOCOL.md");
+  std::ifstream file(test::in_source("data/precheck/PROTOCOL.md"));
   std::string text((std::istreambuf_iterator<char>(file)), {});
   text.erase(0, text.find("\nIn answers:\n"));
   const std::regex row("\\n\\| `(\\w+)` \\| .+ \\| `(.+)` \\| `(.+)` \\|");

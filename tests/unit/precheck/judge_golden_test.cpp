@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <fstream>
@@ -17,6 +16,7 @@
 #include "precheck/standards/standards.hpp"
 #include "support/text.hpp"
 #include "unit/support/scratch_directory.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::precheck::judge_golden_test {
 namespace {
@@ -25,9 +25,7 @@ using nlohmann::json;
 using tensor::DType;
 
 json read(const std::string& name) {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  REQUIRE(root != nullptr);
-  std::ifstream file(std::string(root) + "/tests/data/golden/prechecks/standards/" + name);
+  std::ifstream file(test::in_source("tests/data/golden/prechecks/standards/" + name));
   REQUIRE(file.good());
   return json::parse(file);
 }

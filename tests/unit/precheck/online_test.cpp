@@ -24,18 +24,14 @@
 #include "support/folder.hpp"
 #include "support/log.hpp"
 #include "support/output_file.hpp"
+#include "unit/support/complaint.hpp"
 #include "unit/support/scratch_directory.hpp"
 
 namespace msprobe::precheck::online_test {
 namespace {
 
 std::string refusal(const std::string& message) {
-  try {
-    read_online_message(message);
-  } catch (const FormatError& error) {
-    return error.what();
-  }
-  return {};
+  return test::message_of([&] { read_online_message(message); }, "");
 }
 
 OperationReport report_of(const std::string& name, Verdict forward, Verdict backward = Verdict::none) {

@@ -5,12 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +15,7 @@
 #include "precheck/calls/not_rebuilt.hpp"
 #include "support/text.hpp"
 #include "tensor/convert.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::precheck_request_test {
 
@@ -28,9 +26,7 @@ using nlohmann::json;
 namespace {
 
 json golden_cases() {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  REQUIRE(root != nullptr);
-  std::ifstream file(std::string(root) + "/tests/data/golden/prechecks/random_data/cases.json");
+  std::ifstream file(test::in_source("tests/data/golden/prechecks/random_data/cases.json"));
   REQUIRE(file.good());
   std::string text((std::istreambuf_iterator<char>(file)), {});
   // Python writes what JSON has no words for.

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -15,7 +14,9 @@
 #include "precheck/result_files/row_ends.hpp"
 #include "sheets/csv_rows.hpp"
 #include "support/error.hpp"
+#include "unit/support/complaint.hpp"
 #include "unit/support/scratch_directory.hpp"
+#include "unit/support/source_root.hpp"
 
 namespace msprobe::precheck::result_files_test {
 namespace {
@@ -35,9 +36,7 @@ void put(const std::string& path, const std::string& text) {
 }
 
 std::string golden(const std::string& name) {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  REQUIRE(root != nullptr);
-  return std::string(root) + "/tests/data/golden/prechecks/acc_check/" + name;
+  return test::in_source("tests/data/golden/prechecks/acc_check/" + name);
 }
 
 std::vector<std::vector<std::string>> rows_of(const std::string& path) {
@@ -89,12 +88,7 @@ std::vector<OperationReport> golden_reports(const std::string& folder) {
 
 template <typename Act>
 std::string io_complaint(const Act& act) {
-  try {
-    act();
-  } catch (const IoError& error) {
-    return error.what();
-  }
-  return {};
+  return test::message_of<IoError>([&] { act(); }, "");
 }
 
 const ResultStyle kPython = {.selection = Selection::release_26, .ours = false};

@@ -4,11 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "report/writers.hpp"
 #include "unit/support/complaint.hpp"
 #include "unit/support/scratch_directory.hpp"
+#include "unit/support/source_root.hpp"
 #include "workbooks.hpp"
 
 namespace msprobe::sheets_xlsx_reader_test {
@@ -47,9 +47,7 @@ class SmallTable final : public report::Table {
 }  // namespace
 
 TEST_CASE("cells of all kinds, as openpyxl writes them") {
-  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
-  REQUIRE(root != nullptr);
-  CHECK(contents(open_file(std::string(root) + "/tests/data/sheets/cells.xlsx")) ==
+  CHECK(contents(open_file(test::in_source("tests/data/sheets/cells.xlsx"))) ==
         "[Sheet1] 'name' 'number' 'flag' | 'a<b>&\"'' 1.5 true | 'a<b>&\"'' -2 false | ' blanks \n' 1e+300 | "
         "- - - - 'far' | 'after a gap' - '#N/A' | 'rich text' '\u00fcml\u00e4ut \U0001f600' 46024"
         "[part & 1] 'only'[empty]");

@@ -10,7 +10,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -19,29 +18,14 @@
 
 #include "support/error.hpp"
 #include "support/walk_beneath.hpp"
+#include "unit/support/scratch_directory.hpp"
 
 namespace msprobe::byte_source_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that goes away with the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "msprobe-test-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string string() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
+using Folder = test::ScratchDirectory;
 
 void put(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
@@ -105,7 +89,7 @@ TEST_CASE("what is no regular file is refused at once, with its name and the rea
   const Folder folder;
   CHECK_THROWS_WITH_AS(open_file(folder / "absent"), (folder / "absent: No such file or directory").c_str(),
                        IoError);
-  CHECK_THROWS_WITH_AS(open_file(folder.string()), (folder.string() + ": Is a directory").c_str(), IoError);
+  CHECK_THROWS_WITH_AS(open_file(folder.path()), (folder.path() + ": Is a directory").c_str(), IoError);
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   CHECK_THROWS_WITH_AS(open_file(folder / "pipe"), (folder / "pipe: not a regular file").c_str(), IoError);
   CHECK_THROWS_AS(open_file("/dev/zero"), IoError);

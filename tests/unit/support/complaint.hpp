@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader says of a file that it refuses.
+// The messages of errors that tests expect.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -23,6 +23,17 @@ std::string complaint_about(const std::string& file, Read read) {
     return message;
   }
   return {};
+}
+
+/// The message of the E that `act` throws; if it throws none, `accepted`.
+template <typename E = FormatError, typename Act>
+std::string message_of(const Act& act, const char* accepted = "accepted") {
+  try {
+    act();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return accepted;
 }
 
 }  // namespace msprobe::test

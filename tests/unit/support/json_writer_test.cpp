@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace msprobe::support_json_writer_test {

@@ -11,6 +11,7 @@
 #include "support/command_line.hpp"
 #include "support/error.hpp"
 #include "support/gate.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::support_option_list_test {
 
@@ -63,12 +64,7 @@ struct Line {
 /// What is wrong with these words behind two operands; an empty text: nothing.
 std::string complaint(std::vector<std::string> words) {
   words.insert(words.begin(), {"draw", "a", "b"});
-  try {
-    Line().line->parse(words);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return {};
+  return test::message_of<UsageError>([&] { Line().line->parse(words); }, "");
 }
 
 OptionInfo info_of(const std::string& name) {

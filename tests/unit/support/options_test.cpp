@@ -6,12 +6,12 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fake_command.hpp"
 #include "support/command_line.hpp"
 #include "support/error.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::support_options_test {
 
@@ -37,12 +37,7 @@ struct Parsed {
 };
 
 std::string failure(const Words& words) {
-  try {
-    const Parsed parsed(words);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of<UsageError>([&] { const Parsed parsed(words); });
 }
 
 std::string hint(const Words& words) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "support/error.hpp"
+#include "unit/support/complaint.hpp"
 #include "unit/support/scratch_directory.hpp"
 
 namespace msprobe::support_output_file_test {
@@ -25,12 +26,7 @@ using test::ScratchDirectory;
 namespace {
 
 std::string message_of(const std::string& path) {
-  try {
-    const OutputFile file(path);
-  } catch (const IoError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::message_of<IoError>([&] { const OutputFile file(path); }, "no error");
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ class ScratchDirectory {
 
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
+  /// Writes a file, in folders that are made for it.
+  void put(const std::string& name, const std::string& bytes) const {
+    std::filesystem::create_directories(std::filesystem::path(*this / name).parent_path());
+    std::ofstream(*this / name, std::ios::binary) << bytes;
+  }
   /// The names in it, hidden ones too, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> found;

@@ -10,7 +10,6 @@
 #include <limits>
 #include <random>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <vector>
 

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <complex>
-#include <cstring>
 #include <numeric>
 #include <vector>
 
