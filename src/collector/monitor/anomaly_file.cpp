@@ -58,7 +58,7 @@ void AnomalyFile::remove_old() noexcept {
 }
 
 void AnomalyFile::append(const std::vector<std::string>& members) {
-  if (members.empty() || count_ >= kMostMembers) return;
+  if ((begun_ && members.empty()) || count_ >= kMostMembers) return;
   for (const std::string& member : members) {
     if (count_ >= kMostMembers) break;
     ++count_;
@@ -67,6 +67,7 @@ void AnomalyFile::append(const std::vector<std::string>& members) {
   }
   create_directories(folder_);
   file_.write({});
+  begun_ = true;
   if (count_ >= kMostMembers)
     throw Error(folder_ + "/anomaly.json: holds " + std::to_string(kMostMembers) +
                 " alerts; later ones are not added");

@@ -27,10 +27,11 @@ std::string hits_json(const std::vector<Hit>& hits, const std::vector<std::int64
 
 class AnomalyFile {
  public:
-  /// `folder` is that of the rank; it is made when there is something to write.
+  /// `folder` is that of the rank; the first append() makes it.
   explicit AnomalyFile(std::string folder);
   /// What an earlier run left is no finding of this one.
   void remove_old() noexcept;
+  /// The first call writes the file also without a member: an empty one says that there was no alert.
   /// IoError; what could not be written is kept for the next time. Error, once, when the file takes no more.
   void append(const std::vector<std::string>& members);
 
@@ -38,6 +39,7 @@ class AnomalyFile {
   std::string folder_;
   GrowingFile file_;
   std::uint64_t count_ = 0;
+  bool begun_ = false;
 };
 
 }  // namespace msprobe::collector::monitor

@@ -56,7 +56,7 @@ void Output::write_files(const Batch& batch) {
   } else {
     write_events(batch);
   }
-  anomalies_.append(batch.anomalies);
+  if (settings_->dump_alerts && !settings_->rules.empty()) anomalies_.append(batch.anomalies);
 }
 
 void Output::write_csv(const Batch& batch) {

@@ -173,6 +173,17 @@ TEST_CASE("A file that is no file is refused in one line") {
   CHECK_THROWS_WITH_AS(series.append(3, "h\n", "5,6\n"), doctest::Contains("x_0-9.csv"), IoError);
 }
 
+TEST_CASE("The file of alerts is there before the first one") {
+  const test::ScratchDirectory folder;
+  AnomalyFile file(folder.path() + "/rank0");
+  file.append({});
+  CHECK(files_of(folder.path() + "/rank0").at("anomaly.json") == "{}");
+  Hit hit;
+  hit.tag = "0:a/rank0/actv";
+  file.append({anomaly_member(hit, {0})});
+  CHECK(nlohmann::json::parse(files_of(folder.path() + "/rank0").at("anomaly.json")).size() == 1);
+}
+
 TEST_CASE("The file of alerts takes only so many, says so once, and stays whole") {
   const test::ScratchDirectory folder;
   AnomalyFile file(folder.path() + "/rank0");
