@@ -97,8 +97,10 @@ const AlertRule* first_broken(const std::vector<AlertRule>& rules, std::string_v
 bool speaks_of(const std::vector<AlertRule>& rules, std::string_view statistic, double value,
                const RunningMean& mean) {
   const bool by_history = has_turbulence(statistic) && !std::isnan(value) && !std::isnan(mean.value());
-  return std::any_of(rules.begin(), rules.end(),
-                     [&](const AlertRule& rule) { return rule.kind == RuleKind::nan || by_history; });
+  return std::any_of(rules.begin(), rules.end(), [&](const AlertRule& rule) {
+    if (rule.kind == RuleKind::turbulence) return by_history;
+    return statistic != "nans" && (rule.threshold || !std::isinf(value));
+  });
 }
 
 std::string alert_message(const AlertRule& rule, std::string_view tag, std::string_view statistic,

@@ -41,8 +41,8 @@ class RunningMean {
 const AlertRule* first_broken(const std::vector<AlertRule>& rules, std::string_view statistic, double value,
                               const RunningMean& mean);
 
-/// Can any of them break by it? A value that is NaN breaks no rule of turbulence, nor one without a mean
-/// before.
+/// Does any of them judge it? A value that is NaN breaks no rule of turbulence, nor does one without a mean
+/// before. A rule of NaN without a threshold lets every infinity pass, and every count of NaN elements.
 bool speaks_of(const std::vector<AlertRule>& rules, std::string_view statistic, double value,
                const RunningMean& mean);
 

@@ -32,6 +32,21 @@ def nothing_or_found(msprobe, scratch, words):
         nothing(msprobe, scratch, words)
 
 
+def never_passes(msprobe, scratch, words, statuses=(1, 2), told=FAILED, never_said="(?!)"):
+    """Status 2 with one line that says why, or 1 with a finding."""
+    result = harness.run(msprobe, words, scratch)
+    said = f"{words}: {result.returncode}\n{result.stdout}{result.stderr}"
+    harness.check(result.returncode in statuses, said)
+    harness.check(result.returncode == 1 or re.search(told, result.stderr, re.M), said)
+    harness.check(result.stderr.count("not judged:") <= 1 and "--help" not in result.stderr, said)
+    harness.check(not re.search(never_said, result.stdout + result.stderr, re.M), said)
+
+
+def one_line(*run, **more):
+    """One line says what could not be judged."""
+    never_passes(*run, statuses=(2,), told=TOLD, **more)
+
+
 def fails(*run):
     nothing(*run, told=FAILED)
 

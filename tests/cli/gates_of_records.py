@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every gate (--fail-on) of the commands that read packs, logs, checkpoints, gradients and folders of the monitor, over
-those of which nothing, or a whole part, cannot be judged. None of them passes, and a line says what was not judged. Beside
-them stands what each command can judge, which passes. gates.py has the commands that read dumps.
+"""Every gate (--fail-on) of the commands that read packs, logs, checkpoints and gradients, over those of which nothing, or a
+whole part, cannot be judged. None of them passes, and a line says what was not judged. Beside them stands what each command
+can judge, which passes. gates.py has the commands that read dumps, gates_of_monitors.py `monitor`.
 
 usage: gates_of_records.py MSPROBE
 """
@@ -12,7 +12,7 @@ import math
 import zipfile
 
 import harness
-from gate_checks import RANKS, fails, found, nothing, something, tests_of
+from gate_checks import found, nothing, something, tests_of
 from tensor_files import npy, save_lists
 
 
@@ -159,96 +159,8 @@ def gradient_cases():
         yield f"grad_compare {level}: the same", sides({0: {0: signs, 1: signs}, 1: {0: signs, 1: signs}}), words, something
 
 
-def monitor_cases():
-    def run(folder, value=lambda step, rank: 1 + 0.1 * (step % 3), steps=range(8), ranks=(0,), statistics=("norm", "max", "nans")):
-        for rank in ranks:
-            place = folder / f"Jan01_00-00-00-rank{rank}-00000000"
-            place.mkdir(parents=True)
-            rows = [f"vpp_stage,name,step,micro_step,{','.join(statistics)},shape,dtype"]
-            for step in steps:
-                one = value(step, rank)
-                spelt = [str(int(math.isnan(one)) * 16) if each == "nans" else str(one) for each in statistics]
-                rows.append(f'0,layer.output,{step},0,{",".join(spelt)},"[4, 4]",torch.float32')
-            (place / "actv_0-99.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-
-    def nan(_step, _rank):
-        return math.nan
-
-    def nan_in_rank(step, rank):
-        return math.nan if rank == 1 else 1 + 0.1 * (step % 3)
-
-    def alerts(folder, steps=(3,)):
-        place = folder / "anomaly_detected" / "rank0"
-        place.mkdir(parents=True)
-        found = {}
-        for step in steps:
-            tag = "0:layer.output:0/rank0/actv"
-            found[f"{tag}_step_{step}_call_0"] = {
-                "rank": 0, "step": step, "micro_step": 0, "pp_stage": 0, "vpp_stage": 0, "call_id": 0, "tag_name": tag,
-                "message": f"Rule AnomalyTurbulence reports anomaly signal in ('{tag}', 'norm') at step {step}, current value 9, history mean 1.",
-                "group_mates": [0]}
-        (place / "anomaly.json").write_text(json.dumps(found), encoding="utf-8")
-
-    def both(**more):
-        return lambda scratch: [run(scratch / side, **more) for side in "ab"]
-
-    def single(**more):
-        return lambda scratch: run(scratch / "a", **more)
-
-    for level in ("different", "passing", "parted"):
-        words = ["monitor", "compare", "a", "b", "--fail-on", level]
-        for name, write, more in (
-            ("NaN throughout", both(value=nan), []),
-            ("NaN throughout in a rank", both(value=nan_in_rank, ranks=RANKS), []),
-            ("infinite throughout", both(value=lambda step, rank: math.inf), []),
-            ("no steps", both(steps=()), []),
-            ("a statistic that is not there", both(), ["--statistics", "median"]),
-        ):
-            yield f"monitor compare {level}: {name}", write, [*words, *more], fails
-        yield f"monitor compare {level}: the same", both(ranks=RANKS), words, something
-        yield f"monitor compare {level}: the same counts of NaN", both(), [*words, "--statistics", "nans"], something
-        yield f"monitor compare {level}: NaN at a step", both(value=lambda step, rank: math.nan if step == 5 else 1), words, nothing
-
-    words = ["monitor", "report", "a", "-o", "page.html", "--fail-on", "trouble"]
-    for name, write in (("NaN throughout", single(value=nan)), ("NaN throughout in a rank", single(value=nan_in_rank, ranks=RANKS)),
-                        ("no steps", single(steps=()))):
-        yield f"monitor report: {name}", write, words, fails
-    yield "monitor report: NaN throughout in both", both(value=nan), [*words[:3], "b", *words[3:]], nothing
-    yield "monitor report: healthy", single(ranks=RANKS), words, something
-    yield "monitor report: the same twice", both(), [*words[:3], "b", *words[3:]], something
-
-    for rule in ("AnomalyTurbulence:0.5", "AnomalyNan"):
-        words = ["monitor", "alerts", "-d", "a", "--rule", rule, "--fail-on", "alert"]
-        kinds = [("no steps", single(steps=())), ("no steps in a rank", lambda scratch: [run(scratch / "a"), run(scratch / "a", steps=(), ranks=(1,))])]
-        if rule != "AnomalyNan":
-            kinds += [("NaN throughout", single(value=nan)), ("NaN throughout in a rank", single(value=nan_in_rank, ranks=RANKS)),
-                      ("one step", single(steps=(0,))), ("no norm and no mean", single(statistics=("max", "nans")))]
-        for name, write in kinds:
-            yield f"monitor alerts {rule}: {name}", write, words, fails
-        yield f"monitor alerts {rule}: healthy", single(ranks=RANKS), words, something
-
-    def monitored(steps=(3,), series=True):
-        def write(scratch):
-            alerts(scratch / "a", steps)
-            if series:
-                run(scratch / "a")
-        return write
-
-    words = ["monitor", "analyze", "-d", "a", "-o", "out", "--fail-on", "alert"]
-    for name, write, asked in (
-        ("a step behind the last", monitored(series=False), "[40]"), ("steps behind the last", monitored(series=False), "200,201"),
-        ("a step nobody monitored", monitored(), "[140]"), ("no alerts, no series", monitored((), series=False), "[3]"),
-        ("no alerts, a step nobody monitored", monitored(()), "[140]"), ("an alert-free step and one nobody monitored", monitored(), "[4, 140]"),
-    ):
-        yield f"monitor analyze -s: {name}", write, [*words, "-s", asked], nothing
-    yield "monitor analyze: no alerts", monitored((), series=False), words, something
-    yield "monitor analyze -s: a step without alerts", monitored(), [*words, "-s", "[4]"], something
-    yield "monitor analyze -s: between alerts", monitored((3, 9), series=False), [*words, "-s", "[5]"], something
-    yield "monitor analyze -s: no alerts, but series", monitored(()), [*words, "-s", "[5]"], something
-
-
 def make_tests(msprobe):
-    return tests_of(msprobe, [*config_cases(), *checkpoint_cases(), *gradient_cases(), *monitor_cases()])
+    return tests_of(msprobe, [*config_cases(), *checkpoint_cases(), *gradient_cases()])
 
 
 harness.main(make_tests)

@@ -46,7 +46,10 @@ class AlertsCommand final : public Command {
             "A rank without alerts gets an empty object.");
     options.add("-k,--topk=NUMBER", options_.most, "Number of alerts to list");
     gate_.declare(options, "series", {"alert", "never"})
-        .details("A rank without a value that a rule can judge exits with 2.");
+        .details(
+            "A series of which a rule can judge no value, or none of a step that is NaN or infinite "
+            "throughout, "
+            "exits with 2.");
   }
 
   Outcome run(const Context& context) override {
@@ -65,7 +68,7 @@ class AlertsCommand final : public Command {
     log_info(fmt::format("{} alert{} in {} value{}", human_count(replay.all), replay.all == 1 ? "" : "s",
                          human_count(replay.values), replay.values == 1 ? "" : "s"));
     if (!options_.output.empty()) log_info("  written: " + display(options_.output));
-    const Outcome outcome = gate_.end(replay.all > 0, replay.coverage, replay.not_judged);
+    const Outcome outcome = gate_.end(replay.all > 0, replay.coverage);
     return replay.problems.empty() ? outcome : Outcome::failure;
   }
 

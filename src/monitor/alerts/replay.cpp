@@ -49,9 +49,12 @@ class RankReplay {
       for (std::string& warning : tracks.warnings)
         replay_.warnings.push_back(fmt::format("rank {}, {}: {}", rank_.rank, display(prefix), warning));
       std::move(tracks.problems.begin(), tracks.problems.end(), std::back_inserter(replay_.problems));
+      miss_unread(tracks, 1, replay_.coverage);
       std::int64_t call = 0;
       for (const Track& track : tracks.tracks) judge(tracks.statistics, track, call++);
     }
+    if (replay_.coverage.asked() == 0)
+      replay_.coverage.miss("there are no values of the rank", fmt::format("rank {}", rank_.rank));
     keep_first();
     if (file_) {
       json_.close();
@@ -69,14 +72,19 @@ class RankReplay {
   void judge(const std::vector<std::string>& statistics, const Track& track, std::int64_t call) {
     std::vector<series::RunningMean> means(statistics.size());
     std::optional<std::string> tag;
-    const std::uint64_t judged_before = replay_.judged;
+    bool judged = false;
+    std::optional<std::int64_t> silent;  // the first step of which there is no finite number, nor a verdict
     for (std::size_t i = 0; i < track.steps.size(); ++i) {
       bool first = true;
+      bool judged_here = false;
+      bool finite = false;
       for (std::size_t k = 0; k < statistics.size(); ++k) {
         const double value = track.values[k][i];
+        if (is_no_number(value)) continue;
         if (statistics[k] == "id" && std::isnan(value)) continue;  // only tensors without axes have one
         ++replay_.values;
-        replay_.judged += series::speaks_of(options_.rules, statistics[k], value, means[k]) ? 1 : 0;
+        judged_here = judged_here || series::speaks_of(options_.rules, statistics[k], value, means[k]);
+        finite = finite || (std::isfinite(value) && statistics[k] != "nans");
         const series::AlertRule* rule = series::first_broken(options_.rules, statistics[k], value, means[k]);
         const double history = means[k].value();
         means[k].add(value);
@@ -95,11 +103,22 @@ class RankReplay {
         alert.key = series::alert_key(alert) + (std::exchange(first, false) ? "" : "_" + statistics[k]);
         add(std::move(alert));
       }
+      judged = judged || judged_here;
+      if (!judged_here && !finite && !silent) silent = track.steps[i];
     }
-    if (replay_.judged > judged_before) {
-      ++replay_.coverage.compared;
-    } else if (!track.steps.empty()) {
-      replay_.coverage.miss("no rule speaks of any of its values", tag_of(track, rank_.rank));
+    if (track.steps.empty()) return;
+    Coverage& coverage = replay_.coverage;
+    if (!judged) {
+      coverage.miss(
+          "no rule speaks of any of its values (AnomalyTurbulence does of norms and means from the second "
+          "step "
+          "on, AnomalyNan of all but infinities and the column nans)",
+          tag_of(track, rank_.rank));
+    } else if (silent) {
+      coverage.miss("NaN, infinite or empty at a step of which no rule speaks",
+                    fmt::format("{} at step {}", tag_of(track, rank_.rank), *silent));
+    } else {
+      ++coverage.compared;
     }
   }
 
@@ -145,19 +164,10 @@ Replay replay_alerts(const ReplayOptions& options, Progress* progress) {
   if (progress != nullptr) progress->end();
   Replay replay;
   replay.warnings = tree.warnings;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    Replay& each = ranks[i];
+  for (Replay& each : ranks) {
     replay.all += each.all;
     replay.values += each.values;
     replay.coverage.add(each.coverage);
-    if (each.values == 0) {
-      replay.not_judged.push_back(fmt::format("rank {} has no values", tree.ranks[i].rank));
-    } else if (each.judged == 0) {
-      replay.not_judged.push_back(fmt::format(
-          "rank {}: no rule speaks of any of its values; AnomalyTurbulence needs norms or means that "
-          "are numbers, from the second step on",
-          tree.ranks[i].rank));
-    }
     for (auto [from, to] :
          {std::pair(&each.warnings, &replay.warnings), std::pair(&each.problems, &replay.problems)})
       std::move(from->begin(), from->end(), std::back_inserter(*to));

@@ -29,9 +29,7 @@ struct Replay {
   std::vector<Alert> first;  // of all ranks, at most as many as were asked for
   std::uint64_t all = 0;
   std::uint64_t values = 0;
-  std::uint64_t judged = 0;             // values that a rule speaks of
-  Coverage coverage;                    // of the series: those with such a value
-  std::vector<std::string> not_judged;  // ranks of which none was: a line each
+  Coverage coverage;  // of the series
   std::vector<std::string> warnings;
   std::vector<std::string> problems;
 };

@@ -95,7 +95,8 @@ std::string_view Alert::task() const {
   return slash == std::string::npos ? std::string_view(tag) : std::string_view(tag).substr(slash + 1);
 }
 
-void read_alerts(const ByteSource& file, std::vector<Alert>& alerts, std::vector<std::string>& warnings) {
+std::uint64_t read_alerts(const ByteSource& file, std::vector<Alert>& alerts,
+                          std::vector<std::string>& warnings) {
   dump::MemberStream stream(file);
   stream.enter();
   Entry entry;
@@ -117,6 +118,7 @@ void read_alerts(const ByteSource& file, std::vector<Alert>& alerts, std::vector
   if (left_out > kMostWarnings)
     warnings.push_back(display(file.name()) + ": " + human_count(left_out - kMostWarnings) +
                        " more records are not alerts");
+  return left_out;
 }
 
 void write_alert(JsonWriter& json, std::string_view key, const Alert& alert) {

@@ -26,8 +26,9 @@ struct Alert : series::AlertRecord {
 };
 
 /// Appends the alerts of a file in its order; records of another form are left out, and `warnings` say so.
-/// FormatError for broken JSON.
-void read_alerts(const ByteSource& file, std::vector<Alert>& alerts, std::vector<std::string>& warnings);
+/// How many were left out. FormatError for broken JSON.
+std::uint64_t read_alerts(const ByteSource& file, std::vector<Alert>& alerts,
+                          std::vector<std::string>& warnings);
 
 /// The next member of an object of alerts.
 void write_alert(JsonWriter& json, std::string_view key, const Alert& alert);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,8 @@ namespace msprobe::monitor {
 namespace {
 
 constexpr std::string_view kAlertFile = "anomaly.json";
+constexpr std::string_view kNoFile =
+    "there is no anomaly.json, with which a monitor begins that dumps its alerts";
 
 std::string below(const std::string& folder, std::string_view name) {
   return folder + (folder.ends_with('/') ? "" : "/") + std::string(name);
@@ -54,29 +57,36 @@ struct StepRange {
   bool holds(std::int64_t step) const { return first <= step && step <= last; }
 };
 
-/// The steps of the alerts and of the csv files beside them.
-StepRange monitored_steps(const std::string& input, const std::vector<Alert>& alerts) {
+/// The ranks whose csv files are beside the alerts.
+std::vector<RankFolder> ranks_with_series(const std::string& input) {
+  try {
+    return find_tree(folder_of_series(input)).ranks;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// The steps of the alerts and of the csv files.
+StepRange monitored_steps(const std::vector<RankFolder>& ranks, const std::vector<Alert>& alerts) {
   StepRange range;
   for (const Alert& alert : alerts) range.add(alert.step, alert.step);
-  try {
-    for (const RankFolder& rank : find_tree(folder_of_series(input)).ranks) {
-      for (const SeriesFile& file : rank.files) range.add(file.begin, file.end);
-    }
-  } catch (const Error&) {  // there are none
+  for (const RankFolder& rank : ranks) {
+    for (const SeriesFile& file : rank.files) range.add(file.begin, file.end);
   }
   return range;
 }
 
-/// Steps without an alert are clean only if they were monitored.
+/// Steps without an alert are clean only if they were monitored. Nothing if all are.
 std::vector<std::string> steps_not_judged(const std::set<std::int64_t>& steps, const StepRange& monitored) {
-  std::vector<std::string> lines;
-  for (const std::int64_t step : steps) {
-    if (monitored.holds(step)) continue;
-    lines.push_back(monitored.empty() ? fmt::format("step {}: no file tells which steps were monitored", step)
-                                      : fmt::format("step {}: only steps {} to {} were monitored", step,
-                                                    monitored.first, monitored.last));
-  }
-  return lines;
+  std::vector<std::int64_t> others;
+  std::ranges::copy_if(steps, std::back_inserter(others),
+                       [&](std::int64_t step) { return !monitored.holds(step); });
+  if (others.empty()) return {};
+  std::string text = fmt::format("step {}", others.front());
+  if (others.size() > 1) text += fmt::format(" and {} more", human_count(others.size() - 1));
+  return {text + (monitored.empty() ? ": no file tells which steps were monitored"
+                                    : fmt::format(": only steps {} to {} were monitored", monitored.first,
+                                                  monitored.last))};
 }
 
 }  // namespace
@@ -84,12 +94,25 @@ std::vector<std::string> steps_not_judged(const std::set<std::int64_t>& steps, c
 AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
   AlertRanking ranking;
   std::vector<Alert> alerts;
-  for (const std::string& folder : alert_folders(options.input)) {
+  const std::vector<std::string> folders = alert_folders(options.input);
+  const std::vector<RankFolder> ranks = ranks_with_series(options.input);
+  for (const RankFolder& rank : ranks) {
+    const std::string name = fmt::format("/rank{}", rank.rank);
+    if (std::ranges::none_of(folders, [&](const std::string& folder) { return folder.ends_with(name); }))
+      ranking.coverage.miss(kNoFile, name.substr(1));
+  }
+  for (const std::string& folder : folders) {
     const std::string path = below(folder, kAlertFile);
-    ++ranking.coverage.compared;
-    if (!path_exists(path)) continue;  // this rank had none
+    if (!path_exists(path)) {
+      ranking.coverage.miss(kNoFile, folder);
+      continue;
+    }
     try {
-      read_alerts(*open_file(path), alerts, ranking.warnings);
+      if (read_alerts(*open_file(path), alerts, ranking.warnings) == 0) {
+        ++ranking.coverage.compared;
+      } else {
+        ranking.coverage.miss("records of its alerts could not be read", path);
+      }
     } catch (const FormatError& error) {
       ranking.problems.emplace_back(error.what());
     } catch (const IoError& error) {
@@ -97,7 +120,7 @@ AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
     }
   }
   if (!options.steps.empty()) {
-    ranking.not_judged = steps_not_judged(options.steps, monitored_steps(options.input, alerts));
+    ranking.not_judged = steps_not_judged(options.steps, monitored_steps(ranks, alerts));
     std::erase_if(alerts, [&](const Alert& alert) { return !options.steps.contains(alert.step); });
   }
   ranking.missing = drop_missing_gradients(options.input, alerts);

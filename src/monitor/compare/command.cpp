@@ -60,9 +60,10 @@ class CompareRunsCommand final : public Command {
     const Comparison comparison = compare(options_, context.progress);
     for (const std::string& warning : comparison.warnings) log_warning(warning);
     for (const std::string& problem : comparison.problems) log_error(problem);
-    if (comparison.parted + comparison.passing + comparison.unequal + comparison.identical == 0) {
-      throw FormatError(display(options_.first) + " and " + display(options_.second) +
-                        " have no series in common");
+    if (comparison.compared() == 0) {
+      throw FormatError(
+          display(options_.first) + " and " + display(options_.second) + " have no series in common" +
+          (comparison.coverage.asked() == 0 ? std::string() : ": " + comparison.coverage.text(gate_.unit())));
     }
     write(comparison, format, context.color);
     return outcome(comparison);
@@ -103,7 +104,7 @@ class CompareRunsCommand final : public Command {
     bool findings = comparison.parted > 0;
     if (gate_.level() != "parted") findings = findings || comparison.passing > 0;
     if (gate_.level() == "different") findings = findings || comparison.unequal > 0;
-    const Outcome outcome = gate_.end(findings, comparison.coverage, not_judged(comparison));
+    const Outcome outcome = gate_.end(findings, comparison.coverage);
     return comparison.problems.empty() ? outcome : Outcome::failure;
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/compare/compare.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -68,24 +70,35 @@ class SeriesJudge {
         continue;
       SeriesResult result = result_for(a);
       result.statistic = group_.a.statistics[in_a];
-      result.steps = common.size();
       result.steps_a = a.steps.size() - common.size();
       result.steps_b = b.steps.size() - common.size();
+      std::vector<std::int64_t> steps;
       std::vector<double> ours;
       std::vector<double> theirs;
       for (const auto& [i, k] : common) {
-        ours.push_back(a.values[in_a][i]);
-        theirs.push_back(b.values[in_b][k]);
+        const double x = a.values[in_a][i];
+        const double y = b.values[in_b][k];
+        if (is_no_number(x) || is_no_number(y)) {
+          result.steps_a += !is_no_number(x);
+          result.steps_b += !is_no_number(y);
+          result.blank += is_no_number(x) && is_no_number(y);
+          continue;
+        }
+        result.counted += result.statistic == "nans" && x > 0 && y > 0;
+        steps.push_back(a.steps[i]);
+        ours.push_back(x);
+        theirs.push_back(y);
       }
+      result.steps = steps.size();
       std::int64_t step = (a.steps.empty() ? b : a).steps.front();
-      if (!common.empty()) {
-        result.from = a.steps[common.front().first];
-        result.to = a.steps[common.back().first];
+      if (!steps.empty()) {
+        result.from = steps.front();
+        result.to = steps.back();
         const PartingRule rule = rule_for(a, result.statistic, ours, tolerance_);
         result.course = judge(ours, theirs, rule);
-        step = a.steps[common[result.course.at].first];
+        step = steps[result.course.at];
         if (const auto found = onset(ours, theirs, rule)) {
-          const std::int64_t at = a.steps[common[found->at].first];
+          const std::int64_t at = steps[found->at];
           result.start = {*found, moment_of(at, a, place, group_.first_layout), ours[found->at],
                           theirs[found->at]};
         }
@@ -95,7 +108,7 @@ class SeriesJudge {
         result.begins_equal = is_rounding(ours.front(), theirs.front(), rule);
         result.a = ours[result.course.at];
         result.b = theirs[result.course.at];
-        result.first_unequal = a.steps[common[result.course.first_unequal].first];
+        result.first_unequal = steps[result.course.first_unequal];
         result.resolution = resolution_of(ours);
         const auto any = [&](auto&& is) { return std::ranges::any_of(ours, is); };
         result.endless = result.resolution == 0 && any([](double value) {
@@ -138,6 +151,8 @@ void sort_series(std::vector<SeriesResult>& series) {
   });
 }
 
+constexpr std::string_view kOneRun = "one run alone has them";
+
 /// Cells of one tensor, which has several statistics. A finite number of a step speaks for the others of that
 /// step, as for a mean that is 0 / 0.
 void cover(const std::vector<SeriesResult>& statistics, std::size_t columns, Coverage& coverage) {
@@ -152,12 +167,14 @@ void cover(const std::vector<SeriesResult>& statistics, std::size_t columns, Cov
     const bool whole =
         result.presence != SeriesResult::Presence::both;  // one result for all of its statistics
     if (const std::size_t alone = (result.steps_a + result.steps_b) * (whole ? columns : 1); alone > 0)
-      coverage.miss("one run alone has them", name, alone);
-    if (!result.compared()) continue;
-    const std::size_t finite = result.steps - result.course.not_finite;
-    if (const std::size_t unknown = result.steps - std::max(most, finite); unknown > 0)
-      coverage.miss("they are NaN, infinite or empty in both runs", name, unknown);
-    coverage.explained += std::max(most, finite) - finite;
+      coverage.miss(kOneRun, name, alone);
+    if (whole) continue;
+    const std::size_t common = result.steps + result.blank;
+    // A count of elements that are NaN in both runs is no equality, whichever it is.
+    const std::size_t finite = result.steps - result.course.not_finite - result.counted;
+    const std::size_t known = std::min(common, std::max(most, finite));
+    if (known < common) coverage.miss("they are NaN, infinite or empty in both runs", name, common - known);
+    coverage.explained += known - finite;
     coverage.compared += finite;
   }
 }
@@ -173,23 +190,37 @@ void ComparisonBuilder::take(const TrackPairs& group) {
   const SeriesJudge judge(group, tolerance_);
   std::vector<std::vector<SeriesResult>> slots(group.pairs.size());
   parallel_blocks(slots.size(), [&](std::size_t i) { slots[i] = judge.take(i); });
-  Count& series = series_[group.rank];
+  ranks_.insert(group.rank);
+  const std::size_t columns = std::max(group.a.statistics.size(), group.b.statistics.size());
+  if (!group.pairs.empty() && columns > 0) with_series_.insert(group.rank);
   for (std::vector<SeriesResult>& slot : slots) {
-    cover(slot, std::max(group.a.statistics.size(), group.b.statistics.size()), found_.coverage);
-    for (SeriesResult& result : slot) {
-      if (result.statistic != "nans") {  // how many elements are NaN says nothing of the others
-        series.compared += result.compared() ? 1 : 0;
-        series.judged += result.judged() ? 1 : 0;
-      }
-      add(std::move(result));
-    }
+    cover(slot, columns, found_.coverage);
+    for (SeriesResult& result : slot) add(std::move(result));
   }
   note_statistics(group);
   for (const Tracks* side : {&group.a, &group.b}) {
     for (const Track& track : side->tracks)
       note_steps(track, side == &group.a ? found_.last_a : found_.last_b);
+    miss_unread(*side, columns, found_.coverage);
     found_.warnings.insert(found_.warnings.end(), side->warnings.begin(), side->warnings.end());
     found_.problems.insert(found_.problems.end(), side->problems.begin(), side->problems.end());
+  }
+}
+
+void ComparisonBuilder::take_alone(const LoneRank& rank) {
+  with_series_.insert(rank.rank);
+  std::size_t steps = 0;
+  for (const Track& track : rank.tracks.tracks) steps += track.steps.size();
+  found_.coverage.miss("one run alone has the rank", fmt::format("rank {}", rank.rank),
+                       std::max<std::size_t>(steps * rank.tracks.statistics.size(), 1));
+}
+
+void ComparisonBuilder::expect(const Tree& first) {
+  for (const RankFolder& rank : first.ranks) {
+    if (with_series_.contains(rank.rank)) continue;
+    const std::string name = fmt::format("rank {}", rank.rank);
+    found_.alone.push_back(name + " has no series in common");
+    found_.coverage.miss("neither run has a series of the rank", name);
   }
 }
 
@@ -200,10 +231,7 @@ Comparison ComparisonBuilder::finish() {
     if (result.compared()) summarise(result);
   }
   sort_series(found_.series);
-  found_.ranks = series_.size();
-  for (const auto& [rank, series] : series_) {
-    if (series.compared > 0 && series.judged == 0) found_.not_judged.push_back(rank);
-  }
+  found_.ranks = ranks_.size();
   if (endless_) found_.resolution.reset();
   for (auto& [phase, summary] : quantities_) found_.quantities.push_back(std::move(summary));
   return std::move(found_);
@@ -227,6 +255,11 @@ void ComparisonBuilder::add(SeriesResult result) {
 }
 
 void ComparisonBuilder::summarise(const SeriesResult& result) {
+  if (result.unknown()) {
+    ++found_.unknown;
+    return;
+  }
+  found_.numbers += result.statistic != "nans";  // how many elements are NaN says nothing of the others
   const Verdict verdict = result.course.verdict;
   found_.parted += verdict == Verdict::parted;
   found_.passing += verdict == Verdict::passing;
@@ -322,9 +355,18 @@ void ComparisonBuilder::find_start() {
 void ComparisonBuilder::note_statistics(const TrackPairs& group) {
   if (group.a.tracks.empty() || group.b.tracks.empty()) return;
   const auto note = [&](const Tracks& side, const Tracks& other, const char* which) {
-    for (const std::string& statistic : side.statistics) {
+    for (std::size_t place = 0; place < side.statistics.size(); ++place) {
+      const std::string& statistic = side.statistics[place];
       if (std::find(other.statistics.begin(), other.statistics.end(), statistic) != other.statistics.end())
         continue;
+      for (const auto& [in_a, in_b] : group.pairs) {
+        if (!in_a || !in_b) continue;
+        const Track& track = side.tracks[&side == &group.a ? *in_a : *in_b];
+        const auto numbers =
+            std::ranges::count_if(track.values[place], [](double each) { return !std::isnan(each); });
+        if (numbers > 0)
+          found_.coverage.miss(kOneRun, track.name + ", " + statistic, static_cast<std::uint64_t>(numbers));
+      }
       std::string text = "the statistic '" + statistic + "' of " + side.tracks.front().quantity +
                          " is only in the " + which + " run";
       if (std::find(found_.alone.begin(), found_.alone.end(), text) == found_.alone.end())
@@ -356,18 +398,12 @@ Comparison compare(const CompareOptions& options, Progress* progress) {
   const Tree a = find_tree(options.first);
   const Tree b = find_tree(options.second);
   ComparisonBuilder builder(options.tolerance);
-  std::set<std::int64_t> with_series;
-  std::vector<std::string> alone =
-      visit_pairs(a, &b, statistics_filter(options.statistics), progress, [&](TrackPairs& group) {
-        if (!group.pairs.empty()) with_series.insert(group.rank);
-        builder.take(group);
-      });
+  std::vector<std::string> alone = visit_pairs(
+      a, &b, statistics_filter(options.statistics), progress, [&](TrackPairs& group) { builder.take(group); },
+      [&](const LoneRank& rank) { builder.take_alone(rank); });
+  builder.expect(a);
   Comparison found = builder.finish();
   found.alone.insert(found.alone.begin(), alone.begin(), alone.end());
-  for (const RankFolder& rank : a.ranks) {
-    if (!with_series.contains(rank.rank))
-      found.alone.push_back("rank " + std::to_string(rank.rank) + " has no series in common");
-  }
   found.warnings.insert(found.warnings.begin(), b.warnings.begin(), b.warnings.end());
   found.warnings.insert(found.warnings.begin(), a.warnings.begin(), a.warnings.end());
   return found;

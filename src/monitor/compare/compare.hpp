@@ -49,8 +49,10 @@ struct SeriesResult {
   std::size_t steps = 0;           // compared
   std::int64_t from = 0;           // the first and the last of them
   std::int64_t to = 0;
-  std::size_t steps_a = 0;  // that one run has alone
+  std::size_t steps_a = 0;  // of which one run alone has a number
   std::size_t steps_b = 0;
+  std::size_t blank = 0;    // that both runs have, but no number of
+  std::size_t counted = 0;  // at which both count elements that are NaN
 
   /// Where it stops being equal, however much it fluctuates: its moment, and the numbers there.
   struct Start {
@@ -66,8 +68,10 @@ struct SeriesResult {
 
   bool parted() const { return presence == Presence::both && course.verdict == Verdict::parted; }
   bool compared() const { return presence == Presence::both && steps > 0; }
-  /// Is there a step with a number in one of the runs?
-  bool judged() const { return compared() && course.not_finite < steps; }
+  /// Is it NaN or infinite in the same way in both runs, at every step? That is not equality.
+  bool unknown() const {
+    return compared() && course.not_finite == steps && course.verdict == Verdict::identical;
+  }
   bool complete() const { return compared() && steps_a == 0 && steps_b == 0; }
 };
 
@@ -85,6 +89,8 @@ struct Comparison {
   std::size_t passing = 0;
   std::size_t unequal = 0;  // of those that neither part nor pass
   std::size_t identical = 0;
+  std::size_t unknown = 0;      // NaN or infinite throughout, in both runs
+  std::size_t numbers = 0;      // of the series that are not, those that are no counts of NaN
   std::size_t zeros = 0;        // of those, 0 throughout
   std::set<std::string> noise;  // parameters whose gradients are rounding alone, and which would have parted
   std::optional<double> resolution;  // of the finest decimals; none: digits without end, or no decimals
@@ -98,13 +104,13 @@ struct Comparison {
   std::int64_t last_a = 0;  // of each run
   std::int64_t last_b = 0;
   std::size_t ranks = 0;
-  Coverage coverage;                     // of the cells
-  std::vector<std::int64_t> not_judged;  // ranks that are NaN or infinite throughout, in both runs
-  std::vector<std::string> alone;        // ranks and statistics of one run
+  Coverage coverage;               // of the cells
+  std::vector<std::string> alone;  // ranks and statistics of one run
   std::vector<std::string> warnings;
   std::vector<std::string> problems;  // files that could not be read
 
-  bool any_not_compared() const { return not_compared > 0 || cut_short > 0 || !alone.empty(); }
+  /// Series with a common step.
+  std::size_t compared() const { return parted + passing + unequal + identical + unknown; }
 };
 
 /// How a statistic of a pair of tracks is judged.
@@ -118,6 +124,10 @@ class ComparisonBuilder {
 
   /// The results stand in the order of the group's pairs and of the statistics.
   void take(const TrackPairs& group);
+  /// Counts the tensors of a rank that one run alone has.
+  void take_alone(const LoneRank& rank);
+  /// After all of them: ranks of the first run of which nothing came are without series.
+  void expect(const Tree& first);
   Comparison finish();
 
  private:
@@ -131,11 +141,8 @@ class ComparisonBuilder {
   bool compared_ = false;
   bool endless_ = false;
   Comparison found_;
-  struct Count {
-    std::size_t compared = 0;
-    std::size_t judged = 0;
-  };
-  std::map<std::int64_t, Count> series_;  // by rank
+  std::set<std::int64_t> ranks_;
+  std::set<std::int64_t> with_series_;  // in one run at least
   std::map<std::pair<Phase, std::string>, QuantitySummary> quantities_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/compare/pairs.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -89,7 +91,8 @@ std::vector<std::string> prefixes_of(const RankPair& ranks) {
   return prefixes;
 }
 
-std::vector<RankPair> pair_ranks(const Tree& a, const Tree* b, std::vector<std::string>& alone) {
+/// With one run the second of a pair is null. `alone` gets the ranks without a partner.
+std::vector<RankPair> pair_ranks(const Tree& a, const Tree* b, std::vector<RankPair>& alone) {
   std::vector<RankPair> pairs;
   if (b != nullptr && a.ranks.size() == 1 && b->ranks.size() == 1) return {{&a.ranks[0], &b->ranks[0]}};
   const auto with_number = [](const Tree& tree, std::int64_t number) {
@@ -98,15 +101,12 @@ std::vector<RankPair> pair_ranks(const Tree& a, const Tree* b, std::vector<std::
     return found == tree.ranks.end() ? nullptr : &*found;
   };
   for (const RankFolder& rank : a.ranks) {
-    pairs.emplace_back(&rank, b == nullptr ? nullptr : with_number(*b, rank.rank));
-    if (b != nullptr && pairs.back().second == nullptr) {
-      alone.push_back("rank " + std::to_string(rank.rank) + " is only in the first run");
-    }
+    const RankFolder* partner = b == nullptr ? nullptr : with_number(*b, rank.rank);
+    (b != nullptr && partner == nullptr ? alone : pairs).emplace_back(&rank, partner);
   }
-  for (const RankFolder& rank : b == nullptr ? std::vector<RankFolder>{} : b->ranks) {
-    if (with_number(a, rank.rank) == nullptr) {
-      alone.push_back("rank " + std::to_string(rank.rank) + " is only in the second run");
-    }
+  if (b == nullptr) return pairs;
+  for (const RankFolder& rank : b->ranks) {
+    if (with_number(a, rank.rank) == nullptr) alone.emplace_back(nullptr, &rank);
   }
   return pairs;
 }
@@ -126,12 +126,12 @@ std::vector<std::pair<std::size_t, std::size_t>> common_steps(const std::vector<
 }
 
 std::vector<std::string> visit_pairs(const Tree& a, const Tree* b, const TakesStatistic& takes,
-                                     Progress* progress, const std::function<void(TrackPairs&)>& visit) {
-  std::vector<std::string> alone;
+                                     Progress* progress, const std::function<void(TrackPairs&)>& visit,
+                                     const std::function<void(const LoneRank&)>& visit_alone) {
+  std::vector<RankPair> alone;
   const std::vector<RankPair> ranks = pair_ranks(a, b, alone);
   std::vector<std::pair<const RankPair*, std::string>> groups;
   for (const RankPair& pair : ranks) {
-    if (b != nullptr && pair.second == nullptr) continue;
     for (std::string& prefix : prefixes_of(pair)) groups.emplace_back(&pair, std::move(prefix));
   }
   if (progress != nullptr) progress->begin("reading series", groups.size(), "groups");
@@ -148,7 +148,16 @@ std::vector<std::string> visit_pairs(const Tree& a, const Tree* b, const TakesSt
     if (progress != nullptr) progress->advance();
   }
   if (progress != nullptr) progress->end();
-  return alone;
+  std::vector<std::string> sentences;
+  for (const auto& [in_a, in_b] : alone) {
+    const RankFolder& rank = in_a != nullptr ? *in_a : *in_b;
+    sentences.push_back(
+        fmt::format("rank {} is only in the {} run", rank.rank, in_a != nullptr ? "first" : "second"));
+    if (rank.files.empty()) visit_alone({rank.rank, {}});
+    for (const std::string& prefix : rank.prefixes())
+      visit_alone({rank.rank, read_tracks(rank, prefix, takes)});
+  }
+  return sentences;
 }
 
 }  // namespace msprobe::monitor

@@ -28,15 +28,22 @@ struct TrackPairs {
       pairs;  // in the order of `a`
 };
 
+/// A rank of one run, with the tensors of one of its groups of files.
+struct LoneRank {
+  std::int64_t rank = 0;
+  Tracks tracks;
+};
+
 /// Which places of two ascending lists hold the same number.
 std::vector<std::pair<std::size_t, std::size_t>> common_steps(const std::vector<std::int64_t>& a,
                                                               const std::vector<std::int64_t>& b);
 
 /// Ranks pair by number, or because there is one on each side; tracks by quantity, stage, name and micro
 /// step, and what finds none so by its name without what wrappers put into it. `visit` gets one group of
-/// files after the other, in memory together; one run alone has pairs of nothing. Gives sentences about ranks
-/// without a partner.
+/// files after the other, in memory together; one run alone has pairs of nothing. `visit_alone` gets the
+/// ranks without a partner, about which it gives sentences.
 std::vector<std::string> visit_pairs(const Tree& a, const Tree* b, const TakesStatistic& takes,
-                                     Progress* progress, const std::function<void(TrackPairs&)>& visit);
+                                     Progress* progress, const std::function<void(TrackPairs&)>& visit,
+                                     const std::function<void(const LoneRank&)>& visit_alone);
 
 }  // namespace msprobe::monitor

@@ -15,7 +15,8 @@ using report::Text;
 
 std::string_view verdict_name(const SeriesResult& result) {
   constexpr std::array<std::string_view, 4> kNames = {"identical", "within fluctuation", "passing", "parted"};
-  return result.compared() ? kNames[static_cast<std::size_t>(result.course.verdict)] : "not compared";
+  return result.compared() && !result.unknown() ? kNames[static_cast<std::size_t>(result.course.verdict)]
+                                                : "not compared";
 }
 
 Cell integer_or_nothing(const std::optional<std::int64_t>& number) {

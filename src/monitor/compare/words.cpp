@@ -145,9 +145,10 @@ std::string place_of(const SeriesResult& result, bool several_ranks) {
 }
 
 std::string headline(const Comparison& comparison) {
-  const std::size_t compared =
-      comparison.parted + comparison.passing + comparison.unequal + comparison.identical;
-  const std::string all = fmt::format("{} over {}", counted(compared, "series"), steps_of(comparison));
+  const auto all_of = [&](std::size_t series) {
+    return fmt::format("{} over {}", counted(series, "series"), steps_of(comparison));
+  };
+  const std::string all = all_of(comparison.compared() - comparison.unknown);
   if (comparison.parted > 0) {
     const SeriesResult& first = comparison.series.front();
     return fmt::format("The runs part at step {}: {} is {} in the first run, {} in the second ({}{}{})",
@@ -156,9 +157,13 @@ std::string headline(const Comparison& comparison) {
                        first.course.lasts ? "" : "; too close to the end to see whether it lasts") +
            '.';
   }
-  if (comparison.not_judged.size() == comparison.ranks)
-    return fmt::format("Nothing can be compared: {} are NaN or infinite in both runs.", all);
-  const std::string limit = comparison.any_not_compared() ? "The common parts of both runs" : "Both runs";
+  if (comparison.unknown > 0 && comparison.numbers == 0)
+    return fmt::format("Nothing can be compared: {} are NaN or infinite in both runs.",
+                       all_of(comparison.unknown));
+  const std::string limit =
+      comparison.coverage.is_complete()
+          ? "Both runs"
+          : fmt::format("The {} of both runs that could be compared", comparison.coverage.percent());
   if (comparison.passing > 0) {
     const SeriesResult& first = comparison.series.front();
     return fmt::format(
@@ -196,7 +201,7 @@ std::string cause(const Comparison& comparison) {
 std::string message_of(const SeriesResult& result) {
   if (result.presence == SeriesResult::Presence::only_a) return "only in the first run";
   if (result.presence == SeriesResult::Presence::only_b) return "only in the second run";
-  if (result.steps == 0) return "no common step";
+  if (result.steps == 0) return result.blank > 0 ? "empty in both runs" : "no common step";
   std::string text;
   switch (result.course.parting) {
     case Parting::number:
@@ -223,6 +228,7 @@ std::string message_of(const SeriesResult& result) {
   if (!result.course.lasts) add("too close to the end to see whether it lasts");
   if (result.course.not_finite > 0)
     add("NaN or infinite in both runs at " + counted(result.course.not_finite, "step"));
+  if (result.blank > 0) add("empty in both runs at " + counted(result.blank, "step"));
   if (result.steps_a > 0) add(counted(result.steps_a, "step") + " only in the first run");
   if (result.steps_b > 0) add(counted(result.steps_b, "step") + " only in the second run");
   return text;
@@ -232,13 +238,16 @@ std::vector<std::string> not_compared(const Comparison& comparison) {
   std::vector<std::string> told = comparison.alone;
   std::size_t only_a = 0;
   std::size_t only_b = 0;
+  std::size_t blank = 0;
   for (const SeriesResult& result : comparison.series) {
+    blank += !result.compared() && result.blank > 0;
     only_a += result.presence == SeriesResult::Presence::only_a;
     only_b += result.presence == SeriesResult::Presence::only_b;
   }
-  const std::size_t without = comparison.not_compared - only_a - only_b;
+  const std::size_t without = comparison.not_compared - only_a - only_b - blank;
   if (only_a > 0) told.push_back(fmt::format("{} only in the first run", counted(only_a, "tensor")));
   if (only_b > 0) told.push_back(fmt::format("{} only in the second run", counted(only_b, "tensor")));
+  if (blank > 0) told.push_back(fmt::format("{} empty in both runs", counted(blank, "series")));
   if (without > 0) told.push_back(fmt::format("{} without a common step", counted(without, "series")));
   if (comparison.cut_short > 0) {
     told.push_back(
@@ -248,17 +257,9 @@ std::vector<std::string> not_compared(const Comparison& comparison) {
   return told;
 }
 
-std::vector<std::string> not_judged(const Comparison& comparison) {
-  std::vector<std::string> told;
-  for (const std::int64_t rank : comparison.not_judged)
-    told.push_back(fmt::format("rank {}: all series are NaN or infinite in both runs, at every step", rank));
-  for (const std::string& line : comparison.alone) told.push_back(display(line));
-  return told;
-}
-
 std::string summary(const Comparison& comparison, bool color) {
   const report::Color tone = comparison.parted > 0 ? report::Color::red
-                             : comparison.passing > 0 || !comparison.not_judged.empty()
+                             : comparison.passing > 0 || !comparison.coverage.is_complete()
                                  ? report::Color::yellow
                                  : report::Color::green;
   std::string text = report::paint(headline(comparison), tone, color) + '\n';

@@ -24,9 +24,6 @@ std::string message_of(const SeriesResult& result);
 /// What one run has alone, one thing a text.
 std::vector<std::string> not_compared(const Comparison& comparison);
 
-/// What was compared and says nothing, a line for each rank.
-std::vector<std::string> not_judged(const Comparison& comparison);
-
 /// All of it, in lines: the sentence, the cause, the quantities, what was not compared.
 std::string summary(const Comparison& comparison, bool color);
 

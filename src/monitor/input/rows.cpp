@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
-#include <limits>
+#include <cstdint>
 #include <utility>
 
 #include "support/ascii.hpp"
@@ -15,7 +16,8 @@
 namespace msprobe::monitor {
 namespace {
 
-constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+/// A quiet NaN that no arithmetic makes.
+constexpr std::uint64_t kNoNumber = 0x7ff8'6e6f'6e75'6d62;
 
 double cell_value(std::string_view text) {
   double value = 0;
@@ -24,7 +26,7 @@ double cell_value(std::string_view text) {
   if (error == std::errc() && at == end) return value;
   if (text == "True") return 1;
   if (text == "False") return 0;
-  return parse_number(text).value_or(kNoNumber);
+  return parse_number(text).value_or(no_number());
 }
 
 /// A whole number, also one that a column of floats made `3.0`.
@@ -55,6 +57,14 @@ std::string_view quantity_of_scope(std::string_view scope) {
 }
 
 }  // namespace
+
+double no_number() {
+  return std::bit_cast<double>(kNoNumber);
+}
+
+bool is_no_number(double value) {
+  return std::bit_cast<std::uint64_t>(value) == kNoNumber;
+}
 
 MonitorRows::MonitorRows(std::shared_ptr<const ByteSource> file, const std::string& prefix)
     : file_(std::move(file)), rows_(*file_), prefix_(prefix) {
@@ -97,13 +107,13 @@ std::string_view MonitorRows::field(std::size_t column) const {
 }
 
 void MonitorRows::leave_out(const char* reason) {
-  if (left_out_++ == 0) first_left_out_ = "line " + std::to_string(rows_.line()) + ": " + reason;
+  if (left_out_.rows++ == 0) left_out_.first = "line " + std::to_string(rows_.line()) + ": " + reason;
 }
 
-std::string MonitorRows::left_out() const {
-  if (left_out_ == 0) return {};
-  return display(file_->name()) + ": " + human_count(left_out_) +
-         (left_out_ == 1 ? " row was skipped, " : " rows were skipped, first ") + first_left_out_;
+std::string MonitorRows::LeftOut::sentence(const std::string& file) const {
+  if (rows == 0) return {};
+  return display(file) + ": " + human_count(rows) +
+         (rows == 1 ? " row was skipped, " : " rows were skipped, first ") + first;
 }
 
 bool MonitorRows::next(Row& row) {
@@ -204,7 +214,7 @@ bool MonitorRows::next_part(Row& row) {
   row.step = parts_step_;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const std::size_t at = begin + places_[i] - 3;
-    values_[i] = at < parts_.size() ? cell_value(parts_[at]) : kNoNumber;
+    values_[i] = at < parts_.size() ? cell_value(parts_[at]) : no_number();
   }
   row.values = values_;
   return true;

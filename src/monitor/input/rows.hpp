@@ -18,6 +18,11 @@
 
 namespace msprobe::monitor {
 
+/// Stands for a cell that is blank or holds other text: the file says nothing, not even that a number is
+/// NaN. It is a NaN of its own, so that who looks for finite numbers alone need not know of it.
+double no_number();
+bool is_no_number(double value);
+
 /// One tensor in one step. Texts and values are valid until the next one is read.
 struct Row {
   /// As the first monitor names its files: actv, actv_grad, grad_unreduced, grad_reduced, exp_avg,
@@ -29,11 +34,11 @@ struct Row {
   std::int64_t step = 0;
   /// From 0, of the column; where the second monitor has none, how many calls of the step came before.
   std::optional<std::int64_t> micro_step;
-  /// One for each of statistics(); NaN also where there is no number.
+  /// One for each of statistics().
   std::span<const double> values;
   std::string_view shape;
   std::string_view dtype;
-  bool absent = false;  // no tensor was there: every value is NaN
+  bool absent = false;  // no tensor was there: every value is NaN, or no number
 };
 
 /// Memory: one row, and for the second monitor's modules the names of one step.
@@ -47,8 +52,13 @@ class MonitorRows {
   /// False at the end of the file. FormatError for what is no csv. A row that does not fit under the head is
   /// left out.
   bool next(Row& row);
-  /// One sentence about the rows that were left out; empty if none was.
-  std::string left_out() const;
+  struct LeftOut {
+    std::uint64_t rows = 0;
+    std::string first;  // "line 3: fewer fields than the header"
+    /// For the file of that name; empty if there is none.
+    std::string sentence(const std::string& file) const;
+  };
+  const LeftOut& left_out() const { return left_out_; }
 
  private:
   static constexpr std::size_t kNone = SIZE_MAX;
@@ -88,8 +98,7 @@ class MonitorRows {
   };
   std::unordered_map<std::string, Calls> calls_;
 
-  std::uint64_t left_out_ = 0;
-  std::string first_left_out_;
+  LeftOut left_out_;
 };
 
 }  // namespace msprobe::monitor

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <numeric>
 #include <type_traits>
@@ -17,8 +16,6 @@
 
 namespace msprobe::monitor {
 namespace {
-
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 /// Tracks in the making, found by what names them.
 class TrackCollector {
@@ -38,7 +35,7 @@ class TrackCollector {
       if (places_[i] == kNone) continue;
       if (track.values.size() <= places_[i]) track.values.resize(places_[i] + 1);
       std::vector<double>& values = track.values[places_[i]];
-      values.resize(track.steps.size() - 1, kMissing);
+      values.resize(track.steps.size() - 1, no_number());
       values.push_back(row.values[i]);
     }
   }
@@ -86,7 +83,7 @@ class TrackCollector {
   /// Values for every statistic and step, by ascending steps; gives how many rows a later one replaced.
   std::uint64_t complete(Track& track) const {
     track.values.resize(tracks_.statistics.size());
-    for (std::vector<double>& values : track.values) values.resize(track.steps.size(), kMissing);
+    for (std::vector<double>& values : track.values) values.resize(track.steps.size(), no_number());
     if (std::adjacent_find(track.steps.begin(), track.steps.end(), std::greater_equal<>()) ==
         track.steps.end())
       return 0;
@@ -141,8 +138,14 @@ FileNotes visit_rows(const SeriesFile& file, const RowVisit& visit) {
     if (count % kLook == 0) check_interrupt();
     visit(rows->statistics(), row);
   }
-  notes.warning = rows->left_out();
+  notes.left_out = rows->left_out();
+  notes.warning = notes.left_out.sentence(file.path);
   return notes;
+}
+
+void miss_unread(const Tracks& tracks, std::size_t cells, Coverage& coverage) {
+  for (const Coverage::Gap& gap : tracks.unread)
+    coverage.miss(gap.reason, gap.first, gap.count * std::max<std::size_t>(cells, 1));
 }
 
 Tracks read_tracks(const RankFolder& folder, std::string_view prefix, const TakesStatistic& takes) {
@@ -150,11 +153,22 @@ Tracks read_tracks(const RankFolder& folder, std::string_view prefix, const Take
   for (const SeriesFile& file : folder.files) {
     if (file.prefix != prefix) continue;
     collector.next_file();
+    std::uint64_t without = 0;  // rows
     FileNotes notes = visit_rows(file, [&](const std::vector<std::string>& statistics, const Row& row) {
       collector.add(statistics, row);
+      without += statistics.empty();
     });
-    if (!notes.warning.empty()) collector.so_far().warnings.push_back(std::move(notes.warning));
-    if (!notes.problem.empty()) collector.so_far().problems.push_back(std::move(notes.problem));
+    Tracks& tracks = collector.so_far();
+    if (without > 0) tracks.unread.push_back({"their file has no column of numbers", file.path, without});
+    if (notes.left_out.rows > 0) {
+      tracks.unread.push_back({"rows do not fit under the header of their file",
+                               file.path + ", " + notes.left_out.first, notes.left_out.rows});
+      tracks.warnings.push_back(std::move(notes.warning));
+    }
+    if (!notes.problem.empty()) {
+      tracks.unread.push_back({"the file could not be read to its end", file.path, 1});
+      tracks.problems.push_back(std::move(notes.problem));
+    }
   }
   return collector.finish();
 }

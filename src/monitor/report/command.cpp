@@ -40,11 +40,13 @@ class MonitorReportCommand final : public Command {
         .details("The page then shows the smallest and the largest number of each group, and says so.")
         .not_negative();
     gate_
-        .declare(options, "series", {"trouble", "never"},
+        .declare(options, kCells, {"trouble", "never"},
                  "Exit with 1 if the training blows up, or the two part")
         .details(
-            "Runs that differ for some steps only, or could not be compared completely, also count, and so "
-            "does a rank without a finite number.");
+            "Runs that differ for some steps only also count.\n"
+            "What is NaN, infinite or empty from the first step on cannot be judged, and exits with 2, as "
+            "cells "
+            "do that one run alone has.");
   }
 
   Outcome run(const Context& context) override {
@@ -54,14 +56,18 @@ class MonitorReportCommand final : public Command {
     const ReportData data = gather(options_, context.progress);
     for (const std::string& warning : data.warnings) log_warning(warning);
     for (const std::string& problem : data.problems) log_error(problem);
-    if (data.blocks.empty()) throw FormatError(display(options_.first), "has no series");
+    if (data.blocks.empty()) {
+      if (options_.second.empty()) throw FormatError(display(options_.first), "has no series");
+      throw FormatError(display(options_.first) + " and " + display(options_.second) +
+                        " have no series in common");
+    }
     bool failed = !data.problems.empty();
     std::vector<std::vector<Alert>> alerts = {alerts_of(options_.first, failed)};
     if (!options_.second.empty()) alerts.push_back(alerts_of(options_.second, failed));
     write(data, alerts);
     const Headline headline = headline_of(data, false);
     log_info(headline.text + (headline.more.empty() ? "" : "\n" + headline.more));
-    const Outcome outcome = gate_.end(headline.is_trouble, coverage_of(data), not_judged(data));
+    const Outcome outcome = gate_.end(headline.is_trouble, data.coverage);
     return failed ? Outcome::failure : outcome;
   }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/report/gather.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <iterator>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -26,7 +29,7 @@ Aligned align(const Track* track, std::size_t statistic, const std::vector<std::
   if (track == nullptr) return row;
   for (const auto& [from, to] : common_steps(track->steps, steps)) {
     row.values[to] = track->values[statistic][from];
-    row.there[to] = true;
+    row.there[to] = !is_no_number(row.values[to]);
   }
   return row;
 }
@@ -37,6 +40,42 @@ std::vector<double> present(const Aligned& row) {
     if (row.there[i]) values.push_back(row.values[i]);
   }
   return values;
+}
+
+/// Its place is that among all steps of the block.
+std::optional<Outbreak> outbreak_of(const Aligned& row) {
+  std::optional<Outbreak> found = find_outbreak(present(row));
+  if (!found) return found;
+  std::size_t before = found->at;  // numbers
+  found->at = 0;
+  while (!row.there[found->at] || before-- > 0) ++found->at;
+  return found;
+}
+
+/// Cells of a tensor of a run. They can be judged from a finite number on, one of which speaks for the other
+/// statistics of its step; how many elements are NaN says nothing of the others.
+void cover(const Track& track, const std::vector<std::string>& statistics, Coverage& coverage) {
+  for (std::size_t i = 0; i < track.steps.size(); ++i) {
+    std::uint64_t finite = 0;
+    std::uint64_t blank = 0;
+    std::uint64_t counts = 0;
+    for (std::size_t k = 0; k < statistics.size(); ++k) {
+      const double value = track.values[k][i];
+      counts += statistics[k] == "nans";
+      finite += statistics[k] != "nans" && std::isfinite(value);
+      blank += is_no_number(value);
+    }
+    if (finite > 0) {
+      coverage.compared += finite;
+      coverage.explained += statistics.size() - finite;
+    } else if (!statistics.empty()) {
+      coverage.miss(counts == statistics.size() ? "how many elements are NaN says nothing of the others"
+                    : blank + counts == statistics.size() ? "they are empty"
+                                                          : "they are NaN or infinite",
+                    fmt::format("{} of {} at step {}", track.quantity, track.name, track.steps[i]),
+                    statistics.size());
+    }
+  }
 }
 
 /// What is no number is the largest.
@@ -74,7 +113,12 @@ class Packer {
   }
 
   void take(TrackPairs& group) {
-    if (two_) builder_.take(group);
+    if (!group.pairs.empty() && !group.a.statistics.empty()) with_series_.insert(group.rank);
+    if (two_) {
+      builder_.take(group);
+    } else {
+      cover(group.a);
+    }
     std::vector<std::string> quantities;
     for (const Tracks* side : {&group.a, &group.b}) {
       for (const Track& track : side->tracks) {
@@ -87,10 +131,19 @@ class Packer {
     for (const std::string& quantity : quantities) pack_quantity(group, quantity);
   }
 
-  ReportData finish() {
+  void take_alone(const LoneRank& rank) { builder_.take_alone(rank); }
+
+  ReportData finish(const Tree& first) {
     if (two_) {
+      builder_.expect(first);
       data_.comparison = builder_.finish();
+      data_.coverage = data_.comparison->coverage;
       place_partings();
+    } else {
+      for (const RankFolder& rank : first.ranks) {
+        if (!with_series_.contains(rank.rank))
+          data_.coverage.miss("the rank has no series", fmt::format("rank {}", rank.rank));
+      }
     }
     return std::move(data_);
   }
@@ -104,6 +157,11 @@ class Packer {
     std::size_t place;
     const Track& any() const { return a != nullptr ? *a : *b; }
   };
+
+  void cover(const Tracks& tracks) {
+    for (const Track& track : tracks.tracks) monitor::cover(track, tracks.statistics, data_.coverage);
+    miss_unread(tracks, tracks.statistics.size(), data_.coverage);
+  }
 
   std::vector<Pair> pairs_of(const TrackPairs& group, const std::string& quantity) const {
     std::vector<Pair> pairs;
@@ -176,45 +234,41 @@ class Packer {
     std::vector<std::vector<std::uint16_t>> codes(two_ ? 2 : 1);
     std::vector<std::vector<std::vector<std::uint16_t>>> slots(pairs.size());
     std::vector<std::vector<std::optional<Outbreak>>> found(pairs.size());
-    std::vector<char> finite(pairs.size());
     parallel_blocks(pairs.size(), [&](std::size_t i) {
       const Aligned a = align(in_a < group.a.statistics.size() ? pairs[i].a : nullptr, in_a, steps);
-      finite[i] = std::ranges::any_of(a.values, [](double value) { return std::isfinite(value); }) ? 1 : 0;
       const Aligned b =
           two_ ? align(in_b < group.b.statistics.size() ? pairs[i].b : nullptr, in_b, steps) : Aligned{};
       packed.scales[i] = scale_of(present(a), present(b));
       slots[i].resize(codes.size());
       append_codes(slots[i][0], a, packed.scales[i], block.width);
-      found[i].push_back(find_outbreak(present(a)));
+      found[i].push_back(outbreak_of(a));
       if (!two_) return;
       append_codes(slots[i][1], b, packed.scales[i], block.width);
-      found[i].push_back(find_outbreak(present(b)));
+      found[i].push_back(outbreak_of(b));
     });
     for (std::size_t run = 0; run < codes.size(); ++run) {
       for (auto& slot : slots) codes[run].insert(codes[run].end(), slot[run].begin(), slot[run].end());
       packed.cells.push_back(pack_codes(codes[run], codes[run].size() / pairs.size()));
       bytes_ += packed.cells.back().size() * 4 / 3;
     }
-    // How many elements are NaN says nothing of the others.
-    if (statistic != "nans")
-      data_.with_numbers[group.rank] += static_cast<std::size_t>(std::ranges::count(finite, 1));
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       if (statistic == "norm" || is_first) note_curve(group, pairs[i], in_a, in_b);
       for (std::size_t run = 0; run < found[i].size(); ++run)
-        note_outbreak(group, block, pairs[i], i, statistic, run, found[i][run]);
+        note_outbreak(group, block, pairs[i], i, statistic, run, found[i][run], steps);
     }
     data_.series += pairs.size();
     block.statistics.push_back(std::move(packed));
   }
 
   void note_outbreak(const TrackPairs& group, Block& block, const Pair& pair, std::size_t row,
-                     const std::string& statistic, std::size_t run, const std::optional<Outbreak>& outbreak) {
+                     const std::string& statistic, std::size_t run, const std::optional<Outbreak>& outbreak,
+                     const std::vector<std::int64_t>& steps) {
     // Signed numbers near zero grow and shrink by themselves; a number of NaN is told by the other
     // statistics.
     const bool number = outbreak && outbreak->kind == Outbreak::Kind::number;
     if (!outbreak || (!number && statistic != "norm")) return;
     const Track& track = run == 0 ? *pair.a : *pair.b;
-    const std::int64_t step = track.steps[outbreak->at];
+    const std::int64_t step = steps[outbreak->at];
     block.marks.push_back({row, statistic, step, number ? "number" : "growth", static_cast<int>(run)});
     const Moment moment = moment_of(step, track, pair.place, group.first_layout);
     std::optional<RunOutbreak>& first = data_.outbreaks[run];
@@ -275,6 +329,7 @@ class Packer {
   std::size_t width_;
   bool two_;
   ComparisonBuilder builder_;
+  std::set<std::int64_t> with_series_;
   ReportData data_;
   std::size_t bytes_ = 0;
 };
@@ -288,10 +343,12 @@ ReportData gather(const ReportOptions& options, Progress* progress) {
   const double most = options.most_megabytes * 1e6;
   for (std::size_t width = 1;;) {
     Packer packer(options, width);
-    std::vector<std::string> alone = visit_pairs(a, b ? &*b : nullptr, statistics_filter(options.statistics),
-                                                 progress, [&](TrackPairs& group) { packer.take(group); });
+    std::vector<std::string> alone = visit_pairs(
+        a, b ? &*b : nullptr, statistics_filter(options.statistics), progress,
+        [&](TrackPairs& group) { packer.take(group); },
+        [&](const LoneRank& rank) { packer.take_alone(rank); });
     const auto bytes = static_cast<double>(packer.bytes());
-    ReportData data = packer.finish();
+    ReportData data = packer.finish(a);
     if (bytes <= most || width >= 1024) {
       if (width > 1) {
         data.notes.push_back("steps are shown in groups of " + std::to_string(width) +

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "monitor/compare/compare.hpp"
 #include "monitor/report/cells.hpp"
 #include "monitor/report/outbreak.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe::monitor {
 
@@ -80,7 +80,7 @@ struct ReportData {
   std::vector<Curve> curves;
   std::optional<Comparison> comparison;
   std::vector<std::optional<RunOutbreak>> outbreaks;  // of each run
-  std::map<std::int64_t, std::size_t> with_numbers;   // series of the first run with a finite one, by rank
+  Coverage coverage;                                  // of the cells: of the one run, or of both
   std::vector<std::string> notes;                     // what is not shown
   std::vector<std::string> warnings;
   std::vector<std::string> problems;

@@ -154,28 +154,11 @@ std::string curve_bytes(const Curve& curve) {
 
 }  // namespace
 
-std::vector<std::string> not_judged(const ReportData& data) {
-  if (data.comparison) return not_judged(*data.comparison);
-  std::vector<std::string> told;
-  for (const auto& [rank, series] : data.with_numbers) {
-    if (series == 0)
-      told.push_back(fmt::format("rank {}: all series are NaN or infinite at every step", rank));
-  }
-  return told;
-}
-
-Coverage coverage_of(const ReportData& data) {
-  if (data.comparison) return data.comparison->coverage;
-  Coverage coverage;
-  for (const auto& [rank, series] : data.with_numbers) coverage.compared += series;
-  return coverage;
-}
-
 Headline headline_of(const ReportData& data, bool several_ranks) {
   if (data.comparison) {
     const Comparison& comparison = *data.comparison;
     const bool doubtful =
-        comparison.passing > 0 || comparison.any_not_compared() || comparison.not_finite > 0;
+        comparison.passing > 0 || !comparison.coverage.is_complete() || comparison.not_finite > 0;
     return {headline(comparison), cause(comparison),
             comparison.parted > 0 ? "error"
             : doubtful            ? "warning"
@@ -184,8 +167,12 @@ Headline headline_of(const ReportData& data, bool several_ranks) {
   }
   if (data.outbreaks[0])
     return {outbreak_sentence(*data.outbreaks[0], "The training", several_ranks), "", "error", true};
-  if (const std::vector<std::string> told = not_judged(data); !told.empty())
-    return {fmt::format("Not all can be judged: {}.", told.front()), "", "warning"};
+  if (data.coverage.compared == 0)
+    return {fmt::format("Nothing can be judged: {}.", data.coverage.text(kCells)), "", "warning"};
+  if (!data.coverage.is_complete())
+    return {fmt::format("No series blows up or becomes NaN or infinite in the {} that could be judged: {}.",
+                        data.coverage.percent(), data.coverage.text(kCells)),
+            "", "warning"};
   return {"No series blows up or becomes NaN or infinite.", "", "pass"};
 }
 

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "monitor/analyze/alert_file.hpp"
 #include "monitor/report/gather.hpp"
 #include "report/page.hpp"
-#include "support/coverage.hpp"
 
 namespace msprobe::monitor {
 
@@ -20,11 +20,8 @@ struct Headline {
   bool is_trouble = false;  // the training blows up, or the two part, if only for some steps
 };
 
-/// Ranks whose numbers say nothing, a line each.
-std::vector<std::string> not_judged(const ReportData& data);
-
-/// Of the series of one run, or of the cells of two.
-Coverage coverage_of(const ReportData& data);
+/// The gate counts these.
+inline constexpr std::string_view kCells = "cells";
 
 Headline headline_of(const ReportData& data, bool several_ranks);
 

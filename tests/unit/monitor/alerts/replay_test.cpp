@@ -55,6 +55,25 @@ TEST_CASE("a NaN is an alert, leaves the mean as it was, and what is no tensor i
   CHECK(replay("0,w,0,1.0,inf,[1],torch.float32\n", {"AnomalyNan:1000"}).all == 1);
 }
 
+TEST_CASE("a series is judged where a rule speaks of each step without a finite number") {
+  const std::string one = "0,w,0,1.0,1.0,[1],torch.float32\n";
+  const auto is_judged = [&](const std::string& second, const std::string& rule) {
+    const Replay result = replay(one + "0,w,1," + second + ",[1],torch.float32\n", {rule});
+    CHECK(result.all == 0);
+    CHECK(result.coverage.asked() == 1);
+    return result.coverage.is_complete();
+  };
+  CHECK(is_judged("1.0,1.0", "AnomalyNan"));
+  CHECK(is_judged("inf,1.0", "AnomalyNan"));
+  CHECK_FALSE(is_judged("inf,inf", "AnomalyNan"));
+  CHECK_FALSE(is_judged(",", "AnomalyNan"));
+  CHECK_FALSE(is_judged("x,x", "AnomalyNan:10"));
+  CHECK(is_judged("1.0,nan", "AnomalyTurbulence:0.5"));
+  CHECK_FALSE(is_judged("nan,nan", "AnomalyTurbulence:0.5"));
+  CHECK_FALSE(replay(one, {"AnomalyTurbulence:0.5"}).coverage.is_complete());
+  CHECK_FALSE(replay(one + "0,w,1\n", {"AnomalyNan"}).coverage.is_complete());  // a row that is cut off
+}
+
 TEST_CASE("rules of the command line") {
   for (const char* wrong : {"", "AnomalyTurbulence", "AnomalyTurbulence:", "AnomalyNan:x", "AnomalyNan:-1",
                             "Other:1", "AnomalyNan:nan"}) {

@@ -36,15 +36,29 @@ Read read(const std::string& text, const std::string& prefix) {
                        optional_text(row.micro_step) + "|";
     for (std::size_t i = 0; i < row.values.size(); ++i)
       line += rows.statistics()[i] + "=" +
-              (std::isnan(row.values[i]) ? "nan" : std::to_string(row.values[i])) + ";";
+              (is_no_number(row.values[i]) ? "none"
+               : std::isnan(row.values[i]) ? "nan"
+                                           : std::to_string(row.values[i])) +
+              ";";
     if (row.absent) line += "absent";
     result.rows.push_back(line);
   }
-  result.left_out = rows.left_out();
+  result.left_out = rows.left_out().sentence("file.csv");
   return result;
 }
 
 using Lines = std::vector<std::string>;
+
+TEST_CASE("a cell without a number is none, and no NaN") {
+  const Read read_back = read(
+      "vpp_stage,name,step,norm,min,shape,dtype\n"
+      "0,a,1,,text,[1],torch.float32\n"
+      "0,a,2,nan,NaN,[1],torch.float32\n",
+      "grad_reduced");
+  CHECK(read_back.rows ==
+        Lines{"grad_reduced|0|a|1|-|norm=none;min=none;", "grad_reduced|0|a|2|-|norm=nan;min=nan;"});
+  CHECK(!is_no_number(std::nan("")));
+}
 
 TEST_CASE("rows of the first monitor have stage, name, step and micro step") {
   const Read read_back = read(
@@ -118,7 +132,7 @@ TEST_CASE("rows that do not fit are left out, and told") {
       "0,a,3,4.0,trunc",
       "grad_reduced");
   CHECK(read_back.rows == Lines{"grad_reduced|0|a|1|-|norm=1.000000;min=2.000000;",
-                                "grad_reduced|0|a|3|-|norm=4.000000;min=nan;"});
+                                "grad_reduced|0|a|3|-|norm=4.000000;min=none;"});
   CHECK(read_back.left_out == "file.csv: 4 rows were skipped, first line 2: fewer fields than the header");
 }
 
