@@ -280,6 +280,12 @@ Task read_task(const ConfigReader& common, const std::string& name, const std::s
   return static_cast<Task>(common.choice("task", name));
 }
 
+/// The same wherever the program goes to. A relative path begins at `folder`, or where the process is if that
+/// is empty.
+std::string whole_path(const std::string& path, const std::string& folder) {
+  return std::filesystem::absolute(std::filesystem::path(folder) / path).lexically_normal().string();
+}
+
 /// Section load: the front end carries it out.
 void read_load(const Json& section, const std::string& where, Config& config) {
   if (!section.is_object()) throw FormatError(where, "must hold an object");
@@ -336,7 +342,7 @@ std::string Config::setting(std::string_view key) const {
 }
 
 void Config::set_dump_path(const std::string& path, const std::string& folder) {
-  root = std::filesystem::absolute(std::filesystem::path(folder) / path).lexically_normal().string();
+  root = whole_path(path, folder);
   while (root.size() > 1 && root.back() == '/') root.pop_back();
   Json all = Json::parse(text);
   all["dump_path"] = root;
@@ -423,9 +429,12 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   read_section(common, section == nullptr ? none : *section, name + ": " + task, config);
   std::ranges::move(keys_without_effect(root, task, place_of(config), name),
                     std::back_inserter(config.warnings));
+  if (!config.bench_path.empty()) config.bench_path = whole_path(config.bench_path, overrides.folder);
   settle(common, config);
 
   Json all = root;
+  if (config.loads)
+    all["load"]["path"] = whole_path(all["load"]["path"].get<std::string>(), overrides.folder);
   all["task"] = name_of(config.task);
   all["level"] = name_of(config.level);
   all["dump_path"] = config.dump_path;

@@ -168,6 +168,22 @@ class Loading(Case):
             results = self.run_steps(Model(False), 2)
             self.assertEqual((results[0][0] == golden[0][0], results[0][1] == golden[0][1]), (first, second))
 
+    def test_a_program_that_goes_to_another_folder(self):
+        path, golden = self.golden()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        load = {"path": os.path.basename(path), "modules": ["Module.scale.Scale.forward.0"]}
+        self.open("L0", task="tensor", dump_enable=True, load=load)
+        other = os.path.join(self.folder, "other")
+        os.mkdir(other)
+        os.chdir(other)
+        self.assertEqual(self.run_steps(Model(False), 2, steps=1)[0][0], golden[0][0])
+        load["modules"] = ["Module.scale.Scale.forward.1"]
+        self.write_config(dict(self.config, load=load))  # is read again
+        PrecisionDebugger.set_init_step(0)
+        results = self.run_steps(Model(False), 2, steps=1)
+        self.assertEqual((results[0][0] == golden[0][0], results[0][1] == golden[0][1]), (False, True))
+
     def test_names_drive_no_terminal(self):
         path, _ = self.golden()
         told = self.load(path, ["Module.\x1b[31m.A.forward.0"])

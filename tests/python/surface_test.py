@@ -2,6 +2,7 @@
 """debugger.config and debugger.service, a folder for each stage, steps that begin anew, a second debugger in one process."""
 
 import contextlib
+import glob
 
 from helpers import *
 from msprobe.core.common import log
@@ -126,6 +127,24 @@ class Surface(Case):
         self.assertEqual(sorted(os.listdir(here)), ["step0", "step1", "step4", "step5"])
         self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "b"))), ["step2", "step3"])
         self.assertEqual(os.listdir(other), [])
+
+    def test_a_reference_of_a_program_that_goes_to_another_folder(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        other = os.path.join(self.folder, "other")
+        os.mkdir(other)
+        for place, section in (("golden", {}), ("dump", {"bench_path": "golden"})):
+            debugger = self.open("L1", "tensor", dict(section, summary_mode="md5"), dump_path=place, dump_enable=True)
+            os.chdir(other)
+            for _ in range(2):
+                self.record(debugger)
+                debugger.step()
+                self.write_config(dict(self.config, extra_info=False))  # is read again
+            os.chdir(self.folder)
+        self.assertEqual(sorted(os.listdir("dump")), ["step0", "step1"])
+        self.assertEqual(os.listdir(other), [])
+        files = glob.glob("dump/step*/*/dump_tensor_data/*")
+        self.assertEqual(files, [])  # all is as in the reference
 
     def test_a_wrong_folder(self):
         debugger = self.open("L1")
