@@ -2,6 +2,8 @@
 """Task grad_probe: tables of gradients and their signs, as the Python tool 8.1 wrote them."""
 
 import csv
+import gc
+import weakref
 import zlib
 
 from helpers import *
@@ -138,6 +140,25 @@ class GradProbe(Case):
             file.write("no folder")
         self.train(debugger, model)
         self.assertEqual(os.listdir(self.dump_path), ["rank0"])
+
+    def test_an_optimizer_outlives_the_task(self):
+        model = nn.Linear(3, 2)
+        optimizer = self.train(self.probe({}), model, steps=1)
+        self.assertTrue(os.path.exists(os.path.join(self.dump_path, "rank0", "grad_summary_0.csv")))
+        parameter = weakref.ref(model.weight)
+        PrecisionDebugger._instance._end()
+        debugger = self.open("L1")
+        for _ in range(3):
+            debugger.start(model)
+            model(torch.ones(1, 3)).sum().backward()
+            debugger.stop()
+            optimizer.step()
+            debugger.step()
+        self.assertEqual(self.steps(), ["step0", "step1", "step2"])
+        self.close()
+        del model, optimizer, debugger
+        gc.collect()
+        self.assertIsNone(parameter())
 
     def test_wrong_configurations(self):
         for section, text in (({"grad_level": "L3"}, "grad_level"), ({"bounds": [1, 0]}, "bounds: must be in ascending order"),
