@@ -95,7 +95,10 @@ void check_flags(const Side& bench, const Side& cmp, RowTable& rows) {
 /// Versions by normalised name, as pip's list has them.
 std::map<std::string, std::string> read_packages(const pack::Pack& pack) {
   std::map<std::string, std::string> packages;
-  const std::string text = pack.read(pack.members(pack::Section::pip).front());
+  const pack::Member& member = pack.members(pack::Section::pip).front();
+  const std::string text = pack.read(member);
+  if (text.find('\0') != std::string::npos)
+    throw FormatError(display(pack.name() + ": " + member.name), "not a list of packages: it holds a NUL");
   for (std::string_view line : split(text, "\n")) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::size_t equals = line.find('=');
@@ -152,6 +155,10 @@ Section check_environment(const Packs& packs, const Tables& tables) {
   } else {
     coverage.compared = tables.environment.size();  // variables that neither sets have their defaults
   }
+  for (const auto& [name, value] : bench.variables()) {
+    const Value* const other = value.is(Value::Kind::null) ? cmp.set(name) : nullptr;
+    if (other != nullptr && other->is(Value::Kind::null)) coverage.miss("null in both packs", name);
+  }
   return {
       .name = "env", .status = status, .table = std::move(rows), .coverage = coverage, .shown = {0, 1, 2, 3}};
 }
@@ -187,8 +194,9 @@ Section check_packages(const Packs& packs, const Tables& tables, bool all) {
   }
   const Status status = rows->status();
   Coverage coverage;
-  if (bench.empty() && cmp.empty()) {
-    ++coverage.explained;
+  const auto has_version = [](const auto& package) { return !package.second.empty(); };
+  if (std::ranges::none_of(bench, has_version) && std::ranges::none_of(cmp, has_version)) {
+    coverage.miss("neither pack lists the version of a package", "pip");
   } else {
     coverage.compared = tables.packages.size();  // some are installed on neither side
   }

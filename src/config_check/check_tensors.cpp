@@ -21,6 +21,7 @@ using report::Severity;
 
 constexpr std::array<std::string_view, 4> kStatistics = {"max", "min", "mean", "norm"};
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::string_view kNull = "null or NaN in both packs";
 constexpr std::size_t kMostNames = std::size_t{256} << 20;  // bytes, of one file
 constexpr int kMostDepth = 410;                             // of a tree; the JSON reader lets no more through
 
@@ -39,13 +40,13 @@ struct Block {
   std::uint64_t rank = 0;
   std::vector<std::string> names;
   std::vector<TensorRow> rows;
-  std::size_t text = 0;    // of the names
-  std::size_t judged = 0;  // rows that differ, or of which a statistic is a number
+  std::size_t text = 0;  // of the names
+  Coverage coverage;
 
   void add(std::string name, Equal equal) {
     text += name.size();
-    judged += equal == Equal::yes ? 0 : 1;
     if (text > kMostNames) throw FormatError("the tensor names of one file are too long in total");
+    coverage.compared += equal == Equal::yes ? 0 : 1;
     rows.push_back({static_cast<std::uint32_t>(names.size()), equal});
     names.push_back(std::move(name));
   }
@@ -111,18 +112,25 @@ class TensorTable final : public SheetTable {
   std::vector<Start> starts_;
 };
 
-/// An object with the four statistics and nothing else.
-bool is_record(const Entry& entry, Entry::Index node) {
-  if (!entry.is(node, dump::NodeKind::object)) return false;
-  std::size_t members = 0;
-  entry.children(node, [&](Entry::Index) { ++members; });
-  return members == kStatistics.size() && std::ranges::all_of(kStatistics, [&](std::string_view name) {
-           return entry.find(node, name) != Entry::kNone;
-         });
-}
-
 bool is_number(const Entry& entry, Entry::Index node) {
   return entry.is(node, dump::NodeKind::integer) || entry.is(node, dump::NodeKind::real);
+}
+
+/// An object with the four statistics.
+bool is_record(const Entry& entry, Entry::Index node) {
+  return entry.is(node, dump::NodeKind::object) &&
+         std::ranges::all_of(kStatistics,
+                             [&](std::string_view name) { return entry.find(node, name) != Entry::kNone; });
+}
+
+/// Is there anything in it that can be equal? Neither null nor NaN can.
+bool has_content(const Entry& entry, Entry::Index node) {
+  if (entry.is_container(node)) {
+    bool any = false;
+    entry.children(node, [&](Entry::Index child) { any = any || has_content(entry, child); });
+    return any;
+  }
+  return !entry.is(node, dump::NodeKind::null) && !(is_number(entry, node) && std::isnan(entry.number(node)));
 }
 
 /// One statistic of both sides. True if they are equal, NaN and NaN too.
@@ -141,20 +149,33 @@ bool compare_numbers(const Entry& a, Entry::Index left, const Entry& b, Entry::I
 
 void compare_records(const Entry& a, Entry::Index left, const Entry& b, Entry::Index right, std::string name,
                      Block& block) {
-  const auto is_number_in = [](const Entry& entry, Entry::Index record) {
-    return std::ranges::any_of(kStatistics, [&](std::string_view statistic) {
-      const Entry::Index node = entry.find(record, statistic);
-      return is_number(entry, node) && std::isfinite(entry.number(node));
-    });
-  };
-  block.add(std::move(name), Equal::yes);
-  block.judged += is_number_in(a, left) || is_number_in(b, right) ? 1 : 0;
-  TensorRow& row = block.rows.back();
+  TensorRow row;
+  row.equal = Equal::yes;
+  bool any_number = false;
   for (std::size_t i = 0; i < kStatistics.size(); ++i) {
-    if (!compare_numbers(a, a.find(left, kStatistics[i]), b, b.find(right, kStatistics[i]),
-                         row.difference[i]))
-      row.equal = Equal::no;
+    const Entry::Index ours = a.find(left, kStatistics[i]);
+    any_number = any_number || (is_number(a, ours) && std::isfinite(a.number(ours)));
+    if (!compare_numbers(a, ours, b, b.find(right, kStatistics[i]), row.difference[i])) row.equal = Equal::no;
   }
+  // Other members, such as a shape.
+  double unused = 0;
+  std::size_t others = 0;
+  a.children(left, [&](Entry::Index child) {
+    const Entry::Index theirs = b.find(right, a.key(child));
+    if (theirs == Entry::kNone || !compare_numbers(a, child, b, theirs, unused)) row.equal = Equal::no;
+    ++others;
+  });
+  b.children(right, [&](Entry::Index) { --others; });
+  if (others != 0) row.equal = Equal::no;
+  if (row.equal == Equal::yes) {
+    if (any_number) {
+      ++block.coverage.compared;
+    } else {
+      block.coverage.miss("no statistic is a number on both sides", name);
+    }
+  }
+  block.add(std::move(name), row.equal);
+  block.rows.back().difference = row.difference;
 }
 
 /// Walks the trees of what a model was given, both at once.
@@ -208,6 +229,22 @@ class TreeComparison {
       a_.children(left, [&](Entry::Index child) { block_.add(below(name, a_.key(child)), Equal::no); });
     } else if (left_object || right_object) {
       block_.add(name, Equal::no);
+    } else {
+      leaves(left, right, name);
+    }
+  }
+
+  /// A recorder writes an empty text for what is no tensor.
+  void leaves(Entry::Index left, Entry::Index right, const std::string& name) {
+    double unused = 0;
+    if (!compare_numbers(a_, left, b_, right, unused)) {
+      block_.add(name, Equal::no);
+    } else if (a_.is(left, dump::NodeKind::string) && a_.text(left).empty()) {
+      ++block_.coverage.explained;
+    } else if (has_content(a_, left)) {
+      ++block_.coverage.compared;
+    } else {
+      block_.coverage.miss(kNull, name);
     }
   }
 
@@ -233,7 +270,8 @@ void compare_weights(const Entry& bench, const Entry& cmp, Block& block) {
     } else {
       // Not as a recorder writes it; what is there must at least be the same.
       const bool same = bench.python_str(child) == cmp.python_str(found->second);
-      block.judged += same && !bench.is(child, dump::NodeKind::null) ? 1 : 0;
+      if (same && has_content(bench, child)) ++block.coverage.compared;
+      if (same && !has_content(bench, child)) block.coverage.miss(kNull, name);
       block.add(std::move(name), same ? Equal::yes : Equal::no);
     }
   });
@@ -284,7 +322,6 @@ Section check_tensors(const Packs& packs, pack::Section which) {
   const std::vector<Pair> pairs = pair_members(packs.bench.members(which), packs.cmp.members(which));
   Section section;
   section.name = pack::name_of(which);
-  std::size_t judged = 0;
   constexpr std::size_t kAtOnce = 256;  // blocks in memory beside the table
   for (std::size_t first = 0; first < pairs.size(); first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, pairs.size() - first);
@@ -315,19 +352,18 @@ Section check_tensors(const Packs& packs, pack::Section which) {
         block.names.clear();
         block.rows.clear();
         block.add(std::string(any.file()), Equal::no);
+        block.coverage = {};
+        block.coverage.miss("the file could not be read", any.name);
       }
+      if (block.coverage.asked() == 0) block.coverage.miss("the file holds nothing to compare", any.name);
     });
     for (std::size_t i = 0; i < count; ++i) {
       table->add(blocks[i]);
-      judged += blocks[i].judged;
+      section.coverage.add(blocks[i].coverage);
       if (!failures[i].empty()) section.reasons.push_back(std::move(failures[i]));
     }
   }
   section.status = table->status();
-  section.coverage.compared = std::min(judged, table->rows());
-  if (judged < table->rows())
-    section.coverage.miss("no statistic is a number on both sides", section.name, table->rows() - judged);
-  if (table->rows() == 0) ++section.coverage.explained;
   section.table = std::move(table);
   section.shown = {0, 1, 2, 3, 4, 7};
   return section;

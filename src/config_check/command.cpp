@@ -102,8 +102,10 @@ class ConfigCheckCommand final : public Command {
     gate_.declare(options, "keys", {"error", "warning", "never"})
         .details(
             "A section in one pack only is an error, and so is a verl parameter that differs.\n"
-            "Two packs that hold nothing, statistics none of which is a number, and logs without a parameter "
-            "exit with 2.");
+            "A pack or a file of it that holds nothing, a tensor none of whose statistics is a number, and "
+            "logs "
+            "without a parameter exit with 2.")
+        .excludes({dump_});
     options
         .add_flag("--all-packages", all_packages_,
                   "With -c: also compare packages that are not in the tables, as warnings")
@@ -189,7 +191,9 @@ class ConfigCheckCommand final : public Command {
     const std::size_t warnings = std::ranges::count_if(comparison.sections, [](const Section& section) {
       return section.table && section.table->warnings() != 0;
     });
-    const bool findings = summary.errors() != 0 || (gate_.level() == "warning" && warnings != 0);
+    // Against a pack of nothing all is missing, which says nothing of the other one.
+    const bool findings =
+        comparison.empty.empty() && (summary.errors() != 0 || (gate_.level() == "warning" && warnings != 0));
     log_info(render_packs(comparison, options, context.color));
     const Outcome outcome = gate_.end(findings, comparison.coverage());
     return failed ? Outcome::failure : outcome;
@@ -230,9 +234,7 @@ class ConfigCheckCommand final : public Command {
                                                        : verify_verl(verified_, tables, options);
     for (const std::string& warning : result.warnings) log_warning(warning);
     log_info(render_verl(result, context.color));
-    Coverage coverage;
-    coverage.compared = result.compared;
-    return gate_.end(result.table->errors() != 0, coverage);
+    return gate_.end(result.table->errors() != 0, result.coverage);
   }
 
   Option dump_;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "config_check/checks.hpp"
 #include "config_check/extract.hpp"
 #include "pack/pack_reader.hpp"
@@ -36,10 +38,14 @@ class NamedRows final : public report::Table {
   std::vector<std::string> columns_;
 };
 
+bool has(const pack::Pack& pack, pack::Section which) {
+  return !pack.members(which).empty() || !pack.misplaced(which).empty();
+}
+
 Section check_section(pack::Section which, const Packs& packs, const ComparePacksOptions& options,
                       const Tables& tables) {
-  const bool in_bench = !packs.bench.members(which).empty() || !packs.bench.misplaced(which).empty();
-  const bool in_cmp = !packs.cmp.members(which).empty() || !packs.cmp.misplaced(which).empty();
+  const bool in_bench = has(packs.bench, which);
+  const bool in_cmp = has(packs.cmp, which);
   Section section;
   section.name = pack::name_of(which);
   if (!in_bench || !in_cmp) {
@@ -98,8 +104,11 @@ PackComparison compare(const Packs& packs, const ComparePacksOptions& options, c
   packs.bench.verify();
   packs.cmp.verify();
   PackComparison comparison;
-  for (const pack::Pack* pack : {&packs.bench, &packs.cmp})
+  for (const pack::Pack* pack : {&packs.bench, &packs.cmp}) {
     comparison.warnings.insert(comparison.warnings.end(), pack->warnings().begin(), pack->warnings().end());
+    if (std::ranges::none_of(pack::kSections, [&](pack::Section which) { return has(*pack, which); }))
+      comparison.empty.push_back(pack->name());
+  }
   for (const pack::Section which : pack::kSections)
     comparison.sections.push_back(check_section(which, packs, options, tables));
   return comparison;
@@ -144,6 +153,7 @@ void write_stdout(const PackComparison& comparison) {
 
 Coverage PackComparison::coverage() const {
   Coverage all;
+  for (const std::string& pack : empty) all.miss("the pack has none of the sections that are compared", pack);
   for (const Section& section : sections) all.add(section.coverage);
   return all;
 }

@@ -20,7 +20,8 @@ struct ComparePacksOptions {
 };
 
 struct PackComparison {
-  std::vector<Section> sections;  // all six, in the order of the workbook
+  std::vector<Section> sections;   // all six, in the order of the workbook
+  std::vector<std::string> empty;  // packs that hold no section at all
   std::vector<std::string> warnings;
   std::vector<std::string> files;
 

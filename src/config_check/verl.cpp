@@ -59,10 +59,14 @@ std::string cell(const Value* value) {
   return value == nullptr ? kNotThere : pack::python_repr(*value);
 }
 
-void add_row(const std::string& path, const Value* first, const Value* second, RowTable& rows) {
+/// Where both have a section without parameters there is nothing to compare.
+void add_row(const std::string& path, const Value* first, const Value* second, VerlResult& result) {
   const bool equal = first != nullptr && second != nullptr && equal_verl(*first, *second);
-  rows.add({path, cell(first), cell(second), std::string(equal ? kYes : kNo)},
-           equal ? Severity::none : Severity::error);
+  const bool is_empty = equal && first->is(Value::Kind::map) && first->items().empty();
+  ++(is_empty ? result.coverage.explained : result.coverage.compared);
+  ++result.compared;
+  result.table->add({path, cell(first), cell(second), std::string(equal ? kYes : kNo)},
+                    equal ? Severity::none : Severity::error);
 }
 
 void write_tables(const std::string& stem, const VerlOptions& options, VerlResult& result) {
@@ -106,9 +110,7 @@ void compare_sides(const LaunchSide& npu, const LaunchSide& bench, bool (*left_o
   result.headline = fmt::format("{} against {}", display(npu.log), display(bench.log));
   result.table = std::make_unique<RowTable>(
       std::vector<std::string>{"超参名称", "NPU生效值", "bench生效值", "是否一致"});
-  for (const std::string& path : paths)
-    add_row(path, npu.values.find(path), bench.values.find(path), *result.table);
-  result.compared = paths.size();
+  for (const std::string& path : paths) add_row(path, npu.values.find(path), bench.values.find(path), result);
   create_directories(options.output);
   write_text(options.output + "/NPU_config.json", json_text(npu.config), result);
   write_text(options.output + "/bench_config.json", json_text(bench.config), result);
@@ -178,8 +180,7 @@ VerlResult verify_verl(const std::vector<std::string>& files, const Tables& tabl
   result.warnings = target.warnings;
   result.table = std::make_unique<RowTable>(
       std::vector<std::string>{"关键参数名称", "bench生效值", "target生效值", "是否一致"});
-  for (const auto& [path, value] : expected.items()) add_row(path, &value, found.find(path), *result.table);
-  result.compared = expected.size();
+  for (const auto& [path, value] : expected.items()) add_row(path, &value, found.find(path), result);
   create_directories(options.output);
   write_text(options.output + "/tgt_config.json", json_text(target.value), result);
   write_tables("hyper_params_verify", options, result);

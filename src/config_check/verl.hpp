@@ -9,6 +9,7 @@
 #include "config_check/sheet.hpp"
 #include "config_check/tables.hpp"
 #include "report/writers.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe::config_check {
 
@@ -21,6 +22,7 @@ struct VerlResult {
   std::string headline;
   std::unique_ptr<RowTable> table;
   std::size_t compared = 0;
+  Coverage coverage;  // of the parameters
   std::vector<std::string> warnings;
   std::vector<std::string> files;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -219,7 +220,8 @@ pack::FlatMap flatten_verl(const Value& config, const std::string& file) {
 
 bool equal_verl(const Value& a, const Value& b) {
   if (a.is(Value::Kind::integer) && b.is(Value::Kind::integer)) return a.text() == b.text();
-  if (a.is_number() && b.is_number()) return a.number() == b.number();
+  if (a.is_number() && b.is_number())
+    return a.number() == b.number() || (std::isnan(a.number()) && std::isnan(b.number()));
   if (a.kind() != b.kind()) return false;
   if (a.is(Value::Kind::boolean)) return a.boolean() == b.boolean();
   if (a.is(Value::Kind::text)) return a.text() == b.text();

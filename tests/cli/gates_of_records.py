@@ -1,88 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every gate (--fail-on) of the commands that read packs, logs, checkpoints and gradients, over those of which nothing, or a
-whole part, cannot be judged. None of them passes, and a line says what was not judged. Beside them stands what each command
-can judge, which passes. gates.py has the commands that read dumps, gates_of_monitors.py `monitor`.
+"""Every gate (--fail-on) of the commands that read checkpoints and gradients, over those of which nothing, or a whole part,
+cannot be judged. None of them passes, and a line says what was not judged. Beside them stands what each command can judge,
+which passes. gates.py has the commands that read dumps, gates_of_configs.py and gates_of_monitors.py the others.
 
 usage: gates_of_records.py MSPROBE
 """
 
-import json
-import math
-import zipfile
-
 import harness
-from gate_checks import found, nothing, something, tests_of
+from gate_checks import nothing, something, tests_of
 from tensor_files import npy, save_lists
-
-
-def pack(path, members):
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in members.items():
-            archive.writestr(name, text)
-
-
-def config_cases():
-    def packs(bench, cmp=None):
-        def write(scratch):
-            pack(scratch / "a.zip", bench)
-            pack(scratch / "b.zip", bench if cmp is None else cmp)
-        return write
-
-    def tensor(value):
-        return json.dumps({"w": dict.fromkeys(("max", "min", "mean", "norm"), value)})
-
-    weights, dataset = "weights/step0/rank0/w.json", "dataset/step0/rank0/dataset.json"
-    static = "hyperparameters/hyperparameters_static.json"
-    good = {"env": json.dumps({"HCCL_ALGO": "ring"}), "pip": "torch=2.1.0\n"}
-    unjudged = {
-        "empty packs": packs({}),
-        "archives that are no packs": packs({"notes.txt": "x", "more/model.bin": "y"}),
-        "a pack and an archive that is none": packs({}, {"notes.txt": "x"}),
-        "no package": packs({"pip": ""}),
-        "no hyper-parameter": packs({static: "{}"}),
-        "no random call": packs({"random/rank0.json": "{}"}),
-        "no weight": packs({weights: "{}"}),
-        "weights of null statistics": packs({**good, weights: tensor(None)}),
-        "weights that are NaN": packs({**good, weights: tensor(math.nan)}),
-        "data of null statistics": packs({**good, dataset: tensor(None)}),
-        "data that is NaN": packs({**good, dataset: tensor(math.nan)}),
-    }
-    judged = {
-        "the same": packs(good),
-        "the same weights": packs({**good, weights: tensor(1.5)}),
-        "the same data": packs({**good, dataset: tensor(1.5)}),
-        "no random call beside others": packs({**good, "random/rank0.json": "{}"}),
-    }
-    def apart(msprobe, scratch, words):
-        found(msprobe, scratch, words)
-        said = harness.run(msprobe, words, scratch).stderr
-        harness.check("anything to compare" not in said, said)
-
-    for level in ("error", "warning"):
-        yield f"config_check -c, {level}: no section in common", packs({"env": good["env"]}, {"pip": good["pip"]}), \
-            ["config_check", "-c", "a.zip", "b.zip", "-o", "out", "--fail-on", level], apart
-        for kinds, check in ((unjudged, nothing), (judged, something)):
-            for name, write in kinds.items():
-                yield f"config_check -c, {level}: {name}", write, ["config_check", "-c", "a.zip", "b.zip", "-o", "out", "--fail-on", level], check
-
-    def logs(text, expected="{}"):
-        def write(scratch):
-            for name in ("a.log", "b.log"):
-                (scratch / name).write_text(text, encoding="utf-8")
-            (scratch / "expected.json").write_text(expected, encoding="utf-8")
-        return write
-
-    verl = "{'actor_rollout_ref': {'b': True}}"
-    slime = "------------------------ arguments ------------------------\n  %s ..... 1\n-------------------- end of arguments ---------------------\n"
-    for option, files, nothing_there, write in (
-        ("-vv", ["expected.json", "a.log"], logs(verl), logs(verl, '{"actor_rollout_ref": {"b": true}}')),
-        ("-vc", ["a.log", "b.log"], logs("{'actor_rollout_ref': {'ray_address': 1}}"), logs(verl)),
-        ("-sc", ["a.log", "b.log"], logs(slime % "profile_all"), logs(slime % "lr")),
-    ):
-        words = ["config_check", option, *files, "-o", "out", "--fail-on", "error"]
-        yield f"config_check {option}: no parameter", nothing_there, words, nothing
-        yield f"config_check {option}: the same", write, words, something
 
 
 def checkpoint_cases():
@@ -160,7 +87,7 @@ def gradient_cases():
 
 
 def make_tests(msprobe):
-    return tests_of(msprobe, [*config_cases(), *checkpoint_cases(), *gradient_cases()])
+    return tests_of(msprobe, [*checkpoint_cases(), *gradient_cases()])
 
 
 harness.main(make_tests)

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
 
 #include "support/error.hpp"
@@ -103,6 +104,8 @@ TEST_CASE("values are equal as in Python, but a Boolean is no number") {
   CHECK_FALSE(equal_verl(Value::of_text("1"), Value::of(std::int64_t{1})));
   CHECK_FALSE(equal_verl(Value::of_integer("9007199254740993"), Value::of_integer("9007199254740992")));
   CHECK(equal_verl(Value(), Value()));
+  CHECK(equal_verl(Value::of(std::nan("")), Value::of(std::nan(""))));
+  CHECK_FALSE(equal_verl(Value::of(std::nan("")), Value::of_text("nan")));
   CHECK_FALSE(equal_verl(Value::list(), Value::map()));
 }
 
