@@ -201,7 +201,8 @@ def nothing_is_false(msprobe, case, *options):
         if VERSION < (2, 2):
             bad = [row for row in bad if row[0] not in ROUNDS_BFLOAT16]
         harness.check_equal("false verdicts", bad, [])
-        harness.check(result.returncode in ((0, 1) if VERSION < (2, 2) else (0,)), result.stderr)
+        # Older ones cannot call each of them.
+        harness.check(result.returncode in ((0, 1, 2) if VERSION < (2, 2) else (0,)), result.stderr)
         harness.check(sum(row[4] == "pass" for row in rows) >= 30, f"{rows}")
 
     return body
@@ -252,7 +253,7 @@ def recorded_needs_tensors(msprobe, case):
         harness.check_equal("matmul", next(row for row in rows if row[0] == "Torch.matmul.0")[4:],
                             ["skip", "", "argument 0 was not dumped as a tensor"])
         harness.check("pass" not in {row[4] for row in rows if row[0] == "Functional.gelu.0"}, f"{rows}")
-        harness.check(result.returncode in (0, 1), result.stderr)
+        harness.check(result.returncode in (1, 2), result.stderr)
 
     return body
 

@@ -57,6 +57,7 @@ AgainstResult check_against(const AgainstOptions& options, const Standards& stan
         options.error_data.empty() ? std::string() : options.error_data + kSideFolders[side], runners,
         [&](const OperationReport& report) {
           open_files().add(report);
+          cover(report, result.coverage[side]);
           operations[side].push_back(side_operation(report));
         },
         progress);

@@ -24,6 +24,7 @@ struct AgainstOptions {
 struct AgainstResult {
   SidesResult sides;
   std::array<CheckSummary, 2> summaries;
+  std::array<Coverage, 2> coverage;  // of the operations of each side
   std::vector<std::string> files;
 };
 

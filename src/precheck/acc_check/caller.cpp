@@ -85,13 +85,16 @@ PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
   const PlannedCall& call = job_.plan.calls[index];
   PreparedCall prepared;
   try {
-    if (!call.skip.empty()) throw NotRebuilt(call.skip);
+    if (!call.skip.empty()) throw Excluded(call.skip);
     dump::read_entry_at(job_.json, call.forward.offset, call.forward.size, prepared.forward, call.name);
     if (call.backward)
       dump::read_entry_at(job_.json, call.backward->offset, call.backward->size, prepared.backward,
                           call.name);
     prepared.request = builder.build(index, call, prepared.forward,
                                      call.backward ? &prepared.backward : nullptr, runner_.inputs());
+  } catch (const Excluded& rule) {
+    prepared.refused = skipped(call.name, rule.what());
+    prepared.refused.excluded = true;
   } catch (const NotRebuilt& reason) {
     prepared.refused = skipped(call.name, reason.what());
   } catch (const Error& error) {

@@ -26,6 +26,7 @@
 namespace msprobe::precheck {
 namespace {
 
+constexpr std::string_view kNotJudged = "they could not be called or judged";
 constexpr double kMemoryShare = 0.8;  // of the machine's, for all runners together
 
 /// Results come from any worker, and leave in the order of the dump.
@@ -89,6 +90,19 @@ std::vector<std::uint64_t> calls_to_do(const CallPlan& plan, const CheckOptions&
 }
 
 }  // namespace
+
+void cover(const OperationReport& report, Coverage& coverage) {
+  const auto is_judged = [](Verdict verdict) { return verdict != Verdict::none && verdict != Verdict::skip; };
+  const bool is_random = report.forward == Status::pass && report.forward_verdict == Verdict::skip;
+  if (is_judged(report.forward_verdict) || is_judged(report.backward_verdict)) {
+    ++coverage.compared;
+  } else if (report.excluded || is_random ||
+             (report.forward_verdict == Verdict::none && report.backward_verdict == Verdict::none)) {
+    ++coverage.explained;
+  } else {
+    coverage.miss(kNotJudged, report.name + " (" + report.reason + ")");
+  }
+}
 
 std::vector<std::string> devices_of(const std::vector<std::string>& typed) {
   std::vector<std::string> devices;

@@ -14,6 +14,7 @@
 #include "precheck/judgement/output.hpp"
 #include "precheck/result_files/result_files.hpp"
 #include "precheck/standards/standards.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe {
 class Progress;
@@ -54,6 +55,9 @@ struct CheckSummary {
   std::string device;
   std::vector<std::string> warnings;
 };
+
+/// Counts an operation for a gate. What is excluded, or has no output, is explained.
+void cover(const OperationReport& report, Coverage& coverage);
 
 /// `0`, `cpu`, `cuda`, `npu:1` as typed, in the words of a runner: a number alone is of the kind that is
 /// there. UsageError for others.

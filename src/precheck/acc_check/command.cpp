@@ -139,7 +139,9 @@ class AccCheckCommand final : public Command {
                 "YAML file with lists and limits to replace the built-in ones");
     gate_.declare(options, "operations", {"error", "warning", "skip", "never"})
         .details(
-            "If no operation was judged, the status is 2.\n"
+            "An operation that should be called, but raises, lacks its runner or cannot be judged, exits "
+            "with "
+            "2, and so do a dump and a training without one that can.\n"
             "With --against a finding on either side counts, and an operation missing on one side is a "
             "warning.");
     options.add_flag("--python-rules", python_rules_, "Has no effect").manual_only();
@@ -163,6 +165,9 @@ class AccCheckCommand final : public Command {
         throw UsageError(
             fmt::format("{} is not for calls of running trainings: {}", option.full_name(), kOfTrainings));
     }
+    if (check_.dump_json == kRunningTraining && gate_.is_set())
+      throw UsageError(
+          "--fail-on is not for calls through standard input: the training reports what is wrong");
     if (check_.dump_json == kRunningTraining)
       return judge_child_of_training(kStandardInput, standards, context.color) ? Outcome::clean
                                                                                : Outcome::failure;
@@ -232,22 +237,18 @@ class AccCheckCommand final : public Command {
     const std::size_t errors = tally.of(Verdict::error);
     const std::size_t warnings = tally.of(Verdict::warning);
     const std::size_t skips = tally.of(Verdict::skip);
-    return outcome(errors, warnings, skips, tally.of(Verdict::pass) + summary.done_before);
+    Coverage coverage = tally.coverage();
+    if (summary.done_before > 0)
+      coverage.miss("their verdicts are of an earlier run", result_csv_, summary.done_before);
+    return outcome(errors, warnings, skips, coverage);
   }
 
-  static std::string no_verdict(const std::string& file) {
-    return display(file) + ": no operation has a verdict";
-  }
-
-  /// Operations by their verdicts. What nobody could call is explained: the level `skip` reports it.
-  Outcome outcome(std::size_t errors, std::size_t warnings, std::size_t skips, std::size_t passes,
-                  const std::vector<std::string>& not_judged = {}) const {
-    Coverage coverage;
-    coverage.compared = errors + warnings + passes;
-    coverage.explained = skips;
+  /// Operations by their verdicts.
+  Outcome outcome(std::size_t errors, std::size_t warnings, std::size_t skips,
+                  const Coverage& coverage) const {
     const bool found =
         errors > 0 || (gate_.level() != "error" && warnings > 0) || (gate_.level() == "skip" && skips > 0);
-    return gate_.end(found, coverage, not_judged);
+    return gate_.end(found, coverage);
   }
 
   /// Trainings that write to a folder.
@@ -278,7 +279,7 @@ class AccCheckCommand final : public Command {
   }
 
   Outcome online_outcome(const OnlineCounts& counts) const {
-    return outcome(counts.errors, counts.warnings, counts.skips, counts.passes);
+    return outcome(counts.errors, counts.warnings, counts.skips, counts.coverage);
   }
 
   Outcome run_against(CheckOptions check, const Standards& standards, const Context& context) {
@@ -294,20 +295,19 @@ class AccCheckCommand final : public Command {
     std::size_t errors = 0;
     std::size_t warnings = 0;
     std::size_t skips = 0;
-    std::size_t passes = 0;
-    std::vector<std::string> not_judged;
+    Coverage coverage;
     for (std::size_t side = 0; side < 2; ++side) {
       for (const std::string& warning : result.summaries[side].warnings) log_warning(warning);
       const SideCounts& counts = result.sides.counts[side];
       errors += counts.errors;
       warnings += counts.warnings + counts.missing;
       skips += counts.open;
-      passes += counts.follow;
-      if (counts.follow + counts.errors + counts.warnings == 0)
-        not_judged.push_back(no_verdict(side == 0 ? check_.dump_json : against_));
+      coverage.add(result.coverage[side]);
+      if (result.coverage[side].compared == 0)
+        coverage.miss("no operation of the dump has a verdict", side == 0 ? check_.dump_json : against_);
     }
     log_info(against_text(result, options, context.color));
-    return outcome(errors, warnings, skips, passes, not_judged);
+    return outcome(errors, warnings, skips, coverage);
   }
 
   std::string error_data(const std::string& time) const {

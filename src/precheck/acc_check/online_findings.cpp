@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "precheck/acc_check/check.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -62,6 +63,7 @@ OnlineFindings::Taken OnlineFindings::take(const OperationReport& report, std::u
     ++operation.judged;
     ++calls_;
   }
+  operation.excluded = report.excluded;
   operation.wrong += worst == Verdict::error;
   if (worst > operation.worst) {
     taken.new_error = worst == Verdict::error;
@@ -74,6 +76,18 @@ OnlineFindings::Taken OnlineFindings::take(const OperationReport& report, std::u
   }
   if (worst < Verdict::error) known.right = step;
   return taken;
+}
+
+void OnlineFindings::cover(Coverage& coverage) const {
+  for (const auto& [name, known] : known_) {
+    if (!known.has_row) continue;  // its place alone is known
+    OperationReport report;
+    report.name = name;
+    report.forward_verdict = known.operation.judged > 0 ? Verdict::pass : known.operation.worst;
+    report.reason = known.operation.reason;
+    report.excluded = known.operation.excluded;
+    precheck::cover(report, coverage);
+  }
 }
 
 std::size_t OnlineFindings::of(Verdict verdict) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "precheck/result_files/result_files.hpp"
+#include "support/coverage.hpp"
 
 namespace msprobe::precheck {
 
@@ -25,6 +26,7 @@ struct OnlineOperation {
   std::string reason;
   std::uint64_t wrong = 0;   // calls
   std::uint64_t judged = 0;  // calls
+  bool excluded = false;     // a rule, or the user, wants none of them judged
 };
 
 class OnlineFindings {
@@ -44,6 +46,7 @@ class OnlineFindings {
 
   std::size_t of(Verdict verdict) const;
   std::uint64_t calls() const { return calls_; }
+  void cover(Coverage& coverage) const;
 
   /// `step 5: Functional.linear.3 in layers.1.mlp.up (Linear) is wrong: ...`
   std::string error_text(const std::string& name) const;

@@ -177,9 +177,12 @@ void OnlineJudge::note_step(const OnlineMessage& message) {
 void OnlineJudge::note_skipped(const OnlineMessage& message) {
   note_step(message);
   const std::string name = message.api.text();
-  std::string reason = message.reason.empty() ? why_not_called(start_.lists, message.api) : message.reason;
-  if (reason.empty()) reason = "it was not sent";
-  conclude(precheck::skipped(name, reason), message.step, message.id);
+  const std::string rule = why_not_called(start_.lists, message.api);
+  OperationReport report = precheck::skipped(name, !message.reason.empty() ? message.reason
+                                                   : !rule.empty()         ? rule
+                                                                           : "it was not sent");
+  report.excluded = !rule.empty();
+  conclude(std::move(report), message.step, message.id);
 }
 
 /// What is left of the message is small.

@@ -53,6 +53,7 @@ class OnlineJudge {
   void finish();
   /// Operations with this verdict.
   std::size_t of(Verdict verdict) const { return findings_.of(verdict); }
+  void cover(Coverage& coverage) const { findings_.cover(coverage); }
 
  private:
   /// A call, until it is judged: with its backward, where one follows.

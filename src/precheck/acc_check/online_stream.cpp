@@ -71,7 +71,8 @@ bool OnlineStream::advance() {
   try {
     advance_for_a_while(any);
   } catch (const FormatError& error) {
-    log_warning(fmt::format("{}: {}: nothing of it is judged any more", display(name_), error.what()));
+    broken_ = error.what();
+    log_warning(fmt::format("{}: {}: nothing of it is judged any more", display(name_), broken_));
     finish();
     any = true;
   }
@@ -104,8 +105,9 @@ void OnlineStream::finish() {
 }
 
 void OnlineStream::count(OnlineCounts& counts) const {
+  if (!broken_.empty()) counts.coverage.miss("what a training sent cannot be read", name_ + ": " + broken_);
   if (!judge_) return;
-  counts.passes += judge_->of(Verdict::pass);
+  judge_->cover(counts.coverage);
   counts.errors += judge_->of(Verdict::error);
   counts.warnings += judge_->of(Verdict::warning);
   counts.skips += judge_->of(Verdict::skip);

@@ -15,6 +15,7 @@
 #include "precheck/runner/runner.hpp"
 #include "precheck/standards/standards.hpp"
 #include "support/byte_source.hpp"
+#include "support/coverage.hpp"
 #include "support/error.hpp"
 
 namespace msprobe::precheck {
@@ -29,10 +30,10 @@ struct OnlineSettings {
 
 /// Operations of all trainings.
 struct OnlineCounts {
-  std::size_t passes = 0;
   std::size_t errors = 0;
   std::size_t warnings = 0;
   std::size_t skips = 0;
+  Coverage coverage;
 };
 
 /// What all streams share.
@@ -108,6 +109,7 @@ class OnlineStream final : public OnlineSource {
   std::optional<OnlineJudge> judge_;
   bool has_results_ = false;  // a place for them
   bool ended_ = false;
+  std::string broken_;  // why nothing of it is judged any more
 };
 
 }  // namespace msprobe::precheck

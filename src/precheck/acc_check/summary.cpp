@@ -83,6 +83,7 @@ std::string side_lines(const SidesResult& sides, bool color) {
 }  // namespace
 
 void Tally::take(const OperationReport& result) {
+  cover(result, coverage_);
   const Verdict verdict = std::max(result.forward_verdict, result.backward_verdict);
   ++counts_[static_cast<std::size_t>(verdict)];
   const bool bad = verdict == Verdict::error || verdict == Verdict::warning;

@@ -22,6 +22,7 @@ class Tally {
 
   std::size_t of(Verdict verdict) const { return counts_[static_cast<std::size_t>(verdict)]; }
   std::string lines(bool color) const;
+  const Coverage& coverage() const { return coverage_; }
 
  private:
   struct Shown {
@@ -33,6 +34,7 @@ class Tally {
   std::size_t counts_[5] = {};
   std::vector<Shown> shown_;
   std::size_t hidden_ = 0;
+  Coverage coverage_;
 };
 
 /// Without the names of files.

@@ -11,4 +11,10 @@ class NotRebuilt : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A rule, or the user, wants the call not to be made.
+class Excluded : public NotRebuilt {
+ public:
+  using NotRebuilt::NotRebuilt;
+};
+
 }  // namespace msprobe::precheck

@@ -471,7 +471,7 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   const Node keywords = forward.find(0, "input_kwargs");
   if (keywords != Entry::kNone && !forward.is(keywords, NodeKind::object))
     throw NotRebuilt("its keyword arguments are not a mapping");
-  if (is_random(call, forward, arguments, keywords)) throw NotRebuilt("its result is random");
+  if (is_random(call, forward, arguments, keywords)) throw Excluded("its result is random");
   RandomStream of_arguments(options_.seed.value_or(seed_of(call.name + ".forward")));
   RandomStream of_gradients(options_.seed ? *options_.seed + 1 : seed_of(call.name + ".backward"));
   const bool has_out = keywords != Entry::kNone && forward.find(keywords, "out") != Entry::kNone;

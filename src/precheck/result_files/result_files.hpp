@@ -28,6 +28,7 @@ struct OperationReport {
   Verdict backward_verdict = Verdict::none;
   std::string reason;  // ours
   std::vector<OutputRow> rows;
+  bool excluded = false;                 // a rule, or the user, wants it not called
   std::uint64_t step = 0;                // of a running training
   std::optional<CallOverflow> overflow;  // if it was looked for
 };
