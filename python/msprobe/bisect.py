@@ -35,7 +35,7 @@ def main(arguments: List[str]) -> int:
             log.info("recording %s of %s: %s" % (settings["task"], side.upper(), _shown(command)))
             _run(command, dict(os.environ, **{overriding.VARIABLE: json.dumps(settings)}))
         names = {side: "%s (%s)" % (side.upper(), _shown(command)) for side, command in commands.items()}
-        found = checking.check(record, names, folder, options.steps, options.noise_floor)
+        found = checking.check(record, names, folder, options.steps, options.noise_floor, options.allow_uncompared)
         print(found)
         print("\nreport: " + found.comparison.report(os.path.join(folder, "report.html")))
     except MsprobeException as error:
@@ -58,6 +58,8 @@ def _read(arguments: List[str]) -> Tuple[argparse.Namespace, Dict[str, List[str]
                         help="Dump of B's code on other kernels: its differences count as rounding")
     parser.add_argument("--fail-on", choices=("culprit", "never"), default="never",
                         help="Exit with 1 if the runs differ, with 2 if a part could not be compared; default: never")
+    parser.add_argument("--allow-uncompared", metavar="N", type=_percent, default=0,
+                        help="With --fail-on: accept that up to N percent of the tensors are not compared; default: 0")
     places = [at for at, word in enumerate(arguments) if word == "--"]
     options = parser.parse_args(arguments[:places[0]] if places else arguments)
     if len(places) < 2:
@@ -73,6 +75,13 @@ def _read(arguments: List[str]) -> Tuple[argparse.Namespace, Dict[str, List[str]
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def _percent(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < 100:
         raise ValueError(text)
     return number
 

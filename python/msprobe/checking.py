@@ -82,14 +82,17 @@ class Check:
     __str__ = __repr__
 
 
-def check(record: Record, names: Dict[str, str], folder: str, steps: int, noise_floor: Any = None) -> Check:
+def check(record: Record, names: Dict[str, str], folder: str, steps: int, noise_floor: Any = None,
+          allowed: float = 0) -> Check:
     """Runs both sides once, and a second time where statistics find a likely culprit. names: what messages call them.
+    allowed: the percentage of tensors that may stay without comparison.
 
     Raises MsprobeException if a side recorded nothing, or if what both recorded cannot be compared.
     """
     _record_both(record, names, folder, "statistics", {side: {"task": "statistics", "step": list(range(steps))}
                                                         for side in names})
-    statistics = compare(*_dumps(folder, "statistics"), noise_floor=noise_floor)
+    statistics = compare(*_dumps(folder, "statistics"), noise_floor=noise_floor,
+                         options=["--allow-uncompared", str(allowed)])
     found = statistics.culprit
     if found is None or found.confidence != "likely":
         return Check(statistics, None, [], folder)

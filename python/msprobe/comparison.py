@@ -236,7 +236,7 @@ def compare(target: Path, golden: Path, *, noise_floor: Optional[Path] = None, r
         ComparisonError: a dump cannot be read, or a part could not be compared. Both are MsprobeException.
     """
     arguments = ["--color", "never", "--progress", "never", "compare", "-tp", os.path.abspath(os.fspath(target)), "-gp",
-                 os.path.abspath(os.fspath(golden))]
+                 os.path.abspath(os.fspath(golden)), "--fail-on", "culprit"]
     for option, value in (("-lm", layer_mapping), ("-am", api_mapping), ("-cm", cell_mapping), ("-dm", data_mapping),
                           ("--noise-floor", noise_floor), ("--rules", rules), ("--replay", replay),
                           ("-fm", fuzzy_match), ("--first", first)):
@@ -246,7 +246,7 @@ def compare(target: Path, golden: Path, *, noise_floor: Optional[Path] = None, r
             arguments += [option, os.fspath(value)]
     arguments += [str(one) for one in options]
     folder = tempfile.TemporaryDirectory(prefix="msprobe-")
-    told = _asked(arguments + ["--fail-on", "culprit", "--format", "jsonl", "-o", folder.name, "--output-file",
+    told = _asked(arguments + ["--format", "jsonl", "-o", folder.name, "--output-file",
                                os.path.join(folder.name, "rows.jsonl")])
     return Comparison(arguments, folder, *told)
 

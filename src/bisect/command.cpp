@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "support/error.hpp"
+#include "support/gate.hpp"
 #include "support/option_list.hpp"
 #include "support/text.hpp"
 
@@ -70,7 +71,7 @@ class BisectCommand final : public Command {
         .add("--noise-floor=PATH", noise_floor_,
              "Dump of the second program's code on other kernels: its differences count as rounding")
         .details("As the option of `msprobe compare`.");
-    options.add("--fail-on", fail_on_, "Exit with 1 on such a finding").one_of({"culprit", "never"});
+    gate_.declare(options, "tensors", {"culprit", "never"}, "Exit with 1 on such a finding");
     options.add("commands=-- COMMAND -- COMMAND", commands_,
                 "The run under test, and the one that is taken for right");
   }
@@ -85,7 +86,7 @@ class BisectCommand final : public Command {
   std::string output_ = "./msprobe_bisect";
   std::size_t steps_ = 2;
   std::string noise_floor_;
-  std::string fail_on_ = "never";
+  Gate gate_;
   std::string commands_;
 };
 

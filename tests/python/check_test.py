@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """msprobe.pytorch.check() and `python -m msprobe bisect`: two trainings from the recording to the last word."""
 
+import shutil
 import subprocess
 import sys
 
@@ -27,6 +28,8 @@ class Wrong(torch.autograd.Function):
         y = right(x, w, b)
         if kind[0] == "tile":
             y[3:7, 2:9] = 0
+        if kind[0] == "nan":
+            y[:] = float("nan")
         return y
 
     @staticmethod
@@ -175,6 +178,13 @@ class Bisect(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(done.stdout.startswith("no culprit"), done.stdout)
         self.assertIn("ended with status 3", done.stderr)
+
+    def test_a_part_that_is_not_compared(self):
+        for allowed, status in ((), 2), (("--allow-uncompared", "99"), 0):
+            done = self.bisect("--fail-on", "culprit", *allowed, *self.side("nan"), *self.side("nan"))
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn("could be compared", done.stdout)
+            shutil.rmtree(self.out)
 
     def test_errors(self):
         nothing = ["--", sys.executable, "-c", "pass"]
