@@ -457,15 +457,14 @@ class CompareCommand final : public Command {
     const std::vector<SeriesRun> series =
         compare_series(runs, options, typed_.gate, typed_.strict, context.progress);
     Outcome worst = Outcome::clean;
-    std::vector<std::string> not_judged;
     for (std::size_t i = 0; i < series.size(); ++i) {
       worst = std::max(worst, series[i].outcome);
       for (const std::string& failure : series[i].failures)
         log_error("run " + std::to_string(i + 1) + ": " + failure);
-      for (const std::string& line : series[i].not_judged)
-        not_judged.push_back("run " + std::to_string(i + 1) + ": " + line);
+      if (series[i].not_judged.empty()) continue;
+      (series[i].outcome == Outcome::clean ? log_warning : log_error)(
+          "not judged: run " + std::to_string(i + 1) + ": " + series[i].not_judged);
     }
-    typed_.gate.report_not_judged(not_judged);
     const Outputs& outputs = options.outputs;
     if (!outputs.file.empty()) write_series(series, outputs);
     if (log_level() != LogLevel::quiet && outputs.file != "-") {

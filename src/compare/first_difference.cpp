@@ -206,6 +206,8 @@ std::vector<std::string> not_judged(const DifferenceReport& report) {
   }
   if (has_entries && !mapping_applies) lines.push_back(idle_mapping_text(report.mapping_file));
   for (const std::string& line : report.one_sided) lines.push_back(display(line));
+  const Coverage coverage = coverage_of(report);
+  if (coverage.compared == 0 && !coverage.gaps.empty()) return lines;  // it says why
   for (const AnalyzedStep& step : report.steps) {
     for (const AnalyzedRank& rank : step.ranks) {
       if (!rank.failure.empty() || rank.differences.coverage.compared > 0) continue;

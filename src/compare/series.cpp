@@ -80,10 +80,10 @@ SeriesRun compare_run(const std::string& run, const CompareOptions& options, con
   try {
     const CompareReport report = compare(options, progress);
     const Coverage coverage = coverage_of(report, gate.level());
-    row.not_judged = not_judged(report, gate.level());
-    row.outcome = gate.outcome(found_something(report, gate.level()), coverage, row.not_judged);
-    if (row.outcome == Outcome::failure && !coverage.is_complete())
-      row.not_judged.push_back(coverage.text(gate.unit()));
+    const std::vector<std::string> lines = not_judged(report, gate.level());
+    const bool found = found_something(report, gate.level());
+    row.outcome = gate.outcome(found, coverage, lines);
+    row.not_judged = gate.not_judged_line(found || !gate.is_set(), coverage, lines);
     if (is_failed(report, strict)) row.outcome = Outcome::failure;
     take_report(report, row);
   } catch (const Error& error) {

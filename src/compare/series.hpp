@@ -27,13 +27,13 @@ struct SeriesRun {
   std::string rank;
   std::string file;  // of the line of code, if it is known
   std::string line;
-  std::string place;                    // in the entry
-  bool judged = false;                  // there is no culprit, and all was judged
-  std::uint64_t propagated = 0;         // rows that carry its error
-  std::size_t since = 0;                // the number of the run, from 1, since which all have this culprit
-  std::vector<std::string> failures;    // of all of it, or of a rank; with its name
-  std::vector<std::string> not_judged;  // what the gate tells
-  std::string results;                  // folder; empty: none were asked for
+  std::string place;                  // in the entry
+  bool judged = false;                // there is no culprit, and all was judged
+  std::uint64_t propagated = 0;       // rows that carry its error
+  std::size_t since = 0;              // the number of the run, from 1, since which all have this culprit
+  std::vector<std::string> failures;  // of all of it, or of a rank; with its name
+  std::string not_judged;             // what the gate tells, a line
+  std::string results;                // folder; empty: none were asked for
   Outcome outcome = Outcome::clean;
 
   bool has_culprit() const { return !entry.empty(); }

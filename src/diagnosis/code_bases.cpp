@@ -156,7 +156,6 @@ class Comparison {
       const double error = meetings_.error[content];
       out_.origin[item] = error == 0 ? Origin::equal : Origin::rounding;
       out_.error[item] = static_cast<float>(error);
-      ++out_.measured;
     }
     for (const std::uint32_t content : ours_.made()) {
       if (meets(content))

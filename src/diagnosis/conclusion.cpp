@@ -220,7 +220,6 @@ class Conclusion {
       if (added) steps.emplace_back();
       steps[step->second].push_back(i);
       for (std::size_t origin = 0; origin < kOrigins; ++origin) out_.counts[origin] += rank.counts[origin];
-      out_.measured += rank.measured;
       out_.coverage.add(rank.coverage);
       out_.unread += rank.unread;
       out_.broken_off += rank.broken_off;

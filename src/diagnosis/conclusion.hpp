@@ -21,7 +21,6 @@ struct Diagnosis {
   std::vector<Finding> findings;
   std::size_t independent = 0;  // how many of them are nobody's consequence: 0 says that there is no culprit
   std::array<std::uint64_t, kOrigins> counts{};
-  std::uint64_t measured = 0;    // tensors whose error is known: without any, "no culprit" says nothing
   Coverage coverage;             // of the tensors of both sides
   std::uint64_t unread = 0;      // tensors that could not be read
   std::uint64_t broken_off = 0;  // places whose evidence is weaker: something could not be read again
@@ -56,7 +55,7 @@ struct Diagnosis {
   bool found_something() const { return has_culprit() || !is_clear(); }
   /// Could all be judged? Else that there is no culprit says little.
   bool is_judged() const {
-    return unread == 0 && broken_off == 0 && !apart && is_clear() && measured > 0 && coverage.is_complete();
+    return unread == 0 && broken_off == 0 && !apart && is_clear() && coverage.is_complete();
   }
   const Finding& culprit() const { return findings.front(); }
   /// The second independent fault, or null.

@@ -115,7 +115,6 @@ struct RankFindings {
   std::uint64_t left_out = 0;  // entries behind that
 
   std::array<std::uint64_t, kOrigins> counts{};  // of origins
-  std::uint64_t measured = 0;                    // tensors among them whose error is known
   Coverage coverage;                             // of the tensors of both sides
   std::uint64_t unread = 0;  // tensors that could not be read; to be filled in by who read them
   // Entries and tensors whose evidence is weaker, as something could not be read again; the same of it.

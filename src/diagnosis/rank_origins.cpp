@@ -71,7 +71,6 @@ void find_origins(Walk& walk) {
       ++walk.out.counts[static_cast<std::size_t>(walk.out.origin[i])];
       rounded = rounded || walk.out.origin[i] == Origin::rounding;
       unexplained = unexplained || walk.out.origin[i] == Origin::unexplained;
-      if (walk.item_of(i).is_tensor && walk.out.origin[i] != Origin::not_compared) ++walk.out.measured;
       if (walk.out.origin[i] != Origin::propagated || !(walk.e_of(i) > walk.out.propagated_largest)) continue;
       walk.out.propagated_largest = walk.e_of(i);
       largest = api;

@@ -119,12 +119,7 @@ std::vector<std::string> reasons(const Diagnosis& diagnosis) {
     return {diagnosis.agreements.front().text +
             (more == 0 ? "" : fmt::format(" (the first of {} comparisons)", more + 1))};
   }
-  if (rounding + equal == 0) return {"nothing could be compared"};
-  if (diagnosis.measured == 0) {
-    std::vector<std::string> parts = {"no tensor could be compared"};
-    if (!diagnosis.coverage.gaps.empty()) parts.push_back(diagnosis.coverage.text(kTensors));
-    return parts;
-  }
+  if (diagnosis.coverage.compared == 0) return {diagnosis.coverage.text(kTensors)};
   std::vector<std::string> parts;
   if (diagnosis.apart) {
     parts.emplace_back("the runs are too far apart before this step to determine what goes wrong in it");

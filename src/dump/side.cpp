@@ -14,6 +14,7 @@
 #include "support/byte_source.hpp"
 #include "support/check.hpp"
 #include "support/error.hpp"
+#include "support/json_scan.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::dump {
@@ -240,7 +241,7 @@ class Flattener {
     const Entry::Index md5 = members[kChecksum];
     const Entry::Index value = members[kValue];
     const bool recorded = md5 != Entry::kNone && !entry.is(md5, NodeKind::null);
-    item.has_checksum = recorded || value != Entry::kNone;
+    item.has_checksum = recorded ? is_checksum(members) : value != Entry::kNone;
     item.checksum = recorded                ? intern(md5)
                     : value == Entry::kNone ? checksum_of_nothing()
                                             : pool.intern(crc32_hex(entry.python_str(value)));
@@ -307,6 +308,36 @@ class Flattener {
     if (node == Entry::kNone) return side_.pool.intern("None");
     return entry_->is(node, NodeKind::string) ? side_.pool.intern(entry_->text(node))
                                               : side_.pool.intern(entry_->python_str(node));
+  }
+
+  /// Recorders write CRC-32, MD5 or SHA-1 of a tensor's content in hexadecimal digits, XOR with a
+  /// prefix, or the number of a tensor of one element. CRC-32 is zero where there is no element to sum, and
+  /// there alone.
+  bool is_checksum(const LeafMembers& members) const {
+    const Entry& entry = *entry_;
+    constexpr std::array<std::size_t, 3> kDigits = {8, 32, 40};
+    constexpr std::size_t kXorDigits = 16;
+    const Entry::Index md5 = members[kChecksum];
+    const Entry::Index shape = members[kShape];
+    const bool is_tensor = members[kDtype] != Entry::kNone;
+    if (!entry.is(md5, NodeKind::string))
+      return entry.is_number(md5) && (!is_tensor || (entry.is(shape, NodeKind::array) && entry.empty(shape)));
+    std::string_view digits = entry.text(md5);
+    const bool prefixed = digits.starts_with("0x");
+    if (prefixed) digits.remove_prefix(2);
+    if (!std::ranges::all_of(digits, is_hex)) return false;
+    if (prefixed) return digits.size() == kXorDigits;
+    if (std::ranges::find(kDigits, digits.size()) == kDigits.end()) return false;
+    return !is_tensor || digits.find_first_not_of('0') != std::string_view::npos || holds_no_element(shape);
+  }
+
+  bool holds_no_element(Entry::Index shape) const {
+    bool none = false;
+    if (!entry_->is(shape, NodeKind::array)) return none;
+    entry_->children(shape, [&](Entry::Index size) {
+      none = none || (entry_->is_number(size) && entry_->number(size) == 0);
+    });
+    return none;
   }
 
   std::uint32_t checksum_of_nothing() {

@@ -7,14 +7,16 @@
 #include <optional>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "measuring/content_key.hpp"
 #include "measuring/measures.hpp"
+#include "measuring/settle_joins.hpp"
+#include "measuring/statistics_difference.hpp"
 #include "pairing/alignment.hpp"
-#include "support/json_scan.hpp"
-#include "support/text.hpp"
 
 namespace msprobe::measuring {
 namespace {
@@ -26,32 +28,6 @@ using pairing::kNone;
 
 /// How a tensor counts.
 enum class Fate : std::uint8_t { not_asked, compared, explained, alone, missed };
-
-enum class NumberKind : std::uint8_t { none, finite, not_finite };
-
-NumberKind kind_of_number(const dump::Value& value, const dump::TextPool& pool) {
-  switch (value.kind) {
-    case dump::ValueKind::boolean:
-    case dump::ValueKind::integer:
-      return NumberKind::finite;
-    case dump::ValueKind::real:
-      return std::isfinite(value.real) ? NumberKind::finite : NumberKind::not_finite;
-    case dump::ValueKind::text:
-      break;
-    default:
-      return NumberKind::none;
-  }
-  switch (dump::classify(value, pool).type) {
-    case ValueClass::number:
-      return NumberKind::finite;
-    case ValueClass::nan:
-    case ValueClass::inf:
-    case ValueClass::neg_inf:
-      return NumberKind::not_finite;
-    default:
-      return NumberKind::none;
-  }
-}
 
 /// Numbers of both sides, of which one is finite at least: two infinities or NaN say nothing of the other
 /// elements.
@@ -66,23 +42,26 @@ bool share_a_number(const Side& target, const Item& item, const Side& golden, co
   return false;
 }
 
-/// CRC-32 or XOR in hexadecimal digits; or a scalar's number, which the Python tool writes in place of its
-/// XOR.
-bool is_checksum(std::string_view text) {
-  const std::string_view digits = text.starts_with("0x") ? text.substr(2) : text;
-  if (!digits.empty() && std::ranges::all_of(digits, [](char c) { return is_hex(c); })) return true;
-  const std::optional<double> number = parse_number(text);
-  return number && std::isfinite(*number);
-}
-
-/// NaN in place of a checksum is compared with a checksum alone.
+/// The number of a tensor of one element may be there: NaN or an infinity on both sides is not equality.
 bool share_a_checksum(const Side& target, const Item& item, const Side& golden, const Item& partner) {
   if (!item.has_checksum || !partner.has_checksum) return false;
-  const std::string_view ours = target.text(item.checksum);
-  const std::string_view theirs = golden.text(partner.checksum);
-  const auto is_nan = [](std::string_view text) { return parse_number(text) && !is_checksum(text); };
-  return (is_checksum(ours) && (is_checksum(theirs) || is_nan(theirs))) ||
-         (is_nan(ours) && is_checksum(theirs));
+  const auto is_finite = [](std::string_view text) {
+    return text.find_first_of("nN") == std::string_view::npos;  // no hexadecimal digit
+  };
+  return is_finite(target.text(item.checksum)) || is_finite(golden.text(partner.checksum));
+}
+
+/// Statistics that are equal do not show how far apart tensors of other checksums are.
+bool differ_in_a_number(const Side& target, const Item& item, const Side& golden, const Item& partner) {
+  for (std::size_t i = 0; i < dump::kStatistics; ++i) {
+    const Value ours = item.statistics[i];
+    const Value theirs = partner.statistics[i];
+    if (kind_of_number(ours, target.pool) == NumberKind::finite &&
+        kind_of_number(theirs, golden.pool) == NumberKind::finite &&
+        difference(ours, target.pool, theirs, golden.pool, {}).kind != DifferenceKind::zero)
+      return true;
+  }
+  return false;
 }
 
 /// A mask of one infinity throughout.
@@ -121,7 +100,8 @@ bool has_elements(const TensorMetrics& metrics) {
 
 /// Terms of a sum over merged ranks, whose statistics make up none of the sum's: its consumer has the sum.
 bool is_term(const Joins* joins, std::uint32_t item) {
-  return joins != nullptr && item < joins->items() && joins->is_split(item) && joins->decision(item).untold;
+  return joins != nullptr && item < joins->items() && joins->is_split(item) && joins->decision(item).untold &&
+         joins->decision(item).share == Share::sums;
 }
 
 /// `Module.up.Linear` of one of its calls, forward or backward.
@@ -187,10 +167,21 @@ class RankCoverage {
       return Fate::missed;
     };
     if (!partner.is_tensor) return Fate::alone;
-    if (rank_.mode == Mode::md5)
-      return share_a_checksum(rank_.target, item, rank_.golden, partner)
+    const auto is_hollow = [&] {
+      return elements(rank_.target, item) == 0 && elements(rank_.golden, partner) == 0;
+    };
+    if (rank_.mode == Mode::md5) {
+      if (is_hollow()) return Fate::explained;
+      if (!share_a_checksum(rank_.target, item, rank_.golden, partner))
+        return missed("there is no checksum on both sides");
+      const bool equal = rank_.target.text(item.checksum) == rank_.golden.text(partner.checksum);
+      return equal || differ_in_a_number(rank_.target, item, rank_.golden, partner)
                  ? Fate::compared
-                 : missed("there is no checksum on both sides");
+                 : missed("its checksums differ, which do not show by how much");
+    }
+    if (is_partly_known(rank_.target_joins.get(), index) ||
+        is_partly_known(rank_.golden_joins.get(), golden_index))
+      return missed("one of the merged ranks has no number of it");
     const TensorMetrics* metrics = metrics_of_.empty() ? nullptr : metrics_of_[index];
     // Other shapes, and NaN at other places, are a difference that was seen.
     if (metrics != nullptr && metrics->failed)
@@ -199,7 +190,7 @@ class RankCoverage {
                  : Fate::compared;
     if (share_a_number(rank_.target, item, rank_.golden, partner)) return Fate::compared;
     if (metrics != nullptr && has_elements(*metrics)) return Fate::compared;
-    if (elements(rank_.target, item) == 0 && elements(rank_.golden, partner) == 0) return Fate::explained;
+    if (is_hollow()) return Fate::explained;
     if (is_infinite_mask(rank_.target, item) && is_infinite_mask(rank_.golden, partner))
       return Fate::explained;
     if (is_term(rank_.target_joins.get(), index) || is_term(rank_.golden_joins.get(), golden_index))
@@ -221,16 +212,21 @@ class RankCoverage {
       }
       return false;
     };
-    std::unordered_set<std::string_view> known;  // modules of which something was compared, without calls
     std::vector<bool> compared(side.apis.size());
-    for (std::size_t api = 0; api < side.apis.size(); ++api) {
+    for (std::size_t api = 0; api < side.apis.size(); ++api)
       compared[api] = has(side.apis[api], {Fate::compared});
-      if (!has(side.apis[api], {Fate::compared, Fate::explained})) continue;
-      const std::string_view name = side.text(side.apis[api].name);
-      known.insert(side.parsed_name(api).base);
-      if (construct == nullptr) continue;
-      for (const std::string_view module : construct->table().around(name)) known.insert(module_of(module));
-    }
+    std::optional<std::unordered_set<std::string_view>> known;  // modules of which something was compared
+    const auto known_modules = [&]() -> const std::unordered_set<std::string_view>& {
+      if (known) return *known;
+      known.emplace();
+      for (std::size_t api = 0; api < side.apis.size(); ++api) {
+        if (!has(side.apis[api], {Fate::compared, Fate::explained})) continue;
+        known->insert(side.parsed_name(api).base);
+        for (const std::string_view module : construct->table().around(side.text(side.apis[api].name)))
+          known->insert(module_of(module));
+      }
+      return *known;
+    };
     std::vector<std::string_view> reasons(side.apis.size());  // of tensors that nothing explains, by entry
     std::size_t begin = 0;  // of a stretch of calls that this side alone has
     const auto end_at = [&](std::size_t end) {
@@ -238,7 +234,8 @@ class RankCoverage {
       for (std::size_t api = begin; api < end; ++api) {
         if (!enclosed) {
           reasons[api] = "one side alone has it, and not between calls that were compared";
-        } else if (is_in_unknown_module(side.apis[api], side, construct, known)) {
+        } else if (construct != nullptr &&
+                   is_in_unknown_module(side.apis[api], side, *construct, known_modules)) {
           reasons[api] = "one side alone has its module";
         }
       }
@@ -274,31 +271,38 @@ class RankCoverage {
   }
 
   static bool is_in_unknown_module(const dump::Api& api, const Side& side,
-                                   const dump::ConstructBeside* construct,
-                                   const std::unordered_set<std::string_view>& known) {
-    if (construct == nullptr) return false;
+                                   const dump::ConstructBeside& construct, const auto& known) {
     const dump::EntryName name = side.parsed_name(api);
-    if (name.is_module && !known.contains(name.base)) return true;
-    return std::ranges::any_of(construct->table().around(side.text(api.name)), [&](std::string_view module) {
-      return !dump::is_of_optimizer(module) && !known.contains(module_of(module));
+    if (name.is_module && !known().contains(name.base)) return true;
+    return std::ranges::any_of(construct.table().around(side.text(api.name)), [&](std::string_view module) {
+      return !dump::is_of_optimizer(module) && !known().contains(module_of(module));
     });
   }
 
   /// A content that was compared elsewhere is compared. Extremes alone do not show it: integers share them by
   /// chance.
   void explain_by_content(const Side& side, std::vector<Fate>& fates) {
-    std::unordered_set<std::uint64_t> known;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> alone;  // content and item
+    std::unordered_set<double> norms;  // a look at them spares the content of nearly all others
     for (std::uint32_t i = 0; i < fates.size(); ++i) {
-      if (fates[i] == Fate::compared) known.insert(content_key(side, side.items[i]));
+      if (fates[i] != Fate::alone) continue;
+      const double norm = number_of(side, side.items[i], dump::kNorm);
+      const std::uint64_t key = std::isfinite(norm) ? content_key(side, side.items[i]) : 0;
+      if (key == 0) continue;
+      alone.emplace_back(key, i);
+      norms.insert(norm);
     }
-    known.erase(0);
-    for (std::uint32_t i = 0; i < fates.size(); ++i) {
-      const Item& item = side.items[i];
-      if (fates[i] != Fate::alone || !std::isfinite(number_of(side, item, dump::kNorm)) ||
-          !known.contains(content_key(side, item)))
+    std::ranges::sort(alone);
+    for (std::uint32_t i = 0; i < fates.size() && !alone.empty(); ++i) {
+      if (fates[i] != Fate::compared || !norms.contains(number_of(side, side.items[i], dump::kNorm)))
         continue;
-      fates[i] = Fate::explained;
-      ++out_.explained;
+      const std::uint64_t key = content_key(side, side.items[i]);
+      auto same = std::ranges::lower_bound(alone, std::pair(key, std::uint32_t{0}));
+      for (; same != alone.end() && same->first == key; ++same) {
+        if (fates[same->second] != Fate::alone) break;
+        fates[same->second] = Fate::explained;
+        ++out_.explained;
+      }
     }
   }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,7 +21,10 @@
 #include "measuring/joined_data.hpp"
 #include "measuring/measures.hpp"
 #include "measuring/precision.hpp"
+#include "measuring/statistics_difference.hpp"
 #include "pairing/joins.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::measuring {
 namespace {
@@ -180,6 +184,18 @@ std::uint64_t content_of(const Holding& holding) {
   return hash;
 }
 
+bool has_number(const dump::StatisticValues& statistics, const dump::TextPool& pool) {
+  for (std::size_t which = 0; which < kStatistics; ++which) {
+    if (kind_of_number(statistics[which], pool) != NumberKind::none) return true;
+  }
+  return false;
+}
+
+/// In its statistics, or in a file.
+bool has_values(const Part& part, const dump::TextPool& pool) {
+  return part.data_name != 0 || has_number(part.statistics, pool);
+}
+
 class JoinSettler {
  public:
   explicit JoinSettler(MeasuredRank& result)
@@ -187,6 +203,11 @@ class JoinSettler {
         precision_(result.target, result.golden),
         sides_{{{result.target, result.target_joins.get()}, {result.golden, result.golden_joins.get()}}} {
     for (One& side : sides_) side.holds_shards.resize(side.side.apis.size());
+  }
+
+  void refuse_missing_ranks() const {
+    for (const bool golden : {false, true}) check_ranks(golden);
+    check_numbers_of_ranks();
   }
 
   void settle() {
@@ -210,6 +231,70 @@ class JoinSettler {
     std::vector<bool> holds_shards = {};  // by entry: some input or parameter is one
     std::unordered_set<std::uint64_t> sums = {};
   };
+
+  [[noreturn]] void refuse(bool golden, std::int64_t rank, std::string_view why) const {
+    throw FormatError(display(sides_[golden ? 1 : 0].side.json),
+                      fmt::format("rank {} of {} {}: the ranks of a model cannot be merged without it", rank,
+                                  golden ? "golden" : "the target", why));
+  }
+
+  /// The others have not the whole where one of the ranks has nothing.
+  void check_ranks(bool golden) const {
+    const One& one = sides_[golden ? 1 : 0];
+    if (one.joins == nullptr || one.side.header.task == "structure") return;
+    std::vector<bool> knows(one.joins->ranks.size());
+    for (std::size_t item = 0; item < one.joins->items(); ++item) {
+      for (const Part& part : one.joins->parts(item)) {
+        if (knows[part.rank]) continue;
+        knows[part.rank] = has_values(part, one.joins->pool);
+      }
+    }
+    for (std::size_t rank = 0; rank < knows.size(); ++rank) {
+      if (!knows[rank]) refuse(golden, one.joins->ranks[rank].number, "has no value to compare");
+    }
+  }
+
+  /// Sides that are split in one way have the same ranks. They are where a rank's part is the same rank's
+  /// part of the other side, of what the ranks hold differently.
+  void check_numbers_of_ranks() const {
+    if (sides_[0].joins == nullptr || sides_[1].joins == nullptr) return;
+    std::array<std::set<std::int64_t>, 2> numbers;
+    for (std::size_t side = 0; side < 2; ++side) {
+      for (const Joins::Rank& rank : sides_[side].joins->ranks) numbers[side].insert(rank.number);
+    }
+    if (numbers[0] == numbers[1]) return;
+    std::size_t alike = 0;
+    std::size_t other = 0;
+    for (std::size_t row = 0; row < result_.rows.size(); ++row) {
+      if (!result_.rows[row].matched() || (!is_split(row, 0) && !is_split(row, 1))) continue;
+      if (holding(row, 0).same && holding(row, 1).same) continue;
+      ++(are_parts_alike(row) ? alike : other);
+    }
+    if (alike <= other) return;
+    for (const bool golden : {false, true}) {
+      for (const std::int64_t rank : numbers[golden ? 0 : 1]) {
+        if (!numbers[golden ? 1 : 0].contains(rank)) refuse(golden, rank, "is missing");
+      }
+    }
+  }
+
+  /// Do all ranks that both sides have hold the same of it?
+  bool are_parts_alike(std::size_t row) const {
+    const Joins& ours = *sides_[0].joins;
+    const Joins& theirs = *sides_[1].joins;
+    bool any = false;
+    for (const Part& part : ours.parts(item_of(row, 0))) {
+      for (const Part& partner : theirs.parts(item_of(row, 1))) {
+        if (ours.ranks[part.rank].number != theirs.ranks[partner.rank].number) continue;
+        if (!has_number(part.statistics, ours.pool) || !has_number(partner.statistics, theirs.pool)) continue;
+        if (ours.pool.at(part.shape) != theirs.pool.at(partner.shape) ||
+            !same_statistics(part.statistics, partner.statistics))
+          return false;
+        any = true;
+      }
+    }
+    return any;
+  }
 
   std::uint32_t item_of(std::size_t row, std::size_t side) const {
     return side == 0 ? result_.rows[row].target : result_.rows[row].golden;
@@ -355,6 +440,10 @@ class JoinSettler {
     Decision& decided = decision(row, side);
     Item& whole = one.side.items[item_of(row, side)];
     std::span<const Part> parts = one.joins->parts(item_of(row, side));
+    if (is_partly_known(one.joins, item_of(row, side))) {
+      whole.statistics.fill({});  // one rank's are not the whole's
+      return;
+    }
     const double tolerance = tolerance_of_copies(one.side.text(whole.dtype));
     if (decided.share == Share::copies || decided.block > 1) {
       const std::size_t block = decided.share == Share::copies ? parts.size() : decided.block;
@@ -408,6 +497,18 @@ void guess_whole_shapes(PairedRank& result) {
     target.items[i].shape = target.pool.intern(whole);
     golden.items[found->second].shape = golden.pool.intern(whole);
   }
+}
+
+void refuse_missing_ranks(MeasuredRank& result) {
+  if (!result.target_joins && !result.golden_joins) return;
+  JoinSettler(result).refuse_missing_ranks();
+}
+
+bool is_partly_known(const Joins* joins, std::uint32_t item) {
+  if (joins == nullptr || item >= joins->items() || !joins->is_split(item)) return false;
+  const std::span<const Part> parts = joins->parts(item);
+  const bool first = has_values(parts.front(), joins->pool);
+  return std::ranges::any_of(parts, [&](const Part& part) { return has_values(part, joins->pool) != first; });
 }
 
 void settle_joins(MeasuredRank& result) {

@@ -80,6 +80,30 @@ ValueDifference numbers_difference(const Value& target, const TextPool& target_p
 
 }  // namespace
 
+NumberKind kind_of_number(const Value& value, const TextPool& pool) {
+  switch (value.kind) {
+    case ValueKind::boolean:
+    case ValueKind::integer:
+      return NumberKind::finite;
+    case ValueKind::real:
+      return std::isfinite(value.real) ? NumberKind::finite : NumberKind::not_finite;
+    case ValueKind::text:
+      break;
+    default:
+      return NumberKind::none;
+  }
+  switch (classify(value, pool).type) {
+    case ValueClass::number:
+      return NumberKind::finite;
+    case ValueClass::nan:
+    case ValueClass::inf:
+    case ValueClass::neg_inf:
+      return NumberKind::not_finite;
+    default:
+      return NumberKind::none;
+  }
+}
+
 ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
                            const TextPool& golden_pool, const PythonRules& python) {
   if (python.numbers_only) return numbers_difference(target, target_pool, golden, golden_pool);

@@ -24,6 +24,10 @@ struct ValueDifference {
   double relative_percent = 0;     // |difference / golden * 100|
 };
 
+/// The kind of number that a recorded statistic is: null and text that is no number say nothing.
+enum class NumberKind : std::uint8_t { none, finite, not_finite };
+NumberKind kind_of_number(const Value& value, const TextPool& pool);
+
 ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
                            const TextPool& golden_pool, const PythonRules& python);
 

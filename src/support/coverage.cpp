@@ -53,10 +53,13 @@ std::string Coverage::percent() const {
 std::string Coverage::text(std::string_view unit) const {
   if (is_complete()) return {};
   if (asked() == 0) return fmt::format("there are no {} to compare", unit);
-  if (gaps.empty()) return fmt::format("none of {} {} was compared", human_count(asked()), unit);
-  std::string text = compared == 0 ? fmt::format("none of {} {} was compared", human_count(asked()), unit)
-                                   : fmt::format("{} of {} {} {} not compared", human_count(missed()),
-                                                 human_count(asked()), unit, missed() == 1 ? "was" : "were");
+  if (gaps.empty())
+    return fmt::format("none of {} {} was compared: there is nothing to compare in them",
+                       human_count(asked()), unit);
+  std::string text = compared == 0 && asked() > 1
+                         ? fmt::format("none of {} {} was compared", human_count(asked()), unit)
+                         : fmt::format("{} of {} {} {} not compared", human_count(missed()),
+                                       human_count(asked()), unit, missed() == 1 ? "was" : "were");
   for (std::size_t i = 0; i < std::min(gaps.size(), kShownReasons); ++i) {
     const Gap& gap = gaps[i];
     text += i == 0 ? ": " : "; ";

@@ -2,10 +2,12 @@
 #include "support/gate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "support/log.hpp"
 #include "support/text.hpp"
@@ -13,8 +15,9 @@
 namespace msprobe {
 namespace {
 
-/// The first lines of many say enough.
-constexpr std::size_t kMostTold = 8;
+constexpr std::size_t kMostTold = 3;      // in one line
+constexpr std::size_t kMostWarnings = 8;  // the first of many say enough
+constexpr std::string_view kPage = "status-0";
 
 }  // namespace
 
@@ -45,21 +48,22 @@ bool Gate::is_enough(const Coverage& coverage) const {
   return coverage.compared > 0 && (1 - coverage.share()) * 100 <= allowed_;
 }
 
-void Gate::report_not_judged(const std::vector<std::string>& not_judged) const {
-  const auto report = is_set() ? log_error : log_warning;
+std::string Gate::not_judged_line(bool findings, const Coverage& coverage,
+                                  const std::vector<std::string>& not_judged) const {
+  std::vector<std::string> parts;
+  // Beside findings the result says what was not compared.
+  if (!findings && !coverage.is_complete()) parts.push_back(coverage.text(unit_));
   const std::size_t told = std::min(not_judged.size(), kMostTold);
-  for (std::size_t i = 0; i < told; ++i) report("not judged: " + not_judged[i]);
-  if (told < not_judged.size()) report("not judged: " + human_count(not_judged.size() - told) + " more");
-}
-
-void Gate::report_gaps(const Coverage& coverage) const {
-  if (!is_set() || coverage.is_complete()) return;  // without a gate the result says it
-  if (is_enough(coverage))
-    return log_warning("not judged: " + coverage.text(unit_) + "; --allow-uncompared accepts it");
-  std::string line = "not judged: " + coverage.text(unit_);
-  if (const double needed = std::ceil((1 - coverage.share()) * 1000) / 10; needed < 100)
-    line += fmt::format(" (--allow-uncompared {} accepts it)", needed);
-  log_error(line);
+  parts.insert(parts.end(), not_judged.begin(), not_judged.begin() + static_cast<std::ptrdiff_t>(told));
+  if (parts.empty()) return {};
+  std::string line = fmt::format("{}", fmt::join(parts, "; "));
+  if (told < not_judged.size()) line += fmt::format("; and {} more", human_count(not_judged.size() - told));
+  if (findings) return line;
+  const double needed = std::ceil((1 - coverage.share()) * 1000) / 10;
+  if (!not_judged.empty() || needed >= 100)
+    return line + fmt::format(" ('msprobe docs {}' says what to do)", kPage);
+  return line + (is_enough(coverage) ? "; --allow-uncompared accepts it"
+                                     : fmt::format(" (--allow-uncompared {} accepts it)", needed));
 }
 
 Outcome Gate::outcome(bool findings, const Coverage& coverage,
@@ -70,9 +74,18 @@ Outcome Gate::outcome(bool findings, const Coverage& coverage,
 }
 
 Outcome Gate::end(bool findings, const Coverage& coverage, const std::vector<std::string>& not_judged) const {
-  report_not_judged(not_judged);
-  if (!findings) report_gaps(coverage);
-  return outcome(findings, coverage, not_judged);
+  const Outcome result = outcome(findings, coverage, not_judged);
+  if (!is_set()) {
+    // Without a gate the result says what was not compared.
+    for (std::size_t i = 0; i < std::min(not_judged.size(), kMostWarnings); ++i)
+      log_warning("not judged: " + not_judged[i]);
+    if (not_judged.size() > kMostWarnings)
+      log_warning("not judged: " + human_count(not_judged.size() - kMostWarnings) + " more");
+    return result;
+  }
+  if (const std::string line = not_judged_line(findings, coverage, not_judged); !line.empty())
+    (result == Outcome::clean ? log_warning : log_error)("not judged: " + line);
+  return result;
 }
 
 }  // namespace msprobe

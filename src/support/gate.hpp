@@ -27,18 +27,17 @@ class Gate {
   std::string_view unit() const { return unit_; }
 
   /// Status 1 where there are `findings` of the level that was asked for; else 2 unless enough was compared
-  /// and `not_judged` is empty. Prints a line for each thing that was not judged ("step0/rank1: the dump has
-  /// no entries"), as an error at a gate, else as a warning; and where the status is not 1, one for what was
-  /// not compared.
+  /// and `not_judged` is empty. At a gate it prints one line of what was not judged; else a warning for each
+  /// thing that was not judged ("step0/rank1: the dump has no entries").
   Outcome end(bool findings, const Coverage& coverage, const std::vector<std::string>& not_judged = {}) const;
   /// The same without the lines.
   Outcome outcome(bool findings, const Coverage& coverage,
                   const std::vector<std::string>& not_judged = {}) const;
-  /// A line for each of them.
-  void report_not_judged(const std::vector<std::string>& not_judged) const;
+  /// The line: how much was not compared, which first, why, and what to do. Empty where all was.
+  std::string not_judged_line(bool findings, const Coverage& coverage,
+                              const std::vector<std::string>& not_judged) const;
 
  private:
-  void report_gaps(const Coverage& coverage) const;
   /// Was as much compared as --allow-uncompared asks for?
   bool is_enough(const Coverage& coverage) const;
 

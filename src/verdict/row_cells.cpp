@@ -201,8 +201,10 @@ bool RowCells::is_first_of_entry(std::size_t index) const {
 }
 
 std::string_view RowCells::checksum_text(const Side& side, const Item& item) const {
-  if (!result_.python.tensors_without_checksum && item.is_tensor && !item.has_checksum) return "N/A";
-  return item.checksum == 0 ? std::string_view("N/A") : side.text(item.checksum);
+  constexpr std::string_view kOfNothing = "00000000";
+  const std::string_view text = item.checksum == 0 ? std::string_view() : side.text(item.checksum);
+  const bool none = !result_.python.tensors_without_checksum && item.is_tensor && !item.has_checksum;
+  return text.empty() || (none && text == kOfNothing) ? std::string_view("N/A") : text;
 }
 
 void RowCells::add_metrics(const TensorMetrics& metrics, std::vector<Cell>& cells) const {

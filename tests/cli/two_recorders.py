@@ -99,7 +99,7 @@ def scalars_by_xor(msprobe, scratch):
     result = compare(msprobe, scratch, "--format", "csv", "-o", "-", "--fail-on", "error", status=1)
     rows = list(csv.DictReader(result.stdout.splitlines()))
     check("The XOR value of NPU differs from that of the bench." in rows[1]["Err_message"], rows[1])
-    answer = "no culprit: checksums differ; they do not show by how much\n   11 rows are equal\n"
+    answer = "no culprit in the 91 % that could be compared: checksums differ; they do not show by how much\n   11 rows are equal\n"
     check(answer in result.stderr, result.stderr)
     result = compare(msprobe, scratch, "--format", "csv", "-o", "-", "--python-rules")
     check("The CRC-32 value of NPU" in result.stdout and "0x00000000401dfbff" in result.stdout, result.stdout)

@@ -121,9 +121,17 @@ class Finder {
                       result_.golden.pool, result_.python);
   }
 
-  /// Is the difference of a mean or norm the recorders' own?
-  bool is_recorders_own(const Pair& row, std::size_t statistic) const {
-    return sum_difference(result_, row, statistic) != SumDifference::counts;
+  /// A statistic of a tensor counts if it is a number on both sides, and if its difference is not the
+  /// recorders' own.
+  bool counts(const Pair& row, std::size_t statistic) const {
+    const Item& item = result_.target_item(row);
+    const Item& golden = result_.golden_item(row);
+    const bool is_tensor = item.is_tensor && golden.is_tensor;
+    const auto is_number = [&](const Item& each, const Side& side) {
+      return kind_of_number(each.statistics[statistic], side.pool) != NumberKind::none;
+    };
+    if (is_tensor && !(is_number(item, result_.target) && is_number(golden, result_.golden))) return false;
+    return sum_difference(result_, row, statistic) == SumDifference::counts;
   }
 
   bool differs(const Pair& row) const {
@@ -136,7 +144,7 @@ class Finder {
     }
     for (std::size_t i = 0; i < kStatistics; ++i) {
       const auto threshold = rules_.differs_above.find(kRelativeErrorNames[i]);
-      if (threshold == rules_.differs_above.end() || is_recorders_own(row, i)) continue;
+      if (threshold == rules_.differs_above.end() || !counts(row, i)) continue;
       const ValueDifference each = difference_of(item, golden, i);
       if (each.kind == DifferenceKind::number && !each.relative_infinite) {
         if (each.relative_percent / 100 > threshold->second) return true;
@@ -174,7 +182,7 @@ class Finder {
     for (const std::size_t i : {kNorm, kMax, kMin, kMean}) {
       const ValueDifference each = difference_of(item, golden, i);
       if (each.kind == DifferenceKind::zero || each.kind == DifferenceKind::missing ||
-          is_recorders_own(result_.rows[row], i))
+          !counts(result_.rows[row], i))
         continue;
       double fraction = relative_fraction(each);
       if (std::isnan(fraction)) fraction = INFINITY;

@@ -206,6 +206,7 @@ MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, con
   } else {
     pair_rows(result, options.match, rules);
   }
+  refuse_missing_ranks(result);
   settle_joins(result);
   return result;
 }

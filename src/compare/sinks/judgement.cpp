@@ -45,8 +45,6 @@ void note_diagnosis(const CompareReport& report, std::vector<std::string>& lines
     return;
   }
   const diagnosis::Diagnosis& diagnosis = *report.diagnosis;
-  if (diagnosis.unread > 0)
-    lines.push_back("tensors that could not be read: " + human_count(diagnosis.unread));
   if (diagnosis.apart) lines.emplace_back("the runs are too far apart before this step");
   note_broken_off(diagnosis, lines);
 }
@@ -83,6 +81,8 @@ std::vector<std::string> not_judged(const CompareReport& report, std::string_vie
   if (fail_on == "culprit") note_diagnosis(report, lines);
   if (fail_on == "warning" && report.diagnosis) note_broken_off(*report.diagnosis, lines);
   for (const std::string& line : report.one_sided) lines.push_back(display(line));
+  const Coverage coverage = coverage_of(report, fail_on);
+  if (coverage.compared == 0 && !coverage.gaps.empty()) return lines;  // it says why
   for (const TaskSummary& rank : report.tasks) {
     const std::string& why = fail_on == "culprit" ? rank.not_judged : rank.not_judged_by_limits;
     if (!why.empty()) lines.push_back(display(rank.label.empty() ? rank.target : rank.label) + ": " + why);

@@ -74,11 +74,17 @@ bool is_paired_by_content(const RankResult& result) {
   return any;
 }
 
+bool is_paired_by_name(const RankResult& result) {
+  return std::ranges::any_of(
+      result.rows, [](const Pair& row) { return row.matched() && row.other_name != OtherName::content; });
+}
+
 /// Why the limits, or the diagnosis, could judge nothing of a rank.
 void note_not_judged(const RankResult& result, TaskSummary& summary) {
   const bool by_content = is_paired_by_content(result);
   std::string& limits = summary.not_judged_by_limits;
-  if (result.target.apis.empty() || result.golden.apis.empty()) {
+  const bool empty = result.target.apis.empty() || result.golden.apis.empty();
+  if (empty) {
     limits = fmt::format("{} has no entries", result.target.apis.empty() ? "the target" : "golden");
   } else if (limits.empty() && by_content) {
     limits = "rows are paired by equal content alone, which shows no difference";
@@ -87,9 +93,11 @@ void note_not_judged(const RankResult& result, TaskSummary& summary) {
     limits =
         "the limits judge an output where its inputs agree, and all inputs differ (--fail-on culprit judges)";
   }
-  if (by_content && !share_a_name(result.target, result.golden)) {
+  // Two parallel layouts are compared by what their ranks make up together.
+  const bool merged = result.target_joins || result.golden_joins;
+  if (!empty && !merged && !is_paired_by_name(result) && !share_a_name(result.target, result.golden)) {
     summary.not_judged = "the two sides have no name in common: " + limits;
-  } else if (result.diagnosis && result.diagnosis->measured == 0) {
+  } else if (result.diagnosis && result.diagnosis->coverage.compared == 0) {
     summary.not_judged =
         summary.measured == 0 ? limits : "no value was recorded that the diagnosis can measure";
   }

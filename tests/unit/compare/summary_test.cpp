@@ -199,7 +199,7 @@ TEST_CASE("the answer keeps to the width of a terminal and breaks no word") {
 TEST_CASE("that there is no culprit is green only where all was judged") {
   diagnosis::Diagnosis diagnosis;
   CHECK(contains(answer_text(diagnosis, {.color = true}), "\x1b[33mno culprit:"));
-  diagnosis.measured = diagnosis.coverage.compared = 1;
+  diagnosis.coverage.compared = 1;
   diagnosis.counts[static_cast<std::size_t>(diagnosis::Origin::equal)] = 1;
   CHECK(contains(answer_text(diagnosis, {.color = true}), "\x1b[32mno culprit:"));
   diagnosis.unread = 1;

@@ -41,7 +41,7 @@ CompareReport agreement() {
     task.rows = task.measured = 3;
   }
   diagnosis::Diagnosis& diagnosis = report.diagnosis.emplace();
-  diagnosis.measured = diagnosis.coverage.compared = 6;
+  diagnosis.coverage.compared = 6;
   diagnosis.counts[static_cast<std::size_t>(diagnosis::Origin::equal)] = 6;
   return report;
 }

@@ -67,7 +67,7 @@ TEST_CASE("what could not be read again is counted over ranks, and told with and
   ranks.push_back(rank_of(2, {}));
   ranks.back().broken_off = 2;
   ranks.back().first_broken_off = "Torch.mul.0.forward: b.pt: Input/output error";
-  for (RankFindings& rank : ranks) rank.measured = rank.counts[0] = rank.coverage.compared = 5;
+  for (RankFindings& rank : ranks) rank.counts[0] = rank.coverage.compared = 5;
   const Diagnosis none = conclude(ranks);
   CHECK(none.broken_off == 3);
   CHECK(block(none).find("\n   could not reread 3 places for evidence: Torch.add.0.forward: a.pt: "
@@ -312,7 +312,7 @@ TEST_CASE("a module that is a number is said to be one, and a hint says so once"
             .find("culprit: layers.1 > Functional.gelu.0.forward, step 0") != std::string::npos);
   finding.confidence = Confidence::hint;
   RankFindings rank = rank_of(0, {finding});
-  rank.measured = rank.counts[0] = rank.coverage.compared = 5;
+  rank.counts[0] = rank.coverage.compared = 5;
   CHECK(block(conclude({rank})).find("\nhint: layers.1 > Functional.gelu.0.forward, step 0, rank 0\n") !=
         std::string::npos);
 }
@@ -344,11 +344,11 @@ TEST_CASE("the answer line by line") {
 
 TEST_CASE("no culprit") {
   RankFindings rank = rank_of(0, {});
-  CHECK(block(conclude({rank})) == "no culprit: nothing could be compared\n");
-  CHECK(block(conclude({})) == "no culprit: nothing could be compared\n");
+  CHECK(block(conclude({rank})) == "no culprit: there are no tensors to compare\n");
+  CHECK(block(conclude({})) == "no culprit: there are no tensors to compare\n");
   rank.counts[static_cast<std::size_t>(Origin::equal)] = 7;
-  CHECK(block(conclude({rank})) == "no culprit: no tensor could be compared\n");  // but arguments
-  rank.measured = rank.coverage.compared = 7;
+  CHECK(block(conclude({rank})) == "no culprit: there are no tensors to compare\n");  // but arguments
+  rank.coverage.compared = 7;
   CHECK(block(conclude({rank})) == "no culprit: all 7 rows that could be compared are equal\n");
   rank.counts[static_cast<std::size_t>(Origin::rounding)] = 2384;
   rank.largest_excess = 1.6;
@@ -370,7 +370,7 @@ TEST_CASE("not clear") {
   Finding hint = found_at("Functional.linear.0.forward", 1);
   hint.confidence = Confidence::hint;
   RankFindings rank = rank_of(0, {hint, found});
-  rank.measured = rank.coverage.compared = 9;
+  rank.coverage.compared = 9;
   rank.counts[static_cast<std::size_t>(Origin::rounding)] = 7;
   rank.counts[static_cast<std::size_t>(Origin::unexplained)] = 2;
   const std::string text = block(conclude({rank}));

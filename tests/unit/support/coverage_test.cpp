@@ -37,8 +37,11 @@ TEST_CASE("explained things are no part of the share") {
 TEST_CASE("what was not compared, by reasons") {
   Coverage coverage;
   CHECK(coverage.text("tensors") == "there are no tensors to compare");
+  coverage.miss("it is NaN in both runs", "a");
+  CHECK(coverage.text("tensors") == "1 of 1 tensors was not compared: it is NaN in both runs, a");
+  coverage = Coverage();
   coverage.explained = 2;
-  CHECK(coverage.text("tensors") == "none of 2 tensors was compared");
+  CHECK(coverage.text("tensors") == "none of 2 tensors was compared: there is nothing to compare in them");
   coverage.miss("it is NaN in both runs", "a");
   CHECK(coverage.text("tensors") == "none of 3 tensors was compared: it is NaN in both runs, a");
   coverage.compared = 1'000;
