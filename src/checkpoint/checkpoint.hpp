@@ -44,6 +44,7 @@ struct Checkpoint {
   std::vector<Entry> entries;   // no name twice
   Architecture architecture;
   std::vector<std::string> warnings;
+  std::vector<std::string> left_out;  // weights beside these that are not compared, a line each
 };
 
 struct LoadOptions {

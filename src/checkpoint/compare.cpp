@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -21,6 +23,7 @@
 #include "checkpoint/near_relation.hpp"
 #include "checkpoint/other_names.hpp"
 #include "checkpoint/packets.hpp"
+#include "checkpoint/pieces.hpp"
 #include "checkpoint/quantized.hpp"
 #include "checkpoint/result_writers.hpp"
 #include "checkpoint/step_check.hpp"
@@ -275,6 +278,8 @@ class Comparison {
         result.compared = true;
         const bool exact = is_exact(pair.first.parameter) || is_exact(pair.second.parameter);
         result.status = judge(result.metrics, exact, options_.tolerance);
+        result.is_nan = are_nan(pair, result.metrics);
+        if (result.is_nan) result.note += "NaN throughout in both; ";
         is_near = judge_steps(pair, result);
         if (pair.surplus && !are_rows_alike(*pair.surplus)) {
           result.note +=
@@ -296,6 +301,17 @@ class Comparison {
     if (result.note.ends_with("; ")) result.note.resize(result.note.size() - 2);
     // What was opened for this pair is not needed any more, unless another one may be the same.
     if (pairs_.size() > kMostKept) pair = {};
+  }
+
+  /// Is there no number on either side?
+  static bool are_nan(const Pairing::Pair& pair, const PairMetrics& metrics) {
+    const Parameter& first = pair.first.parameter;
+    const Parameter& second = pair.second.parameter;
+    if (metrics.unequal > 0 || !std::isnan(metrics.relative_l2)) return false;
+    // Sides that are equal bit for bit were not counted.
+    const PairMetrics counted = measure(first, second);
+    const auto all = static_cast<std::uint64_t>(first.numel()) * (is_complex(first.dtype) ? 2 : 1);
+    return counted.first.nan == all && counted.second.nan == all;
   }
 
   /// A quantized weight is as near to its original as its format allows, or it differs.
@@ -507,7 +523,7 @@ bool CompareReport::any_unreadable() const {
   return count(Status::unreadable) > 0;
 }
 
-Coverage CompareReport::coverage() const {
+Coverage CompareReport::coverage(bool by_bits) const {
   Coverage coverage;
   for (const ParameterResult& result : results) {
     if (result.status == Status::unreadable) {
@@ -516,6 +532,8 @@ Coverage CompareReport::coverage() const {
       ++coverage.explained;
     } else if (is_one_sided(result.status)) {
       coverage.miss("one checkpoint alone has it", result.name);
+    } else if (result.is_nan && !(by_bits && result.status == Status::equal)) {
+      coverage.miss("it is NaN throughout in both", result.name);
     } else {
       ++coverage.compared;
     }
@@ -567,6 +585,8 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   report.tolerance = options.tolerance;
   report.warnings = std::move(first.warnings);
   std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));
+  for (Checkpoint* side : {&first, &second})
+    std::ranges::move(side->left_out, std::back_inserter(report.not_judged));
   report.remarks = dequantize(first, second);
   if (!options.adapter.empty()) report.remarks.push_back(add_adapter(first, options.adapter));
   if (options.load.optimizer && !has_training_state(first) && !has_training_state(second))

@@ -66,6 +66,7 @@ struct ParameterResult {
   StepCheck steps;
   Relation relation;           // of those that differ
   bool copies_differ = false;  // inside one of the checkpoints
+  bool is_nan = false;         // throughout, in both
   std::string step_note;       // what of a quantized weight is further away than half a step
   std::string note;            // padding, copies that differ, why it cannot be read
 };
@@ -94,8 +95,8 @@ struct CompareReport {
   bool any_unequal() const;  // any pair or copy that is not the same bit for bit
   bool any_missing() const;  // on either side
   bool any_unreadable() const;
-  /// Of the parameters of both.
-  Coverage coverage() const;
+  /// The parameters of both. `by_bits`: NaN throughout is the same where its bits are.
+  Coverage coverage(bool by_bits = false) const;
   /// Why nothing was compared, and what may help; empty if there is a parameter that both have.
   std::string nothing_in_common() const;
 };

@@ -266,20 +266,25 @@ void note_other_forms(const std::string& folder, const std::vector<WeightForm>& 
     try {
       // Elements that were rounded and rows in another order contradict nothing.
       if (forms[i].kind == WeightForm::Kind::gguf) {
-        checkpoint.warnings.push_back(std::move(text));
+        checkpoint.left_out.push_back(std::move(text));
         continue;
       }
       LoadOptions options;
       options.allow_partial = true;
       const std::string reason = contradiction(checkpoint, load_form(folder, forms[i], options));
-      if (!reason.empty()) text += fmt::format("; it contradicts {}: {}", form_name(forms[0]), reason);
+      // The same weights in another form need no comparison.
+      if (reason.empty()) {
+        checkpoint.warnings.push_back(std::move(text));
+        continue;
+      }
+      text += fmt::format("; it contradicts {}: {}", form_name(forms[0]), reason);
     } catch (const Error& error) {
       text += fmt::format(" ({})", error.what());
     }
-    checkpoint.warnings.push_back(std::move(text));
+    checkpoint.left_out.push_back(std::move(text));
   }
   for (const std::string& name : unread_weights(names))
-    checkpoint.warnings.push_back(
+    checkpoint.left_out.push_back(
         fmt::format("{}: {} is here, too, and not read", display(folder), display(name)));
 }
 
@@ -394,7 +399,7 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index, con
     const std::shared_ptr<const TensorSet> set = formats::open_tensors(file);
     for (std::size_t i = 0; i < set->size(); ++i) {
       if (wanted.erase(set->name(i)) == 0) {
-        checkpoint.warnings.push_back(fmt::format("{}: {} is not in the index and was skipped",
+        checkpoint.left_out.push_back(fmt::format("{}: {} is not in the index and was skipped",
                                                   display(file->name()), display(set->name(i))));
         continue;
       }

@@ -33,7 +33,7 @@ void carry(auto& packet, Carried<StepCheck> auto& steps) {
 void carry(auto& packet, Carried<ParameterResult> auto& result) {
   packet(result.name, result.status, result.metrics, result.compared, result.first_shape, result.second_shape,
          result.first_dtype, result.second_dtype, result.first_place, result.steps, result.relation,
-         result.copies_differ, result.step_note, result.note);
+         result.copies_differ, result.is_nan, result.step_note, result.note);
 }
 
 }  // namespace msprobe::checkpoint

@@ -82,7 +82,7 @@ class CkptCompareCommand final : public Command {
     bool findings = report.any_different();
     if (gate_.level() == "missing") findings = findings || report.any_missing();
     if (gate_.level() == "unequal") findings = report.any_unequal() || report.any_missing();
-    return gate_.end(findings, report.coverage(), report.not_judged);
+    return gate_.end(findings, report.coverage(gate_.level() == "unequal"), report.not_judged);
   }
 
  private:

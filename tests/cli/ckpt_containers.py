@@ -257,7 +257,7 @@ def in_a_folder_it_is_the_last_choice(msprobe, scratch):
     gguf(scratch / "beside/model.gguf", plain(mine))
     tensor_files.save_safetensors(scratch / "beside/model.safetensors", theirs)
     result, _rows = compare(msprobe, scratch, "alone", "beside", "--fail-on", "unequal")
-    harness.check_equal(f"status: {result.stderr}", result.returncode, 0)
+    harness.check_equal(f"status: {result.stderr}", result.returncode, 2)
     harness.check("beside: model.gguf is here, too, and not compared" in result.stderr, result.stderr)
 
 

@@ -186,7 +186,9 @@ def what_a_loader_reads_is_read(msprobe, scratch):
         tensor_files.save_torch_tensors(scratch / name / "model.safetensors", new)
         add(scratch / name)
         result, rows = compare(msprobe, scratch, "reference", name, "--fail-on", "unequal")
-        harness.check_equal(name, (statuses(rows), result.returncode), ({"a.weight": "equal", "b.weight": "equal"}, 0))
+        # Another form of the same weights needs no comparison.
+        status = 0 if name in ("same_bin", "half_bin") else 2
+        harness.check_equal(name, (statuses(rows), result.returncode), ({"a.weight": "equal", "b.weight": "equal"}, status))
         harness.check(warning in result.stderr, f"{name}: {result.stderr}")
         told = "it contradicts model.safetensors: 1 of 2 parameters in both differ, as b.weight" in result.stderr
         harness.check_equal(f"{name} contradicts: {result.stderr}", told, contradicts)
