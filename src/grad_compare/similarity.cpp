@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "formats/npy.hpp"
 #include "sheets/csv_rows.hpp"
@@ -124,6 +125,33 @@ Share compare_elements(const formats::StoredTensor& first, const formats::Stored
   return share;
 }
 
+/// Steps that a summary names, of which neither side has signs.
+void add_steps_without_signs(const std::string& rank, const Folders& first, const Folders& second,
+                             Gaps& gaps) {
+  constexpr std::string_view kBegin = "grad_summary_";
+  constexpr std::string_view kEnd = ".csv";
+  for (const std::string& name : names_in(rank, Named::regular_files)) {
+    if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) continue;
+    const std::string_view number =
+        std::string_view(name).substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
+    const auto step = whole_number<std::uint64_t>(number);
+    if (step && !first.contains(*step) && !second.contains(*step))
+      gaps.add(fmt::format("{}/{}: there is no step{} with signs", display(rank), display(name), *step));
+  }
+}
+
+/// Files of signs that no summary names.
+void add_unnamed_signs(const StepPair& step, const std::vector<std::string>& parameters, Gaps& gaps) {
+  std::unordered_set<std::string> named;
+  for (const std::string& parameter : parameters) named.insert(file_name(parameter, "npy"));
+  for (const std::string& folder : {step.first, step.second}) {
+    for (const std::string& name : names_in(folder, Named::regular_files)) {
+      if (name.ends_with(".npy") && !named.contains(name))
+        gaps.add(fmt::format("{}/{}: no summary names it", display(folder), display(name)));
+    }
+  }
+}
+
 /// A share, or why there is none.
 struct Compared {
   std::optional<Share> share;
@@ -176,6 +204,9 @@ RankSimilarity compare_rank(std::uint64_t number, const std::string& first_rank,
     return result;
   }
   result.parameters = all_parameters(steps, first_rank, second_rank);
+  for (const std::string* rank : {&first_rank, &second_rank})
+    add_steps_without_signs(*rank, first, second, gaps);
+  for (const StepPair& step : steps) add_unnamed_signs(step, result.parameters, gaps);
   const std::size_t count = result.parameters.size();
   std::vector<Compared> compared(count * steps.size());
   if (progress != nullptr) progress->begin(fmt::format("rank{}", number), compared.size(), "gradients");
