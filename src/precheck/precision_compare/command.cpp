@@ -105,11 +105,14 @@ class PrecisionCommand final : public Command {
     std::size_t passes = 0;
     std::size_t errors = 0;
     std::size_t skips = 0;
+    Coverage coverage;
     std::string worst;
     for (const OperationResult& operation : result.operations) {
       const Status status = operation.worst();
       passes += status == Status::pass;
       skips += status == Status::skip;
+      if (status == Status::skip && operation.unjudged)
+        coverage.miss("an output of it has no figure to judge by", operation.name);
       if (status != Status::error) continue;
       constexpr std::size_t kShown = 10;
       if (++errors <= kShown) {
@@ -130,9 +133,9 @@ class PrecisionCommand final : public Command {
     if (errors > 10) text += fmt::format("\n  and {} more", human_count(errors - 10));
     for (const std::string& file : files) text += "\n  written: " + display(file);
     log_info(text);
-    Coverage coverage;
     coverage.compared = passes + errors;
-    coverage.explained = skips;  // the pre-check skipped them, which the level `skip` reports
+    coverage.explained =
+        skips - coverage.missed();  // the pre-check skipped them; the level `skip` reports it
     if (result.without_partner > 0)
       coverage.miss("one of the two files lacks an output", "", result.without_partner);
     return gate_.end(errors != 0 || (gate_.level() == "skip" && skips != 0), coverage);

@@ -23,8 +23,10 @@ class Operation {
  public:
   explicit Operation(const OutputName& name) : operation_(name.operation) { result_.name = name.api; }
 
-  /// A row that `may_lack` has nothing to judge, and counts only if there are no others.
-  void add(Direction direction, const PairRow& row, bool may_lack) {
+  /// A row that `may_lack` has nothing to judge, and counts only if there are no others. `known`: both files
+  /// have it, and the pre-check did not skip it.
+  void add(Direction direction, const PairRow& row, bool may_lack, bool known) {
+    result_.unjudged = result_.unjudged || (known && row.status == Status::skip);
     Side& side = sides_[direction == Direction::backward];
     side.rows += 1;
     side.errors += row.status == Status::error;
@@ -91,6 +93,12 @@ bool has_no_elements(std::string_view shape) {
   return false;
 }
 
+/// The pre-check leaves the row of an operation that it skipped blank.
+bool has_figures(const DetailsRow& row) {
+  return std::ranges::any_of(
+      row.figures, [](const FigureField& figure) { return figure.kind != FigureField::Kind::blank; });
+}
+
 class PrecisionComparison {
  public:
   PrecisionComparison(const DetailsFile& device, const DetailsFile& other, const Standards& standards,
@@ -126,15 +134,15 @@ class PrecisionComparison {
     if (own > 1 || found.count > 1) {
       const std::string reason =
           fmt::format("{} rows with this name, but {} of the other device", own, found.count);
-      return add(*name, skipped(row, "", reason), false);
+      return add(*name, skipped(row, "", reason), false, true);
     }
     const bool no_type = trimmed(row.dtype).empty();
     const bool empty = has_no_elements(row.shape);
     if (no_type || empty || is_unjudged_type(row.dtype)) {
       const char* reason = no_type ? "nothing to judge" : empty ? "no elements" : "its type is not judged";
-      return add(*name, skipped(row, row.message, reason), no_type || empty);
+      return add(*name, skipped(row, row.message, reason), no_type || empty, no_type && has_figures(row));
     }
-    add(*name, judge_pair(*name, row, other_.rows[found.first], standards_, selection_), false);
+    add(*name, judge_pair(*name, row, other_.rows[found.first], standards_, selection_), false, true);
   }
 
   /// A row without an operation becomes a row of the operations, too.
@@ -145,14 +153,15 @@ class PrecisionComparison {
     own.forward = own.backward = Status::skip;
     own.message = row.message;
     own.reason = row.reason;
+    own.unjudged = true;
     result_.operations.push_back(std::move(own));
     result_.rows.push_back(std::move(row));
   }
 
-  void add(const OutputName& name, PairRow judged, bool may_lack) {
+  void add(const OutputName& name, PairRow judged, bool may_lack, bool known = false) {
     const auto [place, added] = numbers_.try_emplace(std::string(name.api), open_.size());
     if (added) open_.emplace_back(name);
-    open_[place->second].add(name.direction, judged, may_lack);
+    open_[place->second].add(name.direction, judged, may_lack, known);
     result_.rows.push_back(std::move(judged));
   }
 

@@ -17,8 +17,9 @@ struct OperationResult {
   std::string name;
   Status forward = Status::none;  // none: it has no such output
   Status backward = Status::none;
-  std::string message;  // of the Python tool
-  std::string reason;   // ours
+  std::string message;    // of the Python tool
+  std::string reason;     // ours
+  bool unjudged = false;  // some output of it has no verdict, and the pre-check did not skip it
 
   /// error, else skip, else pass.
   Status worst() const;
