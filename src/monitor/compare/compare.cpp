@@ -9,6 +9,7 @@
 
 #include "support/error.hpp"
 #include "support/parallel.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::monitor {
 namespace {
@@ -387,21 +388,36 @@ PartingRule rule_for(const Track& a, const std::string& statistic, std::span<con
   return rule;
 }
 
-TakesStatistic statistics_filter(std::vector<std::string> wanted) {
-  if (wanted.empty()) return {};
-  return [wanted = std::move(wanted)](std::string_view statistic) {
-    return std::find(wanted.begin(), wanted.end(), statistic) != wanted.end();
+TakesStatistic ChosenStatistics::filter() const {
+  if (wanted_.empty()) return {};
+  return [this](std::string_view statistic) {
+    return std::find(wanted_.begin(), wanted_.end(), statistic) != wanted_.end();
   };
+}
+
+void ChosenStatistics::take(const TrackPairs& group) {
+  for (const Tracks* side : {&group.a, &group.b}) {
+    for (const std::string& statistic : side->statistics) missing_.erase(statistic);
+  }
+}
+
+void ChosenStatistics::check_names() const {
+  if (!missing_.empty())
+    throw UsageError("--statistics: no series has a statistic '" + display(*missing_.begin()) + "'");
 }
 
 Comparison compare(const CompareOptions& options, Progress* progress) {
   const Tree a = find_tree(options.first);
   const Tree b = find_tree(options.second);
   ComparisonBuilder builder(options.tolerance);
-  std::vector<std::string> alone = visit_pairs(
-      a, &b, statistics_filter(options.statistics), progress, [&](TrackPairs& group) { builder.take(group); },
-      [&](const LoneRank& rank) { builder.take_alone(rank); });
-  builder.expect(a);
+  std::set<std::int64_t> with_series;
+  ChosenStatistics chosen(options.statistics);
+  std::vector<std::string> alone = visit_pairs(a, &b, chosen.filter(), progress, [&](TrackPairs& group) {
+    if (!group.pairs.empty()) with_series.insert(group.rank);
+    chosen.take(group);
+    builder.take(group);
+  });
+  chosen.check_names();
   Comparison found = builder.finish();
   found.alone.insert(found.alone.begin(), alone.begin(), alone.end());
   found.warnings.insert(found.warnings.begin(), b.warnings.begin(), b.warnings.end());

@@ -146,8 +146,21 @@ class ComparisonBuilder {
   std::map<std::pair<Phase, std::string>, QuantitySummary> quantities_;
 };
 
-/// Takes those that were asked for; empty: all.
-TakesStatistic statistics_filter(std::vector<std::string> wanted);
+/// The statistics that were asked for; none: all.
+class ChosenStatistics {
+ public:
+  explicit ChosenStatistics(const std::vector<std::string>& wanted)
+      : wanted_(wanted), missing_(wanted.begin(), wanted.end()) {}
+
+  TakesStatistic filter() const;
+  void take(const TrackPairs& group);
+  /// UsageError for one that no series had.
+  void check_names() const;
+
+ private:
+  std::vector<std::string> wanted_;
+  std::set<std::string> missing_;
+};
 
 Comparison compare(const CompareOptions& options, Progress* progress);
 

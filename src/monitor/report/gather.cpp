@@ -343,10 +343,13 @@ ReportData gather(const ReportOptions& options, Progress* progress) {
   const double most = options.most_megabytes * 1e6;
   for (std::size_t width = 1;;) {
     Packer packer(options, width);
-    std::vector<std::string> alone = visit_pairs(
-        a, b ? &*b : nullptr, statistics_filter(options.statistics), progress,
-        [&](TrackPairs& group) { packer.take(group); },
-        [&](const LoneRank& rank) { packer.take_alone(rank); });
+    ChosenStatistics chosen(options.statistics);
+    std::vector<std::string> alone =
+        visit_pairs(a, b ? &*b : nullptr, chosen.filter(), progress, [&](TrackPairs& group) {
+          chosen.take(group);
+          packer.take(group);
+        });
+    chosen.check_names();
     const auto bytes = static_cast<double>(packer.bytes());
     ReportData data = packer.finish(a);
     if (bytes <= most || width >= 1024) {
