@@ -24,10 +24,9 @@ class EntryProbe : public IgnoreTokens {
   EntryBadness badness() const { return {inputs_, outputs_}; }
   /// What task nan_check notes of an operation: did the device raise NaN or Inf in it, if that is known?
   std::optional<bool> raised() const { return raised_; }
-  /// Is there a Max or Min that is a number, NaN or an infinity?
-  bool has_statistics() const { return has_statistics_; }
-  /// Has it a tensor?
-  bool has_tensors() const { return has_tensors_; }
+  /// Have both inputs and outputs a Max or Min that is a number, NaN, an infinity or a
+  /// boolean?
+  bool has_statistics() const { return known_inputs_ && known_outputs_; }
 
   void restart() { *this = EntryProbe(); }
 
@@ -56,11 +55,8 @@ class EntryProbe : public IgnoreTokens {
       begin_section(raw);
     } else if (depth_ == 2) {
       note_name(raw);
-    } else if (depth_ >= kItem && raw == "dtype") {
-      has_tensors_ = has_tensors_ || section_ != nullptr;
     } else if (depth_ >= kItem && raw.size() == 3) {
       statistic_ = raw == "Max" ? 1 : raw == "Min" ? 2 : 0;
-      has_tensors_ = has_tensors_ || counts();
       if ((seen_[depth_] & statistic_) != 0) known_ = false;
       seen_[depth_] |= statistic_;
     }
@@ -69,7 +65,7 @@ class EntryProbe : public IgnoreTokens {
     if (!counts()) return;
     if (escaped) known_ = false;
     const Bad bad = dump::bad_text(raw, true);
-    has_statistics_ = has_statistics_ || bad != 0 || parse_number(raw);
+    if (bad != 0 || parse_number(raw)) note_statistic();
     *section_ |= bad;
     statistic_ = 0;
   }
@@ -80,7 +76,7 @@ class EntryProbe : public IgnoreTokens {
       raised_ = digits.find_first_not_of("-0.") != std::string_view::npos;
     }
     if (!counts()) return;
-    has_statistics_ = true;
+    note_statistic();
     const char first = text.front() == '-' ? text[1] : text.front();
     if (first == 'N') *section_ |= kNan;
     if (first == 'I') *section_ |= kInf;
@@ -89,7 +85,10 @@ class EntryProbe : public IgnoreTokens {
     if (large || text.size() > 300) known_ = false;
     statistic_ = 0;
   }
-  void literal(char /*first*/) { statistic_ = 0; }
+  void literal(char first) {
+    if (counts() && first != 'n') note_statistic();
+    statistic_ = 0;
+  }
 
  private:
   static constexpr std::size_t kItem = 3;  // depth inside an item: entry, section, item
@@ -97,6 +96,8 @@ class EntryProbe : public IgnoreTokens {
 
   /// Is the value that comes a statistic that counts?
   bool counts() const { return statistic_ != 0 && section_ != nullptr; }
+
+  void note_statistic() { (section_ == &outputs_ ? known_outputs_ : known_inputs_) = true; }
 
   void begin_section(std::string_view name) {
     const std::uint8_t bit = name == "output"         ? 1
@@ -120,8 +121,8 @@ class EntryProbe : public IgnoreTokens {
   }
 
   bool known_ = true;
-  bool has_statistics_ = false;
-  bool has_tensors_ = false;
+  bool known_inputs_ = false;
+  bool known_outputs_ = false;
   std::uint8_t statistic_ = 0;  // the key before was 1: Max, 2: Min
   std::uint8_t sections_ = 0;   // seen so far
   bool raised_next_ = false;    // the key before was the entry's is_nan

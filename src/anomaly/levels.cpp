@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -92,13 +94,13 @@ EntryFinding level_finding(std::string_view name, const Entry& entry, Scene scen
   return finding;
 }
 
-/// Is there a Max or Min that is not null, at the node or below?
+/// Is there a Max or Min that says something, at the node or below?
 bool has_statistics(const Entry& entry, Entry::Index node) {
   if (!entry.is_container(node)) return false;
   bool found = false;
   if (entry.is(node, NodeKind::object)) {
     for (const Entry::Index value : entry.find_all<2>(node, {"Max", "Min"}))
-      found = found || entry.is(value, NodeKind::integer) || entry.is(value, NodeKind::real) ||
+      found = found || entry.is_number(value) || entry.is(value, NodeKind::boolean) ||
               (entry.is(value, NodeKind::string) &&
                (dump::bad_statistic(entry, value) != 0 || parse_number(entry.string(value))));
   }
@@ -106,10 +108,39 @@ bool has_statistics(const Entry& entry, Entry::Index node) {
   return found;
 }
 
-bool has_tensors(const Entry& entry, Entry::Index node) {
+/// Is there a Max or Min that is NaN, at the node or below?
+bool has_nan(const Entry& entry, Entry::Index node) {
   if (!entry.is_container(node)) return false;
-  bool found = entry.is(node, NodeKind::object) && entry.find(node, "dtype") != Entry::kNone;
-  entry.children(node, [&](Entry::Index child) { found = found || has_tensors(entry, child); });
+  bool found = false;
+  if (entry.is(node, NodeKind::object)) {
+    for (const Entry::Index value : entry.find_all<2>(node, {"Max", "Min"}))
+      found = found || (value != kNoNode && (dump::bad_statistic(entry, value) & dump::kNan) != 0);
+  }
+  entry.children(node, [&](Entry::Index child) { found = found || has_nan(entry, child); });
+  return found;
+}
+
+/// Is there a tensor with elements, at the node or below?
+bool has_elements(const Entry& entry, Entry::Index node) {
+  if (!entry.is_container(node)) return false;
+  if (entry.is(node, NodeKind::object)) {
+    const auto described = entry.find_all<6>(node, {"dtype", "Max", "Min", "Mean", "Norm", "md5"});
+    // An argument may be called dtype.
+    if (std::ranges::any_of(described, [&](Entry::Index member) {
+          return member != kNoNode && !entry.is(member, NodeKind::object);
+        })) {
+      const Entry::Index shape = entry.find(node, "shape");
+      bool empty = false;
+      if (entry.is(shape, NodeKind::array)) {
+        entry.children(shape, [&](Entry::Index size) {
+          empty = empty || (entry.is_number(size) && entry.number(size) == 0);
+        });
+      }
+      return !empty;
+    }
+  }
+  bool found = false;
+  entry.children(node, [&](Entry::Index child) { found = found || has_elements(entry, child); });
   return found;
 }
 
@@ -258,13 +289,17 @@ std::vector<EntryFinding> find_statistics(std::string_view name, const Entry& en
   return StatisticsFinder(name, entry, rules).run();
 }
 
-void cover_entry(Coverage& coverage, bool judged, bool has_tensors, std::string_view name) {
-  if (judged) {
-    ++coverage.compared;
-  } else if (has_tensors) {
-    coverage.miss("no Max or Min of it is a number", name);
+void cover_entry(const Entry& entry, std::string_view name, Coverage& coverage) {
+  const Sections sections = sections_of(entry);
+  using Test = bool (*)(const Entry&, Entry::Index);
+  const auto in = [&](Entry::Index section, Test has) { return section != kNoNode && has(entry, section); };
+  const auto in_inputs = [&](Test has) { return in(sections.arguments, has) || in(sections.keywords, has); };
+  const bool inputs = in_inputs(has_statistics);
+  const bool outputs = in(sections.output, has_statistics);
+  if ((!inputs && in_inputs(has_elements)) || (!outputs && in(sections.output, has_elements))) {
+    coverage.miss("no Max or Min of its inputs, or of its outputs, is a number", name);
   } else {
-    ++coverage.explained;
+    ++(inputs || outputs ? coverage.compared : coverage.explained);
   }
 }
 
@@ -273,7 +308,13 @@ RankFindings list_entries(const ByteSource& file, Listing listing, const Rules& 
   const dump::Header header = dump::read_dump_json(file, [&](std::string_view name, const Entry& entry) {
     ++result.entries;
     if (!entry.is(0, NodeKind::object)) return;
-    cover_entry(result.coverage, has_statistics(entry, 0), has_tensors(entry, 0), name);
+    // This listing judges finite numbers.
+    const Entry::Index output = sections_of(entry).output;
+    if (listing == Listing::statistics && output != kNoNode && has_nan(entry, output)) {
+      result.coverage.miss("it gives NaN, which --statistics does not judge", name);
+    } else {
+      cover_entry(entry, name, result.coverage);
+    }
     if (listing == Listing::statistics) {
       for (EntryFinding& finding : find_statistics(name, entry, rules))
         result.found.push_back(std::move(finding));

@@ -50,8 +50,8 @@ struct EntryFinding {
   std::string text;   // "Max 65504.0 is the largest float16"
 };
 
-/// Takes an entry that may be judged. `has_tensors`: it has something to judge.
-void cover_entry(Coverage& coverage, bool judged, bool has_tensors, std::string_view name);
+/// Counts an entry by whether there is something to judge it by. One without elements needs nothing.
+void cover_entry(const dump::Entry& entry, std::string_view name, Coverage& coverage);
 
 struct RankFindings {
   std::uint32_t entries = 0;

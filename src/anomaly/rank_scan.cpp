@@ -42,8 +42,13 @@ class Scanner {
     offset_ = stream.value_offset();
     size_ = text.size();
     if (const auto raised = probe.raised()) note_raised(name, *raised);
-    cover_entry(result_.coverage, probe.has_statistics() || probe.raised(), probe.has_tensors(), name);
-    if (comm || !probe.known()) dump::build_entry(text, entry_, file_.name(), name);
+    const bool judged = probe.has_statistics() || probe.raised();
+    if (comm || !probe.known() || !judged) dump::build_entry(text, entry_, file_.name(), name);
+    if (judged) {
+      ++result_.coverage.compared;
+    } else {
+      cover_entry(entry_, name, result_.coverage);
+    }
     if (comm) {
       communication(name);
     } else {
