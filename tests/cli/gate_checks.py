@@ -142,6 +142,13 @@ def first_entry(change):
     return only_first
 
 
+def outputs(change):
+    """The change of what entries give."""
+    def only_outputs(data):
+        return {name: {**entry, "output": change(entry["output"])} for name, entry in data.items()}
+    return only_outputs
+
+
 nulls, nans, absent = with_statistics(None), with_statistics(math.nan), without(*STATISTICS)
 words, blanks, infinities = with_statistics("x"), with_statistics(""), with_statistics(math.inf)
 
@@ -222,6 +229,7 @@ def unjudged_pairs(samples, recorder=""):
         "NaN throughout": both(nans),
         "NaN throughout in a rank": both({1: nans}),
         "infinite throughout": both(infinities),
+        "no statistics of outputs in the target": pair(outputs(nulls)),
         "words as statistics": both(words),
         "words as statistics in a rank": both({1: words}),
         "empty texts as statistics": both(blanks),
@@ -243,6 +251,11 @@ def unjudged_pairs(samples, recorder=""):
         "empty checksums": both(with_checksum("")),
         "empty checksums in the target": pair(with_checksum(""), checksums),
         "checksums that are none": both(with_checksum("nan")),
+        "checksums of two digits": both(with_checksum("ab")),
+        "checksums of two digits in the target": pair(with_checksum("ab"), checksums),
+        "numbers as checksums": both(with_checksum(5)),
+        "the checksum of no element": both(with_checksum("00000000")),
+        "the checksum of no element in golden": pair(checksums, with_checksum("00000000")),
         "an entry of null statistics": both(first_entry(nulls)),
         "an entry that is NaN": both(first_entry(nans)),
         "an entry of words": both(first_entry(words)),

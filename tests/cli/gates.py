@@ -59,12 +59,21 @@ def compare_cases(samples, tensors):
                                                     "3x + 1 throughout", "a rank less in golden", "a step more in golden")),
         (["-da", "--fail-on", "error"], ("no entries", "no entries in a rank", "null statistics", "null statistics in a rank",
                                          "no statistics in a rank", "NaN throughout", "no tensors in a rank",
+                                         "null statistics in the target", "null statistics in a rank of golden",
+                                         "checksums of two digits in the target", "the checksum of no element in golden",
                                          "a rank less in golden", "a step more in the target", "no checksums in a rank")),
     ):
         for name in kinds:
             yield f"compare {' '.join(options)}: {name}", unjudged[name], [*two, *options], nothing
         for name in ("the same", "an entry without tensors", "the same checksums"):
             yield f"compare {' '.join(options)}: {name}", judged[name], [*two, *options], something
+    # The ranks of a model that are put together: without one of them there is no whole.
+    for level in ("culprit", "error"):
+        for name in ("no entries in a rank", "no entries in a rank of the target", "null statistics in a rank",
+                     "null statistics in a rank of golden", "no statistics in a rank of the target", "no tensors in a rank",
+                     "no statistics of outputs in the target", "a rank less in golden", "a rank less in the target"):
+            yield f"compare --merge-ranks, {level}: {name}", unjudged[name], [*two, "--merge-ranks", "--fail-on", level], fails
+        yield f"compare --merge-ranks, {level}: the same", judged["the same"], [*two, "--merge-ranks", "--fail-on", level], something
     for level in ("culprit", "error"):
         against = ["compare", "--against", "g", "t", "-o", "out", "--fail-on", level]
         for name in ("no entries in a rank", "null statistics", "no name in common", "a rank less in the target",
@@ -148,7 +157,14 @@ def anomaly_cases(msprobe, samples):
         "no entries in any step": dump(empty, steps=(0, 1)),
     }
     unjudged["an entry without statistics"] = dump(first_entry(absent))
-    judged = {"clean": dump(), "an entry without tensors": dump(first_entry(no_tensors)), "two steps": dump(steps=(0, 1))}
+    unjudged["Mean and Norm alone"] = dump(without("Max", "Min", "dtype"))
+    unjudged["Mean and Norm alone in an entry"] = dump(first_entry(without("Max", "Min", "dtype")))
+    unjudged["no statistics of outputs"] = dump(outputs(absent))
+    unjudged["words as statistics"] = dump(with_statistics("x"))
+    judged = {"clean": dump(), "an entry without tensors": dump(first_entry(no_tensors)), "two steps": dump(steps=(0, 1)),
+              "an entry without elements": dump(first_entry(hollow)), "an entry of booleans": dump(first_entry(with_statistics(True)))}
+    words = ["nan_analyze", "-i", "dump", "-o", "out", "--statistics", "--fail-on", "anomaly"]
+    yield "nan_analyze --statistics: NaN throughout", dump(nans), words, nothing
     for options in ([], ["--all"], ["--levels"], ["--statistics"]):
         commands = ("nan_analyze", "overflow_check") if not options else ("nan_analyze",)
         for command in commands:
@@ -197,6 +213,17 @@ def precheck_cases(samples, golden, python):
         for name, npu, gpu in (("no rows", [], []), ("no rows of the judged device", [], [good]), ("no rows of the other device", [good], []),
                                ("no name in common", [good], [other]), ("rows without figures", [blank], [blank])):
             yield f"api_precision_compare {level}: {name}", details(npu, gpu), words, nothing_or_found if level == "skip" else nothing
+        untyped = good.replace(b"torch.float32,torch.float32", b"torch.float32, ")
+        yield f"api_precision_compare {level}: figures without a type", details([untyped], [untyped]), words, nothing_or_found
+        for column in range(9, 14):  # the figures of a row that passes
+            for figure in (b"nan", b" ", b"inf"):
+                fields = good.split(b",")
+                at = column + 1  # the shape has a comma
+                if not fields[at].strip():
+                    continue
+                fields[at] = figure
+                changed = b",".join(fields)
+                yield f"api_precision_compare {level}: {figure.decode()!r} in column {column}", details([changed], [changed]), words, nothing_or_found
         yield f"api_precision_compare {level}: a row that passes", details([good], [good]), words, something
 
 
