@@ -17,17 +17,35 @@ TOTAL = 450.0  # seconds: the whole takes at most eight minutes
 LONGEST = 120.0  # of one part
 NO_GPU = 77
 NO_TIME = "no time was left"
+OWN = "own kernel"  # a part, too: that which is of it alone
+
+
+def rows_of(names, double):
+    """(part, whether with the collector's own kernel), one for each row of the table: with PyTorch's kernels, which measure by
+    default, then with the other one, which needs a GPU."""
+    rows = []
+    for name in names:
+        rows += [(name, True)] if name == OWN else [(name, False)] if double else [(name, False), (name, True)]
+    return rows
+
+
+def label_of(row):
+    name, own = row
+    return "%s, %s" % (name, OWN) if own and name != OWN else name
 
 
 def run_parts(names, double):
-    """In the parts' process, which ends with it: prints a line of JSON for each."""
+    """In the parts' process, which ends with it: prints a line of JSON for each row."""
     from parts import PARTS
     from recording import Place, Skipped
 
-    for name in names:
+    for row in rows_of(names, double):
+        name, own = row
         began = time.monotonic()
         try:
-            state, detail = "passed", PARTS[name](Place(double))
+            place = Place(double)
+            place.measure_with(own)
+            state, detail = "passed", PARTS[name](place)
         except Skipped as reason:
             state, detail = "skipped", str(reason)
         except Exception as error:
@@ -35,7 +53,7 @@ def run_parts(names, double):
 
             traceback.print_exc()
             state, detail = "FAILED", "%s: %s" % (type(error).__name__, str(error).split("\n")[0][:160])
-        print(json.dumps([name, state, time.monotonic() - began, detail]), flush=True)
+        print(json.dumps([label_of(row), state, time.monotonic() - began, detail]), flush=True)
     os._exit(0)  # PyTorch may abort where a thread of gloo outlives the interpreter
 
 
@@ -58,22 +76,23 @@ class Table:
     def __init__(self, begin):
         self._begin = begin
         self.failed = 0
-        print("%-34s %-8s %8s  %s" % ("part", "result", "seconds", "detail"))
+        print("%-48s %-8s %8s  %s" % ("part", "result", "seconds", "detail"))
 
     def left(self):
         return min(LONGEST, TOTAL - (time.monotonic() - self._begin))
 
     def add(self, name, state, seconds, detail):
         self.failed += state == "FAILED"
-        print("%-34s %-8s %8.1f  %s" % (name, state, seconds, detail), flush=True)
+        print("%-48s %-8s %8.1f  %s" % (name, state, seconds, detail), flush=True)
 
 
 def check(table, names, options, environment):
     """The parts of one process."""
     began = time.monotonic()
+    labels = [label_of(row) for row in rows_of(names, options.double)]
     if table.left() < 10:
-        for name in names:
-            table.add(name, "skipped", 0.0, NO_TIME)
+        for label in labels:
+            table.add(label, "skipped", 0.0, NO_TIME)
         return
     command = [sys.executable, "-W", "ignore", __file__, "--part", ",".join(names)]
     with tempfile.TemporaryDirectory(prefix="msprobe-gpu-") as folder:  # of all that the parts write
@@ -82,15 +101,16 @@ def check(table, names, options, environment):
     told = [json.loads(line) for line in out.splitlines() if line.startswith("[")]
     for line in told:
         table.add(*line)
-    for name in names[len(told):]:
-        table.add(name, "FAILED", time.monotonic() - began,
+    for label in labels[len(told):]:
+        table.add(label, "FAILED", time.monotonic() - began,
                   "did not end in time" if status is None else "ended with status %s" % status)
-    if (options.verbose and any(state == "FAILED" for _, state, _, _ in told)) or len(told) < len(names):
+    if (options.verbose and any(state == "FAILED" for _, state, _, _ in told)) or len(told) < len(labels):
         print(errors[-4000:])
 
 
 def measure(table, options, environment):
-    """Measures what a step costs without a collector, with this one, and with the Python tool if it is there."""
+    """Measures what a step costs without a collector, with this one by both kinds of kernels, and with the Python tool if it
+    is there."""
     from cost import MODES, SHAPES
 
     plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
@@ -99,10 +119,14 @@ def measure(table, options, environment):
                            stderr=subprocess.DEVNULL)
     for shape in SHAPES:
         base = None
-        for mode, (_, aims) in MODES.items():
-            label = "cost: %s, " % shape + ("no collector" if mode == "none" else mode)
+        for mode, own in rows_of(MODES, options.double):
+            aims = MODES[mode][1]
+            if own and not aims:
+                continue  # nothing to decide by it
+            label = "cost: %s, " % shape + label_of(("no collector" if mode == "none" else mode, own))
             began = time.monotonic()
-            took, why = time_steps(sys.executable, environment, (shape, mode), table.left(), options)
+            took, why = time_steps(sys.executable, dict(environment, MSPROBE_GPU_KERNEL="1" if own else "0"), (shape, mode),
+                                   table.left(), options)
             if took is None:
                 table.add(label, "skipped" if why == NO_TIME else "FAILED", time.monotonic() - began, why)
                 continue
@@ -112,7 +136,7 @@ def measure(table, options, environment):
             elif base:
                 aim = " (aim: %.1f)" % aims[shape] if shape in aims else ""
                 told.append("%.2f times a step without%s" % (took / base, aim))
-                if found.returncode == 0:
+                if found.returncode == 0 and not own:
                     other, why = time_steps(peer, plain, (shape, mode), table.left(), options)
                     told.append("the Python tool: " + (why if other is None else "%.1f ms, %.2f times" % (other, other / base)))
                     if other is not None and other > base:

@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import tempfile
+import warnings
 
 import torch
 
@@ -25,6 +26,18 @@ class Place:
     def __init__(self, double):
         self.double = double
         self.device = "cpu" if double else "cuda"
+
+    def measure_with(self, own):
+        """Our own kernel, or PyTorch's, from now on. Before the other way around, as it stays on the device."""
+        from msprobe.pytorch import gpu
+
+        os.environ["MSPROBE_GPU_KERNEL"] = "1" if own else "0"
+        gpu._opened.clear()
+        if own and not self.double:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                used = gpu.use(torch.zeros(1, device=self.device).device)
+            assert used, told[-1].message if told else "the collector's own kernel is not used"
 
     def put(self, tensor):
         return tensor.as_subclass(OnDevice) if self.double else tensor.to(self.device)

@@ -22,7 +22,7 @@ class CheckGpu(Case):
         """{part: result}"""
         lines = output.splitlines()
         self.assertEqual(lines[1].split(), ["part", "result", "seconds", "detail"])
-        return {line[:34].strip(): line[35:43].strip() for line in lines[2:-1]}
+        return {line[:48].strip(): line[49:57].strip() for line in lines[2:-1]}
 
     @unittest.skipIf(torch.cuda.is_available(), "there is a GPU")
     def test_without_a_gpu(self):

@@ -8,6 +8,7 @@ import os
 import threading
 import types
 import warnings
+from unittest import mock
 
 import device_test
 from device_test import OnDevice, on_device
@@ -32,6 +33,9 @@ class OwnKernel(device_test.Device):
 
     def setUp(self):
         super().setUp()
+        asked = mock.patch.dict(os.environ, {"MSPROBE_GPU_KERNEL": "1"})
+        asked.start()
+        self.addCleanup(asked.stop)
         self.originals = {name: getattr(gpu, name) for name in self.STUBS}
         for name, stub in self.STUBS.items():
             setattr(gpu, name, stub)
@@ -230,18 +234,36 @@ class OwnKernel(device_test.Device):
         finally:
             gpu._TRIAL = original
 
-    def test_it_can_be_turned_off(self):
+    def test_what_is_a_gpu(self):
         self.assertFalse(self.originals["is_gpu"](torch.device("cpu")))
-        device_type = types.SimpleNamespace(type="cuda")
-        version = torch.version.cuda
-        torch.version.cuda = "12.8"
-        try:
-            self.assertTrue(self.originals["is_gpu"](device_type))
-            os.environ["MSPROBE_GPU_KERNEL"] = "0"
-            self.assertFalse(self.originals["is_gpu"](device_type))
-        finally:
-            torch.version.cuda = version
-            os.environ.pop("MSPROBE_GPU_KERNEL", None)
+        with mock.patch.object(torch.version, "cuda", "12.8"):
+            self.assertTrue(self.originals["is_gpu"](types.SimpleNamespace(type="cuda")))
+
+    def test_it_is_not_the_default(self):
+        """The framework's kernels measure, without a word, unless the kernel is asked for."""
+        self.ORDINAL[0] = 2  # never used
+        self.addCleanup(self.ORDINAL.__setitem__, 0, 0)
+        expected, _ = self.record(self.TENSORS)
+        for value in (None, "", "0", "yes"):
+            with mock.patch.dict(os.environ):
+                os.environ.pop("MSPROBE_GPU_KERNEL")
+                if value is not None:
+                    os.environ["MSPROBE_GPU_KERNEL"] = value
+                gpu._opened.clear()
+                before = self.counts()
+                with warnings.catch_warnings(record=True) as told:
+                    warnings.simplefilter("always")
+                    got, fetched = self.record([on_device(tensor) for tensor in self.TENSORS])
+            self.assertEqual([str(one.message) for one in told if str(one.message).startswith("msprobe: ")], [])
+            self.assertEqual((self.counts(), fetched), (before, [len(self.TENSORS) - 1]), value)
+            self.assertEqual([one["Max"] for one in expected[:3]], [one["Max"] for one in got[:3]])
+        self.ORDINAL[0] = 0
+        gpu._opened.clear()
+        before = self.counts()
+        got, fetched = self.record([on_device(tensor) for tensor in self.TENSORS])
+        self.assertEqual(sum(fetched), 0)
+        self.assertGreater(self.counts()[0], before[0])
+        self.check_equal(expected, got)
 
 
 @unittest.skipUnless(FAKE_GPU, "MSPROBE_FAKE_GPU is not set")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on a device (CUDA, NPU, ...): measured there without synchronizing, by the collector's kernel where there is
-one (gpu.py), else by kernels of the framework.
+"""Tensors on a device (CUDA, NPU, ...): measured there without synchronizing, by kernels of the framework, or by the
+collector's own where that is asked for (gpu.py).
 
 Results stay on the device. They are fetched when there are many, and when a step is stopped or ends; the extension
 keeps the records open until then. Elements are copied to the host for a file; and for a checksum or a part that is cut

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors on a CUDA or HIP device, measured there by the collector's own kernel: one launch for all tensors of a call,
-one fetch for all results of a step. Where it cannot be used, device.py measures by kernels of the framework."""
+one fetch for all results of a step. Where it is not asked for or cannot be used, device.py measures by kernels of the
+framework."""
 
 import glob
 import os
@@ -41,15 +42,19 @@ def use(device):
             if device not in _opened:
                 usable = False
                 try:
-                    usable = is_gpu(device) and _open(device)
+                    usable = is_wanted() and is_gpu(device) and _open(device)
                 finally:  # whatever is raised: it is not tried again
                     _opened[device] = usable
     return _opened[device]
 
 
+def is_wanted():
+    """The environment must ask for the kernel, because it has not run on a GPU yet."""
+    return os.environ.get("MSPROBE_GPU_KERNEL") == "1"
+
+
 def is_gpu(device):
-    return device.type == "cuda" and bool(torch.version.cuda or torch.version.hip) and os.environ.get(
-        "MSPROBE_GPU_KERNEL") != "0"
+    return device.type == "cuda" and bool(torch.version.cuda or torch.version.hip)
 
 
 def ordinal_of(device):
