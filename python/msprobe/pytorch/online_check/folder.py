@@ -30,8 +30,8 @@ class _TensorFiles(TensorFile):
 
     def next(self):
         if self.descriptor >= 0:
-            os.close(self.descriptor)
             self._waiting[self._path()] = self.end
+            self.close()
         self.number += 1
         self.end = 0
         self.descriptor = os.open(self._path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
@@ -42,8 +42,9 @@ class _TensorFiles(TensorFile):
         return self.end + sum(self._waiting.values())
 
     def close(self):
-        os.close(self.descriptor)
-        self.descriptor = -1
+        descriptor, self.descriptor = self.descriptor, -1  # whatever follows: the number may soon be of another file
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def _path(self):
         return os.path.join(self._place, "tensors.%d" % self.number)
@@ -85,7 +86,10 @@ class SharedFolder(Elsewhere):
     def ask(self, message, number, calls):
         self.tell(message)
         if "step_ends" in message:
-            self.file.next()
+            try:
+                self.file.next()
+            except OSError as error:
+                raise Lost("cannot be written to: %s" % error) from None
         return {"refused": False}, 0.0
 
     def lose(self, reason):

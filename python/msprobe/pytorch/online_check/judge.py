@@ -40,17 +40,18 @@ class Judge:
         self._has_judged = False
         self.alive = False
         program = command.located()
-        self.file = TensorFile()
-        replies, other_end = os.pipe()
-        self._replies = replies
+        self.file, self._replies, other_end = None, -1, -1
         try:
+            self.file = TensorFile()
+            self._replies, other_end = os.pipe()
             self._start(program, other_end)
         except OSError as error:
             self._close()
             raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
                                    "task acc_check: %s cannot be run: %s" % (program, error)) from None
         finally:
-            os.close(other_end)
+            if other_end >= 0:
+                os.close(other_end)
         begin = dict(begin, timeout=_LONGEST_CALL, tensors=self.file.descriptor, replies=other_end,
                      python=sys.executable or "python3")
         try:
@@ -188,7 +189,8 @@ class Judge:
         self._close()
 
     def _close(self):
-        self.file.close()
+        if self.file is not None:
+            self.file.close()
         if self._replies >= 0:
             os.close(self._replies)
             self._replies = -1

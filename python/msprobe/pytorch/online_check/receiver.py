@@ -7,9 +7,12 @@ have limits, nothing that a peer sends is a name of a file or is executed, and w
 one alone.
 """
 
+import collections
 import errno
+import ipaddress
 import json
 import os
+import resource
 import selectors
 import shutil
 import socket
@@ -29,7 +32,11 @@ else:  # in the command, which has it behind a zero byte
 _MOST_OF_A_FILE = wire.MOST_OF_A_MESSAGE + (16 << 20)
 _MOST_WAITING = 2 << 30           # of one connection: a training keeps to half of it, and may hold one more call
 _MOST_CONNECTIONS = 512
-_MOST_NEW = 64                    # that have not said yet who they are
+_MOST_NEW = 256                   # that have not said yet who they are
+_MOST_NEW_OF_ONE = 128            # of them, from one place
+_MOST_CLOSING = 64
+_OWN_DESCRIPTORS = 16
+_DESCRIPTORS = 4                  # of a connection: its socket, two files, and the socket of one that closes
 _LONGEST_GREETING = 20            # seconds
 _LONGEST_FAREWELL = 1
 _LONGEST_FRAME = 60               # from its first byte to its last
@@ -58,6 +65,31 @@ def _tell(**event):
     line = memoryview((json.dumps(event) + "\n").encode())
     while line:
         line = line[os.write(_EVENTS, line):]
+
+
+def _place_of(address):
+    """Where a connection comes from. A peer with one IPv6 address has the others of its network, too."""
+    found = ipaddress.ip_address(address[0].partition("%")[0])
+    if found.version == 6:
+        return found.ipv4_mapped or ipaddress.ip_network((int(found) >> 64 << 64, 64))
+    return found
+
+
+def _most_connections():
+    """As many as there are descriptors for."""
+    wanted = _OWN_DESCRIPTORS + _DESCRIPTORS * _MOST_CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        except (OSError, ValueError):
+            soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = min(wanted, soft)
+    most = (wanted - _OWN_DESCRIPTORS) // _DESCRIPTORS
+    if most < 1:
+        raise wire.Unsuitable("the limit of open files, %d, is too low to listen: raise it with `ulimit -n`" % soft)
+    return most
 
 
 class _Lines:
@@ -169,12 +201,14 @@ class _Connection:
         self.receiver = receiver
         self.socket = plain
         self.peer = wire.named(address)
+        self.place = _place_of(address)
         self.number = number
         self.training = None          # what it calls itself
         self.store = None
         self.ended = False            # it has said so
         self.is_open = True
         self.greeted = False
+        self.has_spoken = False
         self._in = bytearray()
         self._out = bytearray()
         self._shakes_hands = receiver.context is not None
@@ -343,7 +377,8 @@ class _Connection:
             return True
         if some:
             self._paused = now
-        elif now - self._paused > _LONGEST_STALL:
+        elif now - self._paused > _LONGEST_STALL and (
+                self.store.bytes >= _MOST_WAITING or self.receiver.has_most(self.store)):
             raise _Late("it sent more than is judged, and nothing of it was judged for %d s" % _LONGEST_STALL)
         return False
 
@@ -382,11 +417,13 @@ class Receiver:
         self._closing = []        # (when, socket)
         self._number = 0
         self._open_told = None
+        self._is_resting = False  # from accepting
         self._requests = b""
         self._eager = set()
         self.folder = None
         if settings["tls"]:
             self.context = wire.tls_context(settings["tls"], "server")
+        self._most_connections = _most_connections()
         self._listener = self._listen(settings["host"], settings["port"])
         self.folder = tempfile.mkdtemp(prefix="msprobe-")
         space = os.statvfs(self.folder)
@@ -415,6 +452,10 @@ class Receiver:
 
     def is_full(self):
         return sum(store.bytes for store in self._stores.values()) >= self._most
+
+    def has_most(self, store):
+        """Whether no other training has more waiting: where nothing more fits, the largest one ends."""
+        return store.bytes == max((one.bytes for one in self._stores.values()), default=0)
 
     # ------------------------------------------------------------------ trainings
 
@@ -446,10 +487,10 @@ class Receiver:
                 return
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                    time.sleep(_TICK)  # it comes again
+                    self.selector.unregister(self._listener)  # it would come again at once
+                    self._is_resting = True
                 return
-            new = sum(not one.greeted for one in self._connections.values())
-            if max(len(self._connections), len(self._stores)) >= _MOST_CONNECTIONS or new >= _MOST_NEW:
+            if not self._has_room(_place_of(address)):
                 plain.close()
                 self.lines.say("warning", "%s: there are too many connections: it is refused" % wire.named(address))
                 continue
@@ -464,7 +505,22 @@ class Receiver:
                 continue
             self._number += 1
             connection = self._connections[self._number] = _Connection(self, plain, address, self._number)
-            self._attend(connection, connection.watch)
+            self._attend(connection, connection.serve)  # a greeting that is there counts before the next one needs room
+
+    def _has_room(self, place):
+        """Whether there is room for one more connection. One that has not greeted makes room for it, a silent one first: else
+        a peer that only connects would shut out all others."""
+        new = [one for one in self._connections.values() if not one.greeted]
+        counts = collections.Counter(one.place for one in new)
+        if counts[place] < _MOST_NEW_OF_ONE:
+            if len(self._connections) < self._most_connections and len(new) < _MOST_NEW:
+                return len(self._stores) < _MOST_CONNECTIONS
+            if not new:
+                return False
+            place = counts.most_common(1)[0][0]
+        oldest = min((one for one in new if one.place == place), key=lambda one: (one.has_spoken, one.number))
+        self._end(oldest, "it did not say who it is, and makes room for another connection")
+        return len(self._stores) < _MOST_CONNECTIONS
 
     def _attend(self, connection, work, *arguments):
         """Does the work, whatever comes of it."""
@@ -497,7 +553,7 @@ class Receiver:
         except (OSError, ValueError):
             pass
         self._closing.append((time.monotonic() + _LONGEST_FAREWELL, connection))
-        if len(self._closing) > _MOST_NEW:
+        if len(self._closing) > min(_MOST_CLOSING, self._most_connections):
             self._closing.pop(0)[1].close()
 
     def _hear(self):
@@ -524,6 +580,9 @@ class Receiver:
 
     def run(self):
         _tell(listens=wire.named(self._listener.getsockname()), folder=self.folder)
+        if self._most_connections < _MOST_CONNECTIONS:
+            _tell(warning="the limit of open files allows %d connections at a time: `ulimit -n` raises it"
+                  % self._most_connections)
         self.selector.register(_REQUESTS, selectors.EVENT_READ, self)
         next_tick = 0.0
         while True:
@@ -536,6 +595,7 @@ class Receiver:
                     if not self._hear():
                         return
                 else:
+                    key.data.has_spoken = True
                     eager.add(key.data)
             for connection in sorted(eager, key=lambda one: one.number):
                 self._attend(connection, connection.serve)
@@ -545,6 +605,9 @@ class Receiver:
                 self._tick(now)
 
     def _tick(self, now):
+        if self._is_resting:
+            self.selector.register(self._listener, selectors.EVENT_READ, None)
+            self._is_resting = False
         for number, store in self._stores.items():
             if number not in self._connections:
                 store.look()

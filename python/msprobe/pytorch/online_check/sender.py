@@ -27,9 +27,11 @@ _MOST_QUEUED = 256 << 20      # bytes that are still here, unless it is one call
 _MOST_WAITING = 1 << 30       # of tensors that are not judged yet, here and there
 _SEGMENT = 64 << 20           # of memory that is given back together
 _LONGEST_START = 10           # seconds that the training waits for the first connection
-_LONGEST_CONNECT = 10
+_LONGEST_CONNECT = 10         # with the greeting
 _LONGEST_SILENCE = 60         # while something is to be sent, at the end of the training
 _LONGEST_PAUSE = 30           # between two attempts
+_LONGEST_OUTAGE = 24 * 3600   # of the server
+_MOST_LOSSES = 10             # of connections that did not last for a pause, one after the other
 _FILE = 8 << 20               # of tensors at the server: then another one begins
 _PIECE = 1 << 18              # bytes of a frame
 _BATCH = 1 << 19              # that are sent in one go: each time the thread may wait for the interpreter
@@ -166,13 +168,17 @@ class Server(Elsewhere):
         self._is_ending = False
         self._is_done = False
         self._has_finished = False
-        self._segment = _Segment()
-        self._wake_reader, self._wake_writer = os.pipe()
-        for end in (self._wake_reader, self._wake_writer):
-            os.set_blocking(end, False)
         self._tried = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="msprobe", daemon=True)
-        self._thread.start()
+        try:
+            self._segment = _Segment()
+            self._wake_reader, self._wake_writer = os.pipe()
+            for end in (self._wake_reader, self._wake_writer):
+                os.set_blocking(end, False)
+            self._thread = threading.Thread(target=self._run, name="msprobe", daemon=True)
+            self._thread.start()
+        except (OSError, RuntimeError) as error:  # no descriptor, no thread
+            raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
+                                   "task acc_check: %s: nothing can be sent: %s" % (self.name, error)) from None
         self._tried.wait(_LONGEST_START)
 
     def _check_is_here(self):
@@ -317,7 +323,7 @@ class Server(Elsewhere):
             before = self._progress()
         self._wake()
         end = time.monotonic() + _LONGEST_SILENCE
-        while self._thread.is_alive() and time.monotonic() < end:
+        while self._thread.is_alive() and self._is_connected and time.monotonic() < end:
             self._thread.join(0.2)
             if self._progress() != before:
                 before = self._progress()
@@ -333,7 +339,7 @@ class Server(Elsewhere):
             os.close(self._wake_reader)
         if lost or waiting:
             log.info("task acc_check: %s: %s" % (self.name, ", ".join(
-                text % count for text, count in (("%d calls were lost with a connection or at the end", lost),
+                text % count for text, count in (("lost with a connection or at the end: %d", lost),
                                                  ("%d did not fit and waited for a later step", waiting)) if count)))
 
     def _progress(self):
@@ -350,52 +356,56 @@ class Server(Elsewhere):
     # ------------------------------------------------------------------ the thread
 
     def _run(self):
-        pause = 1.0
-        has_warned = False
         try:
-            while not self._is_ending:
-                try:
-                    connection = self._connect()
-                except _Refused as reason:
-                    return self._give_up(str(reason))
-                except (OSError, _Lost) as error:
-                    if not has_warned:
-                        log.warn("task acc_check: %s cannot be reached: %s: nothing is judged until it can be" % (
-                            self.name, wire.reason_of(error)))
-                    has_warned = True
-                    self._tried.set()
-                    self._sleep(pause)
-                    pause = min(2 * pause, _LONGEST_PAUSE)
-                    continue
+            self._keep_connected()
+        except _Refused as reason:
+            self._give_up(str(reason))
+        except Exception as error:  # a mistake here is no matter of the training
+            self._give_up(repr(error))
+        finally:
+            self._end_connection()
+            self._tried.set()
+
+    def _keep_connected(self):
+        """To the end of the training. Raises _Refused."""
+        pause, losses, has_warned = 1.0, 0, False
+        since = time.monotonic()  # there is no connection
+        while not self._is_ending:
+            try:
+                connection = self._connect()
+            except (OSError, _Lost) as error:
+                if not has_warned:
+                    log.warn("task acc_check: %s cannot be reached: %s: nothing is judged until it can be" % (
+                        self.name, wire.reason_of(error)))
+                has_warned = True
+                self._tried.set()
+                if time.monotonic() - since > _LONGEST_OUTAGE:
+                    raise _Refused("it could not be reached for %d hours" % (_LONGEST_OUTAGE // 3600)) from None
+            else:
                 if self._is_ending:
                     return connection.socket.close()
-                has_warned = False
                 began = time.monotonic()
                 if self._connections:
                     log.info("task acc_check: %s judges again" % self.name)
                 self._begin_connection()
                 self._tried.set()
                 try:
-                    self._serve(connection)
-                    return None
-                except _Refused as reason:
-                    return self._give_up(str(reason))
+                    return self._serve(connection)
                 except (OSError, ValueError, _Lost) as error:
-                    if self._end_connection():
+                    has_warned = self._end_connection()
+                    if has_warned:
                         log.warn("task acc_check: the connection to %s was lost: %s: nothing is judged until it is there "
                                  "again" % (self.name, wire.reason_of(error)))
-                        has_warned = True
                 finally:
                     connection.socket.close()
-                if time.monotonic() - began > _LONGEST_PAUSE:
-                    pause = 1.0
-                self._sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
-        except Exception as error:  # a mistake here is no matter of the training
-            self._give_up(repr(error))
-        finally:
-            self._end_connection()
-            self._tried.set()
+                since = time.monotonic()
+                losses += 1
+                if since - began > _LONGEST_PAUSE:
+                    pause, losses = 1.0, 0
+                if losses >= _MOST_LOSSES:
+                    raise _Refused("connections to it do not last")
+            self._sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
         return None
 
     def _give_up(self, reason):
@@ -417,6 +427,7 @@ class Server(Elsewhere):
 
     def _connect(self):
         """Raises OSError, _Lost, _Refused."""
+        end = time.monotonic() + _LONGEST_CONNECT
         plain = socket.create_connection((self._host, self._port), _LONGEST_CONNECT)
         try:
             if self._context is None and not wire.is_loopback(plain.getpeername()[0]):
@@ -426,11 +437,11 @@ class Server(Elsewhere):
             try:
                 if self._context is not None:
                     plain = self._context.wrap_socket(plain, server_hostname=self._host)
-                self._greet(plain)
+                self._greet(plain, end)
             except (_Lost, ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
-                raise _Lost("it ends the connection before it greets, perhaps because it listens %s" % (
-                    "with certificates (--tls), for which there is tls_path" if self._context is None
-                    else "without certificates (--tls)")) from None
+                raise _Lost("it ends the connection before it greets, perhaps because it listens %s, or has too many "
+                            "connections" % ("with certificates (--tls), for which there is tls_path" if self._context is None
+                                             else "without certificates (--tls)")) from None
             except ssl.SSLError as error:
                 raise _Refused(wire.reason_of(error)) from None
             plain.setblocking(False)
@@ -439,15 +450,15 @@ class Server(Elsewhere):
             plain.close()
             raise
 
-    def _greet(self, plain):
+    def _greet(self, plain, end):
         plain.sendall(wire.first_frame({"training": self._training, "release": _native.version}))
-        head = self._read(plain, wire.FIRST.size)
+        head = self._read(plain, wire.FIRST.size, end)
         magic, version, size = wire.FIRST.unpack(head)
         if magic != wire.MAGIC or size > wire.LONGEST_FIRST:
             raise _Refused("it is no msprobe" + (", or it speaks TLS, for which tls_path names certificates"
                                                  if self._context is None else ""))
         try:
-            release = str(json.loads(self._read(plain, size).decode()).get("release"))[:40]
+            release = str(json.loads(self._read(plain, size, end).decode()).get("release"))[:40]
         except (ValueError, AttributeError):
             release = "unknown"
         if version != wire.VERSION:
@@ -455,9 +466,10 @@ class Server(Elsewhere):
                            "on both sides" % (version, release, wire.VERSION))
 
     @staticmethod
-    def _read(plain, size):
+    def _read(plain, size, end):
         read = b""
         while len(read) < size:
+            plain.settimeout(max(end - time.monotonic(), 0.001))
             piece = plain.recv(size - len(read))
             if not piece:
                 raise _Lost("it ended the connection")

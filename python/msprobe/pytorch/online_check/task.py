@@ -162,6 +162,9 @@ class Task:
             return work(*arguments)
         except Lost as reason:
             self.judge.lose(str(reason))
+        except OSError as error:  # there is no room for its elements, or no descriptor
+            log.warn_once("task acc_check: some calls are left out: %s" % (error.strerror or error), "task acc_check: left out")
+            session.guard("judging a call")
         except Exception:
             session.guard("judging a call")
         return None
