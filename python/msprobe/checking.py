@@ -159,7 +159,7 @@ def _base(name: Optional[str]) -> str:
 
 
 def first_other(path: str, again: str) -> Optional[str]:
-    """The first entry that both dumps have and whose statistics differ; None if there is none."""
+    """The first entry that both dumps have and whose results differ; None if there is none."""
     for dump in sorted(glob.glob(os.path.join(glob.escape(again), "step*", "*", "dump.json"))):
         rank = os.path.dirname(dump)
         step = os.path.join(path, os.path.basename(os.path.dirname(rank)))
@@ -173,9 +173,15 @@ def first_other(path: str, again: str) -> Optional[str]:
             before = json.load(file)["data"]
         with open(dump, encoding="utf-8") as file:
             for name, entry in json.load(file)["data"].items():
-                if name in before and list(_statistics(before[name])) != list(_statistics(entry)):
+                if name in before and list(_statistics(_made(before[name]))) != list(_statistics(_made(entry))):
                     return str(name)
     return None
+
+
+def _made(entry: Any) -> Any:
+    """What the entry itself made. Its inputs may be memory that it only writes to, such as that of `torch.empty(3).bernoulli_()`:
+    what is there from before is another each time, and means nothing."""
+    return entry.get("output", entry) if isinstance(entry, dict) else entry
 
 
 def _statistics(entry: Any) -> Iterator[str]:

@@ -102,6 +102,25 @@ class Check(Case):
         self.assertTrue([note for note in found.notes if note.startswith("train_a does not repeat itself")], repr(found))
         self.assertIn("does not repeat itself", repr(found))
 
+    def test_memory_that_is_only_written_to(self):
+        """What it holds from before is another each time; that is no matter of the training."""
+        found = torch.tensor([3.0, 5.0, 7.0])
+
+        def recorded(name, there, values):
+            torch.manual_seed(1)
+            folder = os.path.join(self.folder, name)
+            with msprobe.record(dump_path=folder, risk_level="ALL") as recording:
+                mask = torch.tensor([there] * 3).bernoulli_(0.5)
+                torch.abs(found, out=torch.tensor([there] * 3))
+                torch.mul(values, mask)
+            recording.close()
+            return folder
+
+        first = recorded("first", 2.0, found)
+        self.assertIn("Tensor.bernoulli_.0.forward", find_tree(first).names)
+        self.assertIsNone(checking.first_other(first, recorded("second", 4.0, found)))
+        self.assertEqual(checking.first_other(first, recorded("third", 2.0, found + 1)), "Torch.mul.0.forward")
+
     def test_tensors_that_do_not_confirm(self):
         """The second time the kernel is right."""
         kinds = iter(["tile", "right"])

@@ -4,6 +4,7 @@
 import shutil
 
 from helpers import *
+import msprobe
 from msprobe.core import session
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
@@ -55,6 +56,58 @@ class Messages(Case):
         self.assertEqual(self.places, ["dump.json is at dump/step0", "dump.json is at dump/step1"])
         names = [len(find_tree(os.path.join(self.folder, "dump"), step).names) for step in (0, 1)]
         self.assertEqual(names, [2, 2])
+
+    def told_by(self, work):
+        """All lines of work()."""
+        self.close()
+        log._said.clear()
+        told = []
+        log._write = lambda kind, text: told.append((kind + text).replace(self.folder + os.sep, ""))
+        here = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            work()
+        finally:
+            os.chdir(here)
+        return told
+
+    def test_where_it_is_recorded_to_is_said_at_the_start(self):
+        def work():
+            debugger = PrecisionDebugger()
+            debugger.start(nn.Linear(2, 2))
+            debugger.stop()
+            debugger.step()
+            PrecisionDebugger.close()
+
+        self.assertEqual(self.told_by(work)[0], "recording statistics at level L1 to dump_path, as no dump_path was given")
+        self.assertEqual(self.told_by(lambda: (PrecisionDebugger(dump_path="named").start(), PrecisionDebugger.close()))[0],
+                         "recording statistics at level L1 to named")
+
+    def test_a_step_that_is_missing(self):
+        """All of the training would be one step: that is said once. A part of a step may be left out with start() and stop()."""
+        def train(ends_steps):
+            debugger = PrecisionDebugger(dump_path="dump")
+            for _ in range(4):
+                debugger.start()
+                torch.relu(torch.ones(3))
+                debugger.stop()
+                if ends_steps:
+                    debugger.step()
+            PrecisionDebugger.close()
+
+        line = "warning: start() came again without step(): what follows is of step 0, too; call step() where a step ends"
+        self.assertEqual([told for told in self.told_by(lambda: train(False)) if "start()" in told], [line])
+        self.assertEqual([told for told in self.told_by(lambda: train(True)) if "start()" in told], [])
+
+        def record():
+            recording = msprobe.record(dump_path="recorded")
+            with recording:
+                torch.relu(torch.ones(3))
+                recording.stop()
+                recording.start()
+            recording.close()
+
+        self.assertEqual([told for told in self.told_by(record) if "start()" in told], [])
 
     def test_result_when_all_steps_are_over(self):
         lines = self.lines({"step": [1]}, 4)

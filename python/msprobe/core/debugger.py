@@ -83,6 +83,8 @@ class Debugger:
 
     def _create(self, config_path, task, dump_path, level, step, text=None):
         check_constructor(config_path, task, dump_path, level, step)
+        self._has_default_path = config_path is None and text is None and dump_path is None and (
+            "dump_path" not in overriding.wanted())
         if config_path is None and text is None:
             with open(_DEFAULT_CONFIGURATION, encoding="utf-8") as file:
                 text = file.read()
@@ -102,6 +104,8 @@ class Debugger:
         self._of_step = set()   # those of them that hold the present step
         self._restarted = set()  # those of them from before its numbers began anew
         self.last_step = None  # of start()
+        self.may_go_on = False  # in a step: start() may come again before step()
+        self._starts = 0        # that recorded, of the present step
         self._announced = False
         self._token_range = None
         self._began = None  # when what goes on now began to be recorded
@@ -251,6 +255,10 @@ class Debugger:
             self._begin(model)
             self._install_token_range(model, token_range)
             self._announce(earlier)
+            self._starts += 1
+            if self._starts == 2 and not self.may_go_on:
+                log.warn_once("start() came again without step(): what follows is of step %d, too; call step() where a step "
+                              "ends" % self.last_step, "start() without step()")
         else:
             self._note_why_not(decision)
             self._pause()
@@ -300,6 +308,7 @@ class Debugger:
         self._clock()
         self._restarted |= self._of_step
         self._of_step.clear()
+        self._starts = 0
         self.hooks.forget_calls()
         self._step_ended()
         session.update_switches(backward=False)
@@ -371,6 +380,7 @@ class Debugger:
         self._clock()
         self._of_step.clear()
         self._restarted.clear()
+        self._starts = 0
         self.hooks.forget_calls()
         self._step_ended()
         # Late gradients of this step belong to the next one.
@@ -572,8 +582,9 @@ class Debugger:
     def _announce(self, earlier):
         if not self._announced:
             self._announced = True
-            log.info("recording %s at level %s to %s" % (
-                session.TASKS[self._info["task"]], session.LEVELS[self._info["level"]], self._dump_path))
+            log.info("recording %s at level %s to %s%s" % (
+                session.TASKS[self._info["task"]], session.LEVELS[self._info["level"]], self._dump_path,
+                ", as no dump_path was given" if self._has_default_path else ""))
             if earlier and self._tells(_native.info()):
                 log.warn_once("%s holds %s of an earlier run: those that are recorded now are replaced" % (
                     self._dump_path, closing.some(earlier)), "an earlier run in " + self._dump_path)

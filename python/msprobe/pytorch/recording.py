@@ -103,6 +103,7 @@ class Recording(contextlib.ContextDecorator):
                 return
             Recording._current.close()
         self._debugger = PrecisionDebugger.made_from(self._text)
+        self._debugger.may_go_on = True
         self._dump_path = self._debugger.config.dump_path
         Recording._current = self
         if os.path.isdir(self._dump_path):
