@@ -3,8 +3,8 @@
 # usage: mindspore.sh MSPROBE
 # Scenarios in MindSpore's dynamic graph, recorded with our collector and with the Python tool, and the trees compared; a
 # training under both monitors, and their figures compared; what save() and ConfigChecker write; tasks that leave a training as it
-# is; a training in two processes; operations that acc_check calls again, and their references; then the golden dumps of
-# MindSpore, compared by both.
+# is; a training in two processes, and one that ends inside a gradient; operations that acc_check calls again, and their
+# references; then the golden dumps of MindSpore, compared by both.
 # MSPROBE_PEER_MINDSPORE: a Python that has both; or 1, and they are installed in a folder of their own.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -36,6 +36,7 @@ python3 "$here/collector_parity.py" "$package" --framework mindspore --peer-pyth
 "$python" "$here/mindspore_saves.py" "$package"
 "$python" "$here/mindspore_packs.py" "$package"
 "$python" "$here/mindspore_tasks.py" "$package"
+"$python" "$here/mindspore_exit.py" "$package"
 "$python" "$here/mindspore_ranks.py" "$package"
 "$python" "$here/mindspore_precheck.py" "$binary" "$package"
 python3 "$here/compare_with_peer.py" --msprobe "$binary" --peer-python "$python" --framework mindspore \

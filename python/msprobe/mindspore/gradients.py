@@ -4,15 +4,19 @@
 Tensors pass through borders: MindSpore's own identity nodes for hooks, which report the incoming gradients.
 """
 
+import atexit
 import itertools
 import operator
 from collections import OrderedDict
+
+import mindspore
 
 from msprobe.core import nested, session
 
 from . import framework
 
 _Tensor = framework.Tensor
+_used = [False]               # borders were made
 _numbers = itertools.count()  # of borders: MindSpore tells them apart by name
 
 
@@ -100,7 +104,21 @@ class Backward:
         self.call.end_backward(grad_inputs, grad_outputs)
 
 
+@atexit.register
+def _end_gradients():
+    """MindSpore keeps what a gradient that raised has left, with our borders, until the next gradient. It would wait for the
+    interpreter forever if these went after the interpreter itself."""
+    if not _used[0]:
+        return
+    try:
+        if not framework.is_graph_mode():
+            mindspore.grad(lambda number: number * 1)(_Tensor(1.0))
+    except Exception:
+        pass
+
+
 def _make_border(told):
+    _used[0] = True
     table = OrderedDict({0: _guarded(told)})
     border = framework.BackwardHook("msprobe.%d" % next(_numbers), None, table)
     border.msprobe_table = table  # it has a weak reference only
@@ -145,6 +163,7 @@ class ByArgument:
 
     @staticmethod
     def _pass(values, told):
+        _used[0] = True
         return tuple(framework.HookBackward(_guarded(told))(value) if isinstance(value, _Tensor) else value
                      for value in values)
 
