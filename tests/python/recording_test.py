@@ -14,6 +14,7 @@ import weakref
 from helpers import *
 import msprobe
 from msprobe.core import overriding
+from msprobe.core.common import log
 from msprobe.pytorch.recording import Recording
 
 
@@ -301,6 +302,23 @@ dist.barrier()
         self.assertNotIn("warning", told.getvalue())
         self.assertEqual(self.written(), ["step0"])
         self.assertIn("Module.b1.l1.Linear.forward.2", self.names())
+
+    def test_one_inside_another_with_an_optimizer_of_its_own(self):
+        """The outer one says where steps end."""
+        line = "record: no step ends with the step() of this optimizer: the recording to %s that goes on already says where steps end"
+        other = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        for outer, inner, lines in ((None, self.optimizer, 1), (self.optimizer, other, 1), (self.optimizer, self.optimizer, 0),
+                                    (self.optimizer, None, 0)):
+            log._said.clear()
+            told = io.StringIO()
+            folder = os.path.join(self.folder, "outer%d" % len(os.listdir(self.folder)))
+            with contextlib.redirect_stderr(told), msprobe.record(self.net, folder, optimizer=outer):
+                with msprobe.record(self.net, folder, optimizer=inner):
+                    self.train_step()
+                    self.train_step()
+            self.assertEqual([text for text in told.getvalue().splitlines() if "warning" in text],
+                             ["msprobe: warning: " + line % folder] * lines)
+            self.assertEqual(self.written(folder), ["step0"] if outer is None else ["step0", "step1"])
 
     def test_it_keeps_nothing_alive(self):
         for task in ("statistics", "tensor"):

@@ -76,6 +76,9 @@ class Recording(contextlib.ContextDecorator):
         other = Recording._current
         if other is None or not other._running or other._dump_path != self._dump_path:
             log.warn_once("record: nothing is recorded to %s, as %s records already in this process" % (self._dump_path, who))
+        elif self._recall()[1] is not None and self._recall()[1] is not other._optimizer:
+            log.warn_once("record: no step ends with the step() of this optimizer: the recording to %s that goes on already says "
+                          "where steps end" % self._dump_path)
         return self
 
     def __exit__(self, *raised: Any) -> None:
