@@ -38,8 +38,8 @@ bool OutputRule::is_square(const EntryPair& entry) const {
 /// How much an error of the inputs may grow by what the operation is, from the sizes of what goes in and out.
 double OutputRule::amplification(const EntryPair& entry) const {
   if (is_square(entry)) return kSquareAmplification;
-  if (entry.nature != Nature::sum && entry.nature != Nature::mean && entry.nature != Nature::exponential &&
-      entry.nature != Nature::normalising)
+  if (entry.nature != Nature::sum && entry.nature != Nature::total && entry.nature != Nature::mean &&
+      entry.nature != Nature::exponential && entry.nature != Nature::normalising)
     return 1;
   double in = 0;
   double extreme = 0;
@@ -69,11 +69,12 @@ double OutputRule::amplification(const EntryPair& entry) const {
     case Nature::sum:
       if (out > 0) factor = in * std::sqrt(std::max(1.0, elements_out / elements_in)) / out;
       break;
-    case Nature::mean: {
-      const bool divides = entry.name.operation().find("mean") != std::string_view::npos;
-      if (out > 0) factor = in / out / (divides ? std::max(1.0, elements_in / elements_out) : 1.0);
+    case Nature::total:
+      if (out > 0) factor = in / out;
       break;
-    }
+    case Nature::mean:
+      if (out > 0) factor = in / out / std::max(1.0, elements_in / elements_out);
+      break;
     case Nature::exponential:
       factor = std::min(extreme, kMostExponent);
       break;
@@ -243,6 +244,9 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
       if (const std::string integers = integers_without_sums(entry); !integers.empty())
         words += fmt::format("; only the largest and smallest integers of {} are recorded: others may differ",
                              integers);
+      if (entry.worst_in > 0 && !entry.name.is_module && !is_known_operation(entry.name.operation()))
+        words += fmt::format("; {} is an operation that msprobe does not know: it may amplify errors",
+                             entry.name.operation());
       const double most = noise_of(index).element;
       if (most >= e) {
         words += std::isinf(most)

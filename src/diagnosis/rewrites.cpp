@@ -151,9 +151,8 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden
   std::unordered_map<std::uint32_t, Rewritten> group;
   const auto put = [&](std::uint32_t api, double error) {
     bool meets = true;
-    const Nature nature = nature_of(walk_.target.parsed_name(api).operation());
     // The norm of what is normalised is the same, whatever went in.
-    if (nature == Nature::normalising) error = 0;
+    if (may_normalise(walk_.target.parsed_name(api).operation())) error = 0;
     const std::uint32_t partner = alignment_.golden_of[api];
     for (const std::uint32_t i : target_.apis[api].items()) {
       const Item& item = target_.items[i];

@@ -5,22 +5,20 @@
 #include <cstddef>
 #include <string_view>
 
+#include "dump/operations.hpp"
+
 namespace msprobe::pairing {
 
-enum class Nature {
-  ordinary,
-  random,       // draws numbers
-  discrete,     // a decision: may flip by noise
-  division,     // amplifies what is small
-  sum,          // of its inputs: may cancel
-  mean,         // over elements: may cancel
-  exponential,  // absolute errors become relative ones
-  normalising,  // takes the mean away
-  kinked,       // its slope jumps
-};
+using dump::Nature;
 
 /// By the name of the operation alone (`add`, `__truediv__`, `Dropout`).
 Nature nature_of(std::string_view operation);
+
+/// Has it a row in data/operations.yaml?
+bool is_known_operation(std::string_view operation);
+
+/// May what comes out have the same norm, whatever went in? What nobody knows may do it as well.
+bool may_normalise(std::string_view operation);
 
 /// Arithmetic on elements, which repeats the smaller of its inputs: sums, products, quotients.
 bool is_elementwise(std::string_view operation);

@@ -223,4 +223,35 @@ TEST_CASE("the epsilon of a fused operator against the number that composed ones
   }
 }
 
+/// Linear layers, a product by a number in front of a norm, and a linear layer that takes what agrees again.
+Two factor_before(const std::string& norm, bool golden_multiplies) {
+  Two two = three_inputs();
+  const auto number = [](double value) { return scalar("float", python_repr(value)); };
+  two.target.forward("Torch.mul.0.forward", {tensor(4), number(3)}, {tensor(12)});
+  if (golden_multiplies) two.golden.forward("Torch.mul.0.forward", {tensor(4), number(1)}, {tensor(4)});
+  two.forward(norm + ".0.forward", {tensor(12), scalar("int", "64")}, {tensor(1.5)},
+              {tensor(4), scalar("int", "64")}, {tensor(1.5)});
+  const std::string out = tensor(2.5);
+  two.forward("Functional.linear.3.forward", {tensor(1.5), tensor(0.7)}, {out}, {tensor(1.5), tensor(0.7)},
+              {out});
+  return two;
+}
+
+TEST_CASE("a norm, and what nobody knows, may hide what is wrong in front of it") {
+  for (const std::string norm :
+       {"Functional.layer_norm", "Functional.rms_norm", "NPU.npu_rms_norm", "NPU.npu_add_rms_norm",
+        "Functional.fused_rms_norm", "MindSpeed.rms_norm.fused_rms_norm", "NPU.npu_invented",
+        "Functional.invented"}) {
+    CAPTURE(norm);
+    const RankDiagnosis other = diagnosed(factor_before(norm, true));
+    CHECK(first(other).kind == Kind::argument);
+    CHECK(first(other).entry == "Torch.mul.0.forward");
+    CHECK(first(other).confidence == Confidence::certain);
+    const RankDiagnosis more = diagnosed(factor_before(norm, false));
+    CHECK(first(more).kind == Kind::added);
+    CHECK(first(more).entry == "Torch.mul.0.forward");
+    CHECK(first(more).confidence == Confidence::certain);
+  }
+}
+
 }  // namespace msprobe::diagnosis::rewrites_test

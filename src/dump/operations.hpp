@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known about operations: the rows of data/operations.yaml, which explains them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace msprobe::dump {
+
+/// What an operation computes.
+enum class OperationKind : std::uint8_t {
+  unknown,
+  activation,
+  arithmetic,
+  attention,
+  communication,
+  convert,
+  create,
+  decision,
+  index,
+  loss,
+  move,
+  norm,
+  optimizer,
+  pointwise,
+  product,
+  question,
+  random,
+  recurrent,
+  reduction,
+  softmax,
+  solve,
+};
+
+/// How errors propagate through it.
+enum class Nature : std::uint8_t {
+  ordinary,
+  random,       // draws numbers
+  discrete,     // a decision: may flip by noise
+  division,     // amplifies what is small
+  sum,          // of its inputs: may cancel
+  total,        // of elements: may cancel
+  mean,         // of elements: may cancel
+  exponential,  // absolute errors become relative ones
+  normalising,  // takes the mean and the size away
+  scaling,      // takes the size away
+  kinked,       // its slope jumps
+};
+
+/// Positions of arguments, as bits.
+using Positions = std::uint32_t;
+
+struct Operation {
+  /// What else may be true of it: `is` of the file.
+  enum Trait : std::uint8_t {
+    kCommutative = 1,
+    kInPlaceGradient = 2,
+    kLandmark = 4,
+    kMoves = 8,
+    kOverwrites = 16,
+    kView = 32,
+  };
+  struct Signature {
+    std::string_view prefix;  // of entries; empty for all that the operation has
+    std::string_view arguments;
+  };
+
+  std::string_view name;  // in lower case, without the marks of operators and of work in place
+  std::string_view row;   // the name of its row, which several names may share
+  OperationKind kind = OperationKind::unknown;
+  Nature nature = Nature::ordinary;
+  std::uint8_t traits = 0;
+  Positions parameters = 0;
+  Positions running_statistics = 0;
+  std::string_view prefixes;  // apart by spaces
+  std::span<const Signature> signatures;
+
+  bool is(Trait trait) const { return (traits & trait) != 0; }
+};
+
+/// By the last part of an entry's name (`add`, `__iadd__`, `LayerNorm`); null if there is no row.
+const Operation* find_operation(std::string_view name);
+
+/// The arguments of `Functional.layer_norm` in order, `input normalized_shape weight=None bias=None`; what
+/// follows `*` is given by name alone. Empty if they are not known.
+std::string_view arguments_of(std::string_view operation_with_prefix);
+
+/// Has the name the mark of a call that changes its first input: `add_`, `__iadd__`?
+bool has_in_place_mark(std::string_view name);
+
+}  // namespace msprobe::dump
