@@ -5,28 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <unordered_set>
 
 #include "dump/names.hpp"
+#include "pairing/operations.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
-
-// Of the names that the collector records at risk level ALL alone, those that keep the elements as they are,
-// or take no part of the program's data. A missing `tril` or `repeat` changes what is computed.
-constexpr std::array<std::string_view, 40> kLeftOut = {
-    "align_as",   "align_to",   "atleast_1d", "atleast_2d", "atleast_3d", "bfloat16",  "bool",
-    "byte",       "char",       "clone",      "contiguous", "detach",     "double",    "empty",
-    "empty_like", "expand",     "expand_as",  "flatten",    "float",      "full_like", "half",
-    "int",        "long",       "movedim",    "numpy",      "ones_like",  "permute",   "ravel",
-    "reshape",    "reshape_as", "squeeze",    "swapaxes",   "to",         "transpose", "type_as",
-    "unflatten",  "unsqueeze",  "view",       "view_as",    "zeros_like"};
-
-bool is_at_level_all(std::string_view base) {
-  return std::binary_search(kLeftOut.begin(), kLeftOut.end(), dump::split_last(base).second);
-}
 
 /// As level L0 does.
 bool records_modules_alone(const dump::Side& side) {
@@ -43,9 +29,8 @@ bool records_modules_alone(const dump::Side& side) {
 }  // namespace
 
 bool is_left_out_by_some(std::string_view base) {
-  constexpr std::string_view kRecurrent[] = {"VF.lstm", "VF.gru", "VF.rnn_tanh", "VF.rnn_relu"};
-  if (std::find(std::begin(kRecurrent), std::end(kRecurrent), base) != std::end(kRecurrent)) return true;
-  return is_at_level_all(base);
+  const auto [prefix, operation] = dump::split_last(base);
+  return is_left_out(operation) || (prefix == "VF" && is_recurrent(operation));
 }
 
 OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other)
@@ -61,7 +46,9 @@ OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other)
     if (const std::string_view base = base_of(other, api); !base.empty()) known.insert(base);
   }
   const bool same_recorder = !side.header.recorder.empty() && side.header.recorder == other.header.recorder;
-  by_recorder_ = !same_recorder || std::none_of(known.begin(), known.end(), is_at_level_all);
+  by_recorder_ = !same_recorder || std::ranges::none_of(known, is_left_out, [](std::string_view base) {
+    return dump::split_last(base).second;
+  });
   std::unordered_set<std::string_view> named;
   for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
     const std::string_view base = base_of(side, side.apis[i]);

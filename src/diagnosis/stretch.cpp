@@ -2,7 +2,6 @@
 #include "diagnosis/stretch.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <string>
@@ -19,33 +18,6 @@ namespace {
 constexpr std::uint64_t kFewestElements = 16;
 /// Of a longer stretch only its beginning is looked at for what is near.
 constexpr std::size_t kMostNear = 2000;
-
-/// Gives the elements that it takes in other places, or several times.
-bool only_moves(std::string_view operation) {
-  constexpr std::array<std::string_view, 16> kMoving = {
-      "repeat",  "repeat_interleave", "cat",    "concat",         "stack",  "roll",
-      "flip",    "index_select",      "gather", "take_along_dim", "select", "masked_select",
-      "movedim", "contiguous",        "hstack", "vstack"};
-  return is_view(operation) || std::find(kMoving.begin(), kMoving.end(), operation) != kMoving.end();
-}
-
-/// Calls that do the same by this name do the same; empty for those of which there are many kinds.
-std::string family_of(const std::string& operation) {
-  const bool draws = nature_of(operation) == Nature::random;
-  if ((is_activation(operation) && !draws) || operation == "gelu") return "activation";
-  if (is_product(operation)) return "product";
-  const Nature nature = nature_of(operation);
-  if (nature == Nature::normalising) return "normalising";
-  constexpr std::array<std::string_view, 8> kOthers = {"scaled_dot_product_attention",
-                                                       "softmax",
-                                                       "log_softmax",
-                                                       "embedding",
-                                                       "cross_entropy",
-                                                       "nll_loss",
-                                                       "mse_loss",
-                                                       "topk"};
-  return std::find(kOthers.begin(), kOthers.end(), operation) == kOthers.end() ? std::string() : operation;
-}
 
 /// One implementation, and what of it is the same in the other.
 class Part {
@@ -357,7 +329,7 @@ class Search {
     const auto golden_calls = theirs_.calls_before(ends.theirs).first;
     if (calls.size() == 1) return {};
     Ends best;
-    std::map<std::string, std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>> families;
+    std::map<std::string_view, std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>> families;
     for (const std::uint32_t call : calls)
       families[family_of(ours_.flow().operation(call))].first.push_back(call);
     for (const std::uint32_t call : golden_calls)

@@ -58,9 +58,10 @@ struct Operation {
     kCommutative = 1,
     kInPlaceGradient = 2,
     kLandmark = 4,
-    kMoves = 8,
-    kOverwrites = 16,
-    kView = 32,
+    kLeftOut = 8,
+    kMoves = 16,
+    kOverwrites = 32,
+    kView = 64,
   };
   struct Signature {
     std::string_view prefix;  // of entries; empty for all that the operation has

@@ -76,6 +76,23 @@ bool is_view(std::string_view operation) {
   return row_of(operation).is(Operation::kView);
 }
 
+bool only_moves(std::string_view operation) {
+  return row_of(operation).is(Operation::kView) || row_of(operation).is(Operation::kMoves);
+}
+
+std::string_view family_of(std::string_view operation) {
+  const Operation& row = row_of(operation);
+  if (row.kind == Kind::activation) return "activation";
+  if (is_product(operation)) return "product";
+  if (row.kind == Kind::norm || row.nature == Nature::normalising) return "norm";
+  return row.is(Operation::kLandmark) ? row.row : std::string_view();
+}
+
+bool is_left_out(std::string_view operation) {
+  const Operation& row = row_of(operation);
+  return row.is(Operation::kLeftOut) && row.name == operation;
+}
+
 bool only_writes(std::string_view operation) {
   return dump::has_in_place_mark(operation) && row_of(operation).is(Operation::kOverwrites);
 }

@@ -17,7 +17,8 @@ Nature nature_of(std::string_view operation);
 /// Has it a row in data/operations.yaml?
 bool is_known_operation(std::string_view operation);
 
-/// May what comes out have the same norm, whatever went in? What nobody knows may do it as well.
+/// True for norms, whose output has the same size for any input, and for operations without a row, which may
+/// be norms.
 bool may_normalise(std::string_view operation);
 
 /// Arithmetic on elements, which repeats the smaller of its inputs: sums, products, quotients.
@@ -47,5 +48,14 @@ bool only_writes(std::string_view operation);
 bool is_view(std::string_view operation);
 /// One that may work in place, and whose gradient is that of its output, but for a factor by element.
 bool is_activation(std::string_view operation);
+
+/// Gives the elements that it takes in other places, or several times.
+bool only_moves(std::string_view operation);
+/// Calls of one family do the same, by other names or with other settings; empty where there are many kinds
+/// of one name.
+std::string_view family_of(std::string_view operation);
+/// Some recorders leave out operations that keep the elements as they are, or take no part of the program's
+/// data.
+bool is_left_out(std::string_view operation);
 
 }  // namespace msprobe::pairing
