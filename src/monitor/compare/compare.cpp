@@ -410,14 +410,16 @@ Comparison compare(const CompareOptions& options, Progress* progress) {
   const Tree a = find_tree(options.first);
   const Tree b = find_tree(options.second);
   ComparisonBuilder builder(options.tolerance);
-  std::set<std::int64_t> with_series;
   ChosenStatistics chosen(options.statistics);
-  std::vector<std::string> alone = visit_pairs(a, &b, chosen.filter(), progress, [&](TrackPairs& group) {
-    if (!group.pairs.empty()) with_series.insert(group.rank);
-    chosen.take(group);
-    builder.take(group);
-  });
+  std::vector<std::string> alone = visit_pairs(
+      a, &b, chosen.filter(), progress,
+      [&](TrackPairs& group) {
+        chosen.take(group);
+        builder.take(group);
+      },
+      [&](const LoneRank& rank) { builder.take_alone(rank); });
   chosen.check_names();
+  builder.expect(a);
   Comparison found = builder.finish();
   found.alone.insert(found.alone.begin(), alone.begin(), alone.end());
   found.warnings.insert(found.warnings.begin(), b.warnings.begin(), b.warnings.end());

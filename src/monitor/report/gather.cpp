@@ -344,11 +344,13 @@ ReportData gather(const ReportOptions& options, Progress* progress) {
   for (std::size_t width = 1;;) {
     Packer packer(options, width);
     ChosenStatistics chosen(options.statistics);
-    std::vector<std::string> alone =
-        visit_pairs(a, b ? &*b : nullptr, chosen.filter(), progress, [&](TrackPairs& group) {
+    std::vector<std::string> alone = visit_pairs(
+        a, b ? &*b : nullptr, chosen.filter(), progress,
+        [&](TrackPairs& group) {
           chosen.take(group);
           packer.take(group);
-        });
+        },
+        [&](const LoneRank& rank) { packer.take_alone(rank); });
     chosen.check_names();
     const auto bytes = static_cast<double>(packer.bytes());
     ReportData data = packer.finish(a);
