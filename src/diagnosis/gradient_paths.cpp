@@ -65,6 +65,18 @@ std::uint32_t GradientPaths::golden_named(std::string_view name) {
   return found == TextIndex::kNone ? kNone : found;
 }
 
+std::uint32_t GradientPaths::forward_of(bool is_target, std::uint32_t backward) {
+  const dump::EntryName name =
+      is_target ? walk_.target.parsed_name(backward) : walk_.golden.parsed_name(backward);
+  if (name.direction != Direction::backward) return kNone;
+  const std::string forward = other_direction(name, "forward");
+  return is_target ? errors_.entry_named(forward) : golden_named(forward);
+}
+
+std::uint32_t GradientPaths::backward_of(std::uint32_t forward) const {
+  return errors_.entry_named(other_direction(walk_.target.parsed_name(forward), "backward"));
+}
+
 /// Of a pair of forward entries: whose gradients were recorded on one side alone?
 GradientPaths::Alone GradientPaths::backward_alone(std::uint32_t forward) {
   if (!alignment_.has_golden(forward)) return Alone::neither;
@@ -135,6 +147,35 @@ void GradientPaths::show() {
     found.text += "; " + (paths.empty() ? "gradients pass through it on one side only" : paths);
     walk_.confirm(std::move(found), before);
   }
+}
+
+Finding GradientPaths::missing(const std::vector<std::uint32_t>& forwards, const Finding& effect,
+                               double error) {
+  NameList ours;
+  NameList theirs;
+  std::uint32_t first_ours = kNone;
+  std::uint32_t first_theirs = kNone;
+  for (const std::uint32_t api : forwards) {
+    const bool here = backward_alone(api) == Alone::target;
+    const dump::EntryName name =
+        here ? walk_.target.parsed_name(api) : walk_.golden.parsed_name(alignment_.golden_of[api]);
+    (here ? ours : theirs).add(name);
+    const std::string backward = other_direction(name, "backward");
+    if (here && first_ours == kNone) first_ours = errors_.entry_named(backward);
+    if (!here && first_theirs == kNone) first_theirs = golden_named(backward);
+  }
+  Finding found = effect;
+  found.kind = ours.empty() ? Kind::removed : Kind::added;
+  found.rule = Rule::structure;
+  found.excess = kInfinite;
+  found.concerned = forwards.size();
+  found.text.clear();
+  if (first_ours == kNone && first_theirs == kNone) return found;
+  walk_.name_places(found, first_ours, first_theirs);
+  found.text = fmt::format("{}; error {} at {}, {} before", who_runs(ours, theirs), error_text(error),
+                           effect.entry, error_text(walk_.clean));
+  found.side = "the code differs, not a kernel";
+  return found;
 }
 
 /// Right ahead of a gradient that arrives with an error: backward entries of one side, whose forward entries

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <string>
 #include <vector>
@@ -269,6 +270,23 @@ void GradientRule::examine_parameters(EntryPair& entry) {
     largest_.backward = std::max(largest_.backward, std::min(scale * walk_.e_of(i), 1.0));
     outputs_.judge(entry, i, scale * walk_.e_of(i), scale * errors_.b[i], {}, accumulated(entry, i));
   }
+  if (entry.best && entry.best->is_evidence() && agreed_before(entry))
+    entry.best->text += "; it is accumulated over the backward passes of this step, and agrees behind the one "
+                        "before: compare how gradients are cleared, scaled or replaced between them";
+}
+
+/// Is it a gradient that earlier passes of the step added to, and was equal behind the one before?
+bool GradientRule::agreed_before(const EntryPair& entry) const {
+  std::uint32_t call = 0;
+  std::from_chars(entry.name.call.data(), entry.name.call.data() + entry.name.call.size(), call);
+  if (call == 0 || entry.worst_in > walk_.threshold * (walk_.clean + entry.u)) return false;
+  const std::uint32_t before =
+      errors_.entry_named(fmt::format("{}.parameters_grad.{}", entry.name.base, call - 1));
+  if (before == kNone || !alignment_.has_golden(before)) return false;
+  for (const std::uint32_t i : target_.apis[before].items()) {
+    if (walk_.e_of(i) > walk_.threshold * (walk_.clean + entry.u)) return false;
+  }
+  return true;
 }
 
 }  // namespace msprobe::diagnosis

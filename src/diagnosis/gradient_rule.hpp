@@ -38,6 +38,7 @@ class GradientRule : WalkRule {
                                         const dump::Item& partner) const;
   double accumulated(const EntryPair& entry, std::uint32_t item);
   bool is_of_other_call(const EntryPair& entry, std::uint32_t forward) const;
+  bool agreed_before(const EntryPair& entry) const;
   double best_match(const EntryPair& entry, std::uint32_t item, double enough) const;
 
   OneSidedRuns& runs_;

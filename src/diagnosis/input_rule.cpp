@@ -141,7 +141,7 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
     const std::string origin =
         fmt::format("{} {}", place_text(target_, item),
                     made ? kFromUnrecorded : "comes from outside the recorded code and ");
-    found.text = fmt::format("{}differs by {}", origin, error_text(walk_.e_of(index)));
+    found.text = origin + difference_text(target_, item, golden_, partner, walk_.e_of(index));
     if (settled && !data && (largest_.forward > 0 || largest_.rounded > 0)) {
       found.text += "; integers do not differ by rounding";
       // A decision that nobody recorded may have made them.
@@ -155,6 +155,12 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
                                error_text(walk_.e_of(index)));
     }
     if (made) {
+      if (const std::string_view source = rearranged_from(entry, index); !source.empty())
+        found.text += fmt::format("; in both runs it has the norm of what {} puts out, so that the code between "
+                                  "them moves elements",
+                                  source);
+      else if (const std::string last = last_call_before(entry); !last.empty())
+        found.text += fmt::format("; the last recorded call before it there is {}", last);
       const std::string module = module_that_makes(entry, index);
       const bool trained = item.requires_grad == dump::RequiresGrad::yes && !entry.optimizer;
       found.next = made_unrecorded(module, trained);
@@ -201,6 +207,47 @@ bool InputRule::is_read(const EntryPair& view) const {
     }
   }
   return false;
+}
+
+/// The last call of the entry's own module before it: unrecorded code stands between or within the two. Empty
+/// where the module has none, or is not known.
+std::string InputRule::last_call_before(const EntryPair& entry) const {
+  const std::string module = walk_.module_around(entry.target, entry.golden);
+  if (module.empty() || entry.optimizer) return {};
+  constexpr std::uint32_t kMostBefore = 64;
+  const std::uint32_t steps = std::min(entry.target, kMostBefore);
+  for (std::uint32_t api = entry.target; entry.target - api < steps;) {
+    const std::string around = walk_.module_around(--api, kNone);
+    const bool within = around == module || around.starts_with(module + ".");
+    if (within && !walk_.compound[api] && walk_.target.parsed_name(api).direction == dump::Direction::forward)
+      return std::string(walk_.target_name(api));
+  }
+  return {};
+}
+
+/// The last entry before this one whose output has the elements and the norm of the input on both sides, as
+/// slices that are exchanged or rotated keep them; empty if there is none.
+std::string_view InputRule::rearranged_from(const EntryPair& entry, std::uint32_t index) const {
+  constexpr std::uint32_t kMostBefore = 256;
+  const Item& partner = golden_.items[errors_.golden_item[index]];
+  const auto alike = [](const dump::Side& side, const Item& a, const Item& b) {
+    const double norm = number_of(side, b, dump::kNorm);
+    return norm > 0 && elements_of(side.text(a.shape)) == elements_of(side.text(b.shape)) &&
+           std::abs(number_of(side, a, dump::kNorm) - norm) <= kUnrecordedRoundings * kSingleRoundoff * norm;
+  };
+  const std::uint32_t steps = std::min(entry.target, kMostBefore);
+  for (std::uint32_t api = entry.target; entry.target - api < steps;) {
+    --api;
+    if (!alignment_.has_golden(api) || walk_.compound[api]) continue;
+    for (const std::uint32_t i : target_.apis[api].items()) {
+      const Item& item = walk_.item_of(i);
+      if (item.state != State::output || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
+      if (alike(target_, walk_.item_of(index), item) &&
+          alike(golden_, partner, golden_.items[errors_.golden_item[i]]))
+        return walk_.target_name(api);
+    }
+  }
+  return {};
 }
 
 /// The innermost module around the entry that has not been handed the item itself.

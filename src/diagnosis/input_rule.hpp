@@ -40,6 +40,8 @@ class InputRule : WalkRule {
   double share_of_largest(const EntryPair& entry, std::uint32_t item);
   bool is_tainted(const EntryPair& entry, std::uint32_t item) const;
   bool are_same_elements(std::uint32_t item) const;
+  std::string last_call_before(const EntryPair& entry) const;
+  std::string_view rearranged_from(const EntryPair& entry, std::uint32_t index) const;
   std::string module_that_makes(const EntryPair& entry, std::uint32_t item);
 
   OneSidedRuns& runs_;

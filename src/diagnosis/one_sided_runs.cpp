@@ -163,6 +163,8 @@ void OneSidedRuns::look(EntryPair& entry) {
       settle(run, walk_.target_name(entry.target), error, run.error);
       // What it was given is the run's doing.
       if (entry.best && entry.best->rule == Rule::source) entry.best->downstream = true;
+    } else if (own) {
+      run.looks = 0;  // what differs from here on may be that call's doing
     }
   }
 }
@@ -326,16 +328,27 @@ OneSidedRuns::Run* OneSidedRuns::run_in(const std::unordered_map<std::uint32_t, 
   return run == runs.end() ? nullptr : &runs_[run->second];
 }
 
+OneSidedRuns::Run* OneSidedRuns::last_between(std::uint64_t after, std::uint64_t before) {
+  const auto run = std::find_if(runs_.rbegin(), runs_.rend(), [&](const Run& each) {
+    return !each.settled && each.order > after && each.order < before;
+  });
+  return run == runs_.rend() ? nullptr : &*run;
+}
+
 bool OneSidedRuns::any_waits() const {
   return std::any_of(runs_.begin() + static_cast<std::ptrdiff_t>(first_open_), runs_.end(),
                      [](const Run& run) { return !run.settled && !run.consumed && run.looks > 0; });
 }
 
-void OneSidedRuns::finish() {
+void OneSidedRuns::settle_gradients() {
+  if (walk_.other_operations || errors_.loss_scale) return;
   for (Run& run : runs_) {
-    if (!run.settled && !walk_.other_operations && !errors_.loss_scale) settle_gradient(run);
-    settle(run, {}, 0, 0);
+    if (!run.settled) settle_gradient(run);
   }
+}
+
+void OneSidedRuns::finish() {
+  for (Run& run : runs_) settle(run, {}, 0, 0);
 }
 
 /// The parameter whose gradient the call changes in place; empty if it changes none.

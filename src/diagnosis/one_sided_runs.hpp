@@ -49,8 +49,13 @@ class OneSidedRuns : WalkRule {
                       std::string_view given = {});
   /// A gradient that arrives wrong at a call is the fault of what one side alone makes of its output.
   bool settle_behind(std::uint32_t forward, const EntryPair& backward, double error, double before);
+  const std::vector<Run>& runs() const { return runs_; }
+  /// The last one whose effect nobody saw, by the orders of two entries; null if there is none.
+  Run* last_between(std::uint64_t after, std::uint64_t before);
   /// Is there one whose effect may still show?
   bool any_waits() const;
+  /// Those that change gradients behind the backward have an effect.
+  void settle_gradients();
   /// No effect was seen of those that are left.
   void finish();
 

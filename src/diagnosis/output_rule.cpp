@@ -234,13 +234,15 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
       words = fmt::format(
           "{}output error {} from inputs {}{}{}", random ? "draws different random numbers: " : "",
           error_text(e), error_text(entry.worst_in),
-          by_statistics ? " by their statistics, which do not show the order of elements" : "",
+          by_statistics ? " by their statistics" : "",
           like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > kGrownByTf32 * entry.worst_in
               ? "; products in TF32 have errors of this size"
               : "");
-      if (const std::string place = by_statistics ? unordered_input(entry) : std::string(); !place.empty())
-        words += fmt::format("; {} comes from unrecorded code: its elements may be golden's in another order",
-                             place);
+      if (by_statistics) {
+        const std::string inputs = unordered_inputs(entry);
+        words += inputs.empty() ? ", which do not show the order of elements"
+                                : fmt::format("; or the elements of {} are in another order", inputs);
+      }
       if (const std::string integers = integers_without_sums(entry); !integers.empty())
         words += fmt::format("; only the largest and smallest integers of {} are recorded: others may differ",
                              integers);
@@ -304,10 +306,13 @@ std::string OutputRule::overflow_of(std::uint32_t index) const {
       kLargestHalf);
 }
 
-/// An input that no recorded entry put out, where all inputs have golden's statistics; empty if there is
-/// none.
-std::string OutputRule::unordered_input(const EntryPair& entry) const {
+/// The inputs whose elements may be in another order where all have golden's statistics, with who put them
+/// out; empty if there is none.
+std::string OutputRule::unordered_inputs(const EntryPair& entry) const {
+  constexpr unsigned kNamed = 3;
   if (entry.worst_in > 0 || entry.optimizer || entry.name.direction != dump::Direction::forward) return {};
+  std::string text;
+  unsigned named = 0;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
     if (item.state != State::input || errors_.golden_item[i] == kNone || !item.is_tensor) continue;
@@ -315,10 +320,13 @@ std::string OutputRule::unordered_input(const EntryPair& entry) const {
     const auto position = position_of(target_, item);
     const bool parameter = walk_.parameter_items.find(key) != ContentMap::kUnknown ||
                            (position && is_parameter_position(entry.name.operation(), *position));
-    if (parameter || unit_roundoff(target_.text(item.dtype)) == 0) continue;
-    if (walk_.target_flow.find(key) == ContentMap::kUnknown) return place_text(target_, item);
+    if (parameter || unit_roundoff(target_.text(item.dtype)) == 0 || ++named > kNamed) continue;
+    const std::uint32_t from = walk_.target_flow.find(key);
+    text += fmt::format("{}{} (from {})", text.empty() ? "" : " or ", place_text(target_, item),
+                        from == ContentMap::kUnknown ? "unrecorded code"
+                                                     : walk_.target_name(target_.items[from].api));
   }
-  return {};
+  return text;
 }
 
 /// An input that may differ inside, though its extremes do not; empty if there is none.

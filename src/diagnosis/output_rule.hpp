@@ -35,7 +35,7 @@ class OutputRule : WalkRule {
   Noise noise_of(std::uint32_t item) const;
   std::vector<Replayed> replayed(const EntryPair& entry, double excess) const;
   std::string overflow_of(std::uint32_t item) const;
-  std::string unordered_input(const EntryPair& entry) const;
+  std::string unordered_inputs(const EntryPair& entry) const;
   std::string integers_without_sums(const EntryPair& entry) const;
   double share_of_few(std::uint32_t item, double n) const;
   Unseen unseen_input(const EntryPair& entry) const;

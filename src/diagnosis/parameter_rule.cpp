@@ -155,6 +155,38 @@ bool ParameterRule::rests_by_rounding(const ParameterStep& step, std::uint32_t i
   return rests == 0 && moves * moves / 2 < 2 * u;
 }
 
+/// The name of a parameter that no recorded optimizer was given, as an average of another model's weights is;
+/// empty for those of an optimizer, and where names are not known.
+std::string ParameterRule::name_outside_optimizer(std::uint64_t key) {
+  const std::uint32_t index = walk_.parameter_items.find(key);
+  if (index == ContentMap::kUnknown) return {};
+  if (!updated_) {
+    updated_.emplace();
+    for (const Side* side : {&target_, &golden_}) {
+      for (const dump::OptimizerSettings& optimizer : side->header.training.optimizers) {
+        for (const dump::OptimizerGroup& group : optimizer.groups)
+          updated_->insert(group.parameters.begin(), group.parameters.end());
+      }
+    }
+    if (updated_->contains("")) updated_->clear();
+  }
+  std::string name = name_in_model(target_, target_.items[index]);
+  return updated_->empty() || updated_->contains(name) ? std::string() : name;
+}
+
+/// A module's parameters are there before the first entry within it, and are recorded at its end.
+std::uint64_t ParameterRule::first_order_within(const EntryPair& entry) const {
+  std::uint64_t order = walk_.order_of(entry.target);
+  if (!entry.compound || walk_.construct == nullptr) return order;
+  const std::string_view module = walk_.target_name(entry.target);
+  for (std::uint32_t api = entry.target; api-- > 0;) {
+    const auto around = walk_.construct->around(walk_.target_name(api));
+    if (std::find(around.begin(), around.end(), module) == around.end()) break;
+    order = walk_.order_of(api) - 1;
+  }
+  return order;
+}
+
 /// A parameter is judged where it is used first.
 void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t key) {
   if (is_another(entry, index, key)) return;
@@ -186,6 +218,8 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   }
   ++judged_;
   const double e = walk_.e_of(index);
+  const std::string outside = e > 0 && history_.steps > 0 ? name_outside_optimizer(key) : std::string();
+  if (!outside.empty()) --judged_;
   largest_.parameters = std::max(largest_.parameters, std::min(e, 1.0));
   if (e == 0 && errors_.b[index] == 0 && history_.steps == 0) return;
   const Item& partner = golden_.items[errors_.golden_item[index]];
@@ -211,19 +245,23 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
                                                                                  : kFlippedStepsOfMatrix);
     const double limit = std::max(trained_rounding(u) * steps, flips);
     excess = noisy ? 0 : walk_.threshold * e / limit;
-    text = fmt::format("{} differs by {} after the update, more than rounding explains",
-                       place_text(target_, item), error_text(e));
+    text = outside.empty()
+               ? fmt::format("{} differs by {} after the update, more than rounding explains",
+                             place_text(target_, item), error_text(e))
+               : fmt::format("{} ({}) differs by {} after the step, and no recorded optimizer updates it: it "
+                             "was changed outside of the optimizer",
+                             place_text(target_, item), outside, error_text(e));
     std::optional<Update> update;
     // The step of a coarser type may be lost to its rounding.
     if (walk_.tensors && !other_type) update = walk_.reading.update(index, errors_.golden_item[index]);
-    if (!first_updated_) {
+    if (!first_updated_ && outside.empty()) {
       first_updated_ = walk_.finding(entry, Kind::optimizer, Rule::source, 0);
       walk_.name_places(*first_updated_, entry.target, entry.golden);
       first_updated_->place = place_text(target_, item);
       first_updated_->item = index;
     }
     if (!update && !noisy) {
-      steps_.add(step, u);
+      if (outside.empty()) steps_.add(step, u);
       // A gradient that cancels may be zero on one side; experts may have nothing to do on one side.
       // So may what the coarser of two types cannot hold.
       const bool is_lost = other_type && rests_by_rounding(step, index, u);
@@ -235,7 +273,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
       }
     }
     if (update) {
-      if (!noisy) updates_.add(*update);
+      if (!noisy && outside.empty()) updates_.add(*update);
       const double deviation = std::abs(update->gain - 1);
       excess = !noisy && deviation > kOtherStep && e > kLeastErrorOfStep
                    ? walk_.threshold * deviation / kOtherStep
@@ -269,8 +307,15 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     return;
   }
   found.downstream = history_.evidence;
+  found.order = first_order_within(entry);
   entry.touched = true;
-  ++wrong_;
+  if (outside.empty()) {
+    ++wrong_;
+    if (step.n > 0 && step.target == 0 && step.golden > 0) ++rests_;
+    if (step.n > 0 && step.golden == 0 && step.target > 0) ++golden_rests_;
+  } else {
+    ++outside_;
+  }
   largest_error_ = std::max(largest_error_, e);
   if (first_) return;
   walk_.name_places(found, entry.target, entry.golden);
@@ -296,14 +341,28 @@ void ParameterRule::finish() {
     found.text = all_updates
                      ? fmt::format("optimizer: the step of {} parameters is {:.3g} times golden's", updated,
                                    by_tensors ? updates_.median_gain() : steps_.median())
+                 : rests_ == wrong_
+                     ? fmt::format("optimizer: {} of {} parameters are unchanged in this run since the step "
+                                   "before, golden updates them",
+                                   wrong_, judged_)
+                 : golden_rests_ == wrong_
+                     ? fmt::format("optimizer: {} of {} parameters are unchanged in golden since the step "
+                                   "before, this run updates them",
+                                   wrong_, judged_)
                      : fmt::format("optimizer: {} of {} parameters differ after the update, by up to {}",
                                    wrong_, judged_, error_text(largest_error_));
     if (found.order < walk_.fault_order) walk_.clean = 0;
     walk_.keep(std::move(found), 0);
   } else if (first_) {
     Finding found = std::move(*first_);
-    found.concerned = wrong_;
-    if (wrong_ > 1) found.text += fmt::format("; so do {} more of {} parameters", wrong_ - 1, judged_);
+    found.concerned = wrong_ + outside_;
+    if (found.concerned > 1)
+      found.text += fmt::format("; so do {} more of {} parameters", found.concerned - 1, judged_ + outside_);
+    // The same parameter, where code of the module takes it before that of its recorded calls.
+    for (Finding& each : walk_.out.findings) {
+      const bool within = each.order > found.order && each.target_api <= found.target_api;
+      if (within && each.kind == Kind::unrecorded && each.target_api != kNone) each.downstream = true;
+    }
     if (found.order < walk_.fault_order) walk_.clean = before_first_;
     walk_.keep(std::move(found), before_first_);
   }

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "diagnosis/updates.hpp"
 #include "diagnosis/walk.hpp"
@@ -33,6 +35,8 @@ class ParameterRule : WalkRule {
   };
   const Taken& taken();
   bool rests_by_rounding(const ParameterStep& step, std::uint32_t index, double u) const;
+  std::string name_outside_optimizer(std::uint64_t key);
+  std::uint64_t first_order_within(const EntryPair& entry) const;
   std::string other_of(std::uint32_t item, std::uint64_t key);
   bool is_another(EntryPair& entry, std::uint32_t item, std::uint64_t key);
 
@@ -42,7 +46,11 @@ class ParameterRule : WalkRule {
   StepRatios steps_;
   std::optional<Finding> first_updated_;  // place of the first parameter whose update is known
   std::optional<Finding> first_;
+  std::optional<std::set<std::string>> updated_;  // names that the optimizers of either side were given
   std::uint64_t wrong_ = 0;
+  std::uint64_t rests_ = 0;         // of the wrong ones: as in the step before, while golden's moved
+  std::uint64_t golden_rests_ = 0;  // the same of golden
+  std::uint64_t outside_ = 0;       // wrong ones that no optimizer updates
   std::uint64_t judged_ = 0;
   double largest_error_ = 0;
   double before_first_ = 0;  // largest error ahead of the first

@@ -64,6 +64,8 @@ struct History {
   bool flipped = false;   // a discrete decision, by rounding
   std::shared_ptr<const StatisticsPrecision> precision;  // as the first step showed it
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
+  // Of the step before: calls that one side alone has, without an effect there, by what they put out.
+  std::unordered_map<std::uint64_t, std::shared_ptr<const Finding>> suspects;
   // Of the step before, by name:
   std::unordered_map<std::uint64_t, ParameterTrace> parameters;      // entry and place
   std::unordered_map<std::uint64_t, GradientTrace> gradient_traces;  // by gradient_key()

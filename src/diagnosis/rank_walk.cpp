@@ -215,12 +215,15 @@ bool RankWalk::may_stop(const EntryPair& entry) const {
 
 void RankWalk::finish() {
   // What comes behind a stop may show an effect.
+  if (!walk_.out.stopped) runs_.settle_gradients();
+  parameters_.finish();
+  if (!walk_.out.stopped) training_.compare_optimizers();
+  suspects_.name();
   if (!walk_.out.stopped) {
     runs_.finish();
     buffers_.finish();
+    suspects_.remember(walk_.out.findings);
   }
-  parameters_.finish();
-  if (!walk_.out.stopped) training_.compare_optimizers();
   note_drift(walk_);
   std::stable_sort(walk_.out.findings.begin(), walk_.out.findings.end(),
                    [](const Finding& a, const Finding& b) {

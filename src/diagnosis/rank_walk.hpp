@@ -18,6 +18,7 @@
 #include "diagnosis/parameter_rule.hpp"
 #include "diagnosis/rewrites.hpp"
 #include "diagnosis/step_rule.hpp"
+#include "diagnosis/suspects.hpp"
 #include "diagnosis/training_rule.hpp"
 #include "diagnosis/unexplained_rule.hpp"
 #include "diagnosis/walk.hpp"
@@ -58,6 +59,7 @@ class RankWalk {
   UnexplainedRule unexplained_{walk_};
   TrainingRule training_{walk_};
   EnclosingCode enclosing_{walk_};
+  Suspects suspects_{walk_, runs_, paths_};
   GradientRule gradients_{walk_, runs_, rewrites_, explanations_, paths_, calls_, outputs_};
 };
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "measuring/measures.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
 
@@ -198,6 +199,15 @@ std::string error_text(double error) {
   if (error == 0) return "0";
   if (!std::isfinite(error)) return "infinite";
   return fmt::format("{:.1e}", error);
+}
+
+std::string difference_text(const dump::Side& target, const dump::Item& ours, const dump::Side& golden,
+                            const dump::Item& theirs, double error) {
+  const std::string_view shape = target.text(ours.shape);
+  const std::string_view other = golden.text(theirs.shape);
+  if (std::isinf(error) && elements_of(shape) != elements_of(other))
+    return fmt::format("has shape {}, golden {}", shape, other);
+  return fmt::format("differs by {}", error_text(error));
 }
 
 std::string advice(const Finding& finding, bool tensors) {

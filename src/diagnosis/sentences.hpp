@@ -15,6 +15,10 @@ namespace msprobe::diagnosis {
 /// `2.1e-01`; `0`; `infinite`, where only one side is not finite.
 std::string error_text(double error);
 
+/// `differs by 2.1e-01`, or both shapes where the numbers of elements differ.
+std::string difference_text(const dump::Side& target, const dump::Item& ours, const dump::Side& golden,
+                            const dump::Item& theirs, double error);
+
 /// What to do next, by kind.
 std::string advice(const Finding& finding, bool tensors);
 

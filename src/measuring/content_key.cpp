@@ -25,8 +25,18 @@ std::uint64_t content_key(const dump::Side& side, const dump::Item& item) {
   const double least = number_of(side, item, dump::kMin);
   const std::uint64_t n = elements_of(side.text(item.shape));
   if (n == 0 || std::isnan(largest) || std::isnan(least) || (largest == least && n > 1)) return 0;
+  double size = number_of(side, item, dump::kNorm);
+  if (std::isnan(size)) {
+    // Any two masks of one shape have one Max and Min: the count of True tells them apart where it is recorded.
+    const auto count = side.counts.find(item.name);
+    if (count != side.counts.end()) {
+      size = count->second;
+    } else if (side.text(item.dtype).ends_with("bool")) {
+      return 0;
+    }
+  }
   std::uint64_t key = stirred(n);
-  for (const double value : {largest, least, number_of(side, item, dump::kNorm)})
+  for (const double value : {largest, least, size})
     key = stirred(key ^ std::bit_cast<std::uint64_t>(value)) + 0x9e3779b97f4a7c15ULL;
   return key == 0 ? 1 : key;
 }

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/suspects.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "diagnosis/flow.hpp"
+#include "diagnosis/sentences.hpp"
+#include "dump/names.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Direction;
+using dump::Side;
+using dump::State;
+
+/// A search ends after so many entries: a model in which nothing else is wrong has few on the way.
+constexpr std::size_t kMostVisited = 4096;
+/// How many calls may lie between an argument that no statistic shows, as the side that `pad` fills, and the
+/// first call that mixes the elements.
+constexpr unsigned kMostBetween = 4;
+/// How far the last backward that is right is looked for.
+constexpr std::uint32_t kMostBefore = 256;
+
+bool is_by_values(const Finding& found) {
+  return found.rule == Rule::source || found.rule == Rule::introduced || found.rule == Rule::gain;
+}
+
+bool is_between(const Finding& found) { return found.kind == Kind::optimizer && found.place == kGradients; }
+
+}  // namespace
+
+const Suspects::Graph& Suspects::graph_of(bool is_target) {
+  std::optional<Graph>& graph = is_target ? target_graph_ : golden_graph_;
+  if (graph) return *graph;
+  const Side& side = is_target ? target_ : golden_;
+  graph.emplace();
+  graph->consumers.resize(side.apis.size());
+  graph->producers.resize(side.apis.size());
+  for (const FlowEdge& edge : flow_edges(side, is_target ? walk_.compound : walk_.compound_golden)) {
+    graph->consumers[edge.producer].push_back(edge.consumer);
+    graph->producers[edge.consumer].push_back(edge.producer);
+  }
+  return *graph;
+}
+
+Suspects::Suspect Suspects::suspect_at(bool is_target, std::uint32_t api) {
+  Suspect suspect;
+  suspect.run = is_target ? runs_.run_of_target(api) : runs_.run_of_golden(api);
+  const std::uint32_t ours = is_target ? api : alignment_.target_of[api];
+  if (hints_.contains(ours)) suspect.hint = ours;
+  return suspect;
+}
+
+/// Does a call send back what golden's partner does? Then a gradient that is wrong behind it has its error from
+/// elsewhere.
+bool Suspects::is_blameless(bool is_target, std::uint32_t api, const Finding& evidence) {
+  const std::uint32_t ours = is_target ? api : alignment_.target_of[api];
+  if (ours == kNone || !alignment_.has_golden(ours)) return false;
+  const std::uint32_t backward = paths_.backward_of(ours);
+  return backward != kNone && sends_back_golden(backward, evidence);
+}
+
+bool Suspects::sends_back_golden(std::uint32_t backward, const Finding& evidence) const {
+  if (!alignment_.has_golden(backward)) return false;
+  const double limit = walk_.threshold * (walk_.clean + std::max(evidence.u, history_.coarsest));
+  bool known = false;
+  for (const std::uint32_t i : target_.apis[backward].items()) {
+    if (walk_.item_of(i).state != State::output || std::isnan(errors_.e[i])) continue;
+    if (errors_.e[i] > limit) return false;
+    known = true;
+  }
+  return known;
+}
+
+/// The nearest suspect on the way from `open`: along the values, or against them.
+Suspects::Suspect Suspects::search(bool is_target, std::vector<std::uint32_t> open,
+                                                  const Finding& evidence, bool upstream) {
+  const Graph& graph = graph_of(is_target);
+  const Side& side = is_target ? target_ : golden_;
+  std::unordered_set<std::uint32_t> seen(open.begin(), open.end());
+  for (unsigned depth = 0; !open.empty() && seen.size() < kMostVisited; ++depth) {
+    std::vector<std::uint32_t> next;
+    for (const std::uint32_t api : open) {
+      if (side.parsed_name(api).direction != Direction::forward) continue;
+      const Suspect suspect = suspect_at(is_target, api);
+      // Values that agree behind a run show that it computes the same.
+      if (suspect.hint != kNone || (suspect.run != nullptr && !upstream)) return suspect;
+      const std::uint32_t ours = is_target ? api : alignment_.target_of[api];
+      if (!upstream && ours != kNone && paths_.is_backward_one_sided(ours)) lost_.push_back(ours);
+      if (!upstream && is_blameless(is_target, api, evidence)) continue;
+      if (upstream && depth >= kMostBetween) continue;
+      for (const std::uint32_t neighbour : upstream ? graph.producers[api] : graph.consumers[api]) {
+        if (seen.insert(neighbour).second) next.push_back(neighbour);
+      }
+    }
+    open = std::move(next);
+  }
+  return {};
+}
+
+/// Calls that take a parameter of the module whose gradients are wrong.
+std::vector<std::uint32_t> Suspects::users_of_parameters(bool is_target, const Finding& evidence) const {
+  const Side& side = is_target ? target_ : golden_;
+  const ContentKeys& keys = is_target ? walk_.target_keys : walk_.golden_keys;
+  const std::uint32_t gradients = is_target ? evidence.target_api : alignment_.golden_of[evidence.target_api];
+  const dump::EntryName module = side.parsed_name(gradients);
+  std::unordered_set<std::uint64_t> contents;
+  for (std::uint32_t i = 0; i < side.items.size(); ++i) {
+    if (side.items[i].state == State::parameters && side.parsed_name(side.items[i].api).base == module.base)
+      contents.insert(keys.of(i));
+  }
+  contents.erase(0);
+  std::vector<std::uint32_t> users;
+  for (std::uint32_t api = 0; api < side.apis.size() && !contents.empty(); ++api) {
+    for (const std::uint32_t i : side.apis[api].items()) {
+      if (side.items[i].state == State::input && contents.contains(keys.of(i))) {
+        users.push_back(api);
+        break;
+      }
+    }
+  }
+  return users;
+}
+
+/// Calls that take the gradient of a parameter: of any, or of one module's.
+std::vector<std::uint32_t> Suspects::users_of_gradients(bool is_target, std::string_view module) const {
+  const Side& side = is_target ? target_ : golden_;
+  const ContentKeys& keys = is_target ? walk_.target_keys : walk_.golden_keys;
+  std::unordered_set<std::uint64_t> contents;
+  std::vector<std::uint32_t> users;
+  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+    bool takes = false;
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const std::uint64_t key = side.items[i].is_tensor ? keys.of(i) : 0;
+      if (key == 0) continue;
+      if (side.items[i].state == State::parameters_grad &&
+          (module.empty() || side.parsed_name(api).base == module))
+        contents.insert(key);
+      takes = takes || (side.items[i].state == State::input && contents.contains(key));
+    }
+    if (takes) users.push_back(api);
+  }
+  return users;
+}
+
+Suspects::Suspect Suspects::first_run_of(bool is_target, const std::vector<std::uint32_t>& calls) {
+  for (const std::uint32_t api : calls) {
+    if (const Suspect suspect = suspect_at(is_target, api); suspect.run != nullptr) return {suspect.run, kNone};
+  }
+  return {};
+}
+
+/// Of a gradient that is wrong and that no recorded way leads from: what one side alone runs between the last
+/// backward that is right and this one, or a call whose input gets a gradient on one side alone and comes from
+/// unrecorded code.
+Suspects::Suspect Suspects::suspect_between(const Finding& evidence) {
+  std::uint32_t right = kNone;
+  const std::uint32_t steps = std::min(evidence.target_api, kMostBefore);
+  for (std::uint32_t api = evidence.target_api; evidence.target_api - api < steps && right == kNone;) {
+    const Direction direction = walk_.target.parsed_name(--api).direction;
+    if (direction == Direction::backward && sends_back_golden(api, evidence)) right = api;
+  }
+  if (right != kNone) {
+    if (OneSidedRuns::Run* run = runs_.last_between(walk_.order_of(right), evidence.order)) return {run, kNone};
+    // The backward of a run.
+    for (const bool is_target : {true, false}) {
+      const std::uint32_t from = is_target ? right : alignment_.golden_of[right];
+      const std::uint32_t to = is_target ? evidence.target_api : alignment_.golden_of[evidence.target_api];
+      for (std::uint32_t api = from + 1; api < to; ++api) {
+        const std::uint32_t forward = paths_.forward_of(is_target, api);
+        if (forward == kNone) continue;
+        OneSidedRuns::Run* const run =
+            is_target ? runs_.run_of_target(forward) : runs_.run_of_golden(forward);
+        if (run != nullptr) return {run, kNone};
+      }
+    }
+  }
+  if (evidence.kind != Kind::gradient) return {};
+  std::uint32_t nearest = kNone;
+  std::uint32_t latest = 0;
+  for (const std::uint32_t api : hints_) {
+    const std::uint32_t backward = paths_.backward_of(api);
+    if (backward == kNone || backward > evidence.target_api || !has_one_sided_gradient(backward)) continue;
+    if (nearest == kNone || backward > latest) nearest = api, latest = backward;
+  }
+  return {nullptr, nearest};
+}
+
+/// Does a backward give a gradient that golden's does not, or the reverse?
+bool Suspects::has_one_sided_gradient(std::uint32_t backward) const {
+  if (!alignment_.has_golden(backward)) return false;
+  const auto gradients = [](const Side& side, std::uint32_t api) {
+    std::size_t count = 0;
+    for (const std::uint32_t i : side.apis[api].items())
+      count += side.items[i].state == State::output && side.items[i].is_tensor ? 1 : 0;
+    return count;
+  };
+  return gradients(target_, backward) != gradients(golden_, alignment_.golden_of[backward]);
+}
+
+Suspects::Suspect Suspects::suspect_of(const Finding& evidence) {
+  const bool between = is_between(evidence);
+  if (!between && evidence.target_api == kNone) return {};
+  const auto direction = between ? Direction::parameters_grad
+                                 : walk_.target.parsed_name(evidence.target_api).direction;
+  for (const bool is_target : {true, false}) {
+    Suspect found;
+    if (between) {
+      found = first_run_of(is_target, users_of_gradients(is_target, {}));
+    } else if (direction == Direction::parameters_grad) {
+      found = search(is_target, users_of_parameters(is_target, evidence), evidence, false);
+      // What is done to a gradient before the next backward adds to it.
+      const std::string_view module = walk_.target.parsed_name(evidence.target_api).base;
+      if (!found) found = first_run_of(is_target, users_of_gradients(is_target, module));
+    } else if (direction == Direction::backward) {
+      if (evidence.kind != Kind::gradient) return {};
+      const std::uint32_t forward = errors_.forward_of(evidence.target_api);
+      if (forward == kNone || !alignment_.has_golden(forward)) return {};
+      const std::uint32_t api = is_target ? forward : alignment_.golden_of[forward];
+      found = search(is_target, graph_of(is_target).consumers[api], evidence, false);
+      // A collective that one side alone runs in its backward hands the gradient on.
+      const std::uint32_t at = is_target ? evidence.target_api : alignment_.golden_of[evidence.target_api];
+      for (const std::uint32_t producer : graph_of(is_target).producers[at]) {
+        const Suspect suspect = suspect_at(is_target, producer);
+        if (!found && suspect.run != nullptr) found = suspect;
+      }
+    } else if (evidence.rule == Rule::introduced || evidence.rule == Rule::gain) {
+      const std::uint32_t api = is_target ? evidence.target_api : alignment_.golden_of[evidence.target_api];
+      found = search(is_target, graph_of(is_target).producers[api], evidence, true);
+    }
+    if (found) return found;
+  }
+  const bool gradient = direction == Direction::backward || evidence.rule == Rule::source;
+  return gradient && !between ? suspect_between(evidence) : Suspect{};
+}
+
+double Suspects::error_of(const Finding& evidence) const {
+  if (evidence.item != kNone) return walk_.e_of(evidence.item);
+  double error = 0;
+  if (evidence.target_api == kNone) return error;
+  for (const std::uint32_t i : target_.apis[evidence.target_api].items())
+    error = std::max(error, walk_.e_of(i));
+  return error;
+}
+
+/// What a step before left behind, if the entry takes it.
+const Finding* Suspects::past_suspect(const Finding& evidence) const {
+  if (evidence.target_api == kNone || evidence.kind == Kind::optimizer) return nullptr;
+  for (const std::uint32_t i : target_.apis[evidence.target_api].items()) {
+    const dump::Item& item = walk_.item_of(i);
+    if (item.state == State::output || errors_.golden_item[i] == kNone) continue;
+    for (const std::uint64_t key : {walk_.target_keys.of(i), walk_.golden_keys.of(errors_.golden_item[i])}) {
+      const auto found = history_.suspects.find(key);
+      if (key != 0 && found != history_.suspects.end()) return &*found->second;
+    }
+  }
+  return nullptr;
+}
+
+void Suspects::remember(const std::vector<Finding>& hints) {
+  constexpr std::size_t kMostKept = 4096;
+  history_.suspects.clear();
+  if (history_.ends || history_.evidence) return;
+  std::unordered_map<std::string, std::shared_ptr<const Finding>> by_line;
+  for (const Finding& hint : hints) {
+    const bool alone = hint.kind == Kind::added || hint.kind == Kind::removed || hint.kind == Kind::exchanged;
+    if (hint.is_evidence() || !alone) continue;
+    // Of what one line does to many parameters, the first call is named.
+    auto& shared = by_line.try_emplace(fmt::format("{}\n{}", name_of(hint.kind), hint.where)).first->second;
+    if (!shared) shared = std::make_shared<const Finding>(hint);
+    for (const OneSidedRuns::Run& run : runs_.runs()) {
+      if (run.order != hint.order) continue;
+      const auto put = [&](const ContentKeys& keys, const std::vector<std::uint32_t>& calls) {
+        for (const std::uint32_t api : calls) {
+          for (const std::uint32_t i : keys.side().apis[api].items()) {
+            if (keys.side().items[i].state == State::output && history_.suspects.size() < kMostKept)
+              history_.suspects.emplace(keys.of(i), shared);
+          }
+        }
+      };
+      put(walk_.target_keys, run.target);
+      put(walk_.golden_keys, run.golden);
+    }
+  }
+}
+
+void Suspects::name() {
+  if (walk_.options.without.contains(Rule::structure) || history_.evidence || walk_.other_operations) return;
+  std::vector<Finding>& findings = walk_.out.findings;
+  std::vector<Finding> effects;
+  for (const Finding& found : findings) {
+    const bool given = found.kind == Kind::argument || found.kind == Kind::requires_grad;
+    if (!found.is_evidence() && given && found.target_api != kNone) hints_.insert(found.target_api);
+    if (found.is_evidence() && !found.downstream && (is_by_values(found) || is_between(found)))
+      effects.push_back(found);
+  }
+  std::stable_sort(effects.begin(), effects.end(),
+                   [](const Finding& a, const Finding& b) { return a.order < b.order; });
+  std::unordered_set<const OneSidedRuns::Run*> named;
+  for (const Finding& effect : effects) {
+    const auto keep = [&](Finding cause) {
+      cause.confidence = effect.confidence;
+      cause.order = std::min(cause.order, effect.order);
+      cause.downstream = cause.joined = false;
+      walk_.keep(std::move(cause), walk_.clean);
+    };
+    lost_.clear();
+    const Suspect suspect = suspect_of(effect);
+    const bool in_time = suspect.run != nullptr && (suspect.run->order <= effect.order || is_between(effect));
+    if (in_time && !suspect.run->settled) {
+      const std::uint64_t evidence = walk_.out.evidence;
+      runs_.settle(*suspect.run, effect.entry, error_of(effect), walk_.clean);
+      if (walk_.out.evidence > evidence) named.insert(suspect.run);
+    }
+    const auto same = [&](const Finding& other) {
+      return other.order == effect.order && other.kind == effect.kind && other.entry == effect.entry;
+    };
+    bool explained = named.contains(suspect.run);
+    if (suspect.hint != kNone) {
+      const auto cause = std::find_if(findings.begin(), findings.end(), [&](const Finding& other) {
+        return other.target_api == suspect.hint && other.rule == Rule::structure;
+      });
+      if (cause == findings.end() || cause->order > effect.order) continue;
+      if (!cause->is_evidence()) {
+        cause->confidence = effect.confidence;
+        cause->text += fmt::format(", but at {}: {}", effect.entry, effect.text);
+        ++walk_.out.evidence;
+        walk_.fault_order = std::min(walk_.fault_order, cause->order);
+      }
+      explained = true;
+    }
+    if (!suspect) {
+      std::sort(lost_.rbegin(), lost_.rend());
+      lost_.erase(std::unique(lost_.begin(), lost_.end()), lost_.end());
+      if (Finding cause = paths_.missing(lost_, effect, error_of(effect)); !cause.text.empty()) {
+        keep(std::move(cause));
+        explained = true;
+      } else if (const Finding* const past = past_suspect(effect)) {
+        Finding cause_then = *past;
+        cause_then.order = 0;
+        cause_then.text += fmt::format(", but in the next at {}: {}", effect.entry, effect.text);
+        keep(std::move(cause_then));
+        explained = true;
+      }
+    }
+    if (!explained) continue;
+    for (Finding& each : findings) {
+      if (!same(each)) continue;
+      each.downstream = true;
+      if (suspect.run != nullptr) each.order = std::max(each.order, suspect.run->order + 1);
+    }
+  }
+}
+
+}  // namespace msprobe::diagnosis
