@@ -438,5 +438,23 @@ class Recorded(Case):
         self.assertEqual(bits(got.values()), bits(expected.values()))
 
 
+class Inference(Case):
+    def test_a_module_that_is_first_called_in_inference_mode(self):
+        """Gradients of its parameters are recorded once it is trained, and nothing fails before."""
+        for mode in (torch.inference_mode, torch.no_grad):
+            debugger = self.open("mix")
+            net = nn.Sequential(nn.Linear(3, 2))
+            debugger.start(net)
+            with mode():
+                net(torch.ones(1, 3))
+            net(torch.ones(1, 3)).sum().backward()
+            debugger.stop()
+            debugger.step()
+            tree = self.tree()
+            self.assertEqual(tree.errors, "")
+            self.assertEqual(sorted(tree.data["Module.0.Linear.parameters_grad.0"]), ["bias", "weight"])
+            self.assertEqual(tree.data["Module.0.Linear.parameters_grad.0"]["weight"][0]["Max"], 1.0)
+
+
 if __name__ == "__main__":
     unittest.main()

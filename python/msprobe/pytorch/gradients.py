@@ -71,7 +71,7 @@ def _tensors_in(value):
 def accumulation_of(parameter):
     """The node that accumulates the gradient of a parameter. PyTorch keeps it, and its hooks, only while it is
     referenced."""
-    with torch.enable_grad():
+    with torch.inference_mode(False), torch.enable_grad():  # the first call of a module may be in either mode
         return framework.expand_as(parameter, parameter).grad_fn.next_functions[0][0]
 
 
