@@ -105,7 +105,7 @@ class Debugger:
         self._restarted = set()  # those of them from before its numbers began anew
         self.last_step = None  # of start()
         self.may_go_on = False  # in a step: start() may come again before step()
-        self._starts = 0        # that recorded, of the present step
+        self._started = set()   # folders that start() has begun to record the present step into
         self._announced = False
         self._token_range = None
         self._began = None  # when what goes on now began to be recorded
@@ -255,10 +255,10 @@ class Debugger:
             self._begin(model)
             self._install_token_range(model, token_range)
             self._announce(earlier)
-            self._starts += 1
-            if self._starts == 2 and not self.may_go_on:
+            if self._dump_path in self._started and not self.may_go_on:
                 log.warn_once("start() came again without step(): what follows is of step %d, too; call step() where a step "
                               "ends" % self.last_step, "start() without step()")
+            self._started.add(self._dump_path)
         else:
             self._note_why_not(decision)
             self._pause()
@@ -308,7 +308,7 @@ class Debugger:
         self._clock()
         self._restarted |= self._of_step
         self._of_step.clear()
-        self._starts = 0
+        self._started.clear()
         self.hooks.forget_calls()
         self._step_ended()
         session.update_switches(backward=False)
@@ -380,7 +380,7 @@ class Debugger:
         self._clock()
         self._of_step.clear()
         self._restarted.clear()
-        self._starts = 0
+        self._started.clear()
         self.hooks.forget_calls()
         self._step_ended()
         # Late gradients of this step belong to the next one.
