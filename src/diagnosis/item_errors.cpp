@@ -250,7 +250,7 @@ void ItemErrors::exchange_operands(std::uint32_t api) {
 /// changes some recorders see after the change: where it left the same, it had the same.
 void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view operation) {
   const Side& target = rank_.target;
-  const bool adds_product = operation.starts_with("add") || operation.starts_with("baddbmm");
+  const bool adds_product = is_product(operation);
   bool scaled_by_zero = false;  // `beta=0`
   bool same_left = false;
   for (const std::uint32_t i : target.apis[api].items()) {

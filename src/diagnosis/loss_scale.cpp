@@ -9,6 +9,7 @@
 #include "diagnosis/taken_gradients.hpp"
 #include "dump/names.hpp"
 #include "measuring/measures.hpp"
+#include "pairing/operations.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -98,7 +99,7 @@ bool is_clipped_away(const Side& target, const Side& golden, const std::vector<s
   std::size_t scaled = 0;
   each_ratio_behind(target, golden, golden_item,
                     [&](std::string_view operation, const Item& item, double ratio) {
-                      if (!operation.ends_with("norm") || elements_of(target.text(item.shape)) != 1) return;
+                      if (!gives_size(operation) || elements_of(target.text(item.shape)) != 1) return;
                       ++norms;
                       if (is_same_factor(ratio, factor)) ++scaled;
                     });
@@ -113,8 +114,9 @@ std::vector<double> scales_of(const Side& side) {
   const std::uint32_t end = first_backward(side);
   for (std::uint32_t api = end > kLast ? end - kLast : 0; api < end; ++api) {
     const dump::EntryName name = side.parsed_name(api);
-    if (name.direction != Direction::forward || name.operation().find("mul") == std::string_view::npos)
-      continue;
+    const bool multiplies =
+        is_elementwise(name.operation()) && nature_of(name.operation()) == Nature::ordinary;
+    if (name.direction != Direction::forward || !multiplies) continue;
     bool number = false;
     std::vector<double> factors;
     for (const std::uint32_t i : side.apis[api].items()) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
+#include "pairing/operations.hpp"
 #include "pairing/places.hpp"
 #include "support/text.hpp"
 
@@ -39,8 +40,7 @@ std::vector<double> epsilons_of(const Side& side, const std::vector<std::uint32_
   for (const std::uint32_t api : entries) {
     const dump::EntryName parsed = side.parsed_name(api);
     const std::string_view operation = parsed.operation();
-    const bool takes =
-        operation.find("norm") != std::string_view::npos || operation.find("add") != std::string_view::npos;
+    const bool takes = may_normalise(operation) || nature_of(operation) == Nature::sum;
     for (const std::uint32_t i : side.apis[api].items()) {
       const dump::Item& item = side.items[i];
       if (!takes || item.is_tensor || item.state != State::input) continue;

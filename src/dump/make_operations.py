@@ -15,7 +15,7 @@ KINDS = ("activation", "arithmetic", "attention", "communication", "convert", "c
 ALL_NATURES = ("ordinary", "random", "discrete", "division", "sum", "total", "mean", "exponential", "normalising", "scaling",
                "kinked")
 TRAITS = {"commutative": "kCommutative", "in_place_gradient": "kInPlaceGradient", "landmark": "kLandmark",
-          "left_out": "kLeftOut", "moves": "kMoves", "overwrites": "kOverwrites", "view": "kView"}
+          "left_out": "kLeftOut", "moves": "kMoves", "overwrites": "kOverwrites", "size": "kSize", "view": "kView"}
 PREFIXES = ("Aten", "Distributed", "Functional", "MindSpeed", "NPU", "Tensor", "Torch", "VF")
 KEYS = ("kind", "nature", "also", "is", "in", "signature", "parameters", "running_statistics") + PREFIXES
 

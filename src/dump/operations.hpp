@@ -61,7 +61,8 @@ struct Operation {
     kLeftOut = 8,
     kMoves = 16,
     kOverwrites = 32,
-    kView = 64,
+    kSize = 64,
+    kView = 128,
   };
   struct Signature {
     std::string_view prefix;  // of entries; empty for all that the operation has

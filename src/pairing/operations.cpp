@@ -48,6 +48,10 @@ bool is_product(std::string_view operation) {
   return kind == Kind::product || kind == Kind::attention || kind == Kind::recurrent;
 }
 
+bool gives_size(std::string_view operation) {
+  return row_of(operation).is(Operation::kSize);
+}
+
 bool is_recurrent(std::string_view operation) {
   return row_of(operation).kind == Kind::recurrent;
 }

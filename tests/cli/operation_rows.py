@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The diagnosis judges an operation by its row in data/operations.yaml, and by nothing else.
+
+usage: operation_rows.py MSPROBE SOURCE
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from harness import check, check_equal, data, main, run
+
+KINDS = ("activation", "norm", "product", "softmax")
+NOBODY_KNOWS = "nobody_knows_it"
+COMPARED = re.compile(r'(?:[=!]=\s*|\b(?:starts_with|ends_with|find|contains)\(\s*)"([\w.]+)"')
+
+
+def table(source):
+    """The rows, and the names that share one."""
+    sys.path.insert(0, str(source / "src" / "dump"))
+    import make_operations
+
+    rows = make_operations.read(source / "data" / "operations.yaml")
+
+    def judged_by(row):
+        names = make_operations.names_of(row.get("signature", ""))
+        positions = [[names.index(name) for name in row.get(key, [])] for key in ("parameters", "running_statistics")]
+        return json.dumps([row["kind"], row.get("nature"), sorted(row.get("is", [])), positions])
+
+    groups = {}
+    for name, row in rows.items():
+        groups.setdefault(judged_by(row), []).append(name)
+    siblings = {name: [other for other in groups[judged_by(row)] if other != name] for name, row in rows.items()}
+    return rows, siblings
+
+
+def plain(name):
+    """As its row is called."""
+    last = name.split(".")[-1]
+    if len(last) > 4 and last.startswith("__") and last.endswith("__"):
+        return last.replace("_", "").lower()
+    return last.strip("_").lower()
+
+
+def renamed(folder, place, old, new):
+    """The dump with another name of an operation."""
+    shutil.copytree(folder, place, symlinks=True)
+    for path in place.rglob("*.json"):
+        text = path.read_text(encoding="utf-8")
+        path.unlink()
+        path.write_text(re.sub(r"\b((?:Functional|Tensor|Torch)\.)%s(\.\d+\.)" % old, r"\g<1>%s\2" % new, text), encoding="utf-8")
+    return place
+
+
+def first_finding(msprobe, target, golden, scratch, name):
+    """The kind, place and confidence of the first finding; `*` is the operation called `name`."""
+    done = run(msprobe, ["compare", "-tp", str(target), "-gp", str(golden), "--format", "jsonl", "-o", "-"], scratch)
+    found = next((json.loads(line) for line in done.stdout.splitlines() if not line.startswith('{"kind": "row"')), None)
+    check(found is not None, done.stderr)
+
+    def entry(key):
+        return re.sub(r"\.%s\.(?=\d)" % name, ".*.", found.get(key) or "")
+
+    return {"kind": found["kind"], "place": [entry("entry"), entry("golden_entry"), found.get("step"), found.get("rank")],
+            "confidence": found.get("confidence")}
+
+
+def make_tests(msprobe, source):
+    source = pathlib.Path(source)
+    rows, siblings = table(source)
+    folder = data(source / "tests" / "data", "diagnosis")
+    cases = {path.stem: json.loads(path.read_text(encoding="utf-8"))
+             for path in sorted((folder / "diagnosis" / "cases").glob("*.json"))}
+
+    def no_rule_compares_names(_scratch):
+        names = set(rows) | {name for row in rows.values() for name in row.get("also", [])}
+        found = []
+        for part in ("diagnosis", "pairing"):
+            for path in sorted((source / "src" / part).rglob("*.[ch]pp")):
+                if path.parent.name == "replay":  # has a function for each operation
+                    continue
+                for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                    words = [word.rsplit(".")[-1].strip("_").lower() for word in COMPARED.findall(line)]
+                    if any(word in names for word in words) and "dtype" not in line:
+                        found.append(f"{path.name}:{number}: {line.strip()}")
+        check_equal("comparisons with names of operations", found, [])
+
+    def other_lists_name_nothing_else(_scratch):
+        def text(*path):
+            return source.joinpath(*path).read_text(encoding="utf-8")
+
+        risk = json.loads(text("data", "collector_risk.json"))
+        lists = {"collector_risk.json": risk["core"] + risk["low"],
+                 "api_names.yaml": re.findall(r'"([^"]+)"', text("data", "precheck", "api_names.yaml")),
+                 "ms_to_pt_api.yaml": re.findall(r"[\w.]+\.[\w]+", re.sub(r"(?m)^#.*", "", text("data", "ms_to_pt_api.yaml")))}
+        known = set(rows) | {name for row in rows.values() for name in row.get("also", [])}
+        for file, names in lists.items():
+            check(len(names) > 100, f"{file} was not understood")
+            check_equal(f"names of {file} without a row", sorted(name for name in names if plain(name) not in known), [])
+
+    def of_case(case):
+        def test(scratch):
+            paths = [folder / "diagnosis" / case["runs"][side] / "statistics" for side in ("target", "golden")]
+            text = "".join(path.read_text(encoding="utf-8") for path in paths[0].rglob("dump.json"))
+            present = set(re.findall(r'"(?:Functional|Tensor|Torch)\.(\w+)\.\d+\.forward"', text))
+            tried = 0
+            for old in sorted(name for name in present if name in rows and rows[name]["kind"] in KINDS):
+                before = first_finding(msprobe, *paths, scratch, old)
+                # A fault of the optimizer shows in parameters, and only the row says which arguments are parameters.
+                needs_row = case.get("fault") == "update" and "parameters" in rows[old]
+                others = [other for other in siblings[old] if other not in present][:2]
+                for new in others + ([] if needs_row else [NOBODY_KNOWS]):
+                    sides = [renamed(path, scratch / f"{side}-{old}-{new}", old, new)
+                             for side, path in zip(("target", "golden"), paths, strict=True)]
+                    after = first_finding(msprobe, *sides, scratch, new)
+                    if new == NOBODY_KNOWS:  # its confidence may be lower
+                        check_equal(f"place with {old} as {new}", after["place"], before["place"])
+                    else:
+                        check_equal(f"finding with {old} as {new}", after, before)
+                    tried += 1
+            check(tried > 0, "no operation was renamed")
+
+        return test
+
+    return [("no rule compares names", no_rule_compares_names), ("other lists name nothing else", other_lists_name_nothing_else)] + [
+        (f"{name} with operations renamed", of_case(case)) for name, case in cases.items()]
+
+
+if __name__ == "__main__":
+    main(make_tests)
