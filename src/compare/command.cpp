@@ -14,6 +14,7 @@
 #include "compare/sinks/summary_text.hpp"
 #include "compare/sinks/texts.hpp"
 #include "diagnosis/sentences.hpp"
+#include "dump/operations.hpp"
 #include "pairing/request.hpp"
 #include "report/terminal.hpp"
 #include "support/command.hpp"
@@ -46,6 +47,7 @@ struct Typed {
   Existing existing = Existing::refuse;
   std::string mode = "auto";
   std::string rules;
+  std::string operations;
   std::string config;
   std::vector<std::string> formats;
   Gate gate;
@@ -193,6 +195,7 @@ CompareOptions to_options(const Typed& typed) {
         "--python-rules and --fail-on culprit cannot be combined: --python-rules does not look for a "
         "culprit");
   options.rules_file = typed.rules;
+  if (!typed.operations.empty()) dump::add_operations(typed.operations);
   options.factors_file = typed.config;
   options.summary = typed.summary;
   options.rank.match = to_match_options(typed.pairing);
@@ -216,12 +219,13 @@ class CompareCommand final : public Command {
     declare_layouts(options, typed_.layouts);
     declare_rules();
     // What most people need stays ahead of these.
-    options.arrange({{"Input", {"-i", "-m", "--config", "--rank", "--step", "-s"}},
-                     {"Pairing",
-                      {"-fm", "-am", "-cm", "-dm", "-lm", "--suggest-mapping", "--map-parameters", "--tp",
-                       "--consistent_check", "--backend"}},
-                     {"Judging", {"--rules", "--python-rules", "--replay", "--first", "-da", "--strict"}},
-                     {"Results", {"--xlsx", "-tensor_log", "--top", "--by"}}});
+    options.arrange(
+        {{"Input", {"-i", "-m", "--config", "--rank", "--step", "-s"}},
+         {"Pairing",
+          {"-fm", "-am", "-cm", "-dm", "-lm", "--suggest-mapping", "--map-parameters", "--tp",
+           "--consistent_check", "--backend"}},
+         {"Judging", {"--rules", "--operations", "--python-rules", "--replay", "--first", "-da", "--strict"}},
+         {"Results", {"--xlsx", "-tensor_log", "--top", "--by"}}});
   }
 
   bool shares_work() const override { return true; }
@@ -298,6 +302,15 @@ class CompareCommand final : public Command {
                   .add("--config=FILE", typed_.config,
                        "YAML file of matrices to multiply tensors by before comparing them")
                   .details("See TENSOR FACTORS.");
+    options
+        .add("--operations=FILE", typed_.operations,
+             "YAML file with rows of your own operations, which msprobe does not know")
+        .details(
+            "The diagnosis reads them in addition to the built-in ones, and instead of those with the same "
+            "name.\n"
+            "A row says what an operation computes, how it propagates errors, and which arguments it has.\n"
+            "An example is `my_norm: {kind: norm, signature: \"input weight eps=1e-06\", parameters: "
+            "[weight]}`.");
     python_rules_ =
         options
             .add_flag("--python-rules", typed_.python_rules,

@@ -7,7 +7,7 @@ a text in double quotes."""
 import re
 import sys
 
-# What errors of its inputs become, where the row does not say otherwise.
+# A row without a nature has that of its kind, or is ordinary.
 NATURES = {"attention": "exponential", "decision": "discrete", "norm": "normalising", "random": "random",
            "softmax": "exponential"}
 KINDS = ("activation", "arithmetic", "attention", "communication", "convert", "create", "decision", "index", "loss", "move",
@@ -18,6 +18,35 @@ TRAITS = {"commutative": "kCommutative", "in_place_gradient": "kInPlaceGradient"
           "left_out": "kLeftOut", "moves": "kMoves", "overwrites": "kOverwrites", "size": "kSize", "view": "kView"}
 PREFIXES = ("Aten", "Distributed", "Functional", "MindSpeed", "NPU", "Tensor", "Torch", "VF")
 KEYS = ("kind", "nature", "also", "is", "in", "signature", "parameters", "running_statistics") + PREFIXES
+
+HEADER = """// Made of data/operations.yaml by make_operations.py.
+#pragma once
+
+#include "dump/operations.hpp"
+
+namespace msprobe::dump {
+
+template <typename Value>
+struct Named {
+  std::string_view name;
+  Value value;
+};
+
+%(names)sinline Nature implied_nature(OperationKind kind) {
+  switch (kind) {
+%(implied)s    default:
+      return Nature::ordinary;
+  }
+}
+
+inline constexpr Operation::Signature kSignatures[] = {
+%(signatures)s};
+
+inline constexpr Operation kOperations[] = {
+%(operations)s};
+
+}  // namespace msprobe::dump
+"""
 
 _TOKEN = re.compile(r'\s*(?:"([^"]*)"|([{}\[\]:,])|([^\s"{}\[\]:,]+))')
 
@@ -129,6 +158,11 @@ def _positions(row, key):
     return sum(1 << names.index(name) for name in row.get(key, []))
 
 
+def _named(name, of, values):
+    return "inline constexpr Named<%s> %s[] = {\n%s};\n\n" % (
+        of, name, "".join('    {"%s", %s},\n' % value for value in values.items()))
+
+
 def write(rows, file):
     signatures = []
     operations = []
@@ -147,11 +181,15 @@ def write(rows, file):
     for (before, _), (after, _) in zip(operations, operations[1:]):
         if before == after:
             raise TableError("%s is in two rows" % before)
-    file.write("// Made of data/operations.yaml by make_operations.py.\n#pragma once\n\n#include \"dump/operations.hpp\"\n\n"
-               "namespace msprobe::dump {\n\ninline constexpr Operation::Signature kSignatures[] = {\n%s};\n\n"
-               "inline constexpr Operation kOperations[] = {\n%s};\n\n}  // namespace msprobe::dump\n"
-               % ("".join("    %s,\n" % line for line in signatures),
-                  "".join("    %s,\n" % line for _, line in operations)))
+    names = "".join(_named(*kind) for kind in (
+        ("kKindNames", "OperationKind", {kind: "OperationKind::" + kind for kind in KINDS}),
+        ("kNatureNames", "Nature", {nature: "Nature::" + nature for nature in ALL_NATURES}),
+        ("kTraitNames", "Operation::Trait", {trait: "Operation::" + name for trait, name in TRAITS.items()})))
+    implied = "".join("    case OperationKind::%s:\n      return Nature::%s;\n" % pair for pair in NATURES.items())
+    file.write(HEADER % {
+        "names": names, "implied": implied,
+        "signatures": "".join("    %s,\n" % line for line in signatures),
+        "operations": "".join("    %s,\n" % line for _, line in operations)})
 
 
 def main():

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dump/operations.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <deque>
+#include <iterator>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "dump/names.hpp"
 #include "dump/operation_rows.hpp"
+#include "support/rule_file.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::dump {
 namespace {
@@ -45,10 +54,131 @@ bool has_word(std::string_view words, std::string_view word) {
   return false;
 }
 
+using Node = RuleFile::Node;
+
+/// Rows of a user's file, and the texts that they point to.
+class OwnRows {
+ public:
+  static OwnRows& get() {
+    static OwnRows* const kRows = new OwnRows;
+    return *kRows;
+  }
+
+  const Operation* find(std::string_view name) const {
+    const auto found = rows_.find(name);
+    return found == rows_.end() ? nullptr : &found->second;
+  }
+
+  void read(const RuleFile& file) {
+    if (file.root().is_null()) return;
+    if (file.root().kind != RuleFile::Kind::map)
+      file.fail(file.root(), "operations must be a mapping of names to rows");
+    for (const auto& [name, row] : file.members(file.root())) add(file, *name, *row);
+  }
+
+ private:
+  void add(const RuleFile& file, const Node& name, const Node& row) {
+    if (row.kind != RuleFile::Kind::map)
+      file.fail(name, display(name.text) + " must be a mapping, as in `my_norm: {kind: norm}`");
+    Operation operation;
+    operation.name = operation.row = plain_name(file, name);
+    std::vector<std::string_view> names{operation.name};
+    std::vector<Operation::Signature> signatures;
+    bool has_nature = false;
+    for (const auto& [key, value] : file.members(row)) {
+      if (key->text == "kind") {
+        operation.kind = one_of(file, *key, *value, kKindNames);
+      } else if (key->text == "nature") {
+        operation.nature = one_of(file, *key, *value, kNatureNames);
+        has_nature = true;
+      } else if (key->text == "is") {
+        for (const Node* trait : words(file, *key, *value))
+          operation.traits =
+              static_cast<std::uint8_t>(operation.traits | one_of(file, *key, *trait, kTraitNames));
+      } else if (key->text == "also") {
+        for (const Node* other : words(file, *key, *value)) names.push_back(plain_name(file, *other));
+      } else if (key->text == "signature") {
+        if (!value->is_text()) file.fail(*key, "signature must be a text, as in \"input weight eps=1e-06\"");
+        signatures.push_back({{}, keep(value->text)});
+      } else if (key->text != "parameters" && key->text != "running_statistics") {
+        file.fail(*key,
+                  "unknown key " + display(key->text) +
+                      "; there are kind, nature, is, also, signature, parameters and running_statistics");
+      }
+    }
+    if (operation.kind == OperationKind::unknown) file.fail(name, display(name.text) + " needs a kind");
+    if (!has_nature) operation.nature = implied_nature(operation.kind);
+    const std::string_view signature = signatures.empty() ? std::string_view() : signatures.front().arguments;
+    for (const auto& [key, value] : file.members(row)) {
+      if (key->text == "parameters") operation.parameters = positions(file, *key, *value, signature);
+      if (key->text == "running_statistics")
+        operation.running_statistics = positions(file, *key, *value, signature);
+    }
+    operation.signatures = signatures_.emplace_back(std::move(signatures));
+    for (const std::string_view each : names) {
+      operation.name = each;
+      rows_.insert_or_assign(each, operation);
+    }
+  }
+
+  std::string_view keep(std::string_view text) { return texts_.emplace_back(text); }
+
+  std::string_view plain_name(const RuleFile& file, const Node& node) {
+    const std::string_view name = node.is_text() ? split_last(node.text).second : std::string_view();
+    const PlainOperation plain(name);
+    if (plain.text().empty()) file.fail(node, "must be the name of an operation");
+    return keep(plain.text());
+  }
+
+  static std::vector<const Node*> words(const RuleFile& file, const Node& key, const Node& list) {
+    std::vector<const Node*> words = file.elements(list);
+    if (list.kind != RuleFile::Kind::list || !std::ranges::all_of(words, &Node::is_text))
+      file.fail(key, display(key.text) + " must be a list of names");
+    return words;
+  }
+
+  template <typename Value, std::size_t kSize>
+  static Value one_of(const RuleFile& file, const Node& key, const Node& word,
+                      const Named<Value> (&names)[kSize]) {
+    std::string all;
+    for (const Named<Value>& each : names) {
+      if (word.is_text() && each.name == word.text) return each.value;
+      all += (all.empty() ? "" : ", ") + std::string(each.name);
+    }
+    file.fail(word, fmt::format("{} {} is none of {}", display(key.text), display(word.text), all));
+  }
+
+  static Positions positions(const RuleFile& file, const Node& key, const Node& list,
+                             std::string_view signature) {
+    Positions found = 0;
+    const std::vector<std::string_view> arguments = split(signature, " ");
+    for (const Node* word : words(file, key, list)) {
+      const auto at = std::ranges::find(arguments, word->text, [](std::string_view argument) {
+        return argument.substr(0, argument.find_first_of("=@"));
+      });
+      const auto position = static_cast<std::size_t>(at - arguments.begin());
+      if (at == arguments.end() || position >= 8 * sizeof found)
+        file.fail(*word,
+                  fmt::format("{}: {} is not in the signature", display(key.text), display(word->text)));
+      found |= Positions{1} << position;
+    }
+    return found;
+  }
+
+  std::map<std::string_view, Operation> rows_;
+  std::deque<std::string> texts_;
+  std::deque<std::vector<Operation::Signature>> signatures_;
+};
+
 }  // namespace
+
+void add_operations(const std::string& path) {
+  OwnRows::get().read(RuleFile::open(path));
+}
 
 const Operation* find_operation(std::string_view name) {
   const PlainOperation plain(name);
+  if (const Operation* const own = OwnRows::get().find(plain.text())) return own;
   const auto* const found = std::ranges::lower_bound(kOperations, plain.text(), {}, &Operation::name);
   return found != std::end(kOperations) && found->name == plain.text() ? found : nullptr;
 }
@@ -56,7 +186,8 @@ const Operation* find_operation(std::string_view name) {
 std::string_view arguments_of(std::string_view operation_with_prefix) {
   const std::string_view prefix = operation_with_prefix.substr(0, operation_with_prefix.find('.'));
   const Operation* const operation = find_operation(split_last(operation_with_prefix).second);
-  if (operation == nullptr || !has_word(operation->prefixes, prefix)) return {};
+  if (operation == nullptr) return {};
+  if (!operation->prefixes.empty() && !has_word(operation->prefixes, prefix)) return {};
   std::string_view arguments;
   for (const Operation::Signature& each : operation->signatures) {
     if (each.prefix == prefix) return each.arguments;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about operations: the rows of data/operations.yaml, which explains them.
+// The rows of data/operations.yaml, which explains their keys.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace msprobe::dump {
 
-/// What an operation computes.
+/// Operations of one kind compute the same sort of thing.
 enum class OperationKind : std::uint8_t {
   unknown,
   activation,
@@ -34,7 +35,7 @@ enum class OperationKind : std::uint8_t {
   solve,
 };
 
-/// How errors propagate through it.
+/// The way in which an operation propagates errors.
 enum class Nature : std::uint8_t {
   ordinary,
   random,       // draws numbers
@@ -53,7 +54,7 @@ enum class Nature : std::uint8_t {
 using Positions = std::uint32_t;
 
 struct Operation {
-  /// What else may be true of it: `is` of the file.
+  /// The words of `is` in the file.
   enum Trait : std::uint8_t {
     kCommutative = 1,
     kInPlaceGradient = 2,
@@ -76,14 +77,20 @@ struct Operation {
   std::uint8_t traits = 0;
   Positions parameters = 0;
   Positions running_statistics = 0;
-  std::string_view prefixes;  // apart by spaces
+  std::string_view prefixes;  // apart by spaces; any where there are none
   std::span<const Signature> signatures;
 
   bool is(Trait trait) const { return (traits & trait) != 0; }
 };
 
-/// By the last part of an entry's name (`add`, `__iadd__`, `LayerNorm`); null if there is no row.
+/// Finds the row for the last part of an entry's name (`add`, `__iadd__`, `LayerNorm`); null if there is
+/// none.
 const Operation* find_operation(std::string_view name);
+
+/// Reads a user's rows: those of data/operations.yaml, but with one signature for all prefixes. They replace
+/// rows of the same names until the program ends, so call it before any thread exists. IoError or FormatError
+/// if the file is wrong.
+void add_operations(const std::string& path);
 
 /// The arguments of `Functional.layer_norm` in order, `input normalized_shape weight=None bias=None`; what
 /// follows `*` is given by name alone. Empty if they are not known.

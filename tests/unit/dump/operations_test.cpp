@@ -40,6 +40,7 @@ TEST_CASE("arguments are those of the function that was called") {
   CHECK(arguments_of("Tensor.clamp_") == "input min=None max=None");
   CHECK(arguments_of("MindSpeed.gmm.npu_gmm").starts_with("x weight * "));
   CHECK(arguments_of("NPU.npu_rms_norm") == "self gamma epsilon=1e-06");
+  CHECK(arguments_of("flash_attn.interface.flash_attn_func").starts_with("q k v dropout_p=0.0 "));
   CHECK(arguments_of("Functional.npu_rms_norm").empty());
   CHECK(arguments_of("Torch.nobody_knows_it").empty());
   CHECK(arguments_of("").empty());
