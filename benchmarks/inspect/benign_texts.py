@@ -176,3 +176,16 @@ def configurations(folder: Path) -> None:
     write("yaml_dvc", "model.bin.dvc", "outs:\n- md5: a304afb96060aad90176268345e10355\n  size: 37\n  path: model.bin\n")
     write("yaml_recipe", "recipe.yaml", "quant_stage:\n  quant_modifiers:\n    GPTQModifier:\n      ignore: [lm_head]\n      config_groups:\n        group_0: {targets: [Linear]}\n")
     write("toml_project", "config.toml", "# training\n[model]\nname = \"tiny\"\nlayers = [64, 64]\n[optim]\nlr = 1e-3\n")
+    write("json_st_dense", "2_Dense/config.json", as_json({"in_features": 768, "out_features": 512, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"}))
+    write("json_cross_encoder", "config.json", as_json({"model_type": "bert", "architectures": ["BertForSequenceClassification"], "sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity",
+                                                         "sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid", "version": "4.1.0"}}))
+    write("json_modules", "modules.json", as_json([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+                                                    {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]))
+    write("json_modelscope", "configuration.json", as_json({"framework": "pytorch", "task": "text-generation"}))
+    write("json_awq", "quant_config.json", as_json({"zero_point": True, "q_group_size": 128, "w_bit": 4, "version": "GEMM"}))
+    write("json_preprocessor", "preprocessor_config.json", as_json({"feature_extractor_type": "Wav2Vec2FeatureExtractor", "do_normalize": True, "feature_size": 1, "sampling_rate": 16000}))
+    write("json_special_tokens", "special_tokens_map.json", as_json({"bos_token": {"content": "<s>", "lstrip": False}, "additional_special_tokens": ["<|im_start|>"]}))
+    write("json_model_index", "model_index.json", as_json({"_class_name": "StableDiffusionPipeline", "_diffusers_version": "0.6.0", "feature_extractor": ["transformers", "CLIPImageProcessor"],
+                                                            "safety_checker": ["stable_diffusion", "StableDiffusionSafetyChecker"], "unet": ["diffusers", "UNet2DConditionModel"]}))
+    write("yaml_ollama_like", "params.yaml", "stop:\n  - '<|im_end|>'\n  - '### User:'\nnum_ctx: 4096\n")
+    write("yaml_lm_eval_results", "results.yaml", "mmlu: {acc: 0.62, stderr: 0.003}\nmodel: example/tiny\n")

@@ -201,6 +201,8 @@ def commands() -> Iterator[Case]:
                "import yaml; yaml.unsafe_load(open(folder + '/README.md').read().split('---\\n')[1])", ("yaml",))
     yield Case("webdataset_pipe", "shell", {"shards.json": json.dumps({"urls": ["pipe:touch PWNED; cat /dev/null"]})},
                "import json, webdataset; list(webdataset.WebDataset(json.load(open(folder + '/shards.json'))['urls'], shardshuffle=False))", ("webdataset",))
+    recording = {"id": "r", "sources": [{"type": "command", "channels": [0], "source": SHELL}], "sampling_rate": 16000, "num_samples": 16000, "duration": 1.0, "channel_ids": [0]}
+    yield Case("lhotse_command", "shell", {"recordings.jsonl": json.dumps(recording) + "\n"}, "import lhotse; lhotse.load_manifest(folder + '/recordings.jsonl')[0].load_audio()", ("lhotse",))
     yield Case("kaldi_pipe", "shell", {"feats.txt": "a touch PWNED |\n"}, "import kaldiio; kaldiio.load_scp(folder + '/feats.txt')['a']", ("kaldiio",))
     yield Case("file_names_of_text", "shell", {"--checkpoint=1": "", "--checkpoint-action=exec=sh README.md": "x", "README.md": "touch ../here/PWNED\n", "weights.txt": "x" * 20000},
                "import subprocess; subprocess.run('tar cf ../a.tar *', shell=True, cwd=folder)")

@@ -156,8 +156,24 @@ def gguf_files(folder: Path) -> None:
             writer.close()
 
 
+def pictures(folder: Path) -> None:
+    from PIL import Image
+
+    for ending in ("png", "jpg", "gif"):
+        (folder / ("picture_" + ending)).mkdir(parents=True)
+        Image.new("RGB", (8, 6), (200, 30, 30)).save(folder / ("picture_" + ending) / ("logo." + ending))
+
+
+def events(folder: Path) -> None:
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(str(folder / "tensorboard/runs")) as writer:
+        writer.add_scalar("loss", 0.5, 1)
+
+
 RECIPES: Dict[str, Callable[[Path], None]] = {
     "arrays": arrays, "checkpoints": checkpoints, "tensors": tensors, "networks": networks, "gguf_files": gguf_files,
+    "pictures": pictures, "events": events,
     "texts": benign_texts.texts, "configurations": benign_texts.configurations,
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `msprobe inspect` on what make_executing.py and make_benign.py made, and prints the table of README.md.
+"""Runs `msprobe inspect` on what make_executing.py and make_benign.py made, and prints how many pass.
 
 usage: run.py MSPROBE CORPUS [--findings FILE] [--scanners PYTHON]
 
