@@ -168,7 +168,7 @@ def named_things() -> Iterator[Case]:
 
 
 def commands() -> Iterator[Case]:
-    """Files of data whose tools run shell commands or Python that stand in them."""
+    """Files of data from which tools take shell commands or Python and run them."""
     target = {"_target_": "os.system", "command": SHELL}
     yolo = "from ultralytics import YOLO; YOLO(folder + '/yolov8n.yaml')"
     yield Case("ultralytics_list", "named in a configuration",
