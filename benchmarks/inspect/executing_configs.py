@@ -177,6 +177,9 @@ def commands() -> Iterator[Case]:
     yield Case("ultralytics_download", "named in a configuration",
                {"data.yaml": "path: nowhere\ntrain: images\nval: images\nnames: {0: a}\ndownload: |\n  with open('PWNED', 'w') as f:\n    pass\n"},
                "from ultralytics.data.utils import check_det_dataset; check_det_dataset(folder + '/data.yaml')", ("ultralytics",))
+    yield Case("ultralytics_script", "named in a configuration",
+               {"data.yaml": "path: nowhere\ntrain: images\nval: images\nnames: {0: a}\ndownload: bash setup.txt\n", "setup.txt": "touch ../here/PWNED\n"},
+               "import os; from ultralytics.data.utils import check_det_dataset; os.chdir(folder); check_det_dataset('data.yaml')", ("ultralytics",))
     yield Case("monai_list", "named in a configuration", {"configs/inference.json": json.dumps({"device": f"$[{CODE}][0]"})},
                "from monai.bundle import ConfigParser; p = ConfigParser(); p.read_config(folder + '/configs/inference.json'); p.get_parsed_content('device')", ("monai",))
     for name, path in (("text", "config.txt"), ("readme", "README.md")):
