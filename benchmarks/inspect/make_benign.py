@@ -218,7 +218,9 @@ def main() -> None:
         if path.is_file() and path.suffix in (".json", ".md", ".model", ".txt", ".jinja", ".yaml", ".bin", ".pt"):
             kinds.setdefault(path.name, []).append(path)
     for file, paths in kinds.items():
-        for path in paths[:: max(1, len(paths) // 8)][:8] if file == "config.json" else paths[:: max(1, len(paths) // 3)][:3]:
+        # JSON has the most names, and shall be no more than a quarter of all files.
+        most = 5 if file == "config.json" else 1 if file.endswith(".json") else 3
+        for path in paths[:: max(1, len(paths) // most)][:most]:
             target = corpus / "benign" / ("from_" + "_".join(path.relative_to(corpus / "repos").parts).replace(".", "_")) / path.name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
