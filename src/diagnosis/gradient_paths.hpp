@@ -24,10 +24,11 @@ class GradientPaths : WalkRule {
   void show();
   void missing_backward(EntryPair& entry, double error, double before);
   bool is_backward_one_sided(std::uint32_t forward) { return is_one_sided(backward_alone(forward)); }
-  /// What is said of such entries, by number of their forward, on whose way a gradient is wrong; no text if
-  /// there are none.
+  /// The finding about such entries on the way of a wrong gradient. `forwards`: numbers of their forward
+  /// entries. Its text is empty if no backward of them was recorded.
   Finding missing(const std::vector<std::uint32_t>& forwards, const Finding& effect, double error);
-  /// The forward of a backward entry of one side; kNone if it is none, or was not recorded.
+  /// The number of the forward of a backward entry of one side; kNone for other entries and where no forward
+  /// was recorded.
   std::uint32_t forward_of(bool is_target, std::uint32_t backward);
   /// The backward of a forward entry under test; kNone if it was not recorded.
   std::uint32_t backward_of(std::uint32_t forward) const;

@@ -271,8 +271,9 @@ void GradientRule::examine_parameters(EntryPair& entry) {
     outputs_.judge(entry, i, scale * walk_.e_of(i), scale * errors_.b[i], {}, accumulated(entry, i));
   }
   if (entry.best && entry.best->is_evidence() && agreed_before(entry))
-    entry.best->text += "; it is accumulated over the backward passes of this step, and agrees behind the one "
-                        "before: compare how gradients are cleared, scaled or replaced between them";
+    entry.best->text +=
+        "; it is accumulated over the backward passes of this step, and agrees behind the one "
+        "before: compare how gradients are cleared, scaled or replaced between them";
 }
 
 /// Is it a gradient that earlier passes of the step added to, and was equal behind the one before?

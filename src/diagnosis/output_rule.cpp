@@ -233,8 +233,7 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
       const bool by_statistics = !walk_.tensors && !random && std::isfinite(e);
       words = fmt::format(
           "{}output error {} from inputs {}{}{}", random ? "draws different random numbers: " : "",
-          error_text(e), error_text(entry.worst_in),
-          by_statistics ? " by their statistics" : "",
+          error_text(e), error_text(entry.worst_in), by_statistics ? " by their statistics" : "",
           like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > kGrownByTf32 * entry.worst_in
               ? "; products in TF32 have errors of this size"
               : "");
@@ -322,9 +321,9 @@ std::string OutputRule::unordered_inputs(const EntryPair& entry) const {
                            (position && is_parameter_position(entry.name.operation(), *position));
     if (parameter || unit_roundoff(target_.text(item.dtype)) == 0 || ++named > kNamed) continue;
     const std::uint32_t from = walk_.target_flow.find(key);
-    text += fmt::format("{}{} (from {})", text.empty() ? "" : " or ", place_text(target_, item),
-                        from == ContentMap::kUnknown ? "unrecorded code"
-                                                     : walk_.target_name(target_.items[from].api));
+    text += fmt::format(
+        "{}{} (from {})", text.empty() ? "" : " or ", place_text(target_, item),
+        from == ContentMap::kUnknown ? "unrecorded code" : walk_.target_name(target_.items[from].api));
   }
   return text;
 }

@@ -248,9 +248,10 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     text = outside.empty()
                ? fmt::format("{} differs by {} after the update, more than rounding explains",
                              place_text(target_, item), error_text(e))
-               : fmt::format("{} ({}) differs by {} after the step, and no recorded optimizer updates it: it "
-                             "was changed outside of the optimizer",
-                             place_text(target_, item), outside, error_text(e));
+               : fmt::format(
+                     "{} ({}) differs by {} after the step, and no recorded optimizer updates it: it "
+                     "was changed outside of the optimizer",
+                     place_text(target_, item), outside, error_text(e));
     std::optional<Update> update;
     // The step of a coarser type may be lost to its rounding.
     if (walk_.tensors && !other_type) update = walk_.reading.update(index, errors_.golden_item[index]);
@@ -338,17 +339,18 @@ void ParameterRule::finish() {
     found.confidence = found.excess >= kCertain * walk_.threshold ? Confidence::certain : Confidence::likely;
     const std::size_t updated = by_tensors ? updates_.size() : steps_.parameters();
     found.concerned = all_updates ? updated : wrong_;
-    found.text = all_updates
-                     ? fmt::format("optimizer: the step of {} parameters is {:.3g} times golden's", updated,
-                                   by_tensors ? updates_.median_gain() : steps_.median())
+    found.text = all_updates ? fmt::format("optimizer: the step of {} parameters is {:.3g} times golden's",
+                                           updated, by_tensors ? updates_.median_gain() : steps_.median())
                  : rests_ == wrong_
-                     ? fmt::format("optimizer: {} of {} parameters are unchanged in this run since the step "
-                                   "before, golden updates them",
-                                   wrong_, judged_)
+                     ? fmt::format(
+                           "optimizer: {} of {} parameters are unchanged in this run since the step "
+                           "before, golden updates them",
+                           wrong_, judged_)
                  : golden_rests_ == wrong_
-                     ? fmt::format("optimizer: {} of {} parameters are unchanged in golden since the step "
-                                   "before, this run updates them",
-                                   wrong_, judged_)
+                     ? fmt::format(
+                           "optimizer: {} of {} parameters are unchanged in golden since the step "
+                           "before, this run updates them",
+                           wrong_, judged_)
                      : fmt::format("optimizer: {} of {} parameters differ after the update, by up to {}",
                                    wrong_, judged_, error_text(largest_error_));
     if (found.order < walk_.fault_order) walk_.clean = 0;

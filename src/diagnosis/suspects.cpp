@@ -35,7 +35,9 @@ bool is_by_values(const Finding& found) {
   return found.rule == Rule::source || found.rule == Rule::introduced || found.rule == Rule::gain;
 }
 
-bool is_between(const Finding& found) { return found.kind == Kind::optimizer && found.place == kGradients; }
+bool is_between(const Finding& found) {
+  return found.kind == Kind::optimizer && found.place == kGradients;
+}
 
 }  // namespace
 
@@ -61,8 +63,8 @@ Suspects::Suspect Suspects::suspect_at(bool is_target, std::uint32_t api) {
   return suspect;
 }
 
-/// Does a call send back what golden's partner does? Then a gradient that is wrong behind it has its error from
-/// elsewhere.
+/// Does a call send back what golden's partner does? Then a gradient that is wrong behind it has its error
+/// from elsewhere.
 bool Suspects::is_blameless(bool is_target, std::uint32_t api, const Finding& evidence) {
   const std::uint32_t ours = is_target ? api : alignment_.target_of[api];
   if (ours == kNone || !alignment_.has_golden(ours)) return false;
@@ -83,8 +85,8 @@ bool Suspects::sends_back_golden(std::uint32_t backward, const Finding& evidence
 }
 
 /// The nearest suspect on the way from `open`: along the values, or against them.
-Suspects::Suspect Suspects::search(bool is_target, std::vector<std::uint32_t> open,
-                                                  const Finding& evidence, bool upstream) {
+Suspects::Suspect Suspects::search(bool is_target, std::vector<std::uint32_t> open, const Finding& evidence,
+                                   bool upstream) {
   const Graph& graph = graph_of(is_target);
   const Side& side = is_target ? target_ : golden_;
   std::unordered_set<std::uint32_t> seen(open.begin(), open.end());
@@ -155,14 +157,15 @@ std::vector<std::uint32_t> Suspects::users_of_gradients(bool is_target, std::str
 
 Suspects::Suspect Suspects::first_run_of(bool is_target, const std::vector<std::uint32_t>& calls) {
   for (const std::uint32_t api : calls) {
-    if (const Suspect suspect = suspect_at(is_target, api); suspect.run != nullptr) return {suspect.run, kNone};
+    if (const Suspect suspect = suspect_at(is_target, api); suspect.run != nullptr)
+      return {suspect.run, kNone};
   }
   return {};
 }
 
-/// Of a gradient that is wrong and that no recorded way leads from: what one side alone runs between the last
-/// backward that is right and this one, or a call whose input gets a gradient on one side alone and comes from
-/// unrecorded code.
+/// The suspect of a gradient that is wrong where no recorded way leads to one: a run of one side between the
+/// last backward that is right and this one, or a call whose input comes from unrecorded code and gets a
+/// gradient on one side alone.
 Suspects::Suspect Suspects::suspect_between(const Finding& evidence) {
   std::uint32_t right = kNone;
   const std::uint32_t steps = std::min(evidence.target_api, kMostBefore);
@@ -171,7 +174,8 @@ Suspects::Suspect Suspects::suspect_between(const Finding& evidence) {
     if (direction == Direction::backward && sends_back_golden(api, evidence)) right = api;
   }
   if (right != kNone) {
-    if (OneSidedRuns::Run* run = runs_.last_between(walk_.order_of(right), evidence.order)) return {run, kNone};
+    if (OneSidedRuns::Run* run = runs_.last_between(walk_.order_of(right), evidence.order))
+      return {run, kNone};
     // The backward of a run.
     for (const bool is_target : {true, false}) {
       const std::uint32_t from = is_target ? right : alignment_.golden_of[right];
@@ -211,15 +215,15 @@ bool Suspects::has_one_sided_gradient(std::uint32_t backward) const {
 Suspects::Suspect Suspects::suspect_of(const Finding& evidence) {
   const bool between = is_between(evidence);
   if (!between && evidence.target_api == kNone) return {};
-  const auto direction = between ? Direction::parameters_grad
-                                 : walk_.target.parsed_name(evidence.target_api).direction;
+  const auto direction =
+      between ? Direction::parameters_grad : walk_.target.parsed_name(evidence.target_api).direction;
   for (const bool is_target : {true, false}) {
     Suspect found;
     if (between) {
       found = first_run_of(is_target, users_of_gradients(is_target, {}));
     } else if (direction == Direction::parameters_grad) {
       found = search(is_target, users_of_parameters(is_target, evidence), evidence, false);
-      // What is done to a gradient before the next backward adds to it.
+      // A call may change a gradient before the next backward adds to it.
       const std::string_view module = walk_.target.parsed_name(evidence.target_api).base;
       if (!found) found = first_run_of(is_target, users_of_gradients(is_target, module));
     } else if (direction == Direction::backward) {
@@ -253,7 +257,7 @@ double Suspects::error_of(const Finding& evidence) const {
   return error;
 }
 
-/// What a step before left behind, if the entry takes it.
+/// The difference in the step before whose result the entry takes; null if there is none.
 const Finding* Suspects::past_suspect(const Finding& evidence) const {
   if (evidence.target_api == kNone || evidence.kind == Kind::optimizer) return nullptr;
   for (const std::uint32_t i : target_.apis[evidence.target_api].items()) {
@@ -275,7 +279,7 @@ void Suspects::remember(const std::vector<Finding>& hints) {
   for (const Finding& hint : hints) {
     const bool alone = hint.kind == Kind::added || hint.kind == Kind::removed || hint.kind == Kind::exchanged;
     if (hint.is_evidence() || !alone) continue;
-    // Of what one line does to many parameters, the first call is named.
+    // One line changes many parameters: the finding names its first call.
     auto& shared = by_line.try_emplace(fmt::format("{}\n{}", name_of(hint.kind), hint.where)).first->second;
     if (!shared) shared = std::make_shared<const Finding>(hint);
     for (const OneSidedRuns::Run& run : runs_.runs()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Differences of the code that no value showed. Where a value is wrong later, and its way leads to such a
-// difference, the difference is the cause and the value its effect: both runs compute the same everywhere else.
+// difference, the difference is the cause and the value its effect: both runs compute the same everywhere
+// else.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +23,11 @@ class Suspects : WalkRule {
 
   /// Names the suspects that evidence by values leads to, once all entries were judged.
   void name();
-  /// Keeps what the calls of such hints put out: the next step may take it.
+  /// Keeps the outputs of calls that one side alone has and that had no effect: the next step may take them.
   void remember(const std::vector<Finding>& hints);
 
  private:
-  /// Who takes what an entry puts out, and who puts out what it takes: entries of one side, by number.
+  /// The entries of one side that take an entry's outputs, and those whose outputs it takes, by number.
   struct Graph {
     std::vector<std::vector<std::uint32_t>> consumers;
     std::vector<std::vector<std::uint32_t>> producers;
@@ -56,7 +57,7 @@ class Suspects : WalkRule {
   GradientPaths& paths_;
   std::optional<Graph> target_graph_;
   std::optional<Graph> golden_graph_;
-  std::vector<std::uint32_t> lost_;  // forward entries on the way whose backward one side alone has
+  std::vector<std::uint32_t> lost_;          // forward entries on the way whose backward one side alone has
   std::unordered_set<std::uint32_t> hints_;  // entries under test that were given something else
 };
 

@@ -407,8 +407,9 @@ TEST_CASE("statistics that are equal do not show the order of elements") {
     two.forward("Functional.linear.0.forward", {tensor(3), weight}, {rough(2, 0.3)}, {tensor(3), weight},
                 {tensor(2)});
     CHECK(first(diagnosed(two))
-              .text.ends_with("; or the elements of input.0 (from Functional.embedding.0.forward) are in another "
-                              "order"));
+              .text.ends_with(
+                  "; or the elements of input.0 (from Functional.embedding.0.forward) are in another "
+                  "order"));
   }
 }
 
