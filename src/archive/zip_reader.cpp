@@ -44,6 +44,26 @@ std::optional<std::span<const std::byte>> find_extra(std::span<const std::byte> 
   return {};
 }
 
+/// Does an extra field hold nothing but sizes, times, owners, and PyTorch's padding of one letter?
+bool is_ordinary_extra(std::span<const std::byte> extra) {
+  constexpr std::uint16_t kTimes = 0x5455;    // Info-ZIP's
+  constexpr std::uint16_t kOwners = 0x7875;   // Info-ZIP's
+  constexpr std::uint16_t kPadding = 0x4246;  // "FB", PyTorch's
+  while (extra.size() >= 4) {
+    const auto id = load_le<std::uint16_t>(extra.data());
+    const std::size_t length = load_le<std::uint16_t>(extra.data() + 2);
+    if (length > extra.size() - 4) return false;
+    const auto content = extra.subspan(4, length);
+    const bool padding =
+        id == kPadding && (std::ranges::all_of(content, [](std::byte b) { return b == std::byte{'Z'}; }) ||
+                           std::ranges::all_of(content, [](std::byte b) { return b == std::byte{0}; }));
+    if (!padding && id != kZip64Extra && id != kTimes && id != kOwners) return false;
+    if (!padding && length > 32) return false;
+    extra = extra.subspan(4 + length);
+  }
+  return extra.empty();
+}
+
 // Takes the 64-bit values that replace saturated 32-bit fields, in the order the format prescribes.
 class Zip64Values {
  public:
@@ -256,6 +276,9 @@ void ZipReader::parse_directory(const Directory& directory) {
       fail(entry, "broken: it reaches beyond the end of the archive");
     }
     check_entry(entry);
+    if (comment_length != 0) directory_surplus_ = "an entry with a comment";
+    if (!is_ordinary_extra(rest.subspan(kCentralSize + name_length, extra_length)))
+      directory_surplus_ = "an entry with a field that is not known";
     entries_.push_back(std::move(entry));
     rest = rest.subspan(record_size);
   }
@@ -353,6 +376,46 @@ std::uint64_t ZipReader::payload_offset(const ZipEntry& entry) const {
     }
   }
   return payload;
+}
+
+std::string ZipReader::surplus() const {
+  if (!comment_.empty()) return "a comment";
+  if (!directory_surplus_.empty()) return directory_surplus_;
+  for (const ZipEntry& entry : entries_) {
+    const std::uint64_t payload = payload_offset(entry);
+    const std::uint64_t next =
+        *std::upper_bound(boundaries_.begin(), std::prev(boundaries_.end()), entry.header_offset);
+    std::vector<std::byte> header(static_cast<std::size_t>(payload - entry.header_offset));
+    file_->read_at(entry.header_offset, header);
+    const std::size_t names = kLocalSize + load_le<std::uint16_t>(&header[26]);
+    if (!is_ordinary_extra(std::span(header).subspan(names)))
+      return "an entry with a field that is not known";
+    const bool same_sum =
+        (entry.flags & kSizesFollow) != 0 || load_le<std::uint32_t>(&header[14]) == entry.crc32;
+    if (load_le<std::uint16_t>(&header[6]) != entry.flags || !same_sum)
+      return "an entry whose local header and directory disagree";
+    const std::uint64_t end = payload + entry.compressed_size;
+    if (next != end && !is_descriptor(entry, end, next - end)) return "bytes between its entries";
+  }
+  return {};
+}
+
+/// The signature, the checksum and the two sizes, of 32 or 64 bits.
+bool ZipReader::is_descriptor(const ZipEntry& entry, std::uint64_t offset, std::uint64_t size) const {
+  if ((entry.flags & kSizesFollow) == 0 || (size != 12 && size != 16 && size != 20 && size != 24))
+    return false;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  file_->read_at(offset, bytes);
+  const bool wide = size >= 20;
+  const bool has_mark = size == 16 || size == 24;
+  const std::byte* at = bytes.data();
+  if (has_mark && load_le<std::uint32_t>(at) != kDescriptorSignature) return false;
+  at += has_mark ? 4 : 0;
+  const auto number = [&](std::size_t index) -> std::uint64_t {
+    return wide ? load_le<std::uint64_t>(at + 4 + 8 * index) : load_le<std::uint32_t>(at + 4 + 4 * index);
+  };
+  return load_le<std::uint32_t>(at) == entry.crc32 && number(0) == entry.compressed_size &&
+         number(1) == entry.size;
 }
 
 std::shared_ptr<const ByteSource> ZipReader::open(const ZipEntry& entry, std::uint64_t inflate_limit) const {

@@ -57,6 +57,9 @@ class ZipReader {
   /// else inflated into memory and checked; FormatError if that would be more than `inflate_limit` bytes.
   std::shared_ptr<const ByteSource> open(const ZipEntry& entry,
                                          std::uint64_t inflate_limit = kInflateLimit) const;
+  /// What the archive has beside its entries and what the format and PyTorch's padding prescribe: comments,
+  /// bytes between entries, fields that no writer of models adds. Empty where it has nothing.
+  std::string surplus() const;
   /// Hands on the unpacked bytes of an entry of this archive from front to back, in pieces; FormatError if
   /// they are not what the directory says, perhaps only after all of them.
   void stream(const ZipEntry& entry, const std::function<void(std::span<const std::byte>)>& take) const;
@@ -72,11 +75,13 @@ class ZipReader {
   Directory locate_directory();
   void parse_directory(const Directory& directory);
   void check_entry(const ZipEntry& entry) const;
+  bool is_descriptor(const ZipEntry& entry, std::uint64_t offset, std::uint64_t size) const;
   void index_names(bool allow_twins);
   void index_offsets(std::uint64_t directory_offset);
 
   std::shared_ptr<const ByteSource> file_;
   std::string comment_;
+  std::string directory_surplus_;  // of the records of the directory
   std::vector<ZipEntry> entries_;
   std::vector<std::uint32_t> by_name_;
   std::vector<std::uint64_t> boundaries_;  // sorted header offsets, then the offset of the directory

@@ -285,6 +285,8 @@ class GgufFile::Parser {
 
   /// Offsets count from the first aligned byte behind the header.
   void place_tensors() {
+    result_.header_end_ = at_;
+    result_.alignment_ = alignment_;
     const std::uint64_t past = at_ % alignment_;
     const std::uint64_t data = at_ + (past == 0 ? 0 : alignment_ - past);
     std::uint64_t wanted = 0;
@@ -365,6 +367,24 @@ std::optional<std::int64_t> GgufFile::number(const std::string& key) const {
   const std::string full = architecture_ + "." + key;
   const auto found = std::ranges::find_if(numbers_, [&](const auto& pair) { return pair.first == full; });
   return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool GgufFile::is_gapless() const {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;
+  for (const Entry& entry : entries_) {
+    if (type_of(entry.type) == nullptr) return false;
+    parts.emplace_back(entry.offset, entry.bytes);
+  }
+  std::ranges::sort(parts);
+  parts.emplace_back(file_->size(), 0);
+  std::uint64_t at = header_end_;
+  for (const auto& [offset, bytes] : parts) {
+    if (offset < at || offset - at >= alignment_) return false;
+    const std::string filler = read_text(*file_, at, offset - at);
+    if (filler.find_first_not_of('\0') != std::string::npos) return false;
+    at = offset + bytes;
+  }
+  return true;
 }
 
 bool looks_like_gguf(const ByteSource& file) {

@@ -35,6 +35,10 @@ class GgufFile final : public TensorSet {
   std::uint64_t bytes(std::size_t index) const { return entries_.at(index).bytes; }
   const std::vector<std::int64_t>& shape(std::size_t index) const { return entries_.at(index).shape; }
 
+  /// Is every byte of the file a part of its header, of a tensor, or a zero that fills up to a multiple of
+  /// the alignment?
+  bool is_gapless() const;
+
   /// What the metadata say of the model and its types: keys of `general` and the numbers of heads.
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
   /// "llama"; empty if it is not told.
@@ -64,6 +68,8 @@ class GgufFile final : public TensorSet {
 
   std::shared_ptr<const ByteSource> file_;
   std::vector<Entry> entries_;
+  std::uint64_t header_end_ = 0;
+  std::uint64_t alignment_ = 0;
   std::vector<std::pair<std::string, std::string>> metadata_;
   std::vector<std::pair<std::string, std::int64_t>> numbers_;
   std::vector<Text> texts_;

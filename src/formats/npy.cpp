@@ -28,6 +28,7 @@ constexpr std::size_t kMaxNpyHeader = std::size_t{64}
 
 struct NpyHeader {
   std::optional<std::string> descr;
+  std::optional<std::uint64_t> record;  // bytes of an element that has fields
   std::optional<bool> fortran_order;
   std::optional<std::vector<std::int64_t>> shape;
 };
@@ -36,7 +37,8 @@ struct NpyHeader {
 // never nests, so it cannot recurse.
 class HeaderParser {
  public:
-  HeaderParser(std::string_view text, const std::string& file) : rest_(text), file_(file) {}
+  HeaderParser(std::string_view text, const std::string& file, bool with_records = false)
+      : rest_(text), file_(file), with_records_(with_records) {}
 
   NpyHeader parse() {
     NpyHeader header;
@@ -45,8 +47,14 @@ class HeaderParser {
       const std::string key(string());
       expect(':');
       if (key == "descr") {
-        if (next() == '[') fail("a structured array is not supported");
-        set(header.descr, std::string(string()));
+        if (next() != '[') {
+          set(header.descr, std::string(string()));
+        } else if (with_records_) {
+          set(header.descr, std::string());
+          header.record = record(0);
+        } else {
+          fail("a structured array is not supported");
+        }
       } else if (key == "fortran_order") {
         set(header.fortran_order, boolean());
       } else if (key == "shape") {
@@ -103,6 +111,65 @@ class HeaderParser {
     return text;
   }
 
+  /// The bytes of one: [('name', '<f4'), (('title', 'name'), '<i8', (2, 3)), ('inner', [...])].
+  std::uint64_t record(int depth) {
+    constexpr int kMostDepth = 8;
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+    if (depth == kMostDepth) fail("its header nests too deeply");
+    std::uint64_t bytes = 0;
+    expect('[');
+    while (!accept(']')) {
+      expect('(');
+      if (accept('(')) {
+        string();
+        expect(',');
+        string();
+        expect(')');
+      } else {
+        string();
+      }
+      expect(',');
+      std::uint64_t size = next() == '[' ? record(depth + 1) : plain_size(string());
+      if (accept(',') && next() != ')') {
+        for (const std::int64_t axis : next() == '(' ? shape() : std::vector<std::int64_t>{integer()}) {
+          if (__builtin_mul_overflow(size, static_cast<std::uint64_t>(axis), &size) || size > kMost)
+            fail("a record that is too large");
+        }
+      }
+      expect(')');
+      bytes += size;
+      if (bytes > kMost) fail("a record that is too large");
+      if (!accept(',')) {
+        expect(']');
+        break;
+      }
+    }
+    return bytes;
+  }
+
+ public:
+  /// The bytes of an element of a type that holds no objects.
+  std::uint64_t plain_size(std::string_view type) const {
+    if (!type.empty() && std::string_view("<>=|").find(type.front()) != std::string_view::npos)
+      type.remove_prefix(1);
+    const char kind = type.empty() ? '\0' : type.front();
+    const bool date = kind == 'M' || kind == 'm';
+    if (std::string_view("biufcSaUVMm?").find(kind) == std::string_view::npos || kind == '\0')
+      fail("elements that may be objects");
+    type.remove_prefix(1);
+    std::uint64_t size = kind == '?' ? 1 : 0;
+    const auto [end, error] = std::from_chars(type.data(), type.data() + type.size(), size);
+    if ((error != std::errc{} && kind != '?') || size > INT32_MAX) fail("an element type without a size");
+    const std::string_view unit = type.substr(static_cast<std::size_t>(end - type.data()));
+    const bool fine =
+        date ? unit.empty() || (unit.starts_with('[') && unit.ends_with(']') && unit.size() <= 16 &&
+                                unit.find_first_of("()'\"\\{}") == std::string_view::npos)
+             : unit.empty();
+    if (!fine) fail("an element type that is not known");
+    return kind == 'U' ? 4 * size : size;
+  }
+
+ private:
   bool boolean() {
     next();
     for (const bool value : {true, false}) {
@@ -145,6 +212,7 @@ class HeaderParser {
 
   std::string_view rest_;
   const std::string& file_;
+  bool with_records_;
 };
 
 struct ElementType {
@@ -199,12 +267,15 @@ std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape, boo
   return strides;
 }
 
-}  // namespace
+struct NpyStart {
+  NpyHeader header;
+  std::uint64_t payload = 0;  // where the elements begin
+};
 
-StoredTensor open_npy(std::shared_ptr<const ByteSource> file) {
-  const auto fail = [&](const std::string& reason) { throw FormatError(display(file->name()), reason); };
+NpyStart read_start(const ByteSource& file, bool with_records) {
+  const auto fail = [&](const std::string& reason) { throw FormatError(display(file.name()), reason); };
   std::array<std::byte, 8> start{};
-  file->read_at(0, start);
+  file.read_at(0, start);
   if (!std::equal(kMagic.begin(), kMagic.end(), start.begin(),
                   [](char a, std::byte b) { return static_cast<std::byte>(a) == b; })) {
     fail("not a .npy file: its magic is missing");
@@ -215,16 +286,21 @@ StoredTensor open_npy(std::shared_ptr<const ByteSource> file) {
     fail(fmt::format(".npy version {}.{} is not supported", major, minor));
   std::array<std::byte, 4> raw_length{};
   const std::size_t length_size = major == 1 ? 2 : 4;
-  file->read_at(start.size(), std::span(raw_length).first(length_size));
+  file.read_at(start.size(), std::span(raw_length).first(length_size));
   const auto length = load_le<std::uint32_t>(raw_length.data());
   if (length > kMaxNpyHeader) fail(fmt::format("refused: a header of {} bytes", length));
-  const std::string text = read_text(*file, start.size() + length_size, length);
-  const NpyHeader header = HeaderParser(text, file->name()).parse();
+  const std::string text = read_text(file, start.size() + length_size, length);
+  return {HeaderParser(text, file.name(), with_records).parse(), start.size() + length_size + length};
+}
 
+}  // namespace
+
+StoredTensor open_npy(std::shared_ptr<const ByteSource> file) {
+  const auto fail = [&](const std::string& reason) { throw FormatError(display(file->name()), reason); };
+  const auto [header, payload] = read_start(*file, false);
   const ElementType type = element_type(*header.descr, file->name());
   const auto wanted = checked_size(*header.shape, tensor::info(type.dtype).size);
   if (!wanted) fail("an array with more elements than memory can hold");
-  const std::uint64_t payload = start.size() + length_size + length;
   if (file->size() - payload != *wanted) {
     fail(fmt::format("its header says {} bytes of data, but it has {}", *wanted, file->size() - payload));
   }
@@ -235,6 +311,20 @@ StoredTensor open_npy(std::shared_ptr<const ByteSource> file) {
   result.shape = *header.shape;
   result.storage = slice_source(std::move(file), payload, *wanted);
   return result;
+}
+
+bool is_plain_npy(const ByteSource& file) {
+  try {
+    const auto [header, payload] = read_start(file, true);
+    std::uint64_t size =
+        header.record ? *header.record : HeaderParser({}, file.name()).plain_size(*header.descr);
+    for (const std::int64_t axis : *header.shape) {
+      if (__builtin_mul_overflow(size, static_cast<std::uint64_t>(axis), &size)) return false;
+    }
+    return file.size() - payload == size;
+  } catch (const FormatError&) {
+    return false;
+  }
 }
 
 }  // namespace msprobe::formats

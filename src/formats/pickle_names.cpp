@@ -126,6 +126,9 @@ const std::string_view kActingVerbs =
     "remove spawn system unlink write";
 
 const std::string_view kDangerousNames =
+    "lightning.pytorch.cli.instantiate_class numpy._core.fromnumeric._wrapfunc "
+    "numpy.core.fromnumeric._wrapfunc "
+    "pytorch_lightning.cli.instantiate_class torch.storage._load_from_bytes "
     "numpy._core._ufunc_reconstruct numpy.core._ufunc_reconstruct numpy.core.records.fromfile "
     "numpy.deprecate "
     "numpy.lib.add_newdoc numpy.source numpy.vectorize numpy.apply_along_axis numpy.frompyfunc "
@@ -138,7 +141,8 @@ const std::string_view kDangerousNames =
     "torch.utils.data.dataloader._utils torch.utils.data._utils.worker._worker_loop";
 
 const std::string_view kKnownNames =
-    "_codecs.encode argparse.Namespace array._array_reconstructor array.array "
+    "_codecs.encode accelerate.utils.dataclasses.DistributedType argparse.Namespace "
+    "array._array_reconstructor array.array "
     "builtins.bool builtins.bytearray builtins.bytes builtins.complex builtins.dict builtins.float "
     "builtins.frozenset builtins.int builtins.list builtins.long builtins.object builtins.range builtins.set "
     "builtins.slice builtins.str builtins.tuple builtins.unicode builtins.xrange "
@@ -174,7 +178,20 @@ const std::string_view kKnownNames =
     "torch.storage.TypedStorage torch.storage.UntypedStorage torch.storage._TypedStorage "
     "torch.storage._UntypedStorage "
     "torch_npu.npu._format.Format torch_npu.utils.storage._rebuild_npu_tensor "
+    // Enumerations: a call looks a value up.
+    "transformers.trainer_utils.EvaluationStrategy transformers.trainer_utils.FSDPOption "
+    "transformers.trainer_utils.HubStrategy transformers.trainer_utils.IntervalStrategy "
+    "transformers.trainer_utils.SaveStrategy transformers.trainer_utils.SchedulerType "
+    "transformers.training_args.OptimizerNames transformers.training_args.ParallelMode "
     "types.SimpleNamespace uuid.SafeUUID uuid.UUID";
+
+const std::string_view kDataClasses =
+    "accelerate.state.PartialState "
+    "lightning.fabric.utilities.data.AttributeDict lightning_fabric.utilities.data.AttributeDict "
+    "pytorch_lightning.utilities.parsing.AttributeDict "
+    "transformers.trainer_pt_utils.AcceleratorConfig transformers.training_args.TrainingArguments "
+    "transformers.training_args_seq2seq.Seq2SeqTrainingArguments "
+    "trl.trainer.dpo_config.DPOConfig trl.trainer.grpo_config.GRPOConfig trl.trainer.sft_config.SFTConfig";
 
 const std::string_view kPlainNames =
     "__future__.division "

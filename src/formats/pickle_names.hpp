@@ -32,6 +32,9 @@ extern const std::string_view kDangerousNames;
 /// What saved tensors, arrays, plain values and containers are made of.
 extern const std::string_view kKnownNames;
 
+/// Classes whose objects are mere attributes, where a pickle makes them without calling them (NEWOBJ).
+extern const std::string_view kDataClasses;
+
 /// Met in files that mean no harm, but able to do more than hold data.
 extern const std::string_view kPlainNames;
 

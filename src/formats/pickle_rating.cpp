@@ -129,11 +129,16 @@ bool acts_by_its_module(std::string_view module, std::string_view name) {
          any_part(full, [&](std::string_view part) { return kRunning.has(part); });
 }
 
+bool is_data_class(std::string_view module, std::string_view name) {
+  static const Words kClasses(kDataClasses);
+  return kClasses.has(full_name(module, name));
+}
+
 Rating rate_global(std::string_view module, std::string_view name) {
   static const Words kKnown(kKnownNames);
   static const Words kPlain(kPlainNames);
   const std::string full = full_name(renamed(module), name);
-  if (kKnown.has(full) || is_torch_type(module, name)) return Rating::ok;
+  if (kKnown.has(full) || is_torch_type(module, name) || is_data_class(module, name)) return Rating::ok;
   if (kPlain.has(full) || is_exception(renamed(module), name)) return Rating::unknown;
   const bool acts =
       acts_by_its_module(module, name) || passes_through(name) || any_part(name, is_named_for_an_act);

@@ -17,6 +17,9 @@ std::string_view rating_name(Rating rating);
 /// The rating of `module.name`. Nothing is looked up: the names themselves are compared with tables.
 Rating rate_global(std::string_view module, std::string_view name);
 
+/// Is it a class whose objects are ok only where a pickle makes them without calling it?
+bool is_data_class(std::string_view module, std::string_view name);
+
 /// Does the module alone tell that it is dangerous, unless it is on a list of harmless names? Among bytes
 /// that may be anything, a name like `load` says little.
 bool acts_by_its_module(std::string_view module, std::string_view name);

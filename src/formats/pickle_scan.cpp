@@ -30,7 +30,8 @@ constexpr std::string_view kUnknownName = "?";
 // Of a line with a name, which may be spelt with escapes of ten characters each.
 constexpr std::size_t kLongestLine = 16 * kLongestName;
 
-constexpr PickleRef kOther = kNoPickleRef;  // any value that is neither a text nor a global
+constexpr PickleRef kOther = kNoPickleRef;  // a value of Python's own that is no text
+constexpr PickleRef kResult{0xfffffffe};    // of a call, or what a persistent id stands for
 
 class Scanner {
  public:
@@ -266,7 +267,7 @@ class Scanner {
       case Op::inst: {
         const PickleRef callee = add_global(operation.module, operation.text);
         if (lost_) return;
-        replace_since_mark();
+        replace_since_mark(kResult);
         mark_called(callee, false);
         return;
       }
@@ -318,6 +319,11 @@ class Scanner {
 
   std::uint64_t key_of(const Operation& operation) {
     const auto key = operation.text ? decode_key(*operation.text) : std::nullopt;
+    // Some that are no number here are one to Python.
+    constexpr std::string_view kOfNumbers("0123456789_+- \t\v\f\r\0", 20);
+    const bool python_fails =
+        operation.text && operation.text->find_first_not_of(kOfNumbers) != std::string::npos;
+    if (!key && python_fails) stream_.fail("a number is malformed");
     if (!key) give_up("a number is malformed");
     return *key;
   }
@@ -326,20 +332,20 @@ class Scanner {
     switch (operation.op) {
       case Op::reduce:
       case Op::newobj:
-        mark_called(stack_.last(2)[0], false);
-        return replace_last(2);
+        mark_called(stack_.last(2)[0], false, operation.op == Op::reduce);
+        return replace_last(2, kResult);
       case Op::newobj_ex:
         mark_called(stack_.last(3)[0], true);
-        return replace_last(3);
+        return replace_last(3, kResult);
       case Op::obj:
         if (stack_.since_mark().empty()) stream_.fail("stack underflow");
         mark_called(stack_.since_mark()[0], false);
-        return replace_since_mark();
+        return replace_since_mark(kResult);
       case Op::build:
-        stack_.last(2);
+        mark_changed(stack_.last(2)[0]);
         return stack_.drop(1);
       case Op::binpersid:
-        return replace_last(1);
+        return replace_last(1, kResult);
       default:
         return make(operation);
     }
@@ -360,29 +366,31 @@ class Scanner {
       case Op::frozenset:
         return replace_since_mark();
       case Op::append:
-        stack_.last(2);
+        mark_changed(stack_.last(2)[0]);
         return stack_.drop(1);
       case Op::setitem:
-        stack_.last(3);
+        mark_changed(stack_.last(3)[0]);
         return stack_.drop(2);
       case Op::appends:
       case Op::additems:
       case Op::setitems:
-        stack_.below_mark();
+        mark_changed(stack_.below_mark());
         return stack_.drop_to_mark();
+      case Op::persid:
+        return stack_.push(kResult);
       default:
         return stack_.push(operation.text ? add_text(*operation.text) : kOther);
     }
   }
 
-  void replace_last(std::size_t count) {
+  void replace_last(std::size_t count, PickleRef by = kOther) {
     stack_.drop(count);
-    stack_.push(kOther);
+    stack_.push(by);
   }
 
-  void replace_since_mark() {
+  void replace_since_mark(PickleRef by = kOther) {
     stack_.drop_to_mark();
-    stack_.push(kOther);
+    stack_.push(by);
   }
 
   PickleRef add_held(Held held) {
@@ -398,7 +406,7 @@ class Scanner {
   }
 
   const Held* held(PickleRef ref) const {
-    return ref == kOther ? nullptr : &held_[static_cast<std::size_t>(ref)];
+    return ref == kOther || ref == kResult ? nullptr : &held_[static_cast<std::size_t>(ref)];
   }
 
   std::optional<std::string> text_at(PickleRef ref) const {
@@ -436,19 +444,31 @@ class Scanner {
       if (!lost_) charge_memory(kPickleGlobalBytes + 2 * std::uint64_t{length});
       known = index_.emplace(std::move(key), found_.globals.size()).first;
       found_.globals.push_back(std::move(mention));
+      found_.initialized.push_back(false);
     } else if (mention.computed) {
       found_.globals[known->second].computed = true;
     }
     return lost_ ? kOther : add_held({.at = known->second, .is_global = true});
   }
 
-  void mark_called(PickleRef callee, bool with_keywords) {
+  void mark_called(PickleRef callee, bool with_keywords, bool initializes = true) {
     const Held* found = held(callee);
+    if (callee == kResult) found_.acts = found_.calls_results = true;
     if (found == nullptr || !found->is_global) return;
     PickleGlobal& global = found_.globals[static_cast<std::size_t>(found->at)];
+    if (initializes) found_.initialized[static_cast<std::size_t>(found->at)] = true;
     if (!with_keywords && container_of_name(global.full_name()) != nullptr) return;
     global.called = true;
     found_.acts = true;
+  }
+
+  // BUILD and APPEND call methods of what they change, and a class may be given any: then they call that.
+  void mark_changed(PickleRef target) {
+    const Held* found = held(target);
+    if (target == kResult) found_.acts = true;
+    if (found == nullptr || !found->is_global) return;
+    found_.globals[static_cast<std::size_t>(found->at)].called = true;
+    found_.acts = found_.changes_globals = true;
   }
 
   const ByteSource& source_;

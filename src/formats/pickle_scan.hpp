@@ -14,10 +14,13 @@ namespace msprobe::formats {
 
 struct PickleScan {
   std::vector<PickleGlobal> globals;  // in order of first mention
+  std::vector<bool> initialized;      // of each: is it called with its initialiser, and not by NEWOBJ?
   std::uint64_t end = 0;              // behind STOP, or where the opcodes are followed no further
   std::string failure;                // why there may be more than was found; empty: Python finds no more
   bool straddles = false;             // its frames lie: some readers of Python see other opcodes
-  bool acts = false;                  // it may call something before every reader of Python gives it up
+  bool acts = false;             // it may call or change something before every reader of Python gives it up
+  bool changes_globals = false;  // a class or function that it names, and not an object
+  bool calls_results = false;    // what a call has given, or a persistent id
 };
 
 /// Its memory is that of an Allowance for `file_size`. What comes behind a limit is searched with strings

@@ -4,16 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "formats/foreign_files.hpp"
 #include "formats/limits.hpp"
-#include "formats/safetensors.hpp"
+#include "formats/npy.hpp"
+#include "inspect/configuration.hpp"
+#include "inspect/pictures.hpp"
 #include "inspect/plain_files.hpp"
+#include "inspect/plain_text.hpp"
 #include "inspect/second_archives.hpp"
-#include "inspect/text_rating.hpp"
+#include "inspect/text_blocks.hpp"
 #include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
@@ -40,6 +44,34 @@ bool is_storage(std::string_view name) {
   return name.find("/data/") != std::string_view::npos || name.ends_with(".storage");
 }
 
+/// The folder of all members of an archive of torch.save(); empty for other archives.
+std::string torch_root(const archive::ZipReader& zip) {
+  if (zip.entries().empty()) return {};
+  const std::string& first = zip.entries().front().name;
+  std::string root = first.substr(0, std::min(first.find('/'), first.size())) + '/';
+  return zip.find(root + "data.pkl") != nullptr ? root : std::string();
+}
+
+// Numbers and words that torch.save() writes beside the pickle.
+constexpr std::array<std::string_view, 5> kNotes = {"version", "byteorder", ".data/serialization_id",
+                                                    ".format_version", ".storage_alignment"};
+
+bool is_of_torch(std::string_view name, std::string_view root) {
+  if (root.empty() || !name.starts_with(root)) return false;
+  name.remove_prefix(root.size());
+  if (name == "data.pkl" || std::ranges::find(kNotes, name) != kNotes.end()) return true;
+  constexpr std::string_view kData = "data/";
+  return name.starts_with(kData) &&
+         name.find_first_not_of("0123456789", kData.size()) == std::string_view::npos;
+}
+
+/// A note of torch.save() that is one.
+bool is_small_text(const ByteSource& member, std::string_view name) {
+  const bool note = std::ranges::any_of(kNotes, [&](std::string_view each) { return name.ends_with(each); });
+  constexpr std::uint64_t kLongest = 64;
+  return note && member.size() <= kLongest && is_text(member);
+}
+
 /// What torch.export.save() writes, of either generation.
 bool is_exported_program(const ByteSource& member, std::string_view name) {
   return name == "serialized_exported_program.json" ||
@@ -48,11 +80,12 @@ bool is_exported_program(const ByteSource& member, std::string_view name) {
 
 }  // namespace
 
-ContentScanner::ContentScanner(Source source, PathFacts& facts, PickleFinder& pickles)
+ContentScanner::ContentScanner(Source source, PathFacts& facts, PickleFinder& pickles, bool rates)
     : source_(std::move(source)),
       facts_(facts),
       file_(*facts.file),
       pickles_(pickles),
+      rates_(rates),
       may_unpack_(formats::Allowance::unpacked(source_->size())) {}
 
 void ContentScanner::problem(const std::string& where, const std::string& message) {
@@ -97,13 +130,16 @@ void ContentScanner::scan_archive(const archive::ZipReader& zip, const std::stri
                                   Container container) {
   std::string code;
   std::size_t code_count = 0;
+  const std::string root = torch_root(zip);
   for (const archive::ZipEntry& entry : zip.entries()) {
     check_interrupt();
-    // Those of an archive of arrays are read as such.
-    if (container == Container::npz && lower_case(entry.name).ends_with(".npy")) continue;
     const std::string where = prefix + entry.name;
+    const bool array = container == Container::npz && entry.name.ends_with(".npy");
+    if (array && !rates_) continue;  // it is read as such
+    if (rates_ && !array && !is_of_torch(entry.name, root))
+      note({"a member that belongs to no format", where, Rating::unknown});
     try {
-      const Source member = open_member(zip, entry);
+      const Source member = array ? zip.open(entry) : open_member(zip, entry);
       scan_member(member, entry.name, where, depth);
       if (is_exported_program(*member, entry.name))
         problem(where, "an exported program (torch.export), whose expressions are not inspected");
@@ -112,6 +148,10 @@ void ContentScanner::scan_archive(const archive::ZipReader& zip, const std::stri
     } catch (const FormatError& error) {
       problem(prefix.empty() ? "" : where, error.what());
     }
+  }
+  if (rates_) {
+    const std::string surplus = zip.surplus();
+    if (!surplus.empty()) note({"a zip archive with " + surplus, prefix, Rating::unknown});
   }
   // Python runs it on import, as PyTorch runs the code of TorchScript, which is told already.
   if (code_count == 0 || container == Container::torchscript) return;
@@ -132,15 +172,21 @@ void ContentScanner::scan_member(const Source& member, std::string_view member_n
   const std::string name = lower_case(member_name);
   const bool named = name.ends_with(".pkl") || name.ends_with(".pickle");
   const bool elements = is_storage(name) && !named;
-  if (starts_with(*member, "\x93N")) return pickles_.scan_object_array(*member, where);
+  if (starts_with(*member, "\x93N")) return look_at_array(*member, where);
   if (starts_with(*member, "PK\x03\x04")) return scan_nested(member, where, depth + 1);
   const bool is_pickle = pickles_.scan_bytes(*member, where,
                                              named      ? PickleHint::named
                                              : elements ? PickleHint::elements
                                                         : PickleHint::none);
-  if (elements) return;
+  if (elements || is_small_text(*member, name)) return;
   if (!is_pickle) look_at_other(*member, name, where);
   look_for_archives_in(member, where, depth);
+}
+
+void ContentScanner::look_at_array(const ByteSource& npy, const std::string& where) {
+  if (rates_ && formats::is_plain_npy(npy)) return;
+  pickles_.scan_object_array(npy, where);
+  if (rates_) note({"an array that may hold objects", where, Rating::unknown});
 }
 
 void ContentScanner::scan_object_member(const archive::ZipReader& zip, const archive::ZipEntry& entry,
@@ -162,22 +208,32 @@ void ContentScanner::look_at_other(const ByteSource& bytes, std::string_view nam
     return note({format + ", which is not inspected", where, Rating::unknown});
   }
   if (is_text(bytes)) {
-    for (ContentFacts& found : rate_text(bytes, name, where)) note(std::move(found));
+    for (ContentFacts& found : rate_text(bytes, name)) note(std::move(found), where);
     return;
   }
-  if (is_picture(bytes) || is_sentencepiece(bytes) || formats::looks_like_safetensors(bytes)) return;
+  if (const std::string picture = picture_kind(bytes); !picture.empty()) {
+    if (!is_whole_picture(bytes))
+      note({picture + " with something else in it or behind it", where, Rating::unknown});
+    return;
+  }
+  if (is_sentencepiece(bytes) && !is_named(name, {".pb", ".pbtxt", ".meta"})) return;
   note({"not recognized", where, Rating::unknown});
 }
 
 void ContentScanner::look_at_metadata(const std::vector<std::pair<std::string, std::string>>& metadata) {
   for (const auto& [name, value] : metadata) {
-    const Source text = memory_source(fmt::format("\"{}\": {}", name, value), source_->name());
-    for (ContentFacts& found : rate_text(*text, "", "metadata")) note(std::move(found));
+    for (ContentFacts& found : rate_value(name, value)) note(std::move(found), "metadata");
   }
 }
 
 void ContentScanner::look_at_text(const ByteSource& text, const std::string& key) {
-  for (ContentFacts& found : rate_text(text, "", key)) note(std::move(found));
+  constexpr std::uint64_t kLargestTemplate = std::uint64_t{64} << 20;
+  for (ContentFacts& found : rate_value(key, read_all(text, kLargestTemplate))) note(std::move(found), key);
+}
+
+void ContentScanner::note(ContentFacts content, const std::string& where) {
+  content.where = where;
+  note(std::move(content));
 }
 
 void ContentScanner::note(ContentFacts content) {

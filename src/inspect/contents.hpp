@@ -20,10 +20,13 @@ namespace msprobe::inspect {
 
 class ContentScanner {
  public:
-  /// `facts` has a file; `pickles` adds to it as well.
-  ContentScanner(std::shared_ptr<const ByteSource> source, PathFacts& facts, PickleFinder& pickles);
+  /// `facts` has a file; `pickles` adds to it as well. `rates`: also what is merely not known to be harmless
+  /// is told.
+  ContentScanner(std::shared_ptr<const ByteSource> source, PathFacts& facts, PickleFinder& pickles,
+                 bool rates);
 
-  /// Every member of the zip archive that the file is. The arrays of an npz are left to whoever reads them.
+  /// Every member of the zip archive that the file is. Where nothing is rated, the arrays of an npz are left
+  /// to whoever reads them.
   void scan_members(formats::Container container);
   /// Every member of each of the archives that the file is made of.
   void scan_series(const std::vector<std::shared_ptr<const ByteSource>>& archives);
@@ -32,6 +35,8 @@ class ContentScanner {
   /// An array of an npz that could not be read as numbers.
   void scan_object_member(const archive::ZipReader& zip, const archive::ZipEntry& entry,
                           const std::string& where);
+  /// An array of NumPy, which may be a pickle behind its header.
+  void look_at_array(const ByteSource& npy, const std::string& where);
   /// What is neither tensors nor a pickle: text, code, other formats.
   void look_at_other(const ByteSource& bytes, std::string_view name, const std::string& where);
   /// Of a safetensors file: loaders make configurations of it.
@@ -42,6 +47,7 @@ class ContentScanner {
  private:
   void problem(const std::string& where, const std::string& message);
   void note(ContentFacts content);
+  void note(ContentFacts content, const std::string& where);
   /// The bytes of a member; FormatError if it is packed and too many have been already.
   std::shared_ptr<const ByteSource> open_member(const archive::ZipReader& zip,
                                                 const archive::ZipEntry& entry);
@@ -57,6 +63,7 @@ class ContentScanner {
   PathFacts& facts_;
   FileFacts& file_;
   PickleFinder& pickles_;
+  bool rates_;
   std::uint64_t may_unpack_;
   std::size_t problem_count_ = 0;
 };

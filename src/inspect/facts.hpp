@@ -134,6 +134,7 @@ struct RatedFolder {
   std::uint64_t ok = 0;
   std::uint64_t unknown = 0;
   std::uint64_t dangerous = 0;
+  std::uint64_t empty = 0;        // those without a byte
   std::uint64_t unfinished = 0;   // those with a problem, whatever their rating
   std::vector<RatedFile> listed;  // by path; all but those that are ok
 

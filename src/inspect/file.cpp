@@ -7,14 +7,17 @@
 #include "formats/foreign_files.hpp"
 #include "formats/gguf.hpp"
 #include "formats/npz.hpp"
+#include "formats/pickle_scan.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/tensor_set.hpp"
 #include "formats/torch_tensors.hpp"
 #include "inspect/contents.hpp"
 #include "inspect/facts.hpp"
+#include "inspect/onnx_graph.hpp"
 #include "inspect/pickles.hpp"
 #include "inspect/plain_files.hpp"
 #include "inspect/second_archives.hpp"
+#include "inspect/text_blocks.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
@@ -45,7 +48,7 @@ class FileInspector {
         facts_(facts),
         file_(facts.file.emplace()),
         pickles_(source_, facts),
-        contents_(source_, facts, pickles_) {}
+        contents_(source_, facts, pickles_, is_rated()) {}
 
   void run() {
     file_.size = source_->size();
@@ -73,7 +76,7 @@ class FileInspector {
         is_zip = true;
         contents_.scan_members(container);
         // What its pickles say is the whole rating of a PyTorch archive, whether it makes tensors or not.
-        if (container == Container::npz || options_ != nullptr) tensors();
+        if (options_ != nullptr) tensors();
         break;
       case Container::torchscript:
         is_zip = true;
@@ -87,14 +90,17 @@ class FileInspector {
           problem("a zip archive, but not one of PyTorch or NumPy");
         break;
       case Container::npy:
-        if (options_ != nullptr || may_hold_objects(*source_)) tensors();
+        if (is_rated()) contents_.look_at_array(*source_, "");
+        if (options_ != nullptr) tensors();
         break;
       case Container::atb_bin:
         tensors(true);
         break;
       case Container::onnx:
-        // Nothing runs when it is read, but what the graph computes, or calls, nobody has looked at.
-        file_.contents.push_back({"an ONNX graph, which is not inspected", "", Rating::unknown});
+        if (is_rated()) {
+          if (const std::string surplus = onnx_surplus(*source_); !surplus.empty())
+            file_.contents.push_back({"an ONNX model with " + surplus, "", Rating::unknown});
+        }
         tensors();
         pickles_.look_for_second_face();
         break;
@@ -117,6 +123,7 @@ class FileInspector {
         break;
     }
     if (!is_zip) contents_.look_for_archives();
+    if (is_rated()) look_for_other_readers(container);
     pickles_.tell_what_was_left_out();
   }
 
@@ -125,6 +132,20 @@ class FileInspector {
   }
 
  private:
+  bool is_rated() const { return options_ == nullptr || options_->rate; }
+
+  /// Programs that look elsewhere than at the first bytes, and those that go by the name.
+  void look_for_other_readers(Container container) {
+    constexpr std::string_view kHdf5 = "\x89HDF\r\n\x1a\n";
+    for (std::uint64_t at = 512; at + kHdf5.size() <= source_->size(); at *= 2) {
+      if (read_text(*source_, at, kHdf5.size()) == kHdf5)
+        file_.contents.push_back({"it is also an HDF5 file", "", Rating::unknown});
+    }
+    const bool message = container == Container::onnx || container == Container::mindspore;
+    if (message && is_named(source_->name(), {".pb", ".pbtxt", ".meta"}))
+      file_.contents.push_back({"a model of TensorFlow by its name", "", Rating::unknown});
+  }
+
   // Anything may be a pickle: protocols 0 and 1 have no magic. A legacy PyTorch file is one, too.
   void stream_of_pickles(bool announced) {
     std::unique_ptr<formats::TorchTensors> tensors;
@@ -143,17 +164,17 @@ class FileInspector {
       list(*tensors);
       return;
     }
+    if (!announced && is_text(*source_) && !formats::scan_pickle(*source_, 0).failure.empty()) {
+      file_.container = "text";
+      if (pickles_.scan_lines(*source_, "")) file_.container = "text with a pickle in it";
+      return not_tensors();
+    }
     const auto chain = pickles_.scan_chain(*source_, 0, "");
-    if ((!chain.is_pickle || chain.is_mere_text) && !announced) {
+    if (!chain.is_pickle && !announced) {
       file_.container = "unknown";
-      file_.globals.clear();
-      file_.has_pickle = false;
-      if (options_ == nullptr) return contents_.look_at_other(*source_, source_->name(), "");
-      const std::string format = formats::foreign_format(*source_);
-      if (!format.empty()) file_.container = format;
-      problem(format.empty() ? "not a file type that msprobe recognizes"
-                             : formats::foreign_reason(*source_, format));
-      return;
+      std::erase_if(file_.globals,
+                    [](const GlobalFacts& global) { return global.rating != Rating::dangerous; });
+      return not_tensors();
     }
     file_.container = "pickle";
     file_.has_pickle = true;
@@ -163,16 +184,23 @@ class FileInspector {
     if (!chain.failure.empty() && announced && reason != chain.failure) problem(reason);
   }
 
+  void not_tensors() {
+    if (is_rated()) return contents_.look_at_other(*source_, source_->name(), "");
+    const std::string format = formats::foreign_format(*source_);
+    if (!format.empty()) file_.container = format;
+    problem(format.empty() ? "not a file type that msprobe recognizes"
+                           : formats::foreign_reason(*source_, format));
+  }
+
   void tensors(bool is_weakly_marked = false) {
     std::unique_ptr<formats::TensorSet> set;
     try {
       set = formats::open_tensors(source_);
     } catch (const FormatError& error) {
       // By their first bytes these may be anything.
-      if (options_ == nullptr && is_weakly_marked)
-        return contents_.look_at_other(*source_, source_->name(), "");
+      if (is_rated() && is_weakly_marked) return contents_.look_at_other(*source_, source_->name(), "");
       problem(error.what());
-      if (first_bytes(*source_, 2) == "\x93N") pickles_.scan_object_array(*source_, "");
+      if (first_bytes(*source_, 2) == "\x93N" && !is_rated()) pickles_.scan_object_array(*source_, "");
       return;
     }
     if (const auto* torch = dynamic_cast<const formats::TorchTensors*>(set.get()))
@@ -183,14 +211,15 @@ class FileInspector {
     }
     if (const auto* gguf = dynamic_cast<const formats::GgufFile*>(set.get())) {
       file_.metadata = gguf->metadata();
+      if (is_rated() && !gguf->is_gapless())
+        file_.contents.push_back({"bytes that belong to no tensor", "", Rating::unknown});
       for (const auto& [key, text] : gguf->texts()) contents_.look_at_text(*text, key);
     }
     list(*set);
   }
 
   void list(const formats::TensorSet& set) {
-    // Of these only an npz may hide a pickle in a tensor.
-    if (options_ == nullptr && dynamic_cast<const formats::NpzFile*>(&set) == nullptr) return;
+    if (options_ == nullptr) return;
     file_.single = set.size() == 1 && set.name(0).empty();
     const auto* torch = dynamic_cast<const formats::TorchTensors*>(&set);
     file_.tensors.reserve(set.size());
@@ -199,7 +228,7 @@ class FileInspector {
       TensorFacts& tensor = file_.tensors.emplace_back();
       tensor.name = set.name(i);
       try {
-        describe(set.tensor(i), options_ != nullptr && (file_.single || options_->all_statistics), tensor);
+        describe(set.tensor(i), file_.single || options_->all_statistics, tensor);
         if (const formats::TorchShard* shard = torch == nullptr ? nullptr : torch->shard(i)) {
           tensor.whole = shard->whole;
           tensor.begin = shard->offset;
@@ -209,26 +238,9 @@ class FileInspector {
           tensor.bytes = gguf->bytes(i);
         }
       } catch (const FormatError& error) {
-        if (options_ == nullptr && !may_hold_objects(set, i)) continue;
         tensor.problem = without_path(error.what(), source_->name());
         describe_unreadable(set, i, tensor);
       }
-    }
-  }
-
-  /// Texts, dates and records are no tensors, but nothing runs when they are loaded.
-  static bool may_hold_objects(const ByteSource& npy) {
-    constexpr std::uint64_t kHeader = std::uint64_t{64}
-                                      << 10;  // of version 1; NumPy refuses one of 10,000 characters
-    const std::string start = first_bytes(npy, kHeader);
-    return !start.starts_with("\x93N") || start.substr(0, start.find('}')).find('O') != std::string::npos;
-  }
-  static bool may_hold_objects(const formats::TensorSet& set, std::size_t index) {
-    const auto* npz = dynamic_cast<const formats::NpzFile*>(&set);
-    try {
-      return npz == nullptr || may_hold_objects(*npz->zip().open(npz->entry(index)));
-    } catch (const FormatError&) {
-      return true;
     }
   }
 
@@ -242,7 +254,8 @@ class FileInspector {
       tensor.dtype = gguf->type_name(index);
       tensor.shape = gguf->shape(index);
     }
-    if (const auto* npz = dynamic_cast<const formats::NpzFile*>(&set)) {
+    const auto* npz = dynamic_cast<const formats::NpzFile*>(&set);
+    if (npz != nullptr && !is_rated()) {
       contents_.scan_object_member(npz->zip(), npz->entry(index), set.name(index));
     }
   }

@@ -137,6 +137,14 @@ Rated rate(const std::string& root, const Found& found) {
   if (!facts.file) return rated;
   rated.file.rating = facts.file->rating();
   take_reasons(*facts.file, rated.file);
+  // Shells take such a name for an option, or for more than one.
+  const std::string base = found.path.substr(found.path.rfind('/') + 1);
+  if (base.starts_with('-') ||
+      std::ranges::any_of(base, [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
+    rated.file.rating = std::max(rated.file.rating, Rating::unknown);
+    rated.file.reasons.emplace_back("a name that shells take for an option");
+    ++rated.file.reason_count;
+  }
   const auto bad = std::ranges::find_if_not(facts.file->tensors, &std::string::empty, &TensorFacts::problem);
   if (rated.file.problem.empty() && bad != facts.file->tensors.end())
     rated.file.problem = display(bad->name) + ": " + bad->problem;
@@ -161,6 +169,7 @@ void rate_folder(const std::string& path, PathFacts& facts) {
     sum.bytes += rated.bytes;
     const bool finished = rated.file.problem.empty();
     if (!finished) ++sum.unfinished;
+    if (finished && rated.bytes == 0) ++sum.empty;
     if (rated.file.rating == Rating::dangerous) {
       ++sum.dangerous;
     } else if (rated.file.rating == Rating::unknown) {

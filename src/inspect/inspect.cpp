@@ -30,6 +30,16 @@ void inspect_folder(const std::string& path, const Options& options, PathFacts& 
   if (options.rate) rate_folder(path, facts);
 }
 
+/// A dump, or another file that may still be rated.
+void inspect_json(const std::string& path, const Options& options, PathFacts& facts) {
+  try {
+    inspect_tree(path, facts);
+  } catch (const FormatError&) {
+    if (!options.rate) throw;
+  }
+  if (options.rate) inspect_file(path, options, facts);
+}
+
 /// Only JSON begins so; no tensor file does.
 bool begins_like_json(const std::string& path) {
   const auto file = open_file(path);
@@ -67,7 +77,7 @@ PathFacts inspect_path(const std::string& path, const Options& options) {
     if (is_folder(path)) {
       inspect_folder(path, options, facts);
     } else if (begins_like_json(path)) {
-      inspect_tree(path, facts);
+      inspect_json(path, options, facts);
     } else {
       inspect_file(path, options, facts);
     }

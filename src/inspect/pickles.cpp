@@ -15,6 +15,7 @@
 #include "formats/pickle_text.hpp"
 #include "formats/unpickler.hpp"
 #include "inspect/plain_files.hpp"
+#include "inspect/text_blocks.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/little_endian.hpp"
@@ -76,13 +77,14 @@ PickleFinder::Chain PickleFinder::scan_read_chain(int count) {
 PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::uint64_t offset,
                                                const std::string& where, int count) {
   Chain chain;
-  bool acts = false;
-  bool python_fails = false;
   const std::uint64_t begin = offset;
-  std::set<std::tuple<std::string, std::string, bool>> noted;
-  const auto note_new = [&](const std::vector<PickleGlobal>& globals) {
-    for (const PickleGlobal& global : globals) {
-      if (noted.emplace(global.module, global.name, global.computed).second) note(global, where);
+  std::set<std::tuple<std::string, std::string, bool, bool>> noted;
+  const auto note_new = [&](const std::vector<PickleGlobal>& globals, const std::vector<bool>& initialized) {
+    for (std::size_t k = 0; k < globals.size(); ++k) {
+      const PickleGlobal& global = globals[k];
+      const bool calls = initialized[k] && formats::is_data_class(global.module, global.name);
+      if (noted.emplace(global.module, global.name, global.computed, calls).second)
+        note(global, where, calls);
     }
   };
   const auto hides = [&](const std::string& failure, std::uint64_t at) {
@@ -98,13 +100,15 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
       break;
     }
     const PickleScan scan = formats::scan_pickle(source, offset, 0, {.file_size = source_->size()});
-    note_new(scan.globals);
-    acts = acts || scan.acts || scan.straddles;
+    note_new(scan.globals, scan.initialized);
+    if (scan.changes_globals)
+      note_content("a class that is changed, and not an object", where, Rating::unknown);
+    if (scan.calls_results) note_content("a call of what another call gives", where, Rating::unknown);
     chain.is_pickle = chain.is_pickle || names_importable(scan) || (i == 0 && scan.failure.empty());
     if (!scan.failure.empty()) {
-      python_fails = true;
       hides(scan.failure, scan.end);
-      note_new(formats::search_dangerous_names(source, scan.end));
+      const auto names = formats::search_dangerous_names(source, scan.end);
+      note_new(names, std::vector<bool>(names.size()));
       break;
     }
     // What its values are is another question, and so is whether they make sense.
@@ -121,18 +125,17 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
   // Read with one memo for all, the same pickles may name other things.
   if (count == kNoLimit && i > 1) {
     const PickleScan together = formats::scan_pickle(source, begin, offset, {.file_size = source_->size()});
-    note_new(together.globals);
+    note_new(together.globals, together.initialized);
     if (!together.failure.empty()) hides(together.failure, together.end);
   }
-  chain.is_mere_text = python_fails && !acts && is_text(source);
   file_.has_pickle = file_.has_pickle || chain.is_pickle;
   return chain;
 }
 
-void PickleFinder::note(const PickleGlobal& global, const std::string& where) {
+void PickleFinder::note(const PickleGlobal& global, const std::string& where, bool initialized) {
   // A name that is made when the pickle is loaded is hidden on purpose.
-  const Rating rating =
-      global.computed ? Rating::dangerous : formats::rate_global(global.module, global.name);
+  Rating rating = global.computed ? Rating::dangerous : formats::rate_global(global.module, global.name);
+  if (initialized && formats::is_data_class(global.module, global.name)) rating = Rating::unknown;
   const std::size_t limit = rating == Rating::dangerous ? 2 * kMostGlobals : kMostGlobals;
   if (file_.globals.size() >= limit) {
     ++untold_globals_;
@@ -143,8 +146,11 @@ void PickleFinder::note(const PickleGlobal& global, const std::string& where) {
 
 void PickleFinder::note_numpy_objects(const formats::Pickle& pickle, const std::string& where) {
   const formats::NumpyFinding finding = formats::rate_numpy_objects(pickle);
-  if (finding.rating != Rating::ok && file_.contents.size() < kMostGlobals)
-    file_.contents.push_back({finding.what, where, finding.rating});
+  if (finding.rating != Rating::ok) note_content(finding.what, where, finding.rating);
+}
+
+void PickleFinder::note_content(std::string what, const std::string& where, Rating rating) {
+  if (file_.contents.size() < kMostGlobals) file_.contents.push_back({std::move(what), where, rating});
 }
 
 void PickleFinder::note_as_unknown(std::uint64_t offset, const std::string& where) {
@@ -161,7 +167,7 @@ void PickleFinder::look_for_second_face() {
   if (!spells_importable(scan) && !scan.straddles) return;
   // What a pickle made of mere numbers would name, no Python could import.
   for (const PickleGlobal& global : scan.globals) {
-    if (formats::is_importable(global)) note(global, "");
+    if (formats::is_importable(global)) note(global, "", true);
   }
   file_.has_pickle = true;
   problem(scan.straddles ? "it is also a pickle, with false frame lengths"
@@ -186,16 +192,48 @@ bool PickleFinder::may_act(const ByteSource& bytes, std::uint64_t offset, Pickle
 bool PickleFinder::scan_bytes(const ByteSource& bytes, const std::string& where, PickleHint hint) {
   // Old protocols begin with no mark. What is a pickle by chance names nothing that Python has.
   const bool surely = hint == PickleHint::named || (hint == PickleHint::none && begins_like_pickle(bytes));
+  if (!surely && is_text(bytes) && !formats::scan_pickle(bytes, 0).failure.empty())
+    return scan_lines(bytes, where);
   if (!surely && !may_act(bytes, 0, hint)) return false;
-  const std::size_t globals = file_.globals.size();
   const Chain chain = scan_chain(bytes, 0, where);
-  if (!surely && chain.is_mere_text) {
-    file_.globals.resize(globals);
-    return false;
-  }
   file_.has_pickle = true;
   if (!chain.failure.empty()) problem(display(where) + ": " + without_path(chain.failure, source_->name()));
   return true;
+}
+
+bool PickleFinder::scan_lines(const ByteSource& text, const std::string& where) {
+  // Opcodes that may come first and stand in a text.
+  constexpr std::string_view kFirst = "(]})NIJKLMFGSTUVXBCPchijgeq\xc2";
+  // Words that follow one another by chance name no module with a dot, and seldom one of Python's.
+  const auto is_meant = [](const PickleGlobal& global) {
+    return formats::is_importable(global) &&
+           (global.computed || global.module.find('.') != std::string::npos ||
+            formats::rate_global(global.module, global.name) == Rating::dangerous);
+  };
+  bool found = false;
+  std::uint64_t number = 0;
+  std::uint64_t may_follow = (std::uint64_t{64} << 20) + 16 * text.size();
+  each_line(text, [&](std::uint64_t begin, char first) {
+    ++number;
+    if (kFirst.find(first) == std::string_view::npos) return true;
+    const PickleScan scan = formats::scan_pickle(text, begin, 0, {.file_size = source_->size()});
+    const bool meant = begin == 0 ? names_importable(scan) : std::ranges::any_of(scan.globals, is_meant);
+    if (scan.acts && meant) {
+      if (!found)
+        note_content(fmt::format("a pickle that begins in line {}", number), where, Rating::unknown);
+      found = true;
+      for (const PickleGlobal& global : scan.globals) note(global, where, true);
+    }
+    const std::uint64_t followed = scan.end - begin;
+    if (followed <= may_follow && file_.globals.size() < kMostGlobals) {
+      may_follow -= followed;
+      return true;
+    }
+    note_content("a text with too many lines that begin like pickles", where, Rating::unknown);
+    return false;
+  });
+  file_.has_pickle = file_.has_pickle || found;
+  return found;
 }
 
 void PickleFinder::scan_object_array(const ByteSource& npy, const std::string& where) {

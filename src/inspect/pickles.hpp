@@ -27,9 +27,8 @@ class PickleFinder {
   PickleFinder(std::shared_ptr<const ByteSource> source, PathFacts& facts);
 
   struct Chain {
-    bool is_pickle = false;     // the first one is whole, or it names what Python could import
-    std::string failure;        // why there may be more than was found
-    bool is_mere_text = false;  // a text that begins like an old pickle and fails before it calls anything
+    bool is_pickle = false;  // the first one is whole, or it names what Python could import
+    std::string failure;     // why there may be more than was found
   };
   /// One pickle behind the other, from `offset` of `source` to its end.
   Chain scan_chain(const ByteSource& source, std::uint64_t offset, const std::string& where);
@@ -39,6 +38,9 @@ class PickleFinder {
   void look_for_second_face();
   /// Of other bytes: false if they are no pickle.
   bool scan_bytes(const ByteSource& bytes, const std::string& where, PickleHint hint);
+  /// Of a text: does one of its lines begin a pickle that calls something? A reader of Python that begins
+  /// there may have begun anywhere else.
+  bool scan_lines(const ByteSource& text, const std::string& where);
   /// An object array of NumPy is a pickle behind the header. `npy` begins like an array.
   void scan_object_array(const ByteSource& npy, const std::string& where);
   /// To be called at the end.
@@ -49,7 +51,9 @@ class PickleFinder {
   Chain follow_chain(const ByteSource& source, std::uint64_t offset, const std::string& where, int count);
   /// Could one of the pickles from `offset` on name what Python has?
   bool may_act(const ByteSource& bytes, std::uint64_t offset, PickleHint hint) const;
-  void note(const formats::PickleGlobal& global, const std::string& where);
+  /// `initialized`: it is called as Python calls a class.
+  void note(const formats::PickleGlobal& global, const std::string& where, bool initialized);
+  void note_content(std::string what, const std::string& where, Rating rating);
   void note_numpy_objects(const formats::Pickle& pickle, const std::string& where);
   void note_as_unknown(std::uint64_t offset, const std::string& where);
 

@@ -61,12 +61,6 @@ bool is_text(const ByteSource& file) {
   });
 }
 
-bool is_picture(const ByteSource& file) {
-  const std::string start = first_bytes(file, 12);
-  return start.starts_with("\x89PNG\r\n\x1a\n") || start.starts_with("\xff\xd8\xff") ||
-         start.starts_with("GIF8") || (start.starts_with("RIFF") && start.ends_with("WEBP"));
-}
-
 bool is_sentencepiece(const ByteSource& file) {
   if (file.size() == 0 || file.size() > kLargestVocabulary) return false;
   const formats::ProtobufReader::Fail fail = [&](const std::string& reason) {

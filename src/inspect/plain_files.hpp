@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are neither tensors nor pickles, as they lie in the folder of a model: text, code, pictures,
-// vocabularies. They are known by their first bytes, and code also by its name, since that is how Python and
-// shells find it.
+// Files that are neither tensors nor pickles, as they lie in the folder of a model: text, code, vocabularies.
+// They are known by their first bytes, and code also by its name, since that is how Python and shells find
+// it.
 #pragma once
 
 #include <string>
@@ -16,9 +16,6 @@ std::string code_kind(const ByteSource& file, std::string_view name);
 
 /// Is all of it UTF-8 without control characters but those that lay out text? An empty file is.
 bool is_text(const ByteSource& file);
-
-/// A picture, which no loader takes for anything else.
-bool is_picture(const ByteSource& file);
 
 /// The vocabulary that sentencepiece_model.proto of Google's SentencePiece describes, read to its end.
 bool is_sentencepiece(const ByteSource& file);

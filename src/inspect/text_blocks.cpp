@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 
-bool is_name_character(char c) {
-  return c == '_' || c == '.' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 }  // namespace
 
 bool each_block(const ByteSource& file,
@@ -30,9 +26,20 @@ bool each_block(const ByteSource& file,
   return true;
 }
 
-std::string_view name_at(std::string_view text) {
-  const auto end = std::ranges::find_if_not(text, is_name_character);
-  return text.substr(0, static_cast<std::size_t>(end - text.begin()));
+void each_line(const ByteSource& file, const std::function<bool(std::uint64_t begin, char first)>& take) {
+  std::uint64_t block_begin = 0;
+  bool at_begin = true;
+  each_block(file, [&](std::string_view block, std::size_t length) {
+    block = block.substr(0, length);
+    for (std::size_t at = 0; at < length;) {
+      if (at_begin && block[at] != '\n' && !take(block_begin + at, block[at])) return false;
+      const std::size_t end = block.find('\n', at);
+      at_begin = end != std::string_view::npos;
+      at = at_begin ? end + 1 : length;
+    }
+    block_begin += length;
+    return true;
+  });
 }
 
 bool is_named(std::string_view name, std::initializer_list<std::string_view> suffixes) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files read as text, a block at a time, and the names that stand in them.
+// Files read as text, a block at a time, and their names.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <string_view>
@@ -11,16 +12,17 @@
 
 namespace msprobe::inspect {
 
-// What a mark and the name behind it may take.
-inline constexpr std::size_t kOverlap = 512;
+// A character that lies across the end of a block fits.
+inline constexpr std::size_t kOverlap = 8;
 
 /// Hands on the file in blocks, each with the first kOverlap bytes of the next one behind its own `length`
 /// bytes. False, and no more blocks, once `take` says false.
 bool each_block(const ByteSource& file,
                 const std::function<bool(std::string_view block, std::size_t length)>& take);
 
-/// The dotted name at the beginning of the text; it may be empty.
-std::string_view name_at(std::string_view text);
+/// Hands on where each line begins, and its first character, until `take` says false. Empty lines are left
+/// out.
+void each_line(const ByteSource& file, const std::function<bool(std::uint64_t begin, char first)>& take);
 
 /// Does the name of a file end so, in any case?
 bool is_named(std::string_view name, std::initializer_list<std::string_view> suffixes);

@@ -95,7 +95,8 @@ def tricks_do_not_pass(msprobe, scratch, recipe):
 def compressed_pickles_are_refused(msprobe, scratch, recipe):
     for name, data in recipe.compressed():
         (scratch / name).write_bytes(data)
-        harness.check_equal(name, gate(msprobe, scratch, name), 2)
+        # Short ones are stored as they are, so that the name in them is found.
+        harness.check(gate(msprobe, scratch, name) in (1, 2), name)
 
 
 def harmless_files_pass(msprobe, scratch, recipe):

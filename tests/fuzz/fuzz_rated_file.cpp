@@ -6,7 +6,8 @@
 #include "fuzz_input.hpp"
 #include "fuzz_target.hpp"
 #include "inspect/facts.hpp"
-#include "inspect/text_rating.hpp"
+#include "inspect/plain_text.hpp"
+#include "inspect/template_rating.hpp"
 #include "support/error.hpp"
 
 FUZZ_TARGET(rated_file)(const std::uint8_t* data, std::size_t size) {
@@ -16,7 +17,9 @@ FUZZ_TARGET(rated_file)(const std::uint8_t* data, std::size_t size) {
     msprobe::inspect::rate_file(source, facts);
   } catch (const msprobe::Error&) {
   }
-  // What no loader could take for anything but text may still configure one.
+  // By its name a text is read as one of these.
   if (!facts.file) __builtin_trap();
-  msprobe::inspect::rate_text(*source, "config.json", "");
+  for (const char* name : {"config.json", "a.jsonl", "config.yaml", "README.md", "a.conf"})
+    msprobe::inspect::rate_text(*source, name);
+  msprobe::inspect::rate_template({reinterpret_cast<const char*>(data), size});
 }

@@ -9,6 +9,7 @@ import lzma
 import pathlib
 import struct
 import zipfile
+import zlib
 
 import recipe
 from recipe import Made, Name
@@ -144,11 +145,11 @@ TEXTS = [
     ("verbatim_escaped.yaml", "a: !<tag:yaml.org,2002:%70ython/object/apply:posix.getpid> []\n", True),
     ("verbatim_colon.yaml", "a: !<tag%3Ayaml.org,2002:python/name:posix.getpid> ''\n", True),
     ("verbatim_org.yaml", "a: !<tag:yaml.%6Frg,2002:python/object/apply:posix.getpid> []\n", True),
-    ("hydra_hex.yaml", '"\\x5ftarget_": posix.getpid\n', False),
-    ("hydra_long.yaml", '"\\U0000005ftarget_": posix.getpid\n', False),
-    ("hydra_anchor.yaml", "x: &k _target_\na:\n  *k : posix.getpid\n", False),
+    ("hydra_hex.yaml", '"\\x5ftarget_": posix.getpid\n', True),
+    ("hydra_long.yaml", '"\\U0000005ftarget_": posix.getpid\n', True),
+    ("hydra_anchor.yaml", "x: &k _target_\na:\n  *k : posix.getpid\n", True),
     ("hydra_resolver.yaml", 'a: "${oc.create:${oc.decode:\'{${t}et_: posix.getpid}\'}}"\n', False),
-    ("hydra_value.yaml", '_target_: "o\\x73.getpid"\n', False),
+    ("hydra_value.yaml", '_target_: "o\\x73.getpid"\n', True),
     ("hydra_tagged.yaml", "_target_: !!str posix.getpid\n", True),
     ("attention_dict.json", '{"attn_implementation": {"": "someone/kernels"}}', False),
     ("hydra_continued.yaml", '"_tar\\\n  get_": posix.getpid\n', False),
@@ -173,7 +174,7 @@ TEXTS = [
     ("hydra_own.yaml", "model:\n  _target_: mypackage.models.Net\n", False),
     ("hydra_folded.yaml", "_target_: >-\n  posix.getpid\n", True),
     ("hydra.json", '{"model": {"_target_" :\n "posix.getpid"}}', True),
-    ("hydra_escaped.json", '{"model": {"\\u005ftarget_": "posix.getpid"}}', False),
+    ("hydra_escaped.json", '{"model": {"\\u005ftarget_": "posix.getpid"}}', True),
     ("hydra.toml", '_target_ = "posix.getpid"\n', True),
     ("config.json", '{"auto_map": {"AutoModel": "modeling_own.Model"}}', False),
     ("config_elsewhere.json", '{"auto_map": {"AutoModel": "someone/code--modeling.Model"}}', False),
@@ -190,6 +191,14 @@ TEXTS = [
     ("modeling_own.py", "import torch\n", False),
     ("setup.sh", "true\n", False),
     ("run", "#!/bin/sh\ntrue\n", False),
+    ("man.1", ".TH TQDM 1\n.SH NAME\ncode\n", False),
+    ("kernel.json", '{"argv": ["python", "-c", "1"], "display_name": "x"}', False),
+    ("requirements.txt", "evil-package\n", False),
+    ("class.pkl", "ccollections\nOrderedDict\n(dS'append'\ncposix\ngetpid\nsb.\n", True),
+    ("card.md", "---\nx: !!python/object/apply:posix.getpid []\n---\n# A model\n", True),
+    ("prompt.txt", "${open('x')}\n", False),
+    ("carriage.yaml", "# a\r!!python/object:own.Config {}\n", False),
+    ("interpolated.yaml", "a: ${b}\n", False),
     ("old.txt", "cposix\ngetpid\n(tR.", True),
     ("model.json", "(iposix\ngetpid\n.", True),
 ]
@@ -208,12 +217,26 @@ OTHERS = {
     "tool.exe": b"MZ" + bytes(58) + struct.pack("<I", 64) + b"PE\0\0",
     "flax_model.msgpack": b"\x81\xa6params\x81\xa1w\xc4\x02\xff\xfe",
     "module.wasm": b"\0asm" + bytes(4),
+    "cut.png": b"\x89PNG\r\n\x1a\n" + bytes(range(128, 160)),
+    "padded.gguf": b"GGUF" + struct.pack("<IQQ", 3, 0, 0) + bytes(40),
+    "commented.npz": recipe.zip_of([("a.npy", recipe.npy(bytes(4), "<f4"))])[:-2] + b"\x01\x00!",
+    "brace.npy": recipe.npy(b"text", "<f4").replace(b"'<f4'", b"'|O'#}"),
 }
 
 
 def piece(text, score):
     inner = b"\x0a" + bytes([len(text)]) + text + b"\x15" + struct.pack("<f", score)
     return b"\x0a" + bytes([len(inner)]) + inner
+
+
+def png():
+    """One black pixel."""
+
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(2))) + chunk(b"IEND", b"")
 
 
 # As they lie in the folder of a model, a checkpoint or a dump.
@@ -232,12 +255,11 @@ HARMLESS = {
     "regex.json": b'{"pattern": "\\\\x41\\\\u0042"}',
     "top_level.txt": b"isympy\nsympy\n",
     "a_list.csv": b"NPU Name,Bench Name\nModule.a.forward.0,Module.a.forward.0\n",
-    "man.1": b".TH TQDM 1\n.SH NAME\ncode\n",
     "chat_template.jinja": TEMPLATE.encode(),
     "hparams.yaml": b"betas: !!python/tuple [0.9, 0.99]\nlr: 0.1\n",
     "ordered.yaml": b"a: !!python/object/apply:collections.OrderedDict [[]]\n",
     ".gitattributes": b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n",
-    "picture.png": b"\x89PNG\r\n\x1a\n" + bytes(range(128, 160)),
+    "picture.png": png(),
     "tokenizer.model": piece(b"<unk>", 0.0) + piece("\u2581the".encode(), -3.5) + b"\x12\x02\x20\x01",
     "model.safetensors": safetensors({"format": "pt"}),
     "weights.npy": recipe.npy(struct.pack("<f", 1.5), "<f4"),

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/onnx_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "formats/message_fields.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::inspect {
+namespace {
+
+using formats::MessageFields;
+
+constexpr int kMostOnnxDepth = 40;
+
+enum class Message : std::uint8_t {
+  model,
+  graph,
+  node,
+  attribute,
+  tensor,
+  sparse,
+  function,
+  operators,
+  entry,
+  value,
+  type,
+  other
+};
+
+struct OnnxField {
+  Message in;
+  std::uint64_t number;
+  std::optional<Message> message;  // of its content; nothing: a number or bytes
+};
+
+constexpr std::array kOnnxMessages = {
+    OnnxField{Message::model, 7, Message::graph},         OnnxField{Message::model, 8, Message::operators},
+    OnnxField{Message::model, 14, Message::entry},        OnnxField{Message::model, 25, Message::function},
+    OnnxField{Message::graph, 1, Message::node},          OnnxField{Message::graph, 5, Message::tensor},
+    OnnxField{Message::graph, 11, Message::value},        OnnxField{Message::graph, 12, Message::value},
+    OnnxField{Message::graph, 13, Message::value},        OnnxField{Message::graph, 14, Message::other},
+    OnnxField{Message::graph, 15, Message::sparse},       OnnxField{Message::graph, 16, Message::entry},
+    OnnxField{Message::node, 5, Message::attribute},      OnnxField{Message::node, 9, Message::entry},
+    OnnxField{Message::attribute, 5, Message::tensor},    OnnxField{Message::attribute, 6, Message::graph},
+    OnnxField{Message::attribute, 10, Message::tensor},   OnnxField{Message::attribute, 11, Message::graph},
+    OnnxField{Message::attribute, 14, Message::other},    OnnxField{Message::attribute, 15, Message::other},
+    OnnxField{Message::attribute, 22, Message::sparse},   OnnxField{Message::attribute, 23, Message::sparse},
+    OnnxField{Message::tensor, 13, Message::entry},       OnnxField{Message::tensor, 16, Message::entry},
+    OnnxField{Message::sparse, 1, Message::tensor},       OnnxField{Message::sparse, 2, Message::tensor},
+    OnnxField{Message::function, 7, Message::node},       OnnxField{Message::function, 9, Message::operators},
+    OnnxField{Message::function, 11, Message::attribute}, OnnxField{Message::function, 12, Message::value},
+    OnnxField{Message::function, 14, Message::entry},     OnnxField{Message::value, 2, Message::other},
+    OnnxField{Message::value, 4, Message::entry},
+};
+
+/// Numbers and bytes of each message, as bits.
+constexpr std::uint64_t plain_fields(Message message) {
+  const auto bits = [](std::initializer_list<int> numbers) {
+    std::uint64_t all = 0;
+    for (const int number : numbers) all |= std::uint64_t{1} << number;
+    return all;
+  };
+  switch (message) {
+    case Message::model:
+      return bits({1, 2, 3, 4, 5, 6});
+    case Message::graph:
+      return bits({2, 10});
+    case Message::node:
+      return bits({1, 2, 3, 4, 6, 7, 8});
+    case Message::attribute:
+      return bits({1, 2, 3, 4, 7, 8, 9, 13, 20, 21});
+    case Message::tensor:
+      return bits({1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14});
+    case Message::sparse:
+      return bits({3});
+    case Message::function:
+      return bits({1, 4, 5, 6, 8, 10, 13});
+    case Message::operators:
+    case Message::entry:
+      return bits({1, 2});
+    case Message::value:
+      return bits({1, 3});
+    default:
+      return 0;
+  }
+}
+
+constexpr std::array<std::string_view, 8> kDomains = {"",
+                                                      "ai.onnx",
+                                                      "ai.onnx.ml",
+                                                      "ai.onnx.preview.training",
+                                                      "com.microsoft",
+                                                      "com.microsoft.nchwc",
+                                                      "com.microsoft.experimental",
+                                                      "com.ms.internal.nhwc"};
+
+class OnnxGraph {
+ public:
+  explicit OnnxGraph(const ByteSource& file) : file_(file) {}
+
+  std::string run() {
+    follow(Message::model, 0, file_.size(), 0);
+    for (const std::string& domain : used_) {
+      if (reason_.empty() && std::ranges::find(kDomains, domain) == kDomains.end() && !own_.contains(domain))
+        reason_ = fmt::format("operators of another program ({})", display(domain));
+    }
+    return reason_;
+  }
+
+ private:
+  std::string text(const MessageFields::Field& field) const {
+    constexpr std::uint64_t kLongest = 4096;
+    return read_text(file_, field.offset, std::min(field.length, kLongest));
+  }
+
+  static bool is_plain(std::string_view text) {
+    return is_utf8(text) && std::ranges::none_of(text, [](char c) {
+             return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' && c != '\r';
+           });
+  }
+
+  void note(std::string reason) {
+    if (reason_.empty()) reason_ = std::move(reason);
+  }
+
+  void follow(Message message, std::uint64_t begin, std::uint64_t length, int depth) {
+    if (depth == kMostOnnxDepth) return note("graphs that are nested too deep");
+    MessageFields fields(file_, begin, begin + length, "ONNX model");
+    MessageFields::Field field;
+    std::string key;
+    std::string value;
+    while (fields.next(field)) {
+      check_interrupt();
+      if (message == Message::other) continue;  // types: whatever numbers and names they have
+      const auto* inner = std::ranges::find_if(kOnnxMessages, [&](const OnnxField& each) {
+        return each.in == message && each.number == field.number;
+      });
+      if (inner != kOnnxMessages.end() && field.wire == 2) {
+        follow(*inner->message, field.offset, field.length, depth + 1);
+        continue;
+      }
+      if (field.number >= 64 || (plain_fields(message) >> field.number & 1) == 0)
+        return note(fmt::format("a field that ONNX does not have ({})", field.number));
+      if (field.wire != 2) continue;
+      if (message == Message::node && field.number == 7) used_.insert(text(field));
+      if (message == Message::function && field.number == 10) own_.insert(text(field));
+      if (message == Message::node && field.number == 4) judge_operator(text(field));
+      // Other formats of protobuf keep messages where ONNX has its texts.
+      const bool is_text = message == Message::model || (message == Message::node && field.number <= 4);
+      if (is_text && !is_plain(text(field))) return note("a text that is none");
+      if (message == Message::entry && field.number == 1) key = text(field);
+      if (message == Message::entry && field.number == 2) value = text(field);
+    }
+    if (key == "location") judge_location(value);
+  }
+
+  void judge_operator(const std::string& name) {
+    if (name.find("Python") != std::string::npos || name.starts_with("PyOp") || name.starts_with("PyCustom"))
+      note(fmt::format("an operator that runs Python ({})", display(name)));
+  }
+
+  void judge_location(const std::string& path) {
+    if (path.starts_with('/') || path.find("..") != std::string::npos || path.find('\\') != std::string::npos)
+      note(fmt::format("elements in a file elsewhere ({})", display(path)));
+  }
+
+  const ByteSource& file_;
+  std::set<std::string> used_;  // domains of operators
+  std::set<std::string> own_;   // of the functions of the model
+  std::string reason_;
+};
+
+}  // namespace
+
+std::string onnx_surplus(const ByteSource& file) {
+  try {
+    return OnnxGraph(file).run();
+  } catch (const FormatError&) {
+    return "a message that is broken";
+  }
+}
+
+}  // namespace msprobe::inspect

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/plain_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "inspect/configuration.hpp"
+#include "inspect/template_rating.hpp"
+#include "support/ascii.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::inspect {
+namespace {
+
+constexpr std::uint64_t kLargestText = std::uint64_t{512} << 20;
+
+// Files without an ending, or with one that says nothing.
+constexpr std::array<std::string_view, 34> kProse = {
+    "readme",      "license",         "licence",        "notice",        "copying",
+    "copyright",   "changelog",       "authors",        "contributors",  "citation",
+    "security",    "code_of_conduct", "contributing",   "todo",          "news",
+    "use_policy",  "merges",          "vocab",          "vocabulary",    "labels",
+    "latest",      "checkpoint",      ".gitattributes", ".gitignore",    ".gitkeep",
+    ".gitmodules", ".keep",           ".no_exist",      ".dockerignore", "latest_checkpointed_iteration",
+    "dict",        "md5sums",         "sha256sums",     "terms_of_use"};
+constexpr std::array<std::string_view, 20> kProseEndings = {
+    ".md",  ".markdown", ".txt", ".rst",    ".csv", ".tsv",    ".jinja", ".jinja2", ".log",     ".bib",
+    ".tex", ".vocab",    ".bpe", ".sha256", ".md5", ".labels", ".names", ".lst",    ".license", ".codes"};
+// Tools that build, install or start what these name.
+constexpr std::array<std::string_view, 22> kPrograms = {".pre-commit-config.yaml",
+                                                        ".gitlab-ci.yml",
+                                                        "taskfile.yml",
+                                                        "dvc.yaml",
+                                                        "mkdocs.yml",
+                                                        "project.yml",
+                                                        "compose.yaml",
+                                                        "compose.yml",
+                                                        "devcontainer.json",
+                                                        "package.json",
+                                                        "playbook.yml",
+                                                        "playbook.yaml",
+                                                        "cookiecutter.json",
+                                                        ".travis.yml",
+                                                        "cmakelists.txt",
+                                                        "entry_points.txt",
+                                                        "requirements.txt",
+                                                        "constraints.txt",
+                                                        "conda.yaml",
+                                                        "environment.yml",
+                                                        "environment.yaml",
+                                                        "action.yml"};
+
+/// `${x}`, `<% x %>` and lines such as `% for x in y:`, which Mako runs as Python. Documents for people have
+/// such things as examples of shells.
+bool may_be_mako(std::string_view text) {
+  if (text.find("<%") != std::string_view::npos) return true;
+  for (std::size_t at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 1)) {
+    const std::size_t end = text.find_first_of("}\n", at);
+    if (end != std::string_view::npos && end > at + 2 && text[end] == '}') return true;
+  }
+  if (text.find("|\n") != std::string_view::npos || text.ends_with('|')) return true;  // a command, to Kaldi
+  for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
+    const std::string_view before = text.substr(0, at);
+    const std::string_view line = text.substr(at, text.find('\n', at) - at);
+    const std::size_t last = before.find_last_not_of(" \t");
+    const bool begins = last == std::string_view::npos || before[last] == '\n';
+    if (begins && line.find(':') != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+bool is_for_people(std::string_view name) {
+  const std::string base = lower_case(name.substr(name.rfind('/') + 1));
+  return base.ends_with(".jinja") || base.ends_with(".jinja2") || base.ends_with(".md") ||
+         base.ends_with(".markdown") || base.ends_with(".rst") || base.ends_with(".tex") ||
+         base.ends_with(".bib") || base.starts_with("readme") || base.starts_with("license") ||
+         base.starts_with("changelog") || base.starts_with("vocab") || base.starts_with("merges");
+}
+
+bool is_template(std::string_view name) {
+  const std::string low = lower_case(name);
+  return low.ends_with(".jinja") || low.ends_with(".jinja2");
+}
+
+template <typename List>
+bool is_in(const List& list, std::string_view word) {
+  return std::ranges::find(list, word) != list.end();
+}
+
+}  // namespace
+
+TextKind text_kind(std::string_view name) {
+  const std::string base = lower_case(name.substr(name.rfind('/') + 1));
+  // pytest runs the examples in texts that are named so.
+  const bool tests = base.starts_with("test") && base.ends_with(".txt");
+  if (is_in(kPrograms, base) || base.starts_with("requirements") || base.starts_with("docker-compose") ||
+      name.find(".github/") != std::string_view::npos || tests)
+    return TextKind::program;
+  const std::size_t dot = base.rfind('.');
+  const std::string_view ending =
+      dot == std::string::npos ? std::string_view() : std::string_view(base).substr(dot);
+  if (ending == ".json") return TextKind::json;
+  if (ending == ".jsonl") return TextKind::json_lines;
+  if (ending == ".yaml" || ending == ".yml" || ending == ".cff") return TextKind::yaml;
+  if (is_in(kProseEndings, ending) || is_in(kProse, base)) return TextKind::prose;
+  // LICENSE-MIT, README_zh
+  const bool begins = std::ranges::any_of(
+      std::array<std::string_view, 4>{"readme", "license", "licence", "notice"}, [&](std::string_view word) {
+        return base.starts_with(word) && (base[word.size()] == '-' || base[word.size()] == '_') &&
+               ending.empty();
+      });
+  return begins ? TextKind::prose : TextKind::other;
+}
+
+std::vector<ContentFacts> rate_text(const ByteSource& file, std::string_view name) {
+  const TextKind kind = text_kind(name);
+  if (kind == TextKind::program)
+    return {{"a list for a tool that installs or builds what it names", "", Rating::unknown}};
+  if (file.size() > kLargestText)
+    return {{fmt::format("a text of {}, of which at most {} are read", human_bytes(file.size()),
+                         human_bytes(kLargestText)),
+             "", Rating::unknown}};
+  const std::string text = read_all(file, kLargestText);
+  switch (kind) {
+    case TextKind::json:
+      return rate_json(text, name);
+    case TextKind::json_lines:
+      return rate_json_lines(text, name);
+    case TextKind::yaml:
+      return rate_yaml(text, name);
+    default:
+      break;
+  }
+  std::vector<ContentFacts> found;
+  if (auto finding = rate_template(text, kind == TextKind::prose && !is_template(name)))
+    found.push_back({std::move(finding->what), "", finding->rating});
+  if (kind != TextKind::other) {
+    if (kind == TextKind::prose && !is_for_people(name) && may_be_mako(text))
+      found.push_back({"what Mako or Kaldi would run", "", Rating::unknown});
+    for (ContentFacts& each : rate_tags(text)) found.push_back(std::move(each));
+    constexpr std::size_t kMostRead = std::size_t{16} << 20;
+    if (text.size() > kMostRead) return found;
+    for (ContentFacts& each : rate_yaml(text, name)) {
+      if (each.rating == Rating::dangerous) found.push_back(std::move(each));
+    }
+    return found;
+  }
+  // Loaders that are told to read it as YAML, of which JSON is a part, or as TOML. What is dangerous is
+  // named.
+  std::vector<ContentFacts> read = rate_yaml(text, name);
+  for (ContentFacts& each : rate_assignments(text)) read.push_back(std::move(each));
+  for (ContentFacts& each : read) {
+    if (each.rating == Rating::dangerous) found.push_back(std::move(each));
+  }
+  found.push_back({"a text of a kind that is not known by its name", "", Rating::unknown});
+  return found;
+}
+
+}  // namespace msprobe::inspect

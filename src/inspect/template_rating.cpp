@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/template_rating.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "inspect/template_syntax.hpp"
+
+namespace msprobe::inspect {
+namespace {
+
+using formats::Rating;
+using Kind = TemplateKind;
+using Ref = std::uint32_t;
+
+/// What a value may be, if it comes to name an attribute.
+enum class Origin : std::uint8_t {
+  number,   // no text
+  caller,   // as the caller has it
+  literal,  // a text of the template as it stands there
+  made,     // put together here, so that it may be any text
+};
+
+/// Words with blanks between them.
+bool has_word(std::string_view words, std::string_view word) {
+  for (std::size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
+    const bool begins = at == 0 || words[at - 1] == ' ';
+    const bool ends = at + word.size() == words.size() || words[at + word.size()] == ' ';
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+constexpr std::string_view kFunctions =
+    "raise_exception strftime_now namespace range dict caller cycler joiner tojson";
+constexpr std::string_view kMethods =
+    "append capitalize clear copy count endswith extend find get index insert isalnum isalpha isdigit "
+    "isnumeric "
+    "isspace isupper islower items join keys lower lstrip partition pop remove removeprefix removesuffix "
+    "replace "
+    "reverse rfind rindex rpartition rsplit rstrip setdefault sort split splitlines startswith strip "
+    "swapcase "
+    "title update upper values zfill ljust rjust center cycle changed next reset strftime isoformat";
+// What these are given comes to be in what they belong to.
+constexpr std::string_view kChanging = "append extend insert setdefault update add";
+// Of these the first argument names a filter, a test or an attribute.
+constexpr std::string_view kNaming = "map select reject selectattr rejectattr groupby";
+constexpr std::string_view kFilters =
+    "abs batch capitalize center count d default dictsort e escape filesizeformat first float forceescape "
+    "format "
+    "fromjson from_json groupby indent int items join last length list lower map max min pprint random "
+    "reject "
+    "rejectattr replace reverse round safe select selectattr slice sort string striptags sum title tojson "
+    "to_json trim truncate unique upper urlencode urlize wordcount wordwrap";
+// The result of these is no text.
+constexpr std::string_view kCounting = "abs count float int length round sum wordcount";
+// The result of these is their value or a part of it.
+constexpr std::string_view kPassing =
+    "batch capitalize d default dictsort first groupby items last list lower max min reverse select "
+    "selectattr "
+    "reject rejectattr slice sort title trim unique upper";
+// Python's names for the parts of generators, frames and functions, which lead on to modules.
+constexpr std::string_view kInternal = "gi_ cr_ ag_ f_ tb_ func_ im_ co_";
+// From any value these reach the modules of Python.
+constexpr std::string_view kGadgets =
+    "__globals__ __subclasses__ __builtins__ __import__ __mro__ __bases__ __init__ __class__ __base__ "
+    "__dict__";
+
+class TemplateJudge {
+ public:
+  explicit TemplateJudge(const TemplateTree& tree) : tree_(tree) {}
+
+  std::optional<TemplateFinding> run() {
+    for (const TemplateNode& node : tree_.nodes) {
+      if (node.kind == Kind::macro) macros_[node.text].push_back(&node);
+      if (node.kind == Kind::call && at(node.children[0]).kind == Kind::attribute)
+        called_.insert(at(node.children[0]).text);
+    }
+    // Origins only get worse, so this ends.
+    origins_.resize(tree_.nodes.size());
+    constexpr int kMostPasses = 30;
+    int passes = 0;
+    do {
+      if (++passes > kMostPasses) {
+        note(Rating::unknown, "hands its values on too often");
+        break;
+      }
+      changed_ = false;
+      for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
+        origins_[i] = origin_of_node(tree_.nodes[i]);
+        learn(tree_.nodes[i]);
+      }
+    } while (changed_);
+    for (const TemplateNode& node : tree_.nodes) judge(node);
+    return finding_;
+  }
+
+ private:
+  const TemplateNode& at(Ref ref) const { return tree_.nodes[ref]; }
+
+  void worsen(std::map<std::string, Origin, std::less<>>& known, const std::string& name, Origin origin) {
+    const auto [place, fresh] = known.try_emplace(name, origin);
+    if (!fresh && place->second >= origin) return;
+    changed_ = true;
+    place->second = std::max(place->second, origin);
+  }
+
+  void assign(Ref target, Origin origin) {
+    const TemplateNode& node = at(target);
+    if (node.kind == Kind::list) {
+      for (const Ref each : node.children) assign(each, origin);
+    } else {
+      worsen(node.kind == Kind::attribute ? attributes_ : names_, node.text, origin);
+    }
+  }
+
+  static bool is_namespace(const TemplateNode& node) {
+    return node.kind == Kind::name && node.text == "namespace";
+  }
+
+  void learn(const TemplateNode& node) {
+    if (node.kind == Kind::assign) assign(node.children[1], origin_of(node.children[0]));
+    if (node.kind == Kind::macro) {
+      for (std::size_t i = 1; i < node.children.size(); ++i) {
+        if (at(node.children[i]).kind == Kind::name)
+          worsen(names_, at(node.children[i]).text, Origin::number);
+      }
+    }
+    if (node.kind != Kind::call) return;
+    const TemplateNode& callee = at(node.children[0]);
+    if (is_namespace(callee)) {
+      for (std::size_t i = 1; i < node.children.size(); ++i) {
+        const TemplateNode& given = at(node.children[i]);
+        if (given.kind == Kind::keyword) worsen(attributes_, given.text, origin_of(given.children[0]));
+      }
+    }
+    const Origin worst = worst_of(node, 1);
+    if (callee.kind == Kind::attribute && has_word(kChanging, callee.text)) {
+      for (std::size_t i = 1; i < node.children.size(); ++i) {
+        const TemplateNode& given = at(node.children[i]);
+        if (given.kind == Kind::keyword) worsen(attributes_, given.text, origin_of(given.children[0]));
+      }
+      Ref changed = callee.children[0];
+      while (at(changed).kind == Kind::attribute || at(changed).kind == Kind::item) {
+        if (at(changed).kind == Kind::attribute) worsen(attributes_, at(changed).text, worst);
+        changed = at(changed).children[0];
+      }
+      if (at(changed).kind == Kind::name) worsen(names_, at(changed).text, worst);
+    }
+    const auto macro = callee.kind == Kind::name ? macros_.find(callee.text) : macros_.end();
+    if (macro == macros_.end()) return;
+    for (const TemplateNode* each : macro->second) hand_on(*each, worst);
+    worsen(names_, "varargs", worst);
+    worsen(names_, "kwargs", worst);
+  }
+
+  void hand_on(const TemplateNode& macro, Origin worst) {
+    for (std::size_t i = 1; i < macro.children.size(); ++i) {
+      const TemplateNode& parameter = at(macro.children[i]);
+      if (parameter.kind == Kind::name) worsen(names_, parameter.text, worst);
+      if (parameter.kind == Kind::assign) assign(parameter.children[1], worst);
+    }
+  }
+
+  Origin worst_of(const TemplateNode& node, std::size_t first = 0) const {
+    Origin worst = Origin::number;
+    for (std::size_t i = first; i < node.children.size(); ++i)
+      worst = std::max(worst, origin_of(node.children[i]));
+    return worst;
+  }
+
+  // Parts come before what they are parts of, so that one pass over the nodes needs no recursion.
+  Origin origin_of(Ref ref) const { return origins_[ref]; }
+
+  Origin origin_of_node(const TemplateNode& node) const {
+    switch (node.kind) {
+      case Kind::number:
+      case Kind::compute:
+      case Kind::compare:
+      case Kind::test:
+        return Origin::number;
+      case Kind::constant:
+        return node.strange || node.text.starts_with('_') ? Origin::made : Origin::literal;
+      case Kind::name:
+        return origin_of_name(node.text);
+      case Kind::attribute: {
+        const auto own = attributes_.find(node.text);
+        const bool counts =
+            at(node.children[0]).kind == Kind::name && at(node.children[0]).text == "loop" &&
+            has_word("index index0 revindex revindex0 length first last depth depth0", node.text);
+        if (counts) return Origin::number;
+        if (at(node.children[0]).kind == Kind::name && at(node.children[0]).text == "loop")
+          return Origin::made;
+        return std::max(own == attributes_.end() ? Origin::caller : own->second, origin_of(node.children[0]));
+      }
+      case Kind::item: {
+        const Origin from = origin_of(node.children[0]);
+        // A piece of a text of the template is another text.
+        if (from == Origin::literal && at(node.children[0]).kind != Kind::list) return Origin::made;
+        const TemplateNode& index = at(node.children[1]);
+        Origin own = Origin::caller;
+        for (const auto& [name, origin] : attributes_) {
+          if (index.kind != Kind::constant || index.text == name) own = std::max(own, origin);
+        }
+        return std::max(from, own);
+      }
+      case Kind::list:
+      case Kind::choice:
+      case Kind::slice:
+      case Kind::keyword:
+      case Kind::spread:
+        return worst_of(node);
+      case Kind::add: {
+        const Origin left = origin_of(node.children[0]);
+        const Origin right = origin_of(node.children[1]);
+        return std::min(left, right) == Origin::number ? Origin::number : Origin::made;
+      }
+      case Kind::multiply:
+        return worst_of(node) == Origin::number ? Origin::number : origin_of_product(node);
+      case Kind::filter:
+        if (has_word(kCounting, node.text)) return Origin::number;
+        if (!has_word(kPassing, node.text)) return Origin::made;
+        return worst_of(node) <= Origin::caller || has_word("d default dictsort items", node.text)
+                   ? worst_of(node)
+               : at(node.children[0]).kind == Kind::list &&
+                       !has_word("capitalize lower title trim upper", node.text)
+                   ? worst_of(node)
+                   : Origin::made;
+      case Kind::call:
+        return origin_of_call(node);
+      default:
+        return Origin::made;
+    }
+  }
+
+  Origin origin_of_product(const TemplateNode& node) const {
+    // Only a text to the left of % is a format.
+    return origin_of(node.children[0]) == Origin::number && origin_of(node.children[1]) <= Origin::caller
+               ? Origin::caller
+               : Origin::made;
+  }
+
+  Origin origin_of_name(const std::string& name) const {
+    if (has_word("loop", name)) return Origin::caller;
+    if (has_word(kFunctions, name) || has_word("self lipsum", name) || macros_.contains(name))
+      return Origin::made;
+    const auto known = names_.find(name);
+    return known == names_.end() ? Origin::caller : known->second;
+  }
+
+  Origin origin_of_call(const TemplateNode& node) const {
+    const TemplateNode& callee = at(node.children[0]);
+    if (callee.kind == Kind::name && callee.text == "range") return Origin::number;
+    if (is_namespace(callee)) return Origin::caller;  // its attributes are known by their names
+    if (callee.kind != Kind::attribute) return Origin::made;
+    const Origin from = origin_of(callee.children[0]);
+    if (has_word("find rfind index count isdigit", callee.text)) return Origin::number;
+    if (from <= Origin::caller &&
+        has_word("get items keys values pop strip lstrip rstrip lower upper split", callee.text))
+      return std::max(
+          {from, Origin::caller, has_word("get pop", callee.text) ? worst_of(node, 2) : Origin::number});
+    return Origin::made;
+  }
+
+  void note(Rating rating, std::string what) {
+    if (!finding_ || finding_->rating < rating)
+      finding_ = TemplateFinding{rating, "a template that " + std::move(what)};
+  }
+
+  void judge_name(std::string_view name) {
+    const bool internal =
+        name.starts_with('_') || has_word(kInternal, name.substr(0, name.find('_') + 1)) || name == "mro";
+    if (!internal) return;
+    const bool gadget = has_word(kGadgets, name);
+    note(gadget ? Rating::dangerous : Rating::unknown, std::string(gadget ? "leads" : "may lead") +
+                                                           " to Python's internals (" +
+                                                           std::string(name.substr(0, 40)) + ")");
+  }
+
+  /// Wherever it stands: it may come to be the name of an attribute.
+  void judge_constant(const TemplateNode& node) {
+    if (node.strange) return note(Rating::unknown, "hides a text");
+    const bool name = node.text.find("__") != std::string::npos || node.text.find("._") != std::string::npos;
+    if (!name) return;
+    const bool gadget = has_word(kGadgets, node.text);
+    note(gadget ? Rating::dangerous : Rating::unknown, std::string(gadget ? "leads" : "may lead") +
+                                                           " to Python's internals (" +
+                                                           node.text.substr(0, 40) + ")");
+  }
+
+  void judge(const TemplateNode& node) {
+    if (node.kind == Kind::constant) judge_constant(node);
+    // A call of what looks like a method calls what lies there.
+    const auto replaces = [&](std::string_view name) {
+      if (called_.contains(name))
+        note(Rating::unknown, "gives the method " + std::string(name.substr(0, 40)) + " another meaning");
+    };
+    if (node.kind == Kind::keyword) replaces(node.text);
+    if (node.kind == Kind::list || node.kind == Kind::assign) {
+      for (const Ref each : node.children) {
+        if (at(each).kind == Kind::constant || at(each).kind == Kind::attribute) replaces(at(each).text);
+      }
+    }
+    if (node.kind == Kind::attribute || node.kind == Kind::keyword) judge_name(node.text);
+    if (node.kind == Kind::name && node.text.starts_with("__")) judge_name(node.text);
+    if (node.kind == Kind::item) judge_index(node.children[1]);
+    if (node.kind == Kind::filter || node.kind == Kind::test) judge_filter(node);
+    if (node.kind == Kind::call) judge_call(node);
+  }
+
+  void judge_index(Ref ref) {
+    const TemplateNode& index = at(ref);
+    if (index.kind == Kind::constant) {
+      if (index.strange) return note(Rating::unknown, "hides the name of an attribute");
+      return judge_name(index.text);
+    }
+    if (index.kind == Kind::slice) return;
+    if (origin_of(ref) == Origin::made) note(Rating::unknown, "puts the name of an attribute together");
+  }
+
+  void judge_filter(const TemplateNode& node) {
+    if (node.kind == Kind::filter && node.text == "attr") {
+      for (std::size_t i = 1; i < node.children.size(); ++i) judge_index(node.children[i]);
+      return note(Rating::unknown, "asks for an attribute by a text (attr)");
+    }
+    if (node.kind == Kind::filter && !has_word(kFilters, node.text))
+      return note(Rating::unknown, "uses the filter " + node.text.substr(0, 40));
+    for (std::size_t i = 1; i < node.children.size(); ++i) {
+      const TemplateNode& given = at(node.children[i]);
+      const bool attribute = given.kind == Kind::keyword && given.text == "attribute";
+      const bool first =
+          i == 1 && given.kind != Kind::keyword && node.kind == Kind::filter && has_word(kNaming, node.text);
+      if (given.kind == Kind::spread) note(Rating::unknown, "hands on arguments that are not told");
+      // Further ones of these name attributes, too.
+      const bool separator = node.text == "join" && i == 1;
+      if (!separator && has_word("sum join sort unique max min", node.text) &&
+          origin_of(node.children[i]) == Origin::made)
+        note(Rating::unknown, "puts the name of an attribute together");
+      if (!attribute && !first) continue;
+      const TemplateNode& name = attribute ? at(given.children[0]) : given;
+      if (name.kind == Kind::number) continue;
+      if (name.kind != Kind::constant || name.strange) {
+        note(Rating::unknown, "puts the name of an attribute together");
+        continue;
+      }
+      for (std::string_view rest = name.text; !rest.empty();) {
+        const std::size_t dot = std::min(rest.find('.'), rest.size());
+        judge_name(rest.substr(0, dot));
+        rest.remove_prefix(std::min(dot + 1, rest.size()));
+      }
+      if (first && node.text == "map" && !has_word(kFilters, name.text))
+        note(Rating::unknown, "uses the filter " + name.text.substr(0, 40));
+      // What is handed on to a filter by map.
+      if (first && node.text == "map" && has_word(kNaming, name.text))
+        note(Rating::unknown, "asks for attributes by map");
+    }
+  }
+
+  void judge_call(const TemplateNode& node) {
+    const TemplateNode& callee = at(node.children[0]);
+    for (const Ref each : node.children) {
+      if (callee.kind == Kind::attribute && at(each).kind == Kind::keyword && at(each).text == "key")
+        return note(Rating::unknown, "hands a function on (key)");
+    }
+    if (callee.kind == Kind::name && (macros_.contains(callee.text) || has_word(kFunctions, callee.text))) {
+      if (names_.contains(callee.text)) note(Rating::unknown, "gives " + callee.text + " another meaning");
+      return;
+    }
+    if (callee.kind == Kind::attribute && has_word(kMethods, callee.text)) return;
+    const bool named = callee.kind == Kind::name || callee.kind == Kind::attribute;
+    note(Rating::unknown,
+         named ? "calls " + callee.text.substr(0, 40) + "()" : "calls what it puts together");
+  }
+
+  const TemplateTree& tree_;
+  std::map<std::string, std::vector<const TemplateNode*>, std::less<>> macros_;
+  std::set<std::string, std::less<>> called_;              // names of methods
+  std::map<std::string, Origin, std::less<>> names_;       // that the template sets
+  std::map<std::string, Origin, std::less<>> attributes_;  // of its namespaces
+  std::vector<Origin> origins_;                            // of the nodes
+  bool changed_ = false;
+  std::optional<TemplateFinding> finding_;
+};
+
+}  // namespace
+
+std::optional<TemplateFinding> rate_template(std::string_view text, bool prose) {
+  if (text.find("{{") == std::string_view::npos && text.find("{%") == std::string_view::npos) return {};
+  try {
+    return TemplateJudge(parse_template(text)).run();
+  } catch (const BrokenTemplate& error) {
+    if (prose && text.find("__") == std::string_view::npos) return {};
+    return TemplateFinding{Rating::unknown, std::string("a template that is broken: ") + error.what()};
+  } catch (const StrangeTemplate& error) {
+    return TemplateFinding{Rating::unknown, error.what()};
+  }
+}
+
+}  // namespace msprobe::inspect

@@ -1,0 +1,791 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/template_syntax.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include "support/utf8.hpp"
+
+namespace msprobe::inspect {
+namespace {
+
+using Kind = TemplateKind;
+using Ref = std::uint32_t;
+
+constexpr std::size_t kMostNodes = 1'000'000;
+constexpr int kMostTemplateDepth = 150;
+
+enum class TokenKind : std::uint8_t {
+  text,
+  block_begin,
+  block_end,
+  print_begin,
+  print_end,
+  name,
+  string,
+  number,
+  sign,
+  end
+};
+
+struct Token {
+  TokenKind kind = TokenKind::end;
+  std::string text;
+  bool strange = false;
+};
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_blank(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+bool is_name_letter(char c) {
+  return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+/// Python takes some of these for letters, and some for blanks.
+bool is_strange(char c) {
+  return static_cast<unsigned char>(c) >= 0x80 || (static_cast<unsigned char>(c) < 0x20 && !is_blank(c));
+}
+
+/// The text between the quotes as Python's unicode_escape reads it.
+Token string_token(std::string_view raw) {
+  Token token{TokenKind::string, {}, false};
+  constexpr std::string_view kEscapes = "\\'\"abfnrtv";
+  constexpr std::string_view kMeanings = "\\'\"\a\b\f\n\r\t\v";
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    if (raw[i] != '\\' || i + 1 == raw.size()) {
+      token.text += raw[i];
+      continue;
+    }
+    const char kind = raw[++i];
+    if (kind == '\n') continue;
+    if (const std::size_t known = kEscapes.find(kind); known != std::string_view::npos) {
+      token.text += kMeanings[known];
+      continue;
+    }
+    const bool octal = kind >= '0' && kind <= '7';
+    std::size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
+    // Names of characters; and Jinja makes one character of the two that end a line.
+    if (kind == 'N' || kind == '\r') token.strange = true;
+    if (!octal && digits == 0) {
+      token.text += '\\';
+      token.text += kind;
+      continue;
+    }
+    const std::size_t begin = octal ? i : i + 1;
+    if (octal) {
+      while (digits < 3 && begin + digits < raw.size() && raw[begin + digits] >= '0' &&
+             raw[begin + digits] <= '7')
+        ++digits;
+    }
+    unsigned code = 0;
+    if (begin + digits > raw.size()) throw BrokenTemplate("an escape is cut off");
+    const char* const end = raw.data() + begin + digits;
+    if (std::from_chars(raw.data() + begin, end, code, octal ? 8 : 16).ptr != end || code > 0x10ffff)
+      throw BrokenTemplate("an escape without its digits");
+    append_utf8(token.text, code);
+    i = begin + digits - 1;
+  }
+  return token;
+}
+
+class Lexer {
+ public:
+  explicit Lexer(std::string_view text) : text_(text) {}
+
+  std::vector<Token> run() {
+    while (at_ < text_.size()) outside();
+    if (strange_) throw StrangeTemplate("a template with a tag that is not ASCII");
+    tokens_.push_back({});
+    return std::move(tokens_);
+  }
+
+ private:
+  std::string_view rest() const { return text_.substr(at_); }
+
+  void outside() {
+    std::size_t begin = text_.find('{', at_);
+    while (begin != std::string_view::npos &&
+           text_.substr(begin + 1, 1).find_first_of("{%#") == std::string_view::npos)
+      begin = text_.find('{', begin + 1);
+    if (begin == std::string_view::npos) {
+      tokens_.push_back({TokenKind::text, {}, false});
+      at_ = text_.size();
+      return;
+    }
+    if (begin > at_) tokens_.push_back({TokenKind::text, {}, false});
+    const char kind = text_[begin + 1];
+    at_ = begin + 2;
+    if (kind == '#') return go_behind("#}");
+    if (rest().starts_with('-') || rest().starts_with('+')) ++at_;
+    if (kind == '%' && raw()) return;
+    tokens_.push_back({kind == '%' ? TokenKind::block_begin : TokenKind::print_begin, {}, false});
+    inside(kind == '%' ? "%}" : "}}", kind == '%');
+  }
+
+  void go_behind(std::string_view end) {
+    const std::size_t at = text_.find(end, at_);
+    if (at == std::string_view::npos) throw BrokenTemplate("a comment without an end");
+    at_ = at + end.size();
+  }
+
+  /// Is it a block whose text is no template?
+  bool raw() {
+    const auto word_at = [&](std::size_t at, std::string_view word) -> std::size_t {
+      const auto skip = [&] {
+        while (at < text_.size() && is_blank(text_[at])) ++at;
+      };
+      skip();
+      if (!text_.substr(at).starts_with(word)) return 0;
+      at += word.size();
+      skip();
+      if (text_.substr(at).starts_with('-') || text_.substr(at).starts_with('+')) ++at;
+      return text_.substr(at).starts_with("%}") ? at + 2 : 0;
+    };
+    const std::size_t begin = word_at(at_, "raw");
+    if (begin == 0) return false;
+    for (std::size_t at = text_.find("{%", begin); at != std::string_view::npos;
+         at = text_.find("{%", at + 1)) {
+      std::size_t word = at + 2;
+      if (text_.substr(word).starts_with('-') || text_.substr(word).starts_with('+')) ++word;
+      if (const std::size_t end = word_at(word, "endraw"); end != 0) {
+        at_ = end;
+        tokens_.push_back({TokenKind::text, {}, false});
+        return true;
+      }
+    }
+    throw BrokenTemplate("a raw block without an end");
+  }
+
+  void inside(std::string_view end, bool block) {
+    std::string open;  // the signs that would close the brackets
+    for (;;) {
+      while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+      if (at_ == text_.size()) throw BrokenTemplate("a tag without an end");
+      if (open.empty()) {
+        const bool strips = rest().starts_with('-') || (block && rest().starts_with('+'));
+        if (rest().substr(strips ? 1 : 0).starts_with(end)) {
+          at_ += end.size() + (strips ? 1 : 0);
+          tokens_.push_back({block ? TokenKind::block_end : TokenKind::print_end, {}, false});
+          return;
+        }
+      }
+      const char c = text_[at_];
+      if (is_name_letter(c)) {
+        word();
+      } else if (is_strange(c)) {
+        strange_ = true;
+        ++at_;
+      } else if (is_digit(c)) {
+        number();
+      } else if (c == '\'' || c == '"') {
+        string(c);
+      } else {
+        sign(open);
+      }
+    }
+  }
+
+  void word() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && (is_name_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+    tokens_.push_back({TokenKind::name, std::string(text_.substr(begin, at_ - begin)), false});
+  }
+
+  /// `digits` and single underscores between them.
+  void run_of(std::string_view digits) {
+    while (at_ < text_.size()) {
+      const std::size_t next = at_ + (text_[at_] == '_' ? 1 : 0);
+      if (next >= text_.size() || digits.find(text_[next]) == std::string_view::npos) return;
+      at_ = next + 1;
+    }
+  }
+  bool is_digit_at(std::size_t at) const { return at < text_.size() && is_digit(text_[at]); }
+
+  void number() {
+    constexpr std::string_view kDecimal = "0123456789";
+    const std::size_t begin = at_;
+    tokens_.push_back({TokenKind::number, {}, false});
+    run_of(kDecimal);
+    const std::size_t whole = at_;
+    // `1.5` is a number, and `x.1.5` is not.
+    if (begin == 0 || text_[begin - 1] != '.') {
+      if (rest().starts_with('.') && is_digit_at(at_ + 1)) {
+        ++at_;
+        run_of(kDecimal);
+      }
+      if (rest().starts_with('e') || rest().starts_with('E')) {
+        const std::size_t sign = text_.substr(at_ + 1, 1).find_first_of("+-") == 0 ? 1 : 0;
+        if (is_digit_at(at_ + 1 + sign)) {
+          at_ += 1 + sign;
+          run_of(kDecimal);
+        }
+      }
+    }
+    if (at_ != whole || text_[begin] != '0') return;
+    at_ = begin + 1;
+    const char base = begin + 1 < text_.size() ? text_[begin + 1] : ' ';
+    const std::string_view digits = base == 'x' || base == 'X'   ? "0123456789abcdefABCDEF"
+                                    : base == 'o' || base == 'O' ? "01234567"
+                                    : base == 'b' || base == 'B' ? "01"
+                                                                 : "";
+    if (digits.empty()) return run_of("0");
+    ++at_;
+    run_of(digits);
+    if (at_ == begin + 2) at_ = begin + 1;
+  }
+
+  void string(char quote) {
+    const std::size_t begin = ++at_;
+    while (at_ < text_.size() && text_[at_] != quote) at_ += text_[at_] == '\\' ? 2 : 1;
+    if (at_ >= text_.size()) throw BrokenTemplate("a text without an end");
+    tokens_.push_back(string_token(text_.substr(begin, at_ - begin)));
+    ++at_;
+  }
+
+  void sign(std::string& open) {
+    static constexpr std::array<std::string_view, 6> kLong = {"//", "**", "==", "!=", ">=", "<="};
+    const auto* found =
+        std::ranges::find_if(kLong, [&](std::string_view each) { return rest().starts_with(each); });
+    const std::string_view sign = found != kLong.end() ? *found : rest().substr(0, 1);
+    if (sign.size() == 1 && std::string_view("+-/*%~[](){}><=.:|,;").find(sign) == std::string_view::npos)
+      throw BrokenTemplate("a character that no tag has");
+    const char c = sign.front();
+    if (c == '(' || c == '[' || c == '{') open += c == '(' ? ')' : c == '[' ? ']' : '}';
+    if (c == ')' || c == ']' || c == '}') {
+      if (open.empty() || open.back() != c) throw BrokenTemplate("a bracket that closes nothing");
+      open.pop_back();
+    }
+    tokens_.push_back({TokenKind::sign, std::string(sign), false});
+    at_ += sign.size();
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  bool strange_ = false;
+  std::vector<Token> tokens_;
+};
+
+class Parser {
+ public:
+  explicit Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+
+  TemplateTree run() {
+    tree_.root = body({});
+    for (const Token& token : tokens_)
+      tree_.has_tags =
+          tree_.has_tags || token.kind == TokenKind::block_begin || token.kind == TokenKind::print_begin;
+    return std::move(tree_);
+  }
+
+ private:
+  struct Deeper {
+    explicit Deeper(int& depth) : depth_(depth) {
+      if (++depth_ > kMostTemplateDepth) throw StrangeTemplate("a template that is nested too deep");
+    }
+    ~Deeper() { --depth_; }
+    Deeper(const Deeper&) = delete;
+    Deeper& operator=(const Deeper&) = delete;
+    int& depth_;
+  };
+
+  [[noreturn]] static void broken() { throw BrokenTemplate("the grammar of Jinja"); }
+
+  Ref add(Kind kind, std::vector<Ref> children = {}, std::string text = {}) {
+    if (tree_.nodes.size() == kMostNodes) throw StrangeTemplate("a template of too many parts");
+    tree_.nodes.push_back({kind, std::move(text), std::move(children), false});
+    return static_cast<Ref>(tree_.nodes.size() - 1);
+  }
+
+  const Token& now() const { return tokens_[at_]; }
+  const Token& after() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
+  Token take() {
+    Token token = tokens_[at_];
+    if (at_ + 1 < tokens_.size()) ++at_;
+    return token;
+  }
+  bool is(TokenKind kind) const { return now().kind == kind; }
+  bool is_sign(std::string_view text) const { return is(TokenKind::sign) && now().text == text; }
+  bool is_word(std::string_view text) const { return is(TokenKind::name) && now().text == text; }
+  bool accept(std::string_view sign) {
+    if (!is_sign(sign)) return false;
+    take();
+    return true;
+  }
+  bool accept_word(std::string_view word) {
+    if (!is_word(word)) return false;
+    take();
+    return true;
+  }
+  void expect(std::string_view sign) {
+    if (!accept(sign)) broken();
+  }
+  void expect(TokenKind kind) {
+    if (!is(kind)) broken();
+    take();
+  }
+  std::string name() {
+    if (!is(TokenKind::name)) broken();
+    return take().text;
+  }
+
+  /// Up to a block that begins with one of the words, which stays; to the end of all without them.
+  Ref body(std::initializer_list<std::string_view> ends) {
+    const Deeper deeper(depth_);
+    std::vector<Ref> parts;
+    for (;;) {
+      if (is(TokenKind::end)) {
+        if (ends.size() != 0) broken();
+        return add(Kind::body, std::move(parts));
+      }
+      if (is(TokenKind::text)) {
+        take();
+        continue;
+      }
+      if (is(TokenKind::print_begin)) {
+        take();
+        parts.push_back(tuple());
+        expect(TokenKind::print_end);
+        continue;
+      }
+      expect(TokenKind::block_begin);
+      if (is(TokenKind::name) && std::ranges::find(ends, now().text) != ends.end())
+        return add(Kind::body, std::move(parts));
+      statement(parts);
+    }
+  }
+
+  void end_block() { expect(TokenKind::block_end); }
+  void end_block(std::string_view word) {
+    if (!accept_word(word)) broken();
+    end_block();
+  }
+
+  void statement(std::vector<Ref>& parts) {
+    const std::string word = name();
+    if (word == "for") return loop(parts);
+    if (word == "if") return condition(parts);
+    if (word == "set") return set(parts);
+    if (word == "macro") return macro(parts);
+    if (word == "call") return call_block(parts);
+    if (word == "filter") return filter_block(parts);
+    if (word == "with") return with(parts);
+    if (word == "generation") {  // of transformers
+      end_block();
+      parts.push_back(body({"endgeneration"}));
+      return end_block("endgeneration");
+    }
+    if (word == "do") {
+      parts.push_back(tuple());
+      return end_block();
+    }
+    if (word == "break" || word == "continue") return end_block();
+    throw StrangeTemplate("a template with a tag " + word.substr(0, 40));
+  }
+
+  void loop(std::vector<Ref>& parts) {
+    const Ref names = target("in");
+    if (!accept_word("in")) broken();
+    const Ref values = tuple(false);
+    parts.push_back(add(Kind::assign, {values, names}));
+    if (accept_word("if")) parts.push_back(expression());
+    accept_word("recursive");
+    end_block();
+    parts.push_back(body({"endfor", "else"}));
+    if (accept_word("else")) {
+      end_block();
+      parts.push_back(body({"endfor"}));
+    }
+    end_block("endfor");
+  }
+
+  void condition(std::vector<Ref>& parts) {
+    for (;;) {
+      parts.push_back(tuple(false));
+      end_block();
+      parts.push_back(body({"elif", "else", "endif"}));
+      if (accept_word("elif")) continue;
+      if (accept_word("else")) {
+        end_block();
+        parts.push_back(body({"endif"}));
+      }
+      return end_block("endif");
+    }
+  }
+
+  void set(std::vector<Ref>& parts) {
+    const Ref names = target("=");
+    if (accept("=")) {
+      const Ref value = tuple();
+      parts.push_back(add(Kind::assign, {value, names}));
+      return end_block();
+    }
+    Ref value = add(Kind::text);
+    while (is_sign("|")) value = filter(value);
+    end_block();
+    parts.push_back(body({"endset"}));
+    end_block("endset");
+    parts.push_back(add(Kind::assign, {value, names}));
+  }
+
+  void with(std::vector<Ref>& parts) {
+    while (!is(TokenKind::block_end)) {
+      const Ref names = target("=");
+      expect("=");
+      const Ref value = expression();
+      parts.push_back(add(Kind::assign, {value, names}));
+      if (!accept(",")) break;
+    }
+    end_block();
+    parts.push_back(body({"endwith"}));
+    end_block("endwith");
+  }
+
+  std::vector<Ref> parameters() {
+    std::vector<Ref> found;
+    expect("(");
+    while (!accept(")")) {
+      if (!found.empty()) {
+        expect(",");
+        if (accept(")")) break;
+      }
+      const Ref names = add(Kind::name, {}, name());
+      found.push_back(accept("=") ? add(Kind::assign, {expression(), names}) : names);
+    }
+    return found;
+  }
+
+  void macro(std::vector<Ref>& parts) {
+    std::string own = name();
+    std::vector<Ref> children = parameters();
+    end_block();
+    children.insert(children.begin(), body({"endmacro"}));
+    end_block("endmacro");
+    parts.push_back(add(Kind::macro, std::move(children), std::move(own)));
+  }
+
+  void call_block(std::vector<Ref>& parts) {
+    std::vector<Ref> children;
+    if (is_sign("(")) children = parameters();
+    parts.push_back(expression());
+    end_block();
+    children.insert(children.begin(), body({"endcall"}));
+    end_block("endcall");
+    parts.push_back(add(Kind::macro, std::move(children), "caller"));
+  }
+
+  void filter_block(std::vector<Ref>& parts) {
+    Ref value = filter_call(add(Kind::text));
+    while (is_sign("|")) value = filter(value);
+    parts.push_back(value);
+    end_block();
+    parts.push_back(body({"endfilter"}));
+    end_block("endfilter");
+  }
+
+  /// Names that are assigned to, also in brackets, and `ns.name`.
+  Ref target(std::string_view) {
+    std::vector<Ref> names;
+    do {
+      if (is(TokenKind::block_end) || is_sign("=") || is_word("in")) break;
+      if (accept("(")) {
+        names.push_back(target(")"));
+        expect(")");
+        continue;
+      }
+      const Ref first = add(Kind::name, {}, name());
+      names.push_back(accept(".") ? add(Kind::attribute, {first}, name()) : first);
+    } while (accept(","));
+    if (names.empty()) broken();
+    return add(Kind::list, std::move(names));
+  }
+
+  Ref tuple(bool with_choice = true) {
+    const auto one = [&] { return with_choice ? expression() : either(); };
+    const Ref first = one();
+    if (!is_sign(",")) return first;
+    std::vector<Ref> parts{first};
+    while (accept(",")) {
+      if (is(TokenKind::print_end) || is(TokenKind::block_end) || is_sign(")") || is_sign("=")) break;
+      parts.push_back(one());
+    }
+    return add(Kind::list, std::move(parts));
+  }
+
+  Ref expression() {
+    const Deeper deeper(depth_);
+    Ref value = either();
+    while (accept_word("if")) {
+      const Ref test = either();
+      std::vector<Ref> parts{value, test};
+      if (accept_word("else")) parts.push_back(expression());
+      value = add(Kind::choice, std::move(parts));
+    }
+    return value;
+  }
+
+  Ref either() {
+    Ref left = both();
+    while (accept_word("or")) left = add(Kind::choice, {left, both()});
+    return left;
+  }
+  Ref both() {
+    Ref left = negation();
+    while (accept_word("and")) left = add(Kind::choice, {left, negation()});
+    return left;
+  }
+  Ref negation() {
+    const Deeper deeper(depth_);
+    if (accept_word("not")) return add(Kind::compare, {negation()});
+    return comparison();
+  }
+  Ref comparison() {
+    Ref left = sum();
+    for (;;) {
+      const bool sign =
+          is(TokenKind::sign) && (now().text == "==" || now().text == "!=" || now().text == "<" ||
+                                  now().text == ">" || now().text == "<=" || now().text == ">=");
+      if (sign || is_word("in")) {
+        take();
+      } else if (is_word("not") && after().kind == TokenKind::name && after().text == "in") {
+        take();
+        take();
+      } else {
+        return left;
+      }
+      left = add(Kind::compare, {left, sum()});
+    }
+  }
+  Ref sum() {
+    Ref left = joined();
+    while (is_sign("+") || is_sign("-")) {
+      const Kind kind = take().text == "+" ? Kind::add : Kind::compute;
+      left = add(kind, {left, joined()});
+    }
+    return left;
+  }
+  Ref joined() {
+    Ref left = product();
+    while (accept("~")) left = add(Kind::join, {left, product()});
+    return left;
+  }
+  Ref product() {
+    Ref left = power();
+    while (is_sign("*") || is_sign("/") || is_sign("//") || is_sign("%")) {
+      const std::string sign = take().text;
+      left = add(sign.front() == '/' ? Kind::compute : Kind::multiply, {left, power()});
+    }
+    return left;
+  }
+  Ref power() {
+    Ref left = signed_value(true);
+    while (accept("**")) left = add(Kind::compute, {left, signed_value(true)});
+    return left;
+  }
+  Ref signed_value(bool filters) {
+    const Deeper deeper(depth_);
+    Ref value = 0;
+    if (is_sign("-") || is_sign("+")) {
+      take();
+      value = add(Kind::compute, {signed_value(false)});
+    } else {
+      value = primary();
+    }
+    value = postfix(value);
+    return filters ? filters_of(value) : value;
+  }
+
+  Ref primary() {
+    const Deeper deeper(depth_);
+    if (is(TokenKind::name)) {
+      const std::string word = take().text;
+      static constexpr std::array<std::string_view, 6> kPlain = {"true", "false", "none",
+                                                                 "True", "False", "None"};
+      if (std::ranges::find(kPlain, word) != kPlain.end()) return add(Kind::number);
+      return add(Kind::name, {}, word);
+    }
+    if (is(TokenKind::string)) {
+      std::string text;
+      bool strange = false;
+      while (is(TokenKind::string)) {
+        const Token part = take();
+        text += part.text;
+        strange = strange || part.strange;
+      }
+      const Ref value = add(Kind::constant, {}, std::move(text));
+      tree_.nodes[value].strange = strange;
+      return value;
+    }
+    if (is(TokenKind::number)) {
+      take();
+      return add(Kind::number);
+    }
+    if (accept("(")) {
+      if (accept(")")) return add(Kind::list);
+      const Ref value = tuple();
+      expect(")");
+      return value;
+    }
+    if (accept("[")) return elements("]");
+    if (accept("{")) return pairs();
+    broken();
+  }
+
+  Ref elements(std::string_view end) {
+    std::vector<Ref> parts;
+    while (!accept(end)) {
+      if (!parts.empty()) {
+        expect(",");
+        if (accept(end)) break;
+      }
+      parts.push_back(expression());
+    }
+    return add(Kind::list, std::move(parts));
+  }
+  Ref pairs() {
+    std::vector<Ref> parts;
+    while (!accept("}")) {
+      if (!parts.empty()) {
+        expect(",");
+        if (accept("}")) break;
+      }
+      parts.push_back(expression());
+      expect(":");
+      parts.push_back(expression());
+    }
+    return add(Kind::list, std::move(parts));
+  }
+
+  Ref postfix(Ref value) {
+    for (;;) {
+      if (accept(".")) {
+        if (is(TokenKind::number)) {
+          take();
+          value = add(Kind::item, {value, add(Kind::number)});
+        } else {
+          value = add(Kind::attribute, {value}, name());
+        }
+      } else if (accept("[")) {
+        std::vector<Ref> parts;
+        do {
+          parts.push_back(subscript());
+        } while (accept(","));
+        expect("]");
+        value = add(Kind::item, {value, parts.size() == 1 ? parts[0] : add(Kind::list, std::move(parts))});
+      } else if (is_sign("(")) {
+        value = call(value);
+      } else {
+        return value;
+      }
+    }
+  }
+
+  Ref filters_of(Ref value) {
+    for (;;) {
+      if (is_sign("|")) {
+        value = filter(value);
+      } else if (is_word("is")) {
+        value = test(value);
+      } else if (is_sign("(")) {
+        value = call(value);
+      } else {
+        return value;
+      }
+    }
+  }
+
+  Ref subscript() {
+    std::vector<Ref> parts;
+    bool slice = false;
+    while (!is_sign("]") && !is_sign(",")) {
+      if (accept(":")) {
+        slice = true;
+      } else if (parts.empty() || slice) {
+        parts.push_back(expression());
+      } else {
+        broken();
+      }
+    }
+    if (slice) return add(Kind::slice, std::move(parts));
+    if (parts.empty()) broken();
+    return parts[0];
+  }
+
+  void arguments(std::vector<Ref>& children) {
+    expect("(");
+    bool first = true;
+    while (!accept(")")) {
+      if (!first) {
+        expect(",");
+        if (accept(")")) break;
+      }
+      first = false;
+      if (is_sign("*") || is_sign("**")) {
+        take();
+        children.push_back(add(Kind::spread, {expression()}));
+      } else if (is(TokenKind::name) && after().kind == TokenKind::sign && after().text == "=") {
+        std::string key = take().text;
+        take();
+        children.push_back(add(Kind::keyword, {expression()}, std::move(key)));
+      } else {
+        children.push_back(expression());
+      }
+    }
+  }
+  Ref call(Ref callee) {
+    std::vector<Ref> children{callee};
+    arguments(children);
+    return add(Kind::call, std::move(children));
+  }
+
+  std::string dotted() {
+    std::string full = name();
+    while (accept(".")) full += "." + name();
+    return full;
+  }
+  Ref filter(Ref value) {
+    expect("|");
+    return filter_call(value);
+  }
+  Ref filter_call(Ref value) {
+    std::string which = dotted();
+    std::vector<Ref> children{value};
+    if (is_sign("(")) arguments(children);
+    return add(Kind::filter, std::move(children), std::move(which));
+  }
+
+  Ref test(Ref value) {
+    take();
+    accept_word("not");
+    std::string which = dotted();
+    std::vector<Ref> children{value};
+    // Jinja takes any other name for an argument, `if` and `in` too.
+    const bool word = is(TokenKind::name) && !is_word("else") && !is_word("or") && !is_word("and");
+    if (is_sign("(")) {
+      arguments(children);
+    } else if (is_word("is")) {
+      broken();
+    } else if (word || is(TokenKind::string) || is(TokenKind::number) || is_sign("[") || is_sign("{")) {
+      children.push_back(postfix(primary()));
+    }
+    return add(Kind::test, std::move(children), std::move(which));
+  }
+
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+  TemplateTree tree_;
+};
+
+}  // namespace
+
+TemplateTree parse_template(std::string_view text) {
+  return Parser(Lexer(text).run()).run();
+}
+
+}  // namespace msprobe::inspect
