@@ -157,7 +157,7 @@ class Judge {
     next();
   }
   void key(std::string key) {
-    if (auto found = rate_template(key)) add(std::move(found->what), found->rating);
+    if (auto found = rate_template(key, true)) add(std::move(found->what), found->rating);
     if (key.starts_with("json://")) add("a key that holds JSON");
     levels_.back().key = std::move(key);
   }
@@ -246,7 +246,7 @@ class Judge {
 
   void judge(std::string_view text) {
     judge_nested(text);
-    if (auto found = rate_template(text)) add(std::move(found->what), found->rating);
+    if (auto found = rate_template(text, is_free())) add(std::move(found->what), found->rating);
     const KeyRule* rule = this->rule();
     const std::string_view shown = text.substr(0, kMostShown);
     if (rule != nullptr) {
@@ -274,6 +274,7 @@ class Judge {
           break;
       }
     }
+    if (is_activation() && text.starts_with("torch.nn.modules.")) return;
     if (is_importable(text))
       return add(fmt::format("{} {}, which could be imported", key_shown(), shown),
                  is_named_code() ? std::max(rate_dotted(text), Rating::unknown) : Rating::unknown);
