@@ -415,12 +415,18 @@ class YamlTokens {
                                       parser_.problem == nullptr ? "broken" : display(parser_.problem)));
       }
       if (next.event.type == YAML_STREAM_END_EVENT) return;
+      if (levels_.size() > kMostDepth) {
+        judge_.drop_to(std::max(complete_, before_));
+        return judge_.add(fmt::format("YAML that is nested more than {} deep", kMostDepth));
+      }
       take(next.event);
       if (next.event.type == YAML_DOCUMENT_END_EVENT) complete_ = judge_.count();
     }
   }
 
  private:
+  /// libyaml needs time by the square of the depth; configurations are a few levels deep.
+  static constexpr std::size_t kMostDepth = 256;
   struct Level {
     bool is_map = false;
     bool at_key = true;

@@ -62,12 +62,29 @@ bool may_be_mako(std::string_view text) {
     if (end != std::string_view::npos && end > at + 2 && text[end] == '}') return true;
   }
   if (text.find("|\n") != std::string_view::npos || text.ends_with('|')) return true;  // a command, to Kaldi
+  if (text.starts_with("pipe:") || text.find("\npipe:") != std::string_view::npos) return true;  // to webdataset
   for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
     const std::string_view before = text.substr(0, at);
     const std::string_view line = text.substr(at, text.find('\n', at) - at);
     const std::size_t last = before.find_last_not_of(" \t");
     const bool begins = last == std::string_view::npos || before[last] == '\n';
     if (begins && line.find(':') != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+/// Has it a section of an INI file, `[name]` with `key = value` below? logging.config evaluates the arguments of
+/// its handlers, whatever the name of the file.
+bool has_section(std::string_view text) {
+  bool section = false;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    if (section && line.find_first_of("=:") != std::string_view::npos) return true;
+    section = line.size() > 2 && line.front() == '[' && line.back() == ']';
   }
   return false;
 }
@@ -139,7 +156,9 @@ std::vector<ContentFacts> rate_text(const ByteSource& file, std::string_view nam
     found.push_back({std::move(finding->what), "", finding->rating});
   if (kind != TextKind::other) {
     if (kind == TextKind::prose && !is_for_people(name) && may_be_mako(text))
-      found.push_back({"what Mako or Kaldi would run", "", Rating::unknown});
+      found.push_back({"what Mako, Kaldi or webdataset would run", "", Rating::unknown});
+    if (kind == TextKind::prose && !is_for_people(name) && has_section(text))
+      found.push_back({"sections of an INI file", "", Rating::unknown});
     for (ContentFacts& each : rate_tags(text)) found.push_back(std::move(each));
     constexpr std::size_t kMostRead = std::size_t{16} << 20;
     if (text.size() > kMostRead) return found;
