@@ -199,6 +199,19 @@ void ContentScanner::scan_object_member(const archive::ZipReader& zip, const arc
   }
 }
 
+namespace {
+
+/// joblib unpacks these two by themselves, too. The first two bytes of zlib are a method, a window of 32 KiB
+/// and a check sum (RFC 1950); those of lzma are its usual settings (the .lzma format).
+bool is_packed_without_magic(const ByteSource& bytes) {
+  const std::string start = first_bytes(bytes, 3);
+  if (start.size() < 3) return false;
+  const unsigned zlib = static_cast<unsigned char>(start[0]) * 256U + static_cast<unsigned char>(start[1]);
+  return (start[0] == 'x' && zlib % 31 == 0) || start == std::string_view("\x5d\0\0", 3);
+}
+
+}  // namespace
+
 void ContentScanner::look_at_other(const ByteSource& bytes, std::string_view name, const std::string& where) {
   if (const std::string code = code_kind(bytes, name); !code.empty())
     return note({code, where, Rating::unknown});
@@ -217,6 +230,7 @@ void ContentScanner::look_at_other(const ByteSource& bytes, std::string_view nam
     return;
   }
   if (is_sentencepiece(bytes) && !is_named(name, {".pb", ".pbtxt", ".meta"})) return;
+  if (is_packed_without_magic(bytes)) return problem(where, "zlib or lzma, which is not unpacked");
   note({"not recognized", where, Rating::unknown});
 }
 

@@ -62,7 +62,8 @@ bool may_be_mako(std::string_view text) {
     if (end != std::string_view::npos && end > at + 2 && text[end] == '}') return true;
   }
   if (text.find("|\n") != std::string_view::npos || text.ends_with('|')) return true;  // a command, to Kaldi
-  if (text.starts_with("pipe:") || text.find("\npipe:") != std::string_view::npos) return true;  // to webdataset
+  if (text.starts_with("pipe:") || text.find("\npipe:") != std::string_view::npos)
+    return true;  // to webdataset
   for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
     const std::string_view before = text.substr(0, at);
     const std::string_view line = text.substr(at, text.find('\n', at) - at);
@@ -73,8 +74,8 @@ bool may_be_mako(std::string_view text) {
   return false;
 }
 
-/// Has it a section of an INI file, `[name]` with `key = value` below? logging.config evaluates the arguments of
-/// its handlers, whatever the name of the file.
+/// Has it a section of an INI file, `[name]` with `key = value` below? logging.config evaluates the arguments
+/// of its handlers, whatever the name of the file.
 bool has_section(std::string_view text) {
   bool section = false;
   while (!text.empty()) {

@@ -307,7 +307,7 @@ def onnx_elements_in_every_place(msprobe, scratch):
     result, rows = compare(msprobe, scratch, "model", "b.safetensors", "--fail-on", "different")
     harness.check_equal("changed", (result.returncode, rows["below"]["First Unequal At"]), (1, "[1, 2]"))
     result = harness.run(msprobe, ["inspect", "model", "--fail-on", "unknown"], scratch)
-    harness.check("an ONNX graph, which is not inspected" in result.stdout and result.returncode == 1, result.stdout)
+    harness.check("deep/weights.data  not recognized" in result.stdout and result.returncode == 1, result.stdout)
 
 
 def onnx_elements_out_of_reach_are_refused(msprobe, scratch):

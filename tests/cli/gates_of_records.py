@@ -7,6 +7,8 @@ which passes. gates.py has the commands that read dumps, gates_of_configs.py and
 usage: gates_of_records.py MSPROBE
 """
 
+import math
+
 import harness
 from gate_checks import nothing, something, tests_of
 from tensor_files import npy, save_lists

@@ -75,6 +75,8 @@ TEST_CASE("texts: all say the same as the gate") {
   std::vector<CompareReport> reports(6, agreement());
   reports[1].diagnosis.reset();
   reports[2].diagnosis->unread = 1;
+  reports[2].diagnosis->coverage.miss("the tensors could not be read or compared",
+                                      "Torch.add.0.forward.input.0");
   reports[3].one_sided.emplace_back("step0/rank2: only in target");
   reports[4].diagnosis->counts[static_cast<std::size_t>(diagnosis::Origin::unexplained)] = 1;
   reports[5] = with_findings({finding_of("Torch.add.0.forward", Confidence::likely)});

@@ -517,8 +517,8 @@ TEST_CASE("checksums name the first difference as a hint") {
     return std::make_pair(Texts{sum(in)}, Texts{sum(out)});
   };
   Two two;
-  const auto [in, out] = with("a", "b");
-  const auto [golden_in, golden_out] = with("a", "c");
+  const auto [in, out] = with("aaaaaaaa", "bbbbbbbb");
+  const auto [golden_in, golden_out] = with("aaaaaaaa", "cccccccc");
   two.forward("Torch.exp.0.forward", in, out, golden_in, golden_out);
   const RankDiagnosis rank = diagnosed(two);
   CHECK(no_evidence(rank));

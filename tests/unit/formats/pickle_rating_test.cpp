@@ -146,7 +146,6 @@ TEST_CASE("everything else is unknown, also where it looks like a friend") {
            Name{"torch.nn.functional", "relu"},
            Name{"torch._C._nn", "gelu"},
            Name{"torch.optim.adam", "Adam"},
-           Name{"transformers.trainer_utils", "HubStrategy"},
            Name{"megatron.core.enums", "ModelType"},
            Name{"signal", "Signals"},
            Name{"_io", "BytesIO"},
