@@ -34,6 +34,8 @@ class EquivalentModules {
   std::string around(std::string_view entry, std::string_view golden_entry, const Ahead& ahead);
   /// Is what the step hands on the same, the gradients of all parameters, and what its modules put out?
   bool is_step_equal(const Ahead& ahead);
+  /// Are the gradients of all parameters equal, of which there is one at least?
+  bool are_gradients_equal(const Ahead& ahead);
 
   /// Is the entry under test inside of what was found?
   bool is_inside(std::string_view entry) const;

@@ -285,7 +285,8 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
       break;
   }
   // Rounding may hide its effect.
-  if (found.rule == Rule::structure && found.confidence != Confidence::certain) return;
+  const bool grad = found.kind == Kind::requires_grad;
+  if (found.rule == Rule::structure && found.confidence != Confidence::certain && !grad) return;
   // The same by other operations has roundings of its own.
   const bool other_calls = found.kind == Kind::added || found.kind == Kind::removed ||
                            found.kind == Kind::exchanged || found.kind == Kind::unrecorded ||
@@ -295,6 +296,9 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
   const std::string_view entry = target_api == kNone ? std::string_view() : target_name(target_api);
   if (const std::string module = equivalent_modules.around(entry, golden_entry, seen); !module.empty()) {
     found.text += fmt::format("; what {} puts out is the same", module);
+  } else if (grad && equivalent_modules.are_gradients_equal(seen)) {
+    // A gradient that nothing is trained by does no harm, as that of embeddings which are frozen.
+    found.text += "; the gradients of all parameters are the same";
   } else {
     // An argument of a loss may matter in a later step, and gradients may be changed behind the backward.
     if (found.kind == Kind::argument || found.order >= 2 * std::uint64_t{behind_backward(target)} ||

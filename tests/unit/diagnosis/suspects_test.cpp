@@ -115,6 +115,25 @@ TEST_CASE("what a step leaves to the next is named in its own step") {
   CHECK(is_one_cause(rank));
 }
 
+TEST_CASE("a gradient that no parameter is trained by is no evidence") {
+  const std::string trained = ", \"requires_grad\": true";
+  const std::string cut = ", \"requires_grad\": false";
+  const auto input = [](std::string_view more) { return tensor(1, "[4, 64]", "torch.float32", more); };
+  for (const bool same : {true, false}) {
+    Two two;
+    two.forward("Module.l.Linear.forward.0", {input(trained)}, {tensor(2)}, {input(cut)}, {tensor(2)});
+    two.target.backward("Module.l.Linear.backward.0", {tensor(3)}, {tensor(4)});
+    two.golden.backward("Module.l.Linear.backward.0", {tensor(3)}, {});
+    for (testing::DumpText* side : {&two.target, &two.golden}) {
+      const bool other = !same && side == &two.target;
+      side->gradients("Module.l.Linear.parameters_grad.0",
+                      {named("weight", "[" + (other ? rough(5, 0.5) : tensor(5)) + "]")});
+    }
+    CAPTURE(same);
+    CHECK(no_evidence(diagnosed(two)) == same);
+  }
+}
+
 TEST_CASE("masks of one shape are told apart by how many elements are true") {
   Two two;
   two.forward("Tensor.__and__.0.forward", {mask(90)}, {mask(89)}, {mask(90)}, {mask(89)});
