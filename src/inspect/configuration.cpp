@@ -141,9 +141,17 @@ bool is_expression(std::string_view text) {
     const std::size_t at = text.find(quote);
     if (at != std::string_view::npos && at > 0 && is_word(text[at - 1])) return true;
   }
+  // A shell may take the address.
+  if ((text.starts_with("http://") || text.starts_with("https://")) &&
+      text.find_first_of("'\"`;|<> \t\n") != std::string_view::npos)
+    return true;
   const auto name = static_cast<std::size_t>(
       std::ranges::find_if_not(text, [](char c) { return is_word(c) || c == '.'; }) - text.begin());
-  return name > 0 && name < text.size() && text[name] == '(' && text.ends_with(')');
+  const std::size_t opened = text.find_first_not_of(" \t", name);
+  if (name == 0 || opened == std::string_view::npos || text[opened] != '(') return false;
+  // Python allows blanks there, as people do before a remark: `MIT (Expat)`.
+  const bool nested = text.find_first_of("('\"", opened + 1) != std::string_view::npos;
+  return opened == name ? text.ends_with(')') || nested : nested;
 }
 
 /// Judges keys and texts one by one, in the order of the file.

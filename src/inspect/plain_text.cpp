@@ -53,6 +53,32 @@ constexpr std::array<std::string_view, 22> kPrograms = {".pre-commit-config.yaml
                                                         "environment.yaml",
                                                         "action.yml"};
 
+/// Nothing but blanks of ASCII and Unicode?
+bool is_blank(std::string_view text) {
+  constexpr std::array<std::string_view, 8> kBlanks = {"\xc2\xa0",     "\xc2\x85",     "\xe1\x9a\x80",
+                                                       "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xaf",
+                                                       "\xe2\x81\x9f", "\xe3\x80\x80"};
+  while (!text.empty()) {
+    const auto first = static_cast<unsigned char>(text[0]);
+    const auto blank =
+        std::ranges::find_if(kBlanks, [&](std::string_view each) { return text.starts_with(each); });
+    // U+2000 to U+200A are blanks, too.
+    const bool general = text.starts_with("\xe2\x80") && text.size() > 2 &&
+                         static_cast<unsigned char>(text[2]) >= 0x80 &&
+                         static_cast<unsigned char>(text[2]) <= 0x8a;
+    if (first <= 0x20) {
+      text.remove_prefix(1);
+    } else if (general) {
+      text.remove_prefix(3);
+    } else if (blank != kBlanks.end()) {
+      text.remove_prefix(blank->size());
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// `${x}`, `<% x %>` and lines such as `% for x in y:`, which Mako runs as Python. Documents for people have
 /// such things as examples of shells.
 bool may_be_mako(std::string_view text) {
@@ -61,7 +87,11 @@ bool may_be_mako(std::string_view text) {
     const std::size_t end = text.find_first_of("}\n", at);
     if (end != std::string_view::npos && end > at + 2 && text[end] == '}') return true;
   }
-  if (text.find("|\n") != std::string_view::npos || text.ends_with('|')) return true;  // a command, to Kaldi
+  // A line that ends with a bar is a command, to Kaldi, which strips what Python takes for blank.
+  for (std::size_t at = text.find('|'); at != std::string_view::npos; at = text.find('|', at + 1)) {
+    const std::string_view rest = text.substr(at + 1, text.find('\n', at) - at - 1);
+    if (is_blank(rest)) return true;
+  }
   if (text.starts_with("pipe:") || text.find("\npipe:") != std::string_view::npos)
     return true;  // to webdataset
   for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
@@ -84,7 +114,7 @@ bool has_section(std::string_view text) {
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
     if (line.empty()) continue;
-    if (section && line.find_first_of("=:") != std::string_view::npos) return true;
+    if (section && line.front() != '[' && line.find_first_of("=:") != std::string_view::npos) return true;
     section = line.size() > 2 && line.front() == '[' && line.back() == ']';
   }
   return false;

@@ -116,12 +116,22 @@ class TemplateJudge {
     }
   }
 
+  void keep_namespace(Ref target) {
+    const TemplateNode& node = at(target);
+    if (node.kind == Kind::name) namespaces_.insert(node.text);
+    if (node.kind == Kind::list && !node.children.empty()) keep_namespace(node.children.front());
+  }
+
   static bool is_namespace(const TemplateNode& node) {
     return node.kind == Kind::name && node.text == "namespace";
   }
 
   void learn(const TemplateNode& node) {
-    if (node.kind == Kind::assign) assign(node.children[1], origin_of(node.children[0]));
+    if (node.kind == Kind::assign) {
+      assign(node.children[1], origin_of(node.children[0]));
+      const TemplateNode& value = at(node.children[0]);
+      if (value.kind == Kind::call && is_namespace(at(value.children[0]))) keep_namespace(node.children[1]);
+    }
     if (node.kind == Kind::macro) {
       for (std::size_t i = 1; i < node.children.size(); ++i) {
         if (at(node.children[i]).kind == Kind::name)
@@ -303,11 +313,39 @@ class TemplateJudge {
         if (at(each).kind == Kind::constant || at(each).kind == Kind::attribute) replaces(at(each).text);
       }
     }
+    if (node.kind == Kind::keyword && node.text == "caller")
+      note(Rating::unknown, "hands a function on (caller)");
+    if (node.kind == Kind::attribute && is_function(node.children[0]))
+      note(Rating::unknown, "takes a part of a function");
     if (node.kind == Kind::attribute || node.kind == Kind::keyword) judge_name(node.text);
     if (node.kind == Kind::name && node.text.starts_with("__")) judge_name(node.text);
-    if (node.kind == Kind::item) judge_index(node.children[1]);
+    if (node.kind == Kind::item) {
+      judge_index(node.children[1]);
+      judge_indexed(node);
+    }
     if (node.kind == Kind::filter || node.kind == Kind::test) judge_filter(node);
     if (node.kind == Kind::call) judge_call(node);
+  }
+
+  /// Is it a name of Jinja's or of a macro? Such a thing has Python's internals behind its attributes.
+  bool is_function(Ref ref) const {
+    const TemplateNode& node = at(ref);
+    return node.kind == Kind::name && (has_word(kFunctions, node.text) ||
+                                       has_word("self lipsum", node.text) || macros_.contains(node.text));
+  }
+
+  /// An index that the caller sets, as a special token, may be the name of any attribute: it is harmless on
+  /// the caller's data, which are texts, lists and dicts, and nowhere else.
+  void judge_indexed(const TemplateNode& node) {
+    const TemplateNode& index = at(node.children[1]);
+    if (index.kind == Kind::constant || index.kind == Kind::slice ||
+        origin_of(node.children[1]) == Origin::number)
+      return;
+    const TemplateNode& base = at(node.children[0]);
+    const bool method = base.kind == Kind::attribute && has_word(kMethods, base.text);
+    const bool object = base.kind == Kind::name && (base.text == "loop" || namespaces_.contains(base.text));
+    if (method || object || is_function(node.children[0]) || origin_of(node.children[0]) == Origin::made)
+      note(Rating::unknown, "takes a part of an object by a name that the caller gives");
   }
 
   void judge_index(Ref ref) {
@@ -377,6 +415,7 @@ class TemplateJudge {
   const TemplateTree& tree_;
   std::map<std::string, std::vector<const TemplateNode*>, std::less<>> macros_;
   std::set<std::string, std::less<>> called_;              // names of methods
+  std::set<std::string, std::less<>> namespaces_;          // names of such objects
   std::map<std::string, Origin, std::less<>> names_;       // that the template sets
   std::map<std::string, Origin, std::less<>> attributes_;  // of its namespaces
   std::vector<Origin> origins_;                            // of the nodes

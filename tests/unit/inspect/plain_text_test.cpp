@@ -36,14 +36,17 @@ TEST_CASE("inspect: JSON passes if no text in it is a name of code") {
        {R"({"a": [1, 2.5, NaN, null, "text"], "torch_dtype": "torch.bfloat16"})",
         R"({"file": "model-00001.safetensors"})", R"({"id2label": {"0": "os.system"}})",
         R"({"weight_map": {"a.weight": "model.bin"}})", R"({"v": "4.31.0.dev0"})",
-        R"({"url": "https://example.org/x.y"})", R"({"chat_template": "{{ m.content }}"})"})
+        R"({"url": "https://example.org/x.y"})", R"J({"license": "MIT (Expat)"})J",
+        R"({"chat_template": "{{ m.content }}"})"})
     CHECK_MESSAGE(rating(text, "config.json") == Rating::ok, text);
   for (const std::string_view text :
        {"{", "{} {}", R"({"a": "package.module"})", R"({"a": "module:function"})", R"({"a": "own/code.py"})",
         R"({"auto_map": {"AutoModel": "modeling_own.Model"}})", R"({"a": "owner/code--module.Class"})",
         R"({"loader_module": "evil"})", R"({"a": "${oc.env:X}"})", R"({"a": "$import os"})",
-        R"J({"a": "eval(x)"})J", R"({"ignore": {"_target_": "own.Net"}})",
-        R"J({"a": "{\"_target_\": \"own.Net\"}"})J", R"({"class_name": "Lambda"})"})
+        R"J({"a": "eval(x)"})J", R"J({"a": "exec (bytes ([1]))"})J", R"J({"a": "open ('x', 'w')"})J",
+        R"({"__kind__": "instance"})", R"({"filters": [{"id": "pickle"}]})", R"({"url": "http://a';rm x'"})",
+        R"({"ignore": {"_target_": "own.Net"}})", R"J({"a": "{\"_target_\": \"own.Net\"}"})J",
+        R"({"class_name": "Lambda"})"})
     CHECK_MESSAGE(rating(text, "config.json") == Rating::unknown, text);
   for (const std::string_view text :
        {R"({"_target_": "os.system"})", R"({"\u005ftarget_": "os.system"})", R"({"type": "os.system"})",
@@ -84,6 +87,12 @@ TEST_CASE("inspect: what people read passes, with the front matter of a model ca
   CHECK(rating("a: !!python/name:os.system ''\n", "settings.txt") == Rating::dangerous);
   CHECK(rating("${open('x')}\n", "prompt.txt") == Rating::unknown);
   CHECK(rating("[loggers]\nkeys=root\n", "logging.ini") == Rating::unknown);
+  CHECK(rating("[handler_h]\nclass=FileHandler\n", "logging.txt") == Rating::unknown);
+  CHECK(rating("[the holder]\n\nof the rights\n", "notes.txt") == Rating::ok);
+  CHECK(rating("[boosting: gbdt]\n[objective: binary]\n", "model.txt") == Rating::ok);
+  for (const char* blank : {"", " ", "\t", "\xc2\xa0", "\xe2\x80\x83"})
+    CHECK(rating(std::string("utt1 touch x |") + blank + "\n", "feats.txt") == Rating::unknown);
+  CHECK(rating("a | b\n", "notes.txt") == Rating::ok);
   CHECK(rating("a: !!python/name:os.system ''\n", "no_ending") == Rating::dangerous);
 }
 
