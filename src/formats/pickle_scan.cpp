@@ -320,7 +320,7 @@ class Scanner {
   std::uint64_t key_of(const Operation& operation) {
     const auto key = operation.text ? decode_key(*operation.text) : std::nullopt;
     // Some that are no number here are one to Python.
-    constexpr std::string_view kOfNumbers("0123456789_+- \t\v\f\r\0", 20);
+    constexpr std::string_view kOfNumbers("0123456789_+- \t\v\f\r\0", 19);
     const bool python_fails =
         operation.text && operation.text->find_first_not_of(kOfNumbers) != std::string::npos;
     if (!key && python_fails) stream_.fail("a number is malformed");
