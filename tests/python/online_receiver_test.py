@@ -33,7 +33,7 @@ class Stores(Case):
 
 
 class Peers(Case):
-    """Of a receiver in this process."""
+    """They connect to a receiver in this process."""
 
     def setUp(self):
         super().setUp()
@@ -108,7 +108,7 @@ class Peers(Case):
             self.assertEqual(file.read(), b'{"begin": {}}\n{"call": 1}\n{"end": 0}\n')
         with open(folder + "/tensors.0", "rb") as file:
             self.assertEqual(file.read(), b"012345")
-        # What was judged is told.
+        # The receiver answers with the number of bytes that were judged.
         os.remove(folder + "/tensors.0")
         self.assertEqual(one.recv(100), wire.frame(wire.JUDGED, struct.pack(">Q", 6)))
         os.write(self.requests, b"%d\n" % begun["begins"])
@@ -364,7 +364,8 @@ class Peers(Case):
                     other = chosen.randrange(len(pieces))
                     piece, pieces[other] = bytearray(pieces[other]), bytes(piece)
                 pieces[at] = bytes(piece)
-            one = self.connect()
+            # Elsewhere: the good one may be given a port that one of these had.
+            one = self.connect("127.0.0.2")
             try:
                 one.sendall(b"".join(pieces))
             except OSError:
