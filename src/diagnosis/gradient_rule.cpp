@@ -272,8 +272,8 @@ void GradientRule::examine_parameters(EntryPair& entry) {
   }
   if (entry.best && entry.best->is_evidence() && agreed_before(entry))
     entry.best->text +=
-        "; it is accumulated over the backward passes of this step, and agrees behind the one "
-        "before: compare how gradients are cleared, scaled or replaced between them";
+        "; it agrees after the pass before: if the gradients of this step's backward passes accumulate, "
+        "compare how they are cleared, scaled or replaced between them";
 }
 
 /// Is it a gradient that earlier passes of the step added to, and was equal behind the one before?

@@ -157,8 +157,7 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
     if (made) {
       if (const std::string_view source = rearranged_from(entry, index); !source.empty())
         found.text += fmt::format(
-            "; in both runs it has the norm of what {} puts out, so that the code between "
-            "them moves elements",
+            "; in both runs it has the norm of the output of {}, as if the code between them moved elements",
             source);
       else if (const std::string last = last_call_before(entry); !last.empty())
         found.text += fmt::format("; the last recorded call before it there is {}", last);

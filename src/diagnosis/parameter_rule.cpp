@@ -248,10 +248,8 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     text = outside.empty()
                ? fmt::format("{} differs by {} after the update, more than rounding explains",
                              place_text(target_, item), error_text(e))
-               : fmt::format(
-                     "{} ({}) differs by {} after the step, and no recorded optimizer updates it: it "
-                     "was changed outside of the optimizer",
-                     place_text(target_, item), outside, error_text(e));
+               : fmt::format("{} ({}) differs by {} after the step, and no recorded optimizer updates it",
+                             place_text(target_, item), outside, error_text(e));
     std::optional<Update> update;
     // The step of a coarser type may be lost to its rounding.
     if (walk_.tensors && !other_type) update = walk_.reading.update(index, errors_.golden_item[index]);

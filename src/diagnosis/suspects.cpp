@@ -25,7 +25,7 @@ using dump::State;
 
 /// A search ends after so many entries: a model in which nothing else is wrong has few on the way.
 constexpr std::size_t kMostVisited = 4096;
-/// How many calls may lie between an argument that no statistic shows, as the side that `pad` fills, and the
+/// The most calls between an argument that no statistic shows, as the side that `pad` fills, and the
 /// first call that mixes the elements.
 constexpr unsigned kMostBetween = 4;
 /// How far the last backward that is right is looked for.
@@ -63,7 +63,7 @@ Suspects::Suspect Suspects::suspect_at(bool is_target, std::uint32_t api) {
   return suspect;
 }
 
-/// Does a call send back what golden's partner does? Then a gradient that is wrong behind it has its error
+/// Does a call send back what golden's partner does? Then a gradient that is wrong after it has its error
 /// from elsewhere.
 bool Suspects::is_blameless(bool is_target, std::uint32_t api, const Finding& evidence) {
   const std::uint32_t ours = is_target ? api : alignment_.target_of[api];
@@ -312,12 +312,6 @@ void Suspects::name() {
                    [](const Finding& a, const Finding& b) { return a.order < b.order; });
   std::unordered_set<const OneSidedRuns::Run*> named;
   for (const Finding& effect : effects) {
-    const auto keep = [&](Finding cause) {
-      cause.confidence = effect.confidence;
-      cause.order = std::min(cause.order, effect.order);
-      cause.downstream = cause.joined = false;
-      walk_.keep(std::move(cause), walk_.clean);
-    };
     lost_.clear();
     const Suspect suspect = suspect_of(effect);
     const bool in_time = suspect.run != nullptr && (suspect.run->order <= effect.order || is_between(effect));
@@ -347,13 +341,17 @@ void Suspects::name() {
       std::sort(lost_.rbegin(), lost_.rend());
       lost_.erase(std::unique(lost_.begin(), lost_.end()), lost_.end());
       if (Finding cause = paths_.missing(lost_, effect, error_of(effect)); !cause.text.empty()) {
-        keep(std::move(cause));
+        walk_.keep(std::move(cause), walk_.clean);
         explained = true;
       } else if (const Finding* const past = past_suspect(effect)) {
-        Finding cause_then = *past;
-        cause_then.order = 0;
-        cause_then.text += fmt::format(", but in the next at {}: {}", effect.entry, effect.text);
-        keep(std::move(cause_then));
+        Finding then = *past;
+        // Its entries are those of another step: their numbers mean others here.
+        then.target_api = then.item = kNone;
+        then.order = 0;
+        then.confidence = effect.confidence;
+        then.text += fmt::format(", but in the next step at {}: {}", effect.entry, effect.text);
+        findings.push_back(std::move(then));
+        ++walk_.out.evidence;
         explained = true;
       }
     }

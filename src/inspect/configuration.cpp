@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <new>
 #include <set>
 #include <string>
 
@@ -17,10 +16,10 @@
 #include "inspect/template_rating.hpp"
 #include "support/ascii.hpp"
 #include "support/error.hpp"
-#include "support/interrupt.hpp"
 #include "support/json_scan.hpp"
 #include "support/text.hpp"
 #include "support/yaml_document.hpp"
+#include "support/yaml_events.hpp"
 #include "tensor/dtype.hpp"
 
 namespace msprobe::inspect {
@@ -103,7 +102,7 @@ bool names_data_file(std::string_view text) {
        ".log",         ".html", ".xml",  ".db",      ".arrow",   ".vocab", ".jinja"});
 }
 
-/// Of modules that were saved: the last part of the name of a parameter.
+/// The last part of a parameter's name: modules are saved by it.
 bool names_parameter(std::string_view text) {
   return ends_with_any(text,
                        {".weight", ".bias", ".scale", ".running_mean", ".running_var", ".gamma", ".beta"});
@@ -309,7 +308,7 @@ class Judge {
            key == "sbert_ce_default_activation_function";
   }
 
-  /// By these keys loaders name what they make.
+  /// Loaders use these keys to name what they make.
   bool is_named_code() const {
     static constexpr std::array<std::string_view, 9> kKeys = {"type",
                                                               "class",
@@ -355,7 +354,7 @@ class JsonTokens : public IgnoreTokens {
   std::string buffer_;
 };
 
-/// What keeps the text from being JSON.
+/// The reason why the text is not JSON; empty for JSON.
 std::string scan_json(std::string_view text, Judge& judge, bool many);
 
 /// A text may hold JSON itself.
@@ -387,40 +386,18 @@ std::string scan_json(std::string_view text, Judge& judge, bool many) {
   return fmt::format("not JSON (something follows in line {})", std::count(padded.data(), scan.at, '\n') + 1);
 }
 
-struct Event {
-  yaml_event_t event{};
-  Event() = default;
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  ~Event() { yaml_event_delete(&event); }
-};
-
-std::string_view view(const yaml_char_t* text) {
-  return text == nullptr ? std::string_view() : std::string_view(reinterpret_cast<const char*>(text));
-}
-
 class YamlTokens {
  public:
-  YamlTokens(std::string_view text, Judge& judge) : judge_(judge) {
-    if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
-    const char* const begin = text.empty() ? "" : text.data();
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(begin), text.size());
-    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
-  }
-  ~YamlTokens() { yaml_parser_delete(&parser_); }
-  YamlTokens(const YamlTokens&) = delete;
-  YamlTokens& operator=(const YamlTokens&) = delete;
+  YamlTokens(std::string_view text, Judge& judge) : judge_(judge), parser_(text, YAML_UTF8_ENCODING) {}
 
   void run() {
     for (;;) {
-      check_interrupt();
-      Event next;
-      if (yaml_parser_parse(&parser_, &next.event) == 0) {
-        if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
-        // What comes before is made only in documents that are complete.
+      YamlEvent next;
+      if (!parser_.read(next)) {
+        // Loaders make objects only of documents that are complete.
         judge_.drop_to(std::max(complete_, before_));
-        return judge_.add(fmt::format("not YAML (line {}: {})", parser_.problem_mark.line + 1,
-                                      parser_.problem == nullptr ? "broken" : display(parser_.problem)));
+        return judge_.add(fmt::format("not YAML (line {}: {})", parser_.line() + 1,
+                                      parser_.problem() == nullptr ? "broken" : display(parser_.problem())));
       }
       if (next.event.type == YAML_STREAM_END_EVENT) return;
       if (levels_.size() > kMostDepth) {
@@ -446,29 +423,29 @@ class YamlTokens {
         anchors_.clear();
         for (const auto* each = event.data.document_start.tag_directives.start;
              each != event.data.document_start.tag_directives.end; ++each)
-          judge_.add("YAML tags of its own", view(each->prefix).starts_with("tag:yaml.org,2002:")
+          judge_.add("YAML tags of its own", yaml_text(each->prefix).starts_with("tag:yaml.org,2002:")
                                                  ? Rating::dangerous
                                                  : Rating::unknown);
         return;
       case YAML_SCALAR_EVENT: {
         const auto& scalar = event.data.scalar;
-        judge_tag(view(scalar.tag));
+        judge_tag(yaml_text(scalar.tag));
         const std::string value(reinterpret_cast<const char*>(scalar.value), scalar.length);
-        if (scalar.anchor != nullptr) anchors_[std::string(view(scalar.anchor))] = value;
+        if (scalar.anchor != nullptr) anchors_[std::string(yaml_text(scalar.anchor))] = value;
         return this->value(value);
       }
       case YAML_ALIAS_EVENT: {
-        const auto found = anchors_.find(view(event.data.alias.anchor));
+        const auto found = anchors_.find(yaml_text(event.data.alias.anchor));
         if (found != anchors_.end()) return value(found->second);
         if (!levels_.empty() && levels_.back().is_map && levels_.back().at_key)
           judge_.add("a key of YAML that is no text");
         return skip();
       }
       case YAML_SEQUENCE_START_EVENT:
-        judge_tag(view(event.data.sequence_start.tag));
+        judge_tag(yaml_text(event.data.sequence_start.tag));
         return open(false, event.data.sequence_start.anchor);
       case YAML_MAPPING_START_EVENT:
-        judge_tag(view(event.data.mapping_start.tag));
+        judge_tag(yaml_text(event.data.mapping_start.tag));
         return open(true, event.data.mapping_start.anchor);
       case YAML_SEQUENCE_END_EVENT:
       case YAML_MAPPING_END_EVENT:
@@ -532,7 +509,7 @@ class YamlTokens {
   Judge& judge_;
   std::size_t before_ = judge_.count();
   std::size_t complete_ = 0;  // findings of documents whose end was read
-  yaml_parser_t parser_{};
+  YamlParser parser_;
   std::vector<Level> levels_;
   std::map<std::string, std::string, std::less<>> anchors_;  // of scalars
 };

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kLargestPicture = std::uint64_t{256} << 20;
 constexpr std::string_view kPng = "\x89PNG\r\n\x1a\n";
 
-/// What is left of the file. Nothing is taken where there is less.
+/// The rest of the file. A read beyond its end takes nothing.
 class Rest {
  public:
   explicit Rest(std::string_view bytes) : bytes_(bytes) {}

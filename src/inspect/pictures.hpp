@@ -11,7 +11,7 @@ namespace msprobe::inspect {
 /// "a PNG picture" by its first bytes; empty for other files.
 std::string picture_kind(const ByteSource& file);
 
-/// Does it consist of the blocks of its format, and nothing before, between or behind them?
+/// Does it consist of the blocks of its format, and nothing before, between or after them?
 bool is_whole_picture(const ByteSource& file);
 
 }  // namespace msprobe::inspect

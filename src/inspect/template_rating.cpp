@@ -15,11 +15,11 @@ using formats::Rating;
 using Kind = TemplateKind;
 using Ref = std::uint32_t;
 
-/// What a value may be, if it comes to name an attribute.
+/// The texts that a value may be, where it comes to name an attribute.
 enum class Origin : std::uint8_t {
   number,   // no text
   caller,   // as the caller has it
-  literal,  // a text of the template as it stands there
+  literal,  // a text of the template, letter by letter
   made,     // put together here, so that it may be any text
 };
 
@@ -43,9 +43,9 @@ constexpr std::string_view kMethods =
     "reverse rfind rindex rpartition rsplit rstrip setdefault sort split splitlines startswith strip "
     "swapcase "
     "title update upper values zfill ljust rjust center cycle changed next reset strftime isoformat";
-// What these are given comes to be in what they belong to.
+// These put their arguments into the object that they belong to.
 constexpr std::string_view kChanging = "append extend insert setdefault update add";
-// Of these the first argument names a filter, a test or an attribute.
+// The first argument of these names a filter, a test or an attribute.
 constexpr std::string_view kNaming = "map select reject selectattr rejectattr groupby";
 constexpr std::string_view kFilters =
     "abs batch capitalize center count d default dictsort e escape filesizeformat first float forceescape "
@@ -390,7 +390,7 @@ class TemplateJudge {
       }
       if (first && node.text == "map" && !has_word(kFilters, name.text))
         note(Rating::unknown, "uses the filter " + name.text.substr(0, 40));
-      // What is handed on to a filter by map.
+      // map hands its arguments on to a filter.
       if (first && node.text == "map" && has_word(kNaming, name.text))
         note(Rating::unknown, "asks for attributes by map");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a text may do where a program takes it for a template of Jinja.
+// The rating of a text that a program may take for a template of Jinja.
 #pragma once
 
 #include <optional>

@@ -4,29 +4,16 @@
 #include <fmt/format.h>
 #include <yaml.h>
 
-#include <new>
 #include <unordered_map>
 
 #include "support/error.hpp"
-#include "support/interrupt.hpp"
 #include "support/text.hpp"
+#include "support/yaml_events.hpp"
 
 namespace msprobe {
 namespace {
 
 constexpr std::string_view kTags = "tag:yaml.org,2002:";
-
-struct Event {
-  yaml_event_t event{};
-  Event() = default;
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  ~Event() { yaml_event_delete(&event); }
-};
-
-std::string_view view(const yaml_char_t* text) {
-  return text == nullptr ? std::string_view() : std::string_view(reinterpret_cast<const char*>(text));
-}
 
 [[noreturn]] void fail_at(const std::string& file, std::size_t line, std::string_view reason) {
   throw FormatError(display(file), fmt::format("line {}: {}", line + 1, reason));
@@ -37,19 +24,12 @@ std::string_view view(const yaml_char_t* text) {
 class YamlDocumentReader {
  public:
   YamlDocumentReader(YamlDocument& document, std::string_view text, const YamlDocument::Limits& limits)
-      : document_(document), limits_(limits) {
-    if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
-    const char* const begin = text.empty() ? "" : text.data();  // libyaml wants no null pointer
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(begin), text.size());
-  }
-  ~YamlDocumentReader() { yaml_parser_delete(&parser_); }
-  YamlDocumentReader(const YamlDocumentReader&) = delete;
-  YamlDocumentReader& operator=(const YamlDocumentReader&) = delete;
+      : document_(document), limits_(limits), parser_(text) {}
 
   void run() {
     bool document = false;
     for (;;) {
-      Event next;
+      YamlEvent next;
       parse(next);
       switch (next.event.type) {
         case YAML_STREAM_END_EVENT:
@@ -92,33 +72,31 @@ class YamlDocumentReader {
     std::vector<std::uint32_t> children;
   };
 
-  [[noreturn]] void fail(const Event& event, std::string_view reason) const {
+  [[noreturn]] void fail(const YamlEvent& event, std::string_view reason) const {
     fail_at(document_.file_, event.event.start_mark.line, reason);
   }
 
-  void parse(Event& event) {
-    check_interrupt();
-    if (yaml_parser_parse(&parser_, &event.event) != 0) return;
-    if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
-    fail_at(document_.file_, parser_.error == YAML_READER_ERROR ? 0 : parser_.problem_mark.line,
-            parser_.problem == nullptr ? "not YAML" : display(parser_.problem));
+  void parse(YamlEvent& event) {
+    if (parser_.read(event)) return;
+    fail_at(document_.file_, parser_.line(),
+            parser_.problem() == nullptr ? "not YAML" : display(parser_.problem()));
   }
 
-  std::uint32_t add(const Event& event, Kind kind, const yaml_char_t* anchor) {
+  std::uint32_t add(const YamlEvent& event, Kind kind, const yaml_char_t* anchor) {
     if (document_.nodes_.size() >= limits_.max_nodes) fail(event, "refused: too many values");
     const auto index = static_cast<std::uint32_t>(document_.nodes_.size());
     Node& node = document_.nodes_.emplace_back();
     node.kind = kind;
     node.line = static_cast<std::uint32_t>(event.event.start_mark.line);
     if (!open_.empty()) open_.back().children.push_back(index);
-    if (anchor != nullptr && !anchors_.emplace(view(anchor), index).second)
+    if (anchor != nullptr && !anchors_.emplace(yaml_text(anchor), index).second)
       fail(event, "a second anchor with the same name");
     return index;
   }
 
-  void open(const Event& event, Kind kind, const yaml_char_t* tag, std::string_view only,
+  void open(const YamlEvent& event, Kind kind, const yaml_char_t* tag, std::string_view only,
             const yaml_char_t* anchor) {
-    const std::string_view name = view(tag);
+    const std::string_view name = yaml_text(tag);
     if (!name.empty() && name != "!" && name != std::string(kTags) + std::string(only))
       fail(event, "the tag " + display(name) + " is not supported");
     if (open_.size() >= static_cast<std::size_t>(limits_.max_depth))
@@ -143,19 +121,19 @@ class YamlDocumentReader {
     return false;
   }
 
-  void add_alias(const Event& event) {
-    const auto found = anchors_.find(std::string(view(event.event.data.alias.anchor)));
+  void add_alias(const YamlEvent& event) {
+    const auto found = anchors_.find(std::string(yaml_text(event.event.data.alias.anchor)));
     if (found == anchors_.end() || open_.empty()) fail(event, "an alias without an anchor");
     if (is_open(found->second)) fail(event, "an alias inside its own anchor");
     if (++aliases_ > limits_.max_nodes) fail(event, "refused: too many values");
     open_.back().children.push_back(found->second);
   }
 
-  void add_scalar(const Event& event) {
+  void add_scalar(const YamlEvent& event) {
     const auto& scalar = event.event.data.scalar;
     Node& node = document_.nodes_[add(event, Kind::scalar, scalar.anchor)];
     node.text.assign(reinterpret_cast<const char*>(scalar.value), scalar.length);
-    std::string_view tag = view(scalar.tag);
+    std::string_view tag = yaml_text(scalar.tag);
     node.plain = tag.empty() && scalar.plain_implicit != 0 && scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (tag == "!") tag = {};
     if (tag.starts_with(kTags)) tag.remove_prefix(kTags.size());
@@ -164,7 +142,7 @@ class YamlDocumentReader {
 
   YamlDocument& document_;
   const YamlDocument::Limits& limits_;
-  yaml_parser_t parser_{};
+  YamlParser parser_;
   std::vector<Open> open_;
   std::unordered_map<std::string, std::uint32_t> anchors_;
   std::uint64_t aliases_ = 0;

@@ -30,7 +30,7 @@ std::string mask(int trues) {
          std::to_string(trues) + "}";
 }
 
-/// A linear layer and the sum of its output; golden may run more behind them.
+/// A linear layer and the sum of its output; golden may run more after them.
 Two loss() {
   Two two;
   two.forward("Functional.linear.0.forward", {tensor(1), kWeight}, {tensor(2)}, {tensor(1), kWeight},
@@ -112,10 +112,11 @@ TEST_CASE("what a step leaves to the next is named in its own step") {
   const RankDiagnosis rank = diagnosed(behind, history);
   CHECK(first(rank).entry == "Tensor.add_.0.forward");
   CHECK(first(rank).golden_entry == "Tensor.sub_.0.forward");
+  CHECK(first(rank).target_api == kNone);  // its number is that of another step's entry
   CHECK(is_one_cause(rank));
 }
 
-TEST_CASE("a gradient that no parameter is trained by is no evidence") {
+TEST_CASE("a gradient that trains no parameter is a hint") {
   const std::string trained = ", \"requires_grad\": true";
   const std::string cut = ", \"requires_grad\": false";
   const auto input = [](std::string_view more) { return tensor(1, "[4, 64]", "torch.float32", more); };
@@ -134,7 +135,7 @@ TEST_CASE("a gradient that no parameter is trained by is no evidence") {
   }
 }
 
-TEST_CASE("masks of one shape are told apart by how many elements are true") {
+TEST_CASE("masks of one shape differ by how many elements are true") {
   Two two;
   two.forward("Tensor.__and__.0.forward", {mask(90)}, {mask(89)}, {mask(90)}, {mask(89)});
   two.forward("Functional.softmax.0.forward", {tensor(1), mask(156)}, {rough(2, 0.3)}, {tensor(1), mask(89)},
@@ -155,10 +156,10 @@ TEST_CASE("a gradient that is added up over passes says so") {
   };
   pass("0", kWeight, kWeight);
   pass("1", rough(0.2, 0.5, "[64, 64]"), tensor(0.2, "[64, 64]"));
-  CHECK(says(first(diagnosed(two)), "it is accumulated over the backward passes of this step"));
+  CHECK(says(first(diagnosed(two)), "if the gradients of this step's backward passes accumulate"));
 }
 
-TEST_CASE("tensors of another size are told by their shapes") {
+TEST_CASE("the shapes of tensors of another size are printed") {
   Two two;
   two.forward("Functional.relu.0.forward", {tensor(1, "[4, 16]")}, {tensor(2, "[4, 16]")},
               {tensor(1, "[4, 10]")}, {tensor(2, "[4, 10]")});
