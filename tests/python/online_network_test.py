@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from unittest import mock
@@ -54,7 +55,14 @@ class Listener:
 
     def end(self):
         """Its output, when all trainings have ended."""
-        told, _ = self.process.communicate(timeout=120)
+        # Not communicate() with a timeout: it reads the descriptor and loses what the readline() before it has buffered.
+        timer = threading.Timer(120, self.process.kill)
+        timer.start()
+        try:
+            told = self.process.stdout.read()
+            self.process.wait()
+        finally:
+            timer.cancel()
         return told
 
     def kill(self):
