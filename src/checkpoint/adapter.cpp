@@ -29,7 +29,7 @@ namespace {
 
 using tensor::DType;
 
-// The elements of the two matrices of a module, together.
+// The most elements that the two matrices of a module may have together.
 constexpr std::int64_t kMostAdapterElements = std::int64_t{1} << 26;
 
 struct Update {
@@ -45,7 +45,8 @@ std::vector<double> doubles_of(const Parameter& parameter) {
   return {values.begin(), values.end()};
 }
 
-/// weight + scale * up * down, row by row; or how far what a program merged may be from that.
+/// weight + scale * up * down, computed row by row; or how far the weight that a program merged may be from
+/// it.
 class UpdatedBytes final : public ByteSource {
  public:
   UpdatedBytes(std::shared_ptr<const Update> update, bool half_steps)
@@ -95,8 +96,8 @@ class UpdatedBytes final : public ByteSource {
       }
     }
     row_.resize(width);
-    // The sum is rounded to the type of the weight, and here to float32; the product to that of the adapter,
-    // and each of its terms, and what they add up to, to float32 at least.
+    // The sum is rounded to the type of the weight, and here to float32. The product is rounded to the type
+    // of the adapter, and each of its terms and their sum to float32 at least.
     const double rounding = tensor::unit_roundoff(update_->weight.dtype);
     const double of_product = tensor::unit_roundoff(update_->up.dtype);
     const double of_terms = tensor::unit_roundoff(DType::float32);
@@ -123,7 +124,7 @@ class UpdatedBytes final : public ByteSource {
   mutable std::vector<float> row_;
 };
 
-/// What `adapter_config.json` says of the scale of each module.
+/// The scale of each module, as `adapter_config.json` sets it.
 class Settings {
  public:
   explicit Settings(const std::string& folder) : path_(in_folder(folder, "adapter_config.json")) {
@@ -142,7 +143,7 @@ class Settings {
     if (!(rank > 0)) refuse("the rank must be positive");
     return alpha / (flag("use_rslora") ? std::sqrt(rank) : rank);
   }
-  /// Are the weights that are adapted (inputs, outputs)?
+  /// True if the adapted weights have the shape (inputs, outputs).
   bool is_transposed() const { return flag("fan_in_fan_out"); }
 
  private:
@@ -156,7 +157,8 @@ class Settings {
     if (found == json_.end() || !found->is_number()) refuse(fmt::format("it has no number {}", key));
     return found->get<double>();
   }
-  /// A key is the end of a module's name, after a dot; PEFT reads it as a regular expression, most have none.
+  /// A key matches the end of a module's name, after a dot. PEFT reads keys as regular expressions, but most
+  /// are plain names.
   std::optional<double> of_module(const char* key, const std::string& module) const {
     const auto found = json_.find(key);
     if (found == json_.end() || !found->is_object()) return {};
@@ -185,7 +187,7 @@ class Adding {
     for (const Entry& entry : adapter_.entries) {
       if (!entry.problem.empty()) throw FormatError(display(folder), entry.problem);
       std::string name = without_wrappers(entry.parameter.name);
-      // What get_peft_model() puts around the model.
+      // get_peft_model() puts this head before the names of the model.
       constexpr std::string_view kHead = "base_model.model.";
       if (name.starts_with(kHead)) name.erase(0, kHead.size());
       parts_.emplace(std::move(name), &entry.parameter);
@@ -215,7 +217,7 @@ class Adding {
         update(*module, *parameter, part(*module + ".lora_B.weight"), settings_.is_transposed());
         ++updated;
       } else if (const auto table = before(name, ".lora_embedding_A")) {
-        // (rank, words) and (size, rank), where the embedding is (words, size).
+        // The embedding is (words, size); its two matrices are (rank, words) and (size, rank).
         update(*table, *parameter, part(*table + ".lora_embedding_B"), true);
         ++updated;
       } else if (is_of_adapter(name) && !name.ends_with(".lora_B.weight") &&
@@ -239,7 +241,7 @@ class Adding {
     return *found->second;
   }
 
-  /// Programs save a model with and without the name of its module `model`.
+  /// Programs save a model with and without the name of its module `model`, so both names are tried.
   Entry& entry_of_base(const std::string& name) {
     for (const std::string& each : {name, "model." + name, without_heads(name, {"model"})}) {
       const auto found = names_.find(each);
@@ -279,7 +281,7 @@ class Adding {
     };
     Parameter result = made(false);
     result.base = std::make_shared<const Parameter>(change->weight);
-    // The steps of a quantized weight are wider than those of the sum.
+    // The steps of a quantized weight are wider than the rounding of the sum, so they replace it.
     result.half_step =
         change->weight.half_step ? change->weight.half_step : std::make_shared<const Parameter>(made(true));
     entry = Entry();

@@ -10,9 +10,10 @@
 
 namespace msprobe::checkpoint {
 
-/// Adds the adapter in `folder` to the weights of `base`, computed in double while they are read; weights
-/// that the adapter holds whole (`modules_to_save`) take the place of those of `base`. Gives a line for
-/// people. FormatError for an adapter of another kind, and for one with a module that `base` does not have.
+/// Adds the adapter in `folder` to the weights of `base`. The sums are computed in double while they are
+/// read. Weights that the adapter stores whole (`modules_to_save`) replace those of `base`. Returns a line
+/// for people. Throws FormatError for another kind of adapter, and for an adapter with a module that `base`
+/// does not have.
 std::string add_adapter(Checkpoint& base, const std::string& folder);
 
 }  // namespace msprobe::checkpoint

@@ -48,7 +48,7 @@ std::string ThirdCheckpoint::average(const Parameter& first, const Parameter& se
   const auto found = parameters_.find(without_wrappers(first.name));
   if (found == parameters_.end()) return {};
   const Parameter& third = found->second;
-  // Any few numbers are some average of others.
+  // A few numbers are always some average of a few others.
   constexpr std::int64_t kFewest = 16;
   if (third.shape != first.shape || second.shape != first.shape || first.numel() < kFewest ||
       !is_real(first) || !is_real(second) || !is_real(third))
@@ -77,7 +77,7 @@ std::string ThirdCheckpoint::average(const Parameter& first, const Parameter& se
     from_third += (y - z) * (y - z);
     roundings += rounding * rounding;
   });
-  // What lies between two numbers that are this close may be anything.
+  // If the second is this close to the first or the third, rounding alone could explain the rest.
   constexpr double kLeastDistance = 16;
   if (!all || std::min(from_first, from_third) < kLeastDistance * roundings) return {};
   return fmt::format("{} x the first {} {} x the third", short_number(1 - share, 4), share < 0 ? '-' : '+',

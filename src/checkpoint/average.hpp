@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the second checkpoint an average of the first and a third one, as of merged models or of weights that
-// were averaged over a training?
+// Finds out whether the second checkpoint is an average of the first and a third one, as merged models and
+// averages over a training are.
 #pragma once
 
 #include <string>
@@ -14,16 +14,16 @@ class ThirdCheckpoint {
  public:
   explicit ThirdCheckpoint(const Checkpoint& checkpoint);
 
-  /// Has it a parameter of that checkpoint, by its name?
+  /// True if the third checkpoint has a parameter with a name that occurs in `checkpoint`.
   bool knows(const Checkpoint& checkpoint) const;
 
-  /// "0.9 x the first + 0.1 x the third", where that gives every element of `second` up to the roundings of
-  /// their types, and neither of them alone is that near; else empty. The one of the third has the name of
-  /// `first`. FormatError or IoError if one cannot be read.
+  /// Returns "0.9 x the first + 0.1 x the third" if that gives every element of `second` up to the rounding
+  /// of the types, and neither of the two alone is that near; else an empty text. The parameter of the third
+  /// is found by the name of `first`. Throws FormatError or IoError if one cannot be read.
   std::string average(const Parameter& first, const Parameter& second) const;
 
  private:
-  std::unordered_map<std::string, Parameter> parameters_;  // by names without what programs put before them
+  std::unordered_map<std::string, Parameter> parameters_;  // by names without the heads that programs add
 };
 
 }  // namespace msprobe::checkpoint

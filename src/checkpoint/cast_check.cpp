@@ -17,7 +17,7 @@ using tensor::DType;
 
 namespace {
 
-// Whatever lies near 1, as norms do, a coarse type makes 1 of it.
+// A coarse type rounds every value near 1 to 1, and norms are near 1, so fewer distinct values prove nothing.
 constexpr std::size_t kFewestValues = 8;
 
 }  // namespace

@@ -12,24 +12,24 @@
 
 namespace msprobe::checkpoint {
 
-/// Another copy of a parameter inside the checkpoint, which has to be the same.
+/// Another copy of a parameter inside the checkpoint, which must be equal to it.
 struct Replica {
   Parameter parameter;
   std::string where;                  // "tensor-parallel rank 1"
-  std::optional<Parameter> original;  // what it is a copy of, if not of the whole
+  std::optional<Parameter> original;  // the part that it copies, if not the whole
 };
 
 struct Entry {
   Parameter parameter;
   std::vector<Replica> replicas;
-  /// The slices of all tensor-parallel ranks, where the name does not tell whether they are copies.
+  /// The slices of all tensor-parallel ranks, if the name does not say whether they are copies.
   std::vector<Parameter> slices;
   std::string problem;  // why it cannot be compared; empty: it can
-  /// The same number, not 0: several names for one tensor.
+  /// Several names for one tensor share a number other than 0.
   std::size_t tied = 0;
 };
 
-/// What a name map needs to know of a model.
+/// The properties of a model that a name map needs.
 struct Architecture {
   std::optional<std::int64_t> heads;
   std::optional<std::int64_t> query_groups;
@@ -44,7 +44,7 @@ struct Checkpoint {
   std::vector<Entry> entries;   // no name twice
   Architecture architecture;
   std::vector<std::string> warnings;
-  std::vector<std::string> left_out;  // weights beside these that are not compared, a line each
+  std::vector<std::string> left_out;  // weights in the same place that are not compared, a line each
 };
 
 struct LoadOptions {
@@ -52,11 +52,12 @@ struct LoadOptions {
   bool allow_partial = false;  // go on where rank files are missing or broken
 };
 
-/// Looks at what is there, never only at how it is called. Error naming the path if it is no checkpoint, or
-/// one that is broken or incomplete as a whole; what is wrong with one parameter stands in its entry.
+/// Detects the format from the contents, never from the name alone. Throws an Error with the path if there is
+/// no checkpoint, or if the checkpoint is broken or incomplete as a whole. If one parameter is wrong, the
+/// `problem` of its entry says why.
 Checkpoint load(const std::string& path, const LoadOptions& options);
 
-/// Does the path hold a checkpoint, as far as a glance tells? Never throws.
+/// True if the path seems to hold a checkpoint. Takes a quick look only, and never throws.
 bool looks_like_checkpoint(const std::string& path) noexcept;
 
 }  // namespace msprobe::checkpoint

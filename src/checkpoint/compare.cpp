@@ -45,7 +45,7 @@ report::Format details_format(const std::string& path) {
   return *format;
 }
 
-/// Where the name does not tell how slices belong together, the shape of the other checkpoint does.
+/// If the name does not say how the slices belong together, the shape in the other checkpoint decides.
 void guess_merge(Entry& entry, const Entry& other, ParameterResult& result) {
   if (entry.slices.size() < 2 || entry.parameter.shape == other.parameter.shape) return;
   for (std::size_t axis = 0; axis < entry.parameter.shape.size(); ++axis) {
@@ -60,7 +60,7 @@ void guess_merge(Entry& entry, const Entry& other, ParameterResult& result) {
   }
 }
 
-/// Are all rows the same bytes, as zeros are?
+/// True if all rows have the same bytes, as rows of zeros do.
 bool are_rows_alike(const Parameter& rows) {
   constexpr std::size_t kMostOfRow = std::size_t{16} << 20;
   const auto size = static_cast<std::size_t>(rows.numel() / rows.shape[0]) * tensor::info(rows.dtype).size;
@@ -77,8 +77,8 @@ bool are_rows_alike(const Parameter& rows) {
   return true;
 }
 
-/// Rows that only pad the vocabulary are left out: those behind the tokens that a side's configuration
-/// counts, or, as compare_pair() finds out, rows that are all alike.
+/// Leaves out rows that only pad the vocabulary: the rows after the tokens that a side's configuration
+/// counts, or surplus rows that are all equal, as compare_pair() finds out.
 void trim_vocabulary(Pairing::Pair& pair, const std::set<std::int64_t>& vocabularies,
                      ParameterResult& result) {
   Entry& first = pair.first;
@@ -96,14 +96,14 @@ void trim_vocabulary(Pairing::Pair& pair, const std::set<std::int64_t>& vocabula
 }
 
 void describe(const Entry& entry, std::optional<Shape>& shape, std::string& dtype) {
-  // What could not be opened has no shape to tell.
+  // A parameter that could not be opened has no shape.
   if (!entry.problem.empty() && entry.parameter.blocks.empty()) return;
   shape = entry.parameter.shown_shape();
   dtype = std::string(tensor::info(entry.parameter.dtype).name);
 }
 
-/// Token ids, packed words of a quantized tensor and its scales are equal or they are not: a word that is one
-/// higher may be any other weight.
+/// Token ids, packed words of a quantized tensor and its scales are either equal or different: a word that is
+/// larger by one may decode to any other weight.
 bool is_exact(const Parameter& parameter) {
   const tensor::Kind kind = tensor::info(parameter.dtype).kind;
   return kind == tensor::Kind::integer || kind == tensor::Kind::boolean ||
@@ -118,7 +118,7 @@ Status judge(const PairMetrics& metrics, bool exact, double tolerance) {
   return metrics.relative_l2 <= tolerance ? Status::close : Status::different;
 }
 
-/// Where the element stands that has this number in row-major order.
+/// The coordinates of the element with this number in row-major order.
 Shape place_of(std::int64_t index, const Shape& shape) {
   Shape place(shape.size());
   for (std::size_t i = shape.size(); i-- > 0;) {
@@ -129,8 +129,8 @@ Shape place_of(std::int64_t index, const Shape& shape) {
   return place;
 }
 
-/// The same in the shape that is shown. Grouped experts are read one by one, (experts, rows, columns), and
-/// stand side by side or one below the other.
+/// The same coordinates in the shape that reports show. Grouped experts are read one by one as (experts,
+/// rows, columns), but they are shown side by side or one below the other.
 Shape shown_place(std::int64_t index, const Parameter& parameter) {
   Shape place = place_of(index, parameter.shape);
   if (parameter.reported_shape.size() != 2 || place.size() != 3) return place;
@@ -217,7 +217,7 @@ class Comparison {
     }
   }
 
-  /// Is it what the other name stands for? Else one side alone has it.
+  /// Checks whether both names have the same tensor. If not, the name belongs to one side alone.
   void settle(const Pairing::Tied& tied, Pairing& pairing, CompareReport& report) {
     bool same = tied.parameter.blocks.empty();
     if (!same) {
@@ -225,7 +225,7 @@ class Comparison {
         const MemoryGate::Pass pass(gate_, tied.parameter.memory() + tied.kept_parameter.memory());
         same = check_replica(tied.kept_parameter, tied.parameter).unequal == 0;
       } catch (const Error&) {
-        // Then it is a parameter of its own, which stands on one side.
+        // A tensor that cannot be read counts as a separate parameter that one side alone has.
       }
     }
     if (same) {
@@ -283,8 +283,8 @@ class Comparison {
         is_near = judge_steps(pair, result);
         if (pair.surplus && !are_rows_alike(*pair.surplus)) {
           result.note +=
-              "the others are no padding: they are not all alike, and no vocab_size that was read counts "
-              "them out; ";
+              "the others are not padding: they are not all equal, and no vocab_size that was read excludes "
+              "them; ";
           if (severity_of(result.status) == report::Severity::none) result.status = Status::shapes_differ;
         }
         note_places(pair.first.parameter, result);
@@ -299,23 +299,23 @@ class Comparison {
     const bool would_do = severity_of(result.status) == report::Severity::none;
     if (result.copies_differ && would_do) result.status = Status::copies_differ;
     if (result.note.ends_with("; ")) result.note.resize(result.note.size() - 2);
-    // What was opened for this pair is not needed any more, unless another one may be the same.
+    // A pair of a short list stays open, because later parameters may turn out to equal these.
     if (pairs_.size() > kMostKept) pair = {};
   }
 
-  /// Is there no number on either side?
+  /// True if both sides hold nothing but NaN.
   static bool are_nan(const Pairing::Pair& pair, const PairMetrics& metrics) {
     const Parameter& first = pair.first.parameter;
     const Parameter& second = pair.second.parameter;
     if (metrics.unequal > 0 || !std::isnan(metrics.relative_l2)) return false;
-    // Sides that are equal bit for bit were not counted.
+    // The first pass does not count elements of sides that are equal bit for bit.
     const PairMetrics counted = measure(first, second);
     const auto all = static_cast<std::uint64_t>(first.numel()) * (is_complex(first.dtype) ? 2 : 1);
     return counted.first.nan == all && counted.second.nan == all;
   }
 
-  /// A quantized weight is as near to its original as its format allows, or it differs.
-  /// Gives whether most elements are that near: no relation has to explain them then.
+  /// Checks whether a quantized weight is as near to its original as its format allows. Returns true if most
+  /// elements are that near: then no relation has to explain the difference.
   static bool judge_steps(const Pairing::Pair& pair, ParameterResult& result) {
     if (result.status != Status::close && result.status != Status::different) return false;
     const StepCheck& check = result.steps = check_steps(pair.first.parameter, pair.second.parameter);
@@ -327,11 +327,11 @@ class Comparison {
     if (check.holds()) return true;
     if (check.beyond == 0) {
       result.step_note =
-          "half a step of the format is larger than nearly all of its elements, so nothing tells whether "
-          "they are right";
+          "half a step of the format is larger than nearly all of its elements, so whether "
+          "they are right is unknown";
       return true;
     }
-    // Where most are, it is another weight, and the difference itself tells more.
+    // If most elements are further away, it is another weight, and the difference itself says more.
     if (check.beyond > numel / 2) return false;
     const auto place = [&](std::int64_t at) { return shape_text(shown_place(at, pair.first.parameter)); };
     result.step_note = fmt::format(
@@ -341,19 +341,19 @@ class Comparison {
         : check.farthest_at < 0 ? "where the step is 0"
                                 : fmt::format("the furthest {} half steps, at {}",
                                               short_number(check.farthest, 3), place(check.farthest_at)));
-    // Of rows in another order some stay where they are.
+    // Rows in another order may leave a few rows in place, so only a small share may be further away.
     constexpr std::uint64_t kFew = 16;
     return check.as_searched || check.beyond < numel / kFew;
   }
 
-  /// How they differ costs another pass, over those that do.
+  /// Finds how the sides differ. This costs another pass over pairs that differ.
   void relate(const Pairing::Pair& pair, ParameterResult& result) {
     const Parameter& first = pair.first.parameter;
     const Parameter& second = pair.second.parameter;
     const bool transposed = result.status == Status::shapes_differ && first.shape.size() == 2 &&
                             second.shape.size() == 2 && first.shape[0] == second.shape[1] &&
                             first.shape[1] == second.shape[0];
-    // A slow average is close to what it is made of.
+    // A slow average is close to the weights that it is made of.
     const bool may_be_average = third_ != nullptr && result.status == Status::close;
     if (result.status != Status::different && result.status != Status::shapes_differ && !may_be_average)
       return;
@@ -368,12 +368,12 @@ class Comparison {
       if (result.relation.text.empty() && has_steps)
         result.relation.text = find_near_relation(first, second, result.metrics);
       result.relation.is_proved = !result.relation.text.empty();
-      // Of what is near in most places only what explains all of it is worth telling.
+      // If most elements are near, only a relation that explains all of them is worth reporting.
       if (result.relation.is_proved || may_be_average || !result.step_note.empty()) return;
       result.relation = find_relation(first, second, result.metrics);
       if (!result.relation.place.empty()) result.note += result.relation.place + "; ";
     } catch (const Error&) {
-      // It was read once, or could not be: that is told.
+      // The comparison has read the parameter before, or has reported why it could not.
     }
   }
 
@@ -383,7 +383,7 @@ class Comparison {
     result.first_place = shown_place(metrics.first_unequal, parameter);
     if (result.status == Status::within_step) return;
     const Unrounded& unrounded = metrics.unrounded;
-    // Of a copy in a narrower type nearly all elements differ: those tell that more do than that.
+    // Nearly all elements of a copy in a narrower type differ; the note counts those that rounding leaves.
     if (!unrounded.tried || unrounded.count == 0 || unrounded.count > metrics.unequal / 2) return;
     result.note +=
         fmt::format("all but {} of its elements are equal after rounding, the first unequal one at {}; ",
@@ -413,7 +413,7 @@ class Comparison {
   static constexpr std::size_t kMostKept = 20'000;
 
   const CompareOptions& options_;
-  std::set<std::int64_t> vocabularies_;  // as the configurations have them
+  std::set<std::int64_t> vocabularies_;  // the sizes that the configurations give
   const ThirdCheckpoint* third_;         // null: none
   Progress* progress_;
   std::vector<Pairing::Pair> pairs_;
@@ -488,7 +488,7 @@ std::size_t CompareReport::count(Status status) const {
 
 namespace {
 
-/// A pair of tensors without elements.
+/// True for a pair of tensors without elements.
 bool has_no_element(const ParameterResult& result) {
   const auto none = [](const std::optional<Shape>& shape) {
     return !shape || std::ranges::find(*shape, 0) != shape->end();

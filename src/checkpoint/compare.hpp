@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two checkpoints, parameter by parameter. What `ckpt_compare` does, and `config_check --compare` with
+// Compares two checkpoints parameter by parameter, for `ckpt_compare` and for `config_check --compare` with
 // folders.
 #pragma once
 
@@ -28,7 +28,7 @@ struct CompareOptions {
   std::string output = "./ckpt_similarity.json";  // the Python tool's JSON; "-": standard output
   std::string details;      // a table of everything, csv, xlsx, json or jsonl by its suffix; empty: none
   std::string adapter;      // folder of a LoRA adapter that is added to the first; empty: none
-  std::string third;        // a checkpoint of which averages with the first are looked for; empty: none
+  std::string third;        // a checkpoint whose averages with the first are looked for; empty: none
   std::string name_map;     // file; empty: the built-in one
   double tolerance = 1e-3;  // relative l2 up to which parameters count as close
   Existing existing = Existing::refuse;
@@ -43,7 +43,7 @@ enum class Status : std::uint8_t {
   close,
   different,
   shapes_differ,
-  copies_differ,  // both sides would do, but inside one of them its copies are not the same
+  copies_differ,  // both sides would match, but copies inside one of them differ
   unreadable,
   only_first,
   only_second,
@@ -67,7 +67,7 @@ struct ParameterResult {
   Relation relation;           // of those that differ
   bool copies_differ = false;  // inside one of the checkpoints
   bool is_nan = false;         // throughout, in both
-  std::string step_note;       // what of a quantized weight is further away than half a step
+  std::string step_note;       // which elements of a quantized weight are further than half a step away
   std::string note;            // padding, copies that differ, why it cannot be read
 };
 
@@ -84,29 +84,30 @@ struct CompareReport {
   std::vector<ParameterResult> results;  // pairs in model order, then those of one side only
   std::vector<std::string> warnings;
   std::vector<std::string> remarks;     // how names were made to match
-  std::vector<std::string> not_judged;  // what was asked for in vain, a line each
+  std::vector<std::string> not_judged;  // checks that were asked for but not possible, a line each
   std::vector<std::string> files;       // written
   double tolerance = 0;
 
   std::size_t count(Status status) const;
-  /// Are there parameters whose elements differ by more than the tolerance, or that cannot be compared, or
-  /// whose copies inside a checkpoint differ, or that one side alone has and that are no computed buffers?
+  /// True if a pair differs by more than the tolerance or cannot be compared, if copies inside a checkpoint
+  /// differ, or if one side alone has a parameter that is no computed buffer.
   bool any_different() const;
   bool any_unequal() const;  // any pair or copy that is not the same bit for bit
   bool any_missing() const;  // on either side
   bool any_unreadable() const;
-  /// The parameters of both. `by_bits`: NaN throughout is the same where its bits are.
+  /// Covers the parameters of both. `by_bits`: parameters that are NaN throughout are the same if their bits
+  /// are.
   Coverage coverage(bool by_bits = false) const;
-  /// Why nothing was compared, and what may help; empty if there is a parameter that both have.
+  /// Says why nothing was compared and what may help; empty if the checkpoints share a parameter.
   std::string nothing_in_common() const;
 };
 
-/// Compares and writes the results. Throws Error if a checkpoint as a whole cannot be read or a result cannot
-/// be written; outputs are looked at before anything is read.
+/// Compares and writes the results. Checks the outputs before it reads anything. Throws Error if a checkpoint
+/// as a whole cannot be read or a result cannot be written.
 CompareReport compare(const CompareOptions& options, Progress* progress);
 
-/// What people want to know: how many are equal, how many close, the worst ten, what is missing. One text of
-/// whole lines. `color`: as the terminal wants it.
+/// The summary for people, as one text of whole lines: how many parameters are equal and how many close, the
+/// worst ten, and what is missing. `color`: with colors for a terminal.
 std::string render_summary(const CompareReport& report, bool color);
 
 }  // namespace msprobe::checkpoint

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeepSpeed's folders. Of ZeRO stages 1 and 2 one file has the model; of stage 3 each rank has a stretch of
-// each parameter's elements, in the optimizer's single-precision copy, and they are put together from there.
+// DeepSpeed's folders. With ZeRO stages 1 and 2, one file has the model. With stage 3, each rank has a
+// stretch of each parameter's elements in the optimizer's single-precision copy, and the stretches are
+// joined.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ constexpr std::string_view kOptimizerStates = "optim_states.pt";
 constexpr std::string_view kFlatGroups = "optimizer_state_dict.fp32_flat_groups";
 constexpr const char* kLatest = "latest";
 
-/// A stretch of a tensor that is read as one row.
+/// A stretch of a tensor, read as one row.
 class StretchSource final : public TensorSource {
  public:
   StretchSource(std::shared_ptr<const TensorSource> whole, std::int64_t begin, std::int64_t length)
@@ -58,8 +59,8 @@ class StretchSource final : public TensorSource {
   std::int64_t length_;
 };
 
-/// Some of the elements of a parameter, in row-major order from `begin` on, as boxes of it: the end of a row,
-/// whole rows, the beginning of one. `from`: where they begin in the source.
+/// Adds some elements of a parameter, in row-major order from `begin` on, as boxes: the end of a row, whole
+/// rows, the beginning of a row. `from`: where the elements begin in the source.
 void add_stretch(Parameter& parameter, const std::shared_ptr<const TensorSource>& source, std::int64_t from,
                  std::int64_t begin, std::int64_t length) {
   const Shape strides = formats::row_major_strides(parameter.shape);
@@ -97,7 +98,7 @@ struct Declared {
 
 class ZeroThree {
  public:
-  /// `bytes`: of all files together.
+  /// `bytes`: the size of all files together.
   ZeroThree(std::string folder, std::vector<Tensors> models, std::vector<Tensors> optimizers,
             std::uint64_t bytes)
       : folder_(std::move(folder)),
@@ -148,7 +149,7 @@ class ZeroThree {
     return entry;
   }
 
-  /// The flat groups of one rank, one behind the other.
+  /// The flat groups of one rank, end to end.
   Flat flat_of(const TorchTensors& tensors, const Tensors& owner) const {
     Flat flat;
     std::int64_t end = 0;
@@ -167,7 +168,7 @@ class ZeroThree {
     return flat;
   }
 
-  // A few bytes can name a parameter of many axes, which every rank has its share of.
+  // A few bytes can name a parameter of many axes, and every rank has a share of each parameter.
   void charge(std::size_t name, std::size_t axes) { check(allowance_.take_tensor(name, axes)); }
   void charge_boxes(std::size_t axes, std::size_t boxes) {
     constexpr std::uint64_t kBox = 600;
@@ -177,7 +178,7 @@ class ZeroThree {
     if (!enough) fail("refused: it names more parameters than files of that size can hold");
   }
 
-  /// What a rank has of a parameter: `step` of its elements, the last of which may only fill up.
+  /// Adds one rank's share of a parameter: `step` elements, the last of which may be padding.
   void add_share(Entry& entry, std::size_t rank, std::int64_t done, std::int64_t step, std::int64_t numel) {
     const std::int64_t first = std::min(numel, static_cast<std::int64_t>(rank) * step);
     std::int64_t left = std::min(step, numel - first);
@@ -215,7 +216,7 @@ class ZeroThree {
     }
   }
 
-  /// A dict of names and sizes, or a list of such.
+  /// Reads a dict of names and sizes, or a list of such dicts.
   std::vector<Declared> shapes(std::string_view member) {
     const Pickle& pickle = models_[0]->pickle();
     std::vector<Declared> all;
@@ -240,7 +241,7 @@ class ZeroThree {
     return all;
   }
 
-  /// Each rank has its share of those in the file of its model.
+  /// Each rank has its share of the frozen parameters in the file of its model.
   void add_frozen() {
     const std::vector<Declared> frozen = shapes("frozen_param_shapes");
     if (frozen.empty()) return;
@@ -311,7 +312,7 @@ bool has_model_states(const std::string& folder) {
   return std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(kModelStates); });
 }
 
-/// The files of this ending by their ranks; an error if one is missing.
+/// The files with this ending in the order of their ranks. Throws an error if one is missing.
 std::vector<std::string> rank_files(const std::string& folder, const std::vector<std::string>& names,
                                     std::string_view ending) {
   std::map<std::int64_t, std::string> by_rank;

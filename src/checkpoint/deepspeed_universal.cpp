@@ -51,7 +51,7 @@ class Universal {
     }
   }
 
-  /// The file has one tensor, by itself or as `param` of a dict.
+  /// Such a file has one tensor, by itself or as `param` of a dict.
   Entry tensor_of(const std::string& path, const std::string& name) {
     try {
       const auto tensors = std::make_shared<const formats::TorchTensors>(open_file(path));
@@ -95,7 +95,7 @@ class Universal {
     }
   }
 
-  /// What the file of the model has of it is the same, unless a narrower type rounds it.
+  /// The model's file has a copy of the parameter. It must be equal, unless a narrower type rounds it.
   void add_copy(Entry& entry, Entry copy) const {
     const Parameter& parameter = copy.parameter;
     const bool alike = copy.problem.empty() && parameter.dtype == entry.parameter.dtype &&
@@ -105,7 +105,7 @@ class Universal {
           {std::move(copy.parameter), std::filesystem::path(model_file_).filename().string(), {}});
   }
 
-  /// By the name that another one shares its tensor with.
+  /// Maps a name to the other name that it shares its tensor with.
   static std::unordered_map<std::string, std::string> shared_names(const Pickle& pickle) {
     std::unordered_map<std::string, std::string> sources;
     if (pickle.kind(pickle.root()) != PickleKind::dict) return sources;

@@ -22,14 +22,14 @@
 namespace msprobe::checkpoint {
 namespace {
 
-/// What taking stacked parameters apart may cost, all of them together. What would cost more stays stacked: a
-/// few bytes of metadata can claim any number of layers.
+/// Limits the work of splitting stacked parameters, for all of them together, because a few bytes of metadata
+/// can claim any number of layers. A parameter beyond the limit stays stacked.
 struct Budget {
   std::int64_t parts = std::int64_t{1} << 17;
   std::int64_t steps = std::int64_t{1} << 26;  // parts times blocks
 };
 
-/// A stretch of a file that is a saved tensor of its own.
+/// A stretch of a file that is itself a saved tensor.
 class ChunkSource final : public TensorSource {
  public:
   ChunkSource(std::shared_ptr<const ByteSource> file, std::uint64_t offset, std::uint64_t length)
@@ -44,7 +44,7 @@ class ChunkSource final : public TensorSource {
   std::uint64_t length_;
 };
 
-/// The part of that name in a file that is one safetensors file.
+/// The tensor of that name in a safetensors file.
 class NamedSource final : public TensorSource {
  public:
   NamedSource(std::shared_ptr<const formats::SafetensorsFile> file, std::size_t index)
@@ -60,7 +60,7 @@ class Files {
  public:
   explicit Files(std::string folder) : folder_(std::move(folder)) {}
 
-  /// nullptr, and the reason in `problem`.
+  /// On failure returns nullptr and sets `problem`.
   std::shared_ptr<const TensorSource> open(const std::string& name, const formats::DcpChunk& chunk,
                                            std::string& problem) {
     const auto [at, is_new] = open_.try_emplace(chunk.file);
@@ -88,7 +88,7 @@ class Files {
  private:
   struct Opened {
     std::shared_ptr<const ByteSource> file;
-    std::shared_ptr<const formats::SafetensorsFile> tensors;  // if it is such a file
+    std::shared_ptr<const formats::SafetensorsFile> tensors;  // if it is a safetensors file
     std::unordered_map<std::string_view, std::size_t> index;  // of its tensors
     std::string problem;
   };
@@ -128,8 +128,8 @@ Entry stored_entry(const formats::DcpTensor& tensor, Files& files) {
   return entry;
 }
 
-/// Takes a stacked axis apart; `name_of(i)` names the parts. Gives the entry back as it is if that would cost
-/// too much.
+/// Splits a stacked axis; `name_of(i)` names the parts. Returns the entry unchanged if splitting costs too
+/// much.
 template <typename NameOf>
 std::vector<Entry> unstack(Entry entry, Budget& budget, NameOf name_of) {
   const Parameter& parameter = entry.parameter;
@@ -156,7 +156,7 @@ std::vector<Entry> unstack(Entry entry, Budget& budget, NameOf name_of) {
   return parts;
 }
 
-/// Where `wanted` stands in the name as a component, with its dots.
+/// The position of `wanted` in the name as a component, with its dots.
 std::size_t find_part(const std::string& name, const std::string& wanted) {
   return name.find("." + wanted + ".");
 }
@@ -209,7 +209,7 @@ bool is_megatron(const std::string& folder) {
   }
 }
 
-/// Megatron's `fsdp_dtensor` form has no file of its own beside it.
+/// Megatron's `fsdp_dtensor` form has no separate file that marks it, so the names decide.
 bool has_megatron_names(const formats::DcpMetadata& metadata) {
   return std::ranges::any_of(metadata.tensors, [](const formats::DcpTensor& tensor) {
     return tensor.name.find(".self_attention.linear_qkv.") != std::string::npos;

@@ -14,14 +14,14 @@
 namespace msprobe::checkpoint {
 namespace {
 
-constexpr std::size_t kMostTried = 8;      // of those with one first row
-constexpr std::int64_t kFewestEqual = 16;  // a few numbers are alike by chance
+constexpr std::size_t kMostTried = 8;      // candidates with one first row
+constexpr std::int64_t kFewestEqual = 16;  // a few numbers are equal by chance
 
 std::optional<std::uint64_t> hash_of_first_row(const Parameter& parameter) {
   try {
     return content_hash(narrow(parameter, 0, 0, 1));
   } catch (const Error&) {
-    return {};  // that it cannot be read is told where it is compared
+    return {};  // the comparison reports that it cannot be read
   }
 }
 
@@ -48,7 +48,7 @@ void relate_side(std::span<const Pairing::Pair> pairs, std::vector<ParameterResu
     different.push_back(i);
     shapes.insert(side(i).shape);
   }
-  // The first row tells most of them apart.
+  // The first row distinguishes most of them.
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> equal;
   for (std::size_t i = 0; i < pairs.size() && !different.empty(); ++i) {
     if (severity_of(results[i].status) != report::Severity::none || !shapes.contains(side(i).shape)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters that differ, and have become the same as one that is equal on both sides: a head tied to the
-// embedding, a layer that was copied.
+// Finds parameters that differ because one side became a copy of a parameter that is equal on both sides: a
+// head tied to the embedding, a copied layer.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace msprobe::checkpoint {
 
-/// Fills in the relations of those that have none yet. Hashes of contents do not tell them: what is equal is
-/// not hashed. The results are those of the pairs, in their order.
+/// Fills in relations that are still empty. Hashes of contents cannot find these, because parameters that are
+/// equal on both sides are not hashed. `results` belong to `pairs`, in their order.
 void relate_to_equal(std::span<const Pairing::Pair> pairs, std::vector<ParameterResult>& results);
 
 }  // namespace msprobe::checkpoint

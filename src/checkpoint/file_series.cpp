@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMostFiles = 1 << 20;
 
-/// The number that starts at `at`, and where it ends.
+/// The number that starts at `at`, and the position after it.
 std::optional<std::pair<std::int64_t, std::size_t>> digits_at(std::string_view text, std::size_t at) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
@@ -21,7 +21,7 @@ std::optional<std::pair<std::int64_t, std::size_t>> digits_at(std::string_view t
   return std::pair{value, static_cast<std::size_t>(end - text.data())};
 }
 
-/// `-00002-of-00005`.
+/// Parses `-00002-of-00005`.
 std::optional<SeriesPlace> piece_of(std::string_view name) {
   const std::size_t of = name.find("-of-");
   if (of == std::string_view::npos) return {};
@@ -42,7 +42,7 @@ std::optional<SeriesPlace> piece_of(std::string_view name) {
                      false};
 }
 
-/// `rank_3`, `rank3`, `rank-3`, with a `world_size_8` before it or without.
+/// Parses `rank_3`, `rank3` or `rank-3`, with or without `world_size_8` before it.
 std::optional<SeriesPlace> rank_of(std::string_view name) {
   constexpr std::string_view kRank = "rank";
   constexpr std::string_view kWorld = "world_size_";

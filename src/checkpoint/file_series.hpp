@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that belong together by their names: `model-00002-of-00005.safetensors`,
+// Finds files that belong together by their names: `model-00002-of-00005.safetensors`,
 // `model_world_size_8_rank_3.pt`.
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace msprobe::checkpoint {
 
-/// A file's place among those that it belongs to.
+/// A file's place in its series.
 struct SeriesPlace {
-  std::string stem;  // what all their names have in common, the place of the number marked
+  std::string stem;  // the common part of all names, with a mark in the place of the number
   std::int64_t number = 0;
-  std::optional<std::int64_t> count;  // how many there are, if the name tells
-  bool ranks = false;                 // one a rank, numbered from 0; else pieces, numbered from 1
+  std::optional<std::int64_t> count;  // how many there are, if the name says so
+  bool ranks = false;                 // one per rank, numbered from 0; else pieces, numbered from 1
 };
 
 std::optional<SeriesPlace> series_place(std::string_view name);
@@ -31,7 +31,7 @@ struct Series {
 /// The series among the names, in the order of their stems; files by their numbers.
 std::vector<Series> series_among(const std::vector<std::string>& names);
 
-/// "numbers 2, 3 of 8 are missing"; empty if none is.
+/// "numbers 2, 3 of 8 are missing"; empty if the series is complete.
 std::string missing_text(const Series& series);
 
 }  // namespace msprobe::checkpoint

@@ -34,7 +34,7 @@ FlaxEntries flax_entries(const std::shared_ptr<const formats::FlaxFile>& file) {
         std::ranges::find_if(kWeightSuffixes, [&](std::string_view each) { return name.ends_with(each); });
     if (suffix != kWeightSuffixes.end()) {
       const std::string renamed = name.substr(0, name.size() - suffix->size()) + ".weight";
-      // Of two that would have one name, the second keeps its own.
+      // If two would get the same name, the second keeps its old one.
       if (names.insert(renamed).second) {
         name = renamed;
         if (*suffix == kKernel && entry.problem.empty() && entry.parameter.shape.size() == 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrays of a Flax checkpoint as PyTorch has the same parameters.
+// The arrays of a Flax checkpoint in the form in which PyTorch has the same parameters.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ namespace msprobe::checkpoint {
 
 struct FlaxEntries {
   std::vector<Entry> entries;
-  std::size_t transposed = 0;  // how many kernels were
+  std::size_t transposed = 0;  // how many kernels were transposed
 };
 
-/// `kernel`, `scale` and `embedding` become `weight`, and a kernel that is a matrix is transposed: Flax
+/// `kernel`, `scale` and `embedding` become `weight`. A kernel that is a matrix is transposed, because Flax
 /// multiplies by it from the other side. Kernels of convolutions keep the order of their axes.
 FlaxEntries flax_entries(const std::shared_ptr<const formats::FlaxFile>& file);
 

@@ -15,7 +15,8 @@
 namespace msprobe::checkpoint {
 namespace {
 
-/// What taking stacks apart may cost, all of them together: a few bytes can claim any number of experts.
+/// Limits the work of splitting stacks, for all of them together: a few bytes can claim any number of
+/// experts.
 struct StackBudget {
   std::int64_t parts = std::int64_t{1} << 17;
   std::int64_t steps = std::int64_t{1} << 26;  // parts times blocks
@@ -29,13 +30,13 @@ ByName index_by_name(const std::vector<Loose>& all) {
   return index;
 }
 
-/// How a tensor with all experts is called, and each of them by itself.
+/// The name of a tensor with all experts, and of each expert by itself.
 struct Stack {
   std::string_view tail;  // of the name of all of them
   std::string_view head;  // before the number
-  std::string_view leaf;  // behind the number
+  std::string_view leaf;  // after the number
   std::size_t rank;
-  bool transposed;  // always, as Megatron's; else the shapes tell
+  bool transposed;  // always, as Megatron's; else the shapes decide
 };
 
 constexpr std::array<Stack, 6> kStacks = {{
@@ -54,8 +55,8 @@ const Stack* stack_of(const Entry& entry) {
   return found == kStacks.end() ? nullptr : &*found;
 }
 
-/// Some models multiply by these from the other side. The two projections together tell: the hidden size is
-/// the axis that they have in common.
+/// Some models multiply by these from the other side. The two projections together show it: the hidden size
+/// is the axis that they have in common.
 bool lies_across(const std::string& stem, const std::vector<Loose>& all, const ByName& index) {
   const auto shape_of = [&](const char* tail) -> const Shape* {
     const auto found = index.find(stem + tail);
@@ -72,8 +73,8 @@ const std::string& own_name(const Loose& loose) {
   return loose.own_name.empty() ? loose.entry.parameter.name : loose.own_name;
 }
 
-/// "mlp.gate_proj.weight + up_proj.weight": what is before the last dots that they have in common is said
-/// once.
+/// Joins names as "mlp.gate_proj.weight + up_proj.weight": the part before the last dots that they have in
+/// common appears once.
 std::string joined_name(const std::vector<std::string>& names) {
   const std::string& first = names.front();
   std::size_t common = first.size();
@@ -88,7 +89,7 @@ std::string joined_name(const std::vector<std::string>& names) {
   return text;
 }
 
-/// One step of the first axis of all copies, too.
+/// Takes one expert out of a stack, or out of a copy of the stack.
 Parameter one_of(const Parameter& all, std::int64_t expert, bool across) {
   Parameter one = drop_axis(narrow(all, 0, expert, 1), 0);
   return across ? transposed(one) : one;
@@ -104,7 +105,7 @@ std::vector<Loose> take_apart(const std::vector<Loose>& all, StackBudget& budget
     std::int64_t blocks = 1 + static_cast<std::int64_t>(entry.parameter.blocks.size());
     for (const Replica& replica : entry.replicas) {
       blocks += static_cast<std::int64_t>(replica.parameter.blocks.size());
-      if (replica.original) stack = nullptr;  // a copy of a part: it would have to be cut like that
+      if (replica.original) stack = nullptr;  // a copy of a part would need the same cuts
     }
     if (stack == nullptr || count > budget.parts || count > budget.steps / blocks) {
       apart.push_back(loose);
@@ -128,8 +129,8 @@ std::vector<Loose> take_apart(const std::vector<Loose>& all, StackBudget& budget
   return apart;
 }
 
-/// Joins what stands apart on this side, where the other one has it fused: queries, keys and values one below
-/// the other, or gate and up projections.
+/// Joins parameters that are separate on this side where the other side has them fused: queries, keys and
+/// values one below the other, or gate and up projections.
 std::vector<Loose> fused_like(std::vector<Loose> all, const std::vector<Loose>& other) {
   struct Fusion {
     std::string_view to;
@@ -176,7 +177,7 @@ std::vector<Loose> fused_like(std::vector<Loose> all, const std::vector<Loose>& 
   return result;
 }
 
-/// As the map has them, where its rules need the head `model.` that was taken off, or was never there.
+/// Applies the map. Its rules may need the head `model.`, which was taken off or was never there.
 std::vector<Loose> mapped(std::vector<Loose> all, const NameMap& map, const Architecture& architecture) {
   std::vector<std::string> names;
   for (const Loose& loose : all) names.push_back(loose.entry.parameter.name);
@@ -197,7 +198,7 @@ std::vector<Loose> mapped(std::vector<Loose> all, const NameMap& map, const Arch
       own.push_back(own_name(all[i]));
       loose.sources.insert(loose.sources.end(), all[i].sources.begin(), all[i].sources.end());
     }
-    // A name that no rule took stays what it was.
+    // A name that no rule took stays as it was.
     const bool stays = made.from.size() == 1 && made.name == names[made.from[0]];
     loose.own_name = joined_name(own);
     loose.entry = join_entries(stays ? parts[0]->parameter.name : made.name, parts, made.join, architecture);
@@ -218,7 +219,7 @@ void pair_by_key(std::vector<Loose>& first, std::vector<Loose>& second, FormPair
       continue;
     }
     used[partner->second] = true;
-    // A name that neither of them has would be looked for in vain.
+    // A name that neither checkpoint has would only confuse a reader.
     const Loose& other = second[partner->second];
     const bool is_known =
         own_name(loose) == loose.entry.parameter.name || own_name(other) == other.entry.parameter.name;

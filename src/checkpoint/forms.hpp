@@ -11,15 +11,15 @@
 
 namespace msprobe::checkpoint {
 
-/// A parameter that found no partner under its name, or what was made of such.
+/// A parameter that found no partner under its name, or that was made of such parameters.
 struct Loose {
   Entry entry;
-  std::vector<std::size_t> sources;  // numbers of the ones it is made of
-  /// What its checkpoint calls it, or the parts of it, if not by its name here: "experts.gate_up_proj[2]".
+  std::vector<std::size_t> sources;  // indices of the parameters it is made of
+  /// Its name in its checkpoint, or the names of its parts, if not the name here: "experts.gate_up_proj[2]".
   std::string own_name = {};
 };
 
-/// Pairs of what is the same in another form.
+/// Pairs of parameters that are the same in another form.
 struct FormPairs {
   struct Pair {
     std::string name;
@@ -27,12 +27,12 @@ struct FormPairs {
     Loose second;
   };
   std::vector<Pair> pairs;
-  /// What was made on the way and has no partner either.
+  /// Parameters that were made on the way and have no partner either.
   std::vector<Loose> first;
   std::vector<Loose> second;
 };
 
-/// Are both all experts in one tensor, and of shapes that differ? One by one they may be the same.
+/// True if both hold all experts in one tensor and have different shapes. One by one they may be the same.
 bool are_stacks_of_two_forms(const Entry& first, const Entry& second);
 
 struct FormOptions {

@@ -15,10 +15,10 @@ namespace msprobe::checkpoint {
 namespace {
 
 constexpr std::string_view kExperts = "_exps.";
-// A few bytes can claim any number of them.
+// A few bytes can claim any number of experts.
 constexpr std::int64_t kMostExperts = std::int64_t{1} << 17;
 
-/// Adds each expert by itself: `blk.0.ffn_up_exps.3.weight`. False if this is no tensor of experts.
+/// Adds each expert by itself: `blk.0.ffn_up_exps.3.weight`. Returns false if this is no tensor of experts.
 bool add_experts(const Entry& all, std::int64_t& left, std::vector<Entry>& entries) {
   const std::string& name = all.parameter.name;
   const std::size_t at = name.find(kExperts);
@@ -35,8 +35,8 @@ bool add_experts(const Entry& all, std::int64_t& left, std::vector<Entry>& entri
   return true;
 }
 
-/// llama.cpp exchanges halves of heads for pairs in the rows of queries and keys of this architecture, as
-/// its kernel for rotary embeddings wants them (permute() in its convert_hf_to_gguf.py).
+/// llama.cpp exchanges halves of heads for pairs in the rows of queries and keys of this architecture,
+/// because its kernel for rotary embeddings needs pairs (permute() in its convert_hf_to_gguf.py).
 constexpr std::string_view kPairedArchitecture = "llama";
 constexpr std::int64_t kMostGgufHeads = 1024;
 

@@ -12,10 +12,10 @@ namespace msprobe::checkpoint {
 
 struct GgufEntries {
   std::vector<Entry> entries;
-  std::size_t unpaired = 0;  // whose rows are put back from pairs into halves of heads
+  std::size_t unpaired = 0;  // parameters whose rows were put back from pairs into halves of heads
 };
 
-/// Experts that lie in one tensor are taken apart. Names that data/gguf_names.yaml does not have stay.
+/// Splits tensors that hold several experts. Names that data/gguf_names.yaml does not have stay as they are.
 GgufEntries gguf_entries(const std::shared_ptr<const formats::GgufFile>& file);
 
 Architecture gguf_architecture(const formats::GgufFile& file);

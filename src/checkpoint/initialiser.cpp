@@ -17,7 +17,7 @@ std::string initialiser_of(const Features& side, std::int64_t numel, std::int64_
   const double error = 1 / std::sqrt(n);
   if (std::fabs(mean) > 5 * deviation * error) return {};
   const double largest = std::max(std::fabs(side.least), std::fabs(side.most));
-  // A uniform distribution has 9/5, and comes near its bound; a normal one has 3.
+  // A uniform distribution has a kurtosis of 9/5 and comes near its bound; a normal one has a kurtosis of 3.
   const double bound = deviation * std::sqrt(3.0);
   if (std::fabs(kurtosis - 1.8) < 6 * error + 0.02 && largest < bound * (1 + 4 * error)) {
     for (const double gain : {1.0, std::sqrt(3.0), std::sqrt(6.0)}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a parameter look as the initialisers of PyTorch and transformers leave it?
+// Checks whether a parameter looks as the initialisers of PyTorch and transformers leave it.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace msprobe::checkpoint {
 
-/// The moments of one side by itself.
+/// The moments of one side.
 struct Features {
   double sum = 0;
   double squares = 0;
@@ -34,8 +34,8 @@ struct Features {
   }
 };
 
-/// "normal with deviation 0.02", "uniform within 0.0625"; empty if the moments are those of neither. A matrix
-/// has `fan_in` columns.
+/// Returns "normal with deviation 0.02" or "uniform within 0.0625"; empty if the moments fit neither. A
+/// matrix has `fan_in` columns.
 std::string initialiser_of(const Features& side, std::int64_t numel, std::int64_t fan_in);
 
 }  // namespace msprobe::checkpoint

@@ -14,7 +14,7 @@
 namespace msprobe::checkpoint {
 namespace {
 
-/// Are the lines that differ all zeros, or all NaN, on one side?
+/// Checks whether the lines that differ are all zeros, or all NaN, on one side.
 class DeadLines {
  public:
   explicit DeadLines(std::int64_t length)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes of the rows and columns of a tensor that is read once, by which they are found in another order or
-// in another place. Values are hashed as numbers: zeros of both signs are one, and so are all NaN.
+// Hashes of the rows and columns of a tensor from a single read. They find lines in another order or place.
+// Values are hashed as numbers: both zeros have one hash, and so have all NaN.
 #pragma once
 
 #include <algorithm>
@@ -43,23 +43,23 @@ constexpr std::uint64_t hash_power(std::int64_t exponent) {
   return power;
 }
 
-/// A hash of values in their order: a polynomial, so that those of parts make that of the whole.
+/// A polynomial hash of values in their order: the hash of a whole follows from the hashes of its parts.
 class OrderedHash {
  public:
-  /// Values that went through mixed().
+  /// Adds values that went through mixed().
   void add_mixed(std::span<const std::uint64_t> values) {
     constexpr std::uint64_t k2 = hash_power(2);
     constexpr std::uint64_t k3 = hash_power(3);
     constexpr std::uint64_t k4 = hash_power(4);
     std::size_t i = 0;
-    // Four at a time: one multiplication waits for the one before.
+    // Four at a time, because each multiplication waits for the one before.
     for (; i + 4 <= values.size(); i += 4) {
       value_ =
           value_ * k4 + (values[i] * k3 + values[i + 1] * k2 + values[i + 2] * kHashFactor + values[i + 3]);
     }
     for (; i < values.size(); ++i) value_ = value_ * kHashFactor + values[i];
   }
-  /// What follows has this hash, and that many values (as hash_power() has them).
+  /// Appends values with this hash; `power` is hash_power() of their number.
   void append(std::uint64_t hash, std::uint64_t power) { value_ = value_ * power + hash; }
   std::uint64_t value() const { return value_; }
 
@@ -67,7 +67,7 @@ class OrderedHash {
   std::uint64_t value_ = 0;
 };
 
-/// Calls `take(mixed values)` for the values, some hundred at a time.
+/// Calls `take(mixed values)` for a few hundred values at a time.
 template <typename T, typename Take>
 void each_mixed(std::span<const T> values, const Take& take) {
   std::array<std::uint64_t, 512> buffer;
@@ -139,10 +139,10 @@ class LineHashes {
   }
 
   std::uint64_t all() const { return all_.value(); }
-  /// Of each row; empty if lines are not told apart.
+  /// One hash for each row; empty without `lines`.
   const std::vector<std::uint64_t>& rows() const { return rows_; }
   const std::vector<std::uint64_t>& columns() const { return columns_; }
-  /// The same without regard to the order of the elements within a line.
+  /// The same, but independent of the order of the elements within a line.
   const std::vector<std::uint64_t>& row_sets() const { return row_sets_; }
   const std::vector<std::uint64_t>& column_sets() const { return column_sets_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kind of checkpoint is it? Decided by what is there.
+// Detects which kind of checkpoint a path holds, from its contents.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -38,12 +38,12 @@ constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
 constexpr std::uint64_t kMostConfig = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostIndex = std::uint64_t{64} << 20;
 
-/// A checkpoint of hundreds of ranks has hundreds of files open.
+/// Raises the limit of open files: a checkpoint of hundreds of ranks has hundreds of files open.
 void allow_many_files() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // if not, opening says which file is one too many
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // on failure, open() reports the first file too many
 }
 
 std::string tracked_folder(const std::string& folder) {
@@ -87,7 +87,7 @@ void read_config(const std::string& folder, Architecture& architecture) {
       architecture.head_size = *hidden / *architecture.heads;
     }
   } catch (const Error&) {
-    // None there: the other checkpoint may know.
+    // There is no configuration; the other checkpoint may have one.
   }
 }
 
@@ -131,7 +131,7 @@ void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set
   }
 }
 
-/// Files that are missing are an error as those of a rank are.
+/// Files that a series lacks are an error, as missing files of a rank are.
 void check_complete(const std::string& folder, const Series& series, const LoadOptions& options,
                     std::vector<std::string>& warnings) {
   const std::string missing = missing_text(series);
@@ -158,7 +158,7 @@ void add_parts(ShardJoiner& joiner, const std::shared_ptr<const TensorSet>& set,
   }
 }
 
-/// The file of one rank, with those of the others beside it.
+/// Loads the file of one rank together with the files of the other ranks beside it.
 Checkpoint load_ranks_beside(const std::string& path, const LoadOptions& options) {
   const fs::path file(path);
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
@@ -193,8 +193,8 @@ Checkpoint load_file(const std::string& path, const LoadOptions& options) {
   return load_files({path}, options);
 }
 
-/// Of entries of one name, which stand side by side, the first stays. Which of them another checkpoint's is
-/// to be held against nobody knows: a name may be put together of parts in two ways.
+/// The first of several entries with one name stays; such entries are adjacent. Parts can be put together to
+/// one name in two ways, so it is unknown which entry belongs to that of the other checkpoint.
 void merge_twins(std::vector<Entry>& entries) {
   std::vector<Entry> single;
   single.reserve(entries.size());
@@ -208,7 +208,7 @@ void merge_twins(std::vector<Entry>& entries) {
   entries = std::move(single);
 }
 
-/// Safetensors, or pieces of another kind, without an index.
+/// Loads safetensors, or pieces of another kind, without an index.
 Checkpoint load_pieces(const std::string& folder, const std::vector<std::string>& names,
                        const LoadOptions& options) {
   std::vector<std::string> paths;
@@ -257,14 +257,14 @@ Checkpoint load_form(const std::string& folder, const WeightForm& form, const Lo
   return load_deepspeed(*deepspeed_folder(folder), options);
 }
 
-/// Names what is not read, and what in it says something else.
+/// Reports the forms that are not read, and contents in them that contradict the form that is read.
 void note_other_forms(const std::string& folder, const std::vector<WeightForm>& forms,
                       const std::vector<std::string>& names, Checkpoint& checkpoint) {
   for (std::size_t i = 1; i < forms.size(); ++i) {
     std::string text = fmt::format("{}: {} {} here, too, and not compared", display(folder),
                                    form_name(forms[i]), forms[i].files.size() == 1 ? "is" : "are");
     try {
-      // Elements that were rounded and rows in another order contradict nothing.
+      // Elements that were rounded and rows in another order are no contradiction.
       if (forms[i].kind == WeightForm::Kind::gguf) {
         checkpoint.left_out.push_back(std::move(text));
         continue;
@@ -288,7 +288,7 @@ void note_other_forms(const std::string& folder, const std::vector<WeightForm>& 
         fmt::format("{}: {} is here, too, and not read", display(folder), display(name)));
 }
 
-/// The checkpoints one level below, where a folder too high was given.
+/// Lists the checkpoints one level below, for a folder that is one level too high.
 std::string below_text(const std::string& folder) {
   std::vector<std::string> below;
   for (const std::string& name : names_in(folder, Named::folders)) {
@@ -356,7 +356,7 @@ Checkpoint load_files(const std::vector<std::string>& files, const LoadOptions& 
 
 namespace {
 
-/// What the index says, by file; FormatError if it is none.
+/// Reads which tensors each file has; throws FormatError if this is no index.
 std::map<std::string, std::unordered_set<std::string>> read_index(const std::string& path) {
   const nlohmann::json root = nlohmann::json::parse(read_all(*open_file(path), kMostIndex), nullptr, false);
   const auto map = root.is_object() ? root.find("weight_map") : root.end();
@@ -379,7 +379,7 @@ std::set<std::string> files_of_index(const std::string& folder, const std::strin
   try {
     for (const auto& [name, tensors] : read_index(in_folder(folder, index))) files.insert(name);
   } catch (const Error&) {
-    // Whoever reads it says so.
+    // The loader that reads the index reports the error.
   }
   return files;
 }
@@ -393,7 +393,7 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index, con
       throw FormatError(display(in_folder(folder, index)),
                         fmt::format("it names {}, which is not here", display(name)));
     }
-    // A plain name may be a link, as model caches make them; a longer one must stay inside.
+    // A plain name may be a link, as in model caches; a longer one must stay inside the folder.
     const auto file = name.find('/') == std::string::npos && name != ".." ? open_file(in_folder(folder, name))
                                                                           : open_file_beneath(folder, name);
     const std::shared_ptr<const TensorSet> set = formats::open_tensors(file);

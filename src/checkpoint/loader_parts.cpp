@@ -30,7 +30,7 @@ class SetSource final : public TensorSource {
   bool half_step_;
 };
 
-/// The members of a record: a dict, or an object whose state is one (Namespace).
+/// The members of a record: a dict, or an object whose state is a dict (Namespace).
 std::optional<PickleRef> members_of(const Pickle& pickle, PickleRef ref) {
   if (pickle.kind(ref) == PickleKind::dict) return ref;
   if (pickle.kind(ref) != PickleKind::object) return {};
@@ -42,9 +42,9 @@ std::optional<PickleRef> members_of(const Pickle& pickle, PickleRef ref) {
 }
 
 bool is_dangerous(const formats::PickleGlobal& global) {
-  // A checkpoint of Megatron keeps the signal that ends it among its arguments; that is no call.
+  // A checkpoint of Megatron keeps the signal that ends the training among its arguments; that is no call.
   if (global.module == "signal" && !global.called) return false;
-  // It depends on what of: see note_dangers().
+  // Whether getattr is dangerous depends on its arguments: see note_dangers().
   const bool builtin = global.module == "builtins" || global.module == "__builtin__";
   if (builtin && global.name == "getattr") return false;
   return formats::rate_global(global.module, global.name) == formats::Rating::dangerous;
@@ -119,7 +119,7 @@ Architecture Arguments::architecture() const {
   Architecture architecture;
   architecture.heads = integer("num_attention_heads");
   architecture.query_groups = integer("num_query_groups");
-  // Without grouped queries the number of groups stands at its default, which means nothing.
+  // Without grouped queries the number of groups keeps its default, which means nothing.
   if (const auto grouped = boolean("group_query_attention"); grouped && !*grouped) {
     architecture.query_groups = architecture.heads;
   }
@@ -139,7 +139,7 @@ void note_dangers(std::vector<std::string>& warnings, const std::string& where, 
   for (const formats::PickleGlobal& global : pickle.globals()) {
     if (is_dangerous(global)) note(display(global.full_name()));
   }
-  // getattr on anything but a class of the pickle is a way to reach all that a process has.
+  // getattr on anything but a class of the pickle can reach everything in a process.
   for (std::size_t i = 0; i < pickle.size(); ++i) {
     const auto ref = static_cast<PickleRef>(i);
     if (pickle.kind(ref) != PickleKind::object) continue;

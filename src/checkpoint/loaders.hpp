@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readers behind load(), one a family of formats, and what they share.
+// The readers that load() uses, one per family of formats, and the code that they share.
 #pragma once
 
 #include <map>
@@ -16,19 +16,19 @@
 
 namespace msprobe::checkpoint {
 
-/// A tensor of a file that holds many.
+/// One tensor of a file that holds many.
 std::shared_ptr<const TensorSource> source_of(std::shared_ptr<const formats::TensorSet> set,
                                               std::size_t index);
 
-/// The tensor as a parameter of that name; what is wrong with it stands in `problem`.
+/// Makes a parameter of that name from the tensor. If the tensor is wrong, `problem` says why.
 Entry entry_of(const std::shared_ptr<const formats::TensorSet>& set, std::size_t index, std::string name);
 
-/// Finds the names that stand for one tensor, by its place in its file.
+/// Finds the names of one tensor by its place in its file.
 class TiedNames {
  public:
-  /// Of entries that are being added to; those that are there already are left alone.
+  /// `entries` may grow while this object exists; entries that it has already are left alone.
   explicit TiedNames(std::vector<Entry>& entries);
-  /// The last entry lies there. An empty place is not known.
+  /// Notes that the last entry is stored at `place`. An empty place is unknown.
   void note_last(const std::string& place);
 
  private:
@@ -37,7 +37,7 @@ class TiedNames {
   std::size_t groups_ = 0;
 };
 
-/// The arguments that a training program left in its checkpoint, in whatever kind of record.
+/// The arguments that a training program left in its checkpoint, in any kind of record.
 class Arguments {
  public:
   Arguments() = default;
@@ -53,7 +53,7 @@ class Arguments {
   std::map<std::string, std::int64_t> values_;  // bools as 0 and 1
 };
 
-/// Warns of what the pickle at `where` names that a Python reader would have called and that can do harm.
+/// Warns of names in the pickle at `where` that a Python reader would have called and that can do harm.
 void note_dangers(std::vector<std::string>& warnings, const std::string& where,
                   const formats::Pickle& pickle);
 
@@ -61,25 +61,25 @@ std::string in_folder(const std::string& folder, const std::string& name);
 
 bool has_rank_folders(const std::string& folder);
 Checkpoint load_megatron(const std::string& folder, const LoadOptions& options);
-/// One rank's file by itself: its slices are taken as if they were the whole.
+/// Loads one rank's file by itself: its slices count as whole parameters.
 Checkpoint load_rank_file(const std::string& path, std::shared_ptr<const formats::TorchTensors> tensors,
                           const LoadOptions& options);
-/// Does the state of this file look like a rank's of Megatron?
+/// True if the state of this file looks like that of a Megatron rank.
 bool is_rank_file(const formats::TorchTensors& tensors);
 
 /// A folder with `.metadata`: torch.distributed.checkpoint, and Megatron's torch_dist on top of it.
 Checkpoint load_distributed(const std::string& folder, const LoadOptions& options);
 
-/// Has the file parts of tensors that are spread over ranks?
+/// True if the file has parts of tensors that are spread over ranks.
 bool has_shards(const formats::TorchTensors& tensors);
-/// Files of one rank each, joined.
+/// Joins files of one rank each.
 Checkpoint load_rank_shards(const std::vector<std::string>& files, const LoadOptions& options);
 
-/// The folder with DeepSpeed's files of a model's state: this one, or the one that its `latest` names.
-/// Nothing if there is none.
+/// The folder with DeepSpeed's files of a model's state: this folder, or the one that its `latest` names.
+/// Returns nothing if neither has such files.
 std::optional<std::string> deepspeed_folder(const std::string& folder);
 Checkpoint load_deepspeed(const std::string& folder, const LoadOptions& options);
-/// Are the parameters below `zero`, whole, whatever the layout of the ranks that wrote them?
+/// True if whole parameters are stored below `zero`, in any layout of the ranks that wrote them.
 bool is_deepspeed_universal(const std::string& folder);
 /// `model_file`: the file *_model_states.pt of its first rank.
 Checkpoint load_deepspeed_universal(const std::string& folder, const std::string& model_file,
@@ -87,9 +87,9 @@ Checkpoint load_deepspeed_universal(const std::string& folder, const std::string
 
 /// The files that an index names; empty if it cannot be read.
 std::set<std::string> files_of_index(const std::string& folder, const std::string& index);
-/// A folder of files with an index that tells which tensor is in which.
+/// Loads a folder of files with an index of the tensors in each file.
 Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options);
-/// Files that each hold some of the tensors.
+/// Loads files that each hold some of the tensors.
 Checkpoint load_files(const std::vector<std::string>& files, const LoadOptions& options);
 
 }  // namespace msprobe::checkpoint

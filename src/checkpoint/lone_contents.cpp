@@ -22,13 +22,13 @@ namespace {
 
 using tensor::DType;
 
-// Of a vector, which has no rows, this many elements are one.
+// A vector has no rows, so this many of its elements count as one row.
 constexpr std::int64_t kVectorRow = 16;
-// Of long rows the first elements are enough.
+// The first elements are enough to find a long row.
 constexpr std::size_t kMostOfRow = 4096;
 constexpr std::size_t kMostAlike = 8;
 
-/// A hash of the row, rounded to the narrowest type in use, so that copies in other types have it, too.
+/// A hash of the row, rounded to the narrowest type in use, so that copies in other types have the same hash.
 std::optional<std::uint64_t> row_key(const Parameter& parameter, std::int64_t row) {
   const std::int64_t rows = parameter.shape.size() == 1 ? kVectorRow : 1;
   if (row + rows > parameter.shape[0]) return {};
@@ -48,7 +48,7 @@ std::optional<std::uint64_t> row_key(const Parameter& parameter, std::int64_t ro
   }
 }
 
-/// How the two are the same; nothing if they are not.
+/// Says how the two are the same; returns nothing if they are not.
 std::optional<std::string> sameness(const Parameter& a, const Parameter& b,
                                     const std::function<void(std::uint64_t)>& on_bytes = {}) {
   try {
@@ -56,7 +56,7 @@ std::optional<std::string> sameness(const Parameter& a, const Parameter& b,
     if (metrics.bitwise_equal || metrics.unequal == 0) return "";
     if (metrics.unrounded.holds()) return ", rounded";
   } catch (const Error&) {
-    // That it cannot be read is no finding about its name.
+    // A parameter that cannot be read is no finding about its name.
   }
   return {};
 }
@@ -86,7 +86,7 @@ class LoneSide {
     return display(parameters_[i]->name) + (is_second_ ? " in the second" : " in the first");
   }
 
-  /// Those that begin with this row and have rows of that shape, and are not found out yet.
+  /// Parameters that begin with this row, have rows of that shape, and are not explained yet.
   std::vector<std::size_t> beginning_with(std::uint64_t key, const Shape& shape) const {
     std::vector<std::size_t> found;
     const auto all = by_key_.find(key);
@@ -135,7 +135,7 @@ class LoneContents {
     }
   }
 
-  /// What is made of others, one below the other.
+  /// Finds parameters that consist of others, one below the other.
   void find_parts(LoneSide& wholes, LoneSide& parts) {
     for (std::size_t i = 0; i < wholes.size(); ++i) {
       const Parameter& whole = wholes.parameter(i);
@@ -149,7 +149,7 @@ class LoneContents {
     }
   }
 
-  /// Gives how many rows it has; 0 if there is none.
+  /// Returns the number of rows of the part that begins here; 0 if no part fits.
   std::int64_t add_part(const LoneSide& wholes, std::size_t i, LoneSide& parts, std::uint64_t key,
                         std::int64_t begin) {
     const Parameter& whole = wholes.parameter(i);
@@ -173,7 +173,7 @@ class LoneContents {
   std::vector<LoneContent> found_;
 };
 
-/// Of which any slice is as good as another.
+/// True if all elements are equal: any slice of such a parameter equals any other.
 bool is_constant(const Parameter& parameter) {
   return with_work_type(parameter, parameter, [&]<typename T>(T) {
     tensor::ElementFeed<T, ParameterReader> feed(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters that the other side does not have as they are, by what they hold: the same elements under
-// another name, or a part of another parameter.
+// Identifies parameters that the other side does not have as they are by their contents: the same elements
+// under another name, or a part of another parameter.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,15 @@ struct LoneContent {
   std::string text;  // "the same as wq.weight in the second", "rows 0 to 63 of Wqkv.weight in the second"
 };
 
-/// Compares by first rows, and all elements of those whose first rows are alike; of other types, as rounded
-/// to the narrower one. Integers and what is one number throughout are left out, and so is what cannot be
-/// read.
-/// `on_bytes` as in MeasureOptions.
+/// Compares first rows, then all elements of parameters with equal first rows. Elements of different types
+/// are compared as rounded to the narrower type. Leaves out integers, parameters that hold one number
+/// throughout, and parameters that cannot be read. `on_bytes` as in MeasureOptions.
 std::vector<LoneContent> find_lone_contents(const std::vector<Parameter>& first,
                                             const std::vector<Parameter>& second,
                                             const std::function<void(std::uint64_t)>& on_bytes = {});
 
-/// Of two parameters whose shapes differ along one axis: "the second is columns 0 to 511 of the first", at
-/// either end of that axis. Empty if it is not, or cannot be read.
+/// For two parameters whose shapes differ along one axis: returns "the second is columns 0 to 511 of the
+/// first" for a slice at either end of that axis. Empty if it is no slice, or cannot be read.
 std::string find_slice(const Parameter& first, const Parameter& second);
 
 }  // namespace msprobe::checkpoint

@@ -12,7 +12,7 @@
 namespace msprobe::checkpoint {
 namespace {
 
-/// The inverse of a square matrix in row-major order, by elimination with pivots; nothing if it has none.
+/// The inverse of a square matrix in row-major order, by elimination with pivots; nothing if it is singular.
 std::optional<std::vector<double>> inverse(std::vector<double> matrix, std::size_t n) {
   std::vector<double> result(n * n);
   for (std::size_t i = 0; i < n; ++i) result[i * n + i] = 1;
@@ -53,7 +53,7 @@ MatrixSample::MatrixSample(std::int64_t rows, std::int64_t columns)
 std::optional<MatrixSample::Skeleton> MatrixSample::skeleton(double noise) const {
   std::vector<double> left = values_;
   Skeleton skeleton;
-  // What training adds fades into the noise; an adapter ends.
+  // The update of an adapter ends abruptly at its rank, while that of a training fades into the noise.
   constexpr double kGap = 50;
   double least = 0;
   const auto at = [&](std::int64_t row, std::int64_t column) -> double& {
@@ -84,7 +84,7 @@ bool is_spanned(const Parameter& first, const Parameter& second, const MatrixSam
                 double noise) {
   const std::size_t rank = skeleton.rows.size();
   const auto columns = static_cast<std::size_t>(first.numel() / first.shape[0]);
-  // The rows of the difference that span it; its columns are read with each row.
+  // The rows of the difference that span it. Its columns are read together with each row.
   std::vector<double> spanning(rank * columns);
   for (std::size_t k = 0; k < rank; ++k) {
     std::size_t at = k * columns;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the difference of two matrices of low rank, as an adapter (LoRA) leaves it that was merged into one of
-// them? A sample of its elements tells the rank; a skeleton of so many rows and columns has to give all of it
-// (Goreinov, Tyrtyshnikov and Zamarashkin 1997).
+// Checks whether the difference of two matrices has a low rank, as it has after an adapter (LoRA) was merged
+// into one of them. A sample of its elements gives the rank; a skeleton of that many rows and columns must
+// give all of it (Goreinov, Tyrtyshnikov and Zamarashkin 1997).
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class MatrixSample {
     std::vector<std::int64_t> rows;
     std::vector<std::int64_t> columns;
   };
-  /// The rows and columns by which the sample is spanned, where what is left is below `noise`; nothing if
-  /// that takes more than half of them.
+  /// The rows and columns that span the sample, up to a rest below `noise`; nothing if that takes more than
+  /// half of them.
   std::optional<Skeleton> skeleton(double noise) const;
 
  private:
@@ -39,7 +39,7 @@ class MatrixSample {
   std::vector<double> values_;
 };
 
-/// Does the skeleton give every element of `second - first`, up to `noise`? Both are matrices of
+/// True if the skeleton gives every element of `second - first`, up to `noise`. Both are matrices of
 /// floating-point numbers of one shape.
 bool is_spanned(const Parameter& first, const Parameter& second, const MatrixSample::Skeleton& skeleton,
                 double noise);

@@ -30,7 +30,7 @@ struct Variant {
   std::unordered_map<std::string, std::size_t> keys;  // index into `made`
 };
 
-/// The names without the heads; those that would then be called like another one keep theirs.
+/// The names without the heads. A name that would then equal another one keeps its heads.
 std::vector<std::string> names_without(const std::vector<Entry>& entries, const Heads& heads) {
   std::vector<std::string> names;
   names.reserve(entries.size());
@@ -52,7 +52,7 @@ std::vector<Heads> heads_of(const Checkpoint& checkpoint) {
   return possible_heads(names_without(checkpoint.entries, {}));
 }
 
-/// Nothing if the map takes none of the names.
+/// Returns nothing if the map takes none of the names.
 std::optional<Variant> make_variant(const Checkpoint& checkpoint, const Heads& heads, const NameMap* map) {
   const std::vector<std::string> names = names_without(checkpoint.entries, heads);
   Variant variant;
@@ -68,14 +68,14 @@ std::optional<Variant> make_variant(const Checkpoint& checkpoint, const Heads& h
     for (std::size_t i = 0; i < names.size(); ++i) variant.made.push_back({names[i], {i}, Join::none});
   }
   for (std::size_t i = 0; i < variant.made.size(); ++i) {
-    // Two that mean the same are kept apart, so that neither is lost; the later one then matches nothing.
+    // Two names that mean the same stay apart, so that neither is lost; the later one then matches nothing.
     std::string key = expert_key(variant.made[i].name);
     while (!variant.keys.emplace(key, i).second) key += '\n';
   }
   return variant;
 }
 
-/// A variant to be weighed: of a checkpoint of a hundred thousand names not all variants are kept at once.
+/// A variant to be weighed. It keeps hashes only, because a checkpoint may have a hundred thousand names.
 struct Candidate {
   Heads heads;
   bool mapped = false;
@@ -113,15 +113,15 @@ std::size_t common_keys(const Candidate& a, const Candidate& b) {
   return common;
 }
 
-/// How to read the names of both sides: what leaves the fewest of them over. (A map makes one parameter of
-/// several, so the number that match tells nothing.)
+/// Chooses how to read the names of both sides: the way that leaves the fewest names without a partner. (A
+/// map makes one parameter of several, so the number of matches is no measure.)
 std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpoint& second,
                                           const NameMap& map) {
   std::optional<Variant> a = make_variant(first, {}, nullptr);
   std::optional<Variant> b = make_variant(second, {}, nullptr);
   const auto known = [&](const auto& key) { return b->keys.find(key.first) != b->keys.end(); };
   const auto matched = static_cast<std::size_t>(std::ranges::count_if(a->keys, known));
-  // Names that all match as they are need no second look.
+  // If all names match as they are, no other variant can be better.
   if (matched == std::min(a->keys.size(), b->keys.size())) return {std::move(*a), std::move(*b)};
   a.reset();
   b.reset();
@@ -132,7 +132,7 @@ std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpo
   std::size_t common = common_keys(*x, *y);
   for (const Candidate& one : firsts) {
     for (const Candidate& other : seconds) {
-      // What has another form on both sides is looked for afterwards.
+      // Parameters in another form on both sides are paired afterwards, so mapping both is not tried.
       if (one.mapped && other.mapped) continue;
       const std::size_t count = common_keys(one, other);
       const std::size_t left = one.hashes.size() + other.hashes.size() - 2 * count;
@@ -175,17 +175,17 @@ struct Side {
   std::vector<std::string> pieces;  // names of parts without a partner, of a whole that has some
 };
 
-/// What the same parameter is called by other versions of a library.
+/// The ending that other versions of a library use for the same parameter.
 std::string other_ending(const std::string& name) {
   struct Ending {
     std::string_view from;
     std::string_view to;
   };
   constexpr std::array kEndings = {
-      // TensorFlow's layers against PyTorch's.
+      // TensorFlow's names in layers, and PyTorch's.
       Ending{".gamma", ".weight"},
       Ending{".beta", ".bias"},
-      // torch.nn.utils.parametrizations against what they took the place of.
+      // Names by torch.nn.utils.parametrizations, and by the functions that it replaced.
       Ending{".parametrizations.weight.original0", ".weight_g"},
       Ending{".parametrizations.weight.original1", ".weight_v"},
       Ending{".parametrizations.weight.original", ".weight_orig"},
@@ -197,7 +197,7 @@ std::string other_ending(const std::string& name) {
   return name;
 }
 
-/// Names that differ by such an ending alone.
+/// Pairs names that differ by such an ending alone.
 void pair_other_endings(Side& first, Side& second, const Architecture& architecture, Pairing& pairing) {
   std::unordered_map<std::string, std::size_t> left;
   for (std::size_t i = 0; i < second.variant.made.size(); ++i) {
@@ -248,7 +248,7 @@ void note_pieces(Side& side, const std::vector<Loose>& left) {
   }
 }
 
-/// What is left on both sides may be the same in another form.
+/// Pairs parameters that are left on both sides and may be the same in another form.
 void pair_other_forms(Side& first, Side& second, const NameMap& map, const Architecture& architecture,
                       Pairing& pairing) {
   FormOptions options;
@@ -272,8 +272,8 @@ void pair_other_forms(Side& first, Side& second, const NameMap& map, const Archi
   }
 }
 
-/// Puts those that only one side has where they belong: names that stand for a tensor which is compared under
-/// another one are not missing on the other side.
+/// Sorts the parameters that only one side has. Names for a tensor that is compared under another name are
+/// not missing on the other side.
 void sort_out(Pairing& pairing, const Side& side, bool is_second) {
   const Checkpoint& checkpoint = side.checkpoint;
   std::unordered_map<std::size_t, std::string> compared;  // groups of names for one tensor
@@ -288,7 +288,7 @@ void sort_out(Pairing& pairing, const Side& side, bool is_second) {
     if (vocabulary == nullptr && is_vocabulary(made.name)) vocabulary = &entry;
     if (made.name.ends_with(".bias")) biases.emplace(made.name, &entry);
   }
-  // BERT and its kin keep the bias of the head twice: as `bias`, and as that of `decoder`.
+  // BERT and similar models keep the bias of the head twice: as `bias`, and as that of `decoder`.
   const auto original_of = [&](const std::string& name) -> const Entry* {
     constexpr std::string_view kCopy = ".decoder.bias";
     if (is_vocabulary(name)) return vocabulary;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters of two checkpoints are the same ones, whatever their projects call them.
+// Finds the parameters that two checkpoints have in common, whatever their projects call them.
 #pragma once
 
 #include <optional>
@@ -18,13 +18,13 @@ struct Pairing {
     Entry second;
     std::optional<Parameter> surplus = {};  // rows of the vocabulary that one side alone has
   };
-  /// A name that one side alone has, for what is compared under another name.
+  /// A name that one side alone has, for a tensor that is compared under another name.
   struct Tied {
     std::string name;
     std::string kept;
     bool is_second = false;
-    /// Without blocks where the file itself says that it is one tensor; else both, to be held against each
-    /// other.
+    /// Without blocks if the file itself says that both names are one tensor; else both parameters, to be
+    /// compared with each other.
     Parameter parameter;
     Parameter kept_parameter;
   };
@@ -38,16 +38,16 @@ struct Pairing {
   std::vector<Unreadable> unreadable;
   std::vector<std::string> only_first;
   std::vector<std::string> only_second;
-  /// Those of them that are one stored tensor.
+  /// The parameters of these names that are one stored tensor.
   std::vector<Parameter> lone_first;
   std::vector<Parameter> lone_second;
   bool map_applies = false;          // it takes a name of one of them, used or not
   std::vector<std::string> remarks;  // which prefix was dropped, which side was mapped
 };
 
-/// Takes the entries out of both checkpoints. Names of wrappers are dropped; what programs put before the
-/// names (`state_dict.model.`) and the map are tried on each side, and what makes the most names match is
-/// used.
+/// Takes the entries out of both checkpoints and pairs them. Drops the names of wrappers. On each side it
+/// tries to drop the heads that programs add (`state_dict.model.`) and to apply the map, and uses the way
+/// that makes the most names match.
 Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map);
 
 }  // namespace msprobe::checkpoint

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Megatron-LM's and MindSpeed's rank files: which there are, and which layers and experts each of them holds.
+// Finds the rank files of Megatron-LM and MindSpeed, and the layers and experts that each of them holds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,7 +91,7 @@ std::optional<std::size_t> chunk_index(std::string_view head) {
   return index && *index < kMostChunks ? index : std::nullopt;
 }
 
-/// Tensors in a list are no parameters: a module's state has names only.
+/// Tensors in a list are no parameters: the state of a module has names only.
 bool is_list_item(std::string_view name) {
   return is_digits(components(name).back());
 }
@@ -142,7 +142,7 @@ class Loader {
     return assemble();
   }
 
-  /// A rank's file by itself.
+  /// Loads a rank's file by itself.
   Checkpoint run_single(const std::string& path, std::shared_ptr<const TorchTensors> tensors) {
     first_ = std::move(tensors);
     arguments_ = Arguments(first_->pickle(), first_->pickle().root());
@@ -223,7 +223,8 @@ class Loader {
     }
   }
 
-  /// Every expert rank has the embedding, of the pipeline's stages only the first one.
+  /// True if the second number of a folder is an expert rank: every expert rank has the embedding, but only
+  /// the first of the pipeline's stages has it.
   bool second_is_expert() const {
     for (const auto& [numbers, name] : found_) {
       if (numbers[1] != 1) continue;
@@ -345,7 +346,7 @@ class Loader {
     }
   }
 
-  /// Where the layers of each chunk of each stage begin, counting what is really there.
+  /// Counts where the layers of each chunk of each stage begin, from the layers that are really there.
   void count_layers() {
     const std::size_t chunks = chunk_count();
     std::map<std::string, std::int64_t, std::less<>> next;  // by the head of the name
@@ -489,7 +490,8 @@ class Loader {
     }
   }
 
-  /// With more than one stage the last one keeps a copy of the embedding that it shares with the first.
+  /// The last of several stages keeps a copy of the embedding that it shares with the first; makes it a
+  /// replica.
   void drop_tied_copy() {
     const auto untied = arguments_.boolean("untie_embeddings_and_output_weights");
     if (!untied || *untied) return;

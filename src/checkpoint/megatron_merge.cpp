@@ -10,7 +10,8 @@
 namespace msprobe::checkpoint {
 namespace {
 
-/// Two halves of every slice side by side become the first halves of all, then the second halves.
+/// Each slice has two halves side by side; the result has the first halves of all slices, then the second
+/// halves.
 Parameter join_halves(const std::vector<Parameter>& slices, std::size_t axis) {
   std::vector<Parameter> parts;
   for (const bool second : {false, true}) {
@@ -32,8 +33,8 @@ std::string replaced(std::string name, std::string_view from, std::string_view t
   return name;
 }
 
-/// A first projection is gated if it has twice the rows that the second one has columns: that holds for every
-/// layout and needs no arguments.
+/// A first projection is gated if it has twice as many rows as the second one has columns: that holds for
+/// every layout and needs no arguments.
 bool is_gated(const std::string& name, const Parameter& slice, const MergeContext& context) {
   std::string second = replaced(name, "linear_fc1", "linear_fc2");
   second = replaced(std::move(second), ".bias", ".weight");
@@ -44,7 +45,7 @@ bool is_gated(const std::string& name, const Parameter& slice, const MergeContex
   return context.gated.value_or(false);
 }
 
-/// (local experts, rows, columns) of a tensor that has them side by side.
+/// Views a tensor with experts side by side as (local experts, rows, columns).
 Parameter expert_view(const Parameter& slice, bool first_projection, std::int64_t experts) {
   const bool fits =
       slice.shape.size() == 2 && experts > 0 && slice.shape[first_projection ? 1 : 0] % experts == 0;

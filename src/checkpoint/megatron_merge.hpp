@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices of tensor-parallel ranks to whole parameters, by Megatron's rules.
+// Joins slices of tensor-parallel ranks to whole parameters, by Megatron's rules.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace msprobe::checkpoint {
 
-/// What the rules need besides the slices.
+/// The facts that the rules need besides the slices.
 struct MergeContext {
-  /// The slice of another parameter on the same rank as `slices[0]`; nullptr if there is none.
+  /// Gives the slice of another parameter on the same rank as `slices[0]`, or nullptr.
   std::function<const Parameter*(const std::string& name)> sibling;
   std::optional<bool> gated;                  // args.swiglu
   std::optional<std::int64_t> local_experts;  // of grouped experts in one tensor
 };
 
-/// Joins the slices, which are in rank order, all of one name (today's). What cannot be joined has a problem.
+/// Joins slices of one name (today's), which are in rank order. An entry that cannot be joined has a problem.
 Entry merge_slices(const std::string& name, const std::vector<Parameter>& slices,
                    const MergeContext& context);
 
-/// Grouped experts in one tensor, of all expert-parallel ranks.
+/// Joins grouped experts in one tensor, from all expert-parallel ranks.
 Entry join_expert_groups(const std::string& name, const std::vector<Parameter>& groups);
 
 }  // namespace msprobe::checkpoint

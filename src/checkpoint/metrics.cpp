@@ -30,7 +30,7 @@ bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
-/// Distance of floating-point numbers, counted in steps of the type: `Bits` holds one.
+/// The largest distance of floating-point numbers, counted in steps of the type; `Bits` holds one number.
 template <typename Bits>
 std::uint64_t largest_step(std::span<const std::byte> a, std::span<const std::byte> b, Bits exponent_mask) {
   constexpr Bits kSign = static_cast<Bits>(Bits{1} << (sizeof(Bits) * 8 - 1));
@@ -72,7 +72,7 @@ std::uint64_t largest_ulp(DType dtype, std::span<const std::byte> a, std::span<c
   }
 }
 
-/// Numbers below the normal ones that widening to float turns into normal ones.
+/// Counts half-precision denormals, which become normal numbers when they are widened to float.
 std::uint64_t half_denormals(std::span<const std::byte> raw) {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i + 2 <= raw.size(); i += 2) {
@@ -106,7 +106,7 @@ struct Norms {
   double cosine = 0;
 };
 
-/// What the difference says, where no square left the range of double.
+/// The norms from the first pass, if no square left the range of double.
 Norms plain_norms(const tensor::Difference& difference) {
   Norms norms;
   norms.first = std::sqrt(difference.squares_target);
@@ -116,7 +116,7 @@ Norms plain_norms(const tensor::Difference& difference) {
   return norms;
 }
 
-/// The same from a second pass over scaled numbers. All are finite.
+/// The same norms from a second pass over scaled numbers. All numbers are finite.
 Norms scaled_norms(const Parameter& first, const Parameter& second, const tensor::Difference& difference) {
   const double scale_first = scale_for(largest_magnitude(difference.target));
   const double scale_second = scale_for(largest_magnitude(difference.golden));
@@ -191,7 +191,7 @@ void fill_norms(PairMetrics& metrics, const Parameter& first, const Parameter& s
   }
 }
 
-/// Complex elements come as two numbers each, but it is elements that are counted and named.
+/// Complex elements arrive as two numbers each, but elements are counted and reported.
 class ComplexCounter {
  public:
   template <typename T>
@@ -213,7 +213,7 @@ class ComplexCounter {
   std::int64_t first_ = -1;
 };
 
-/// Is any of the floating-point numbers NaN or infinite? As special_signs(), of as many as 8 bytes hold.
+/// True if any of the floating-point numbers is NaN or infinite. Uses special_signs() for 8 bytes at a time.
 bool any_special(std::span<const std::byte> raw, std::uint64_t exponent, std::uint64_t last) {
   const std::uint64_t sign = exponent + last;
   // Blocks of a fixed size become vector instructions.
@@ -230,7 +230,7 @@ bool any_special(std::span<const std::byte> raw, std::uint64_t exponent, std::ui
   return false;
 }
 
-/// Of types where that is told by the exponent alone.
+/// True for types whose exponent alone marks NaN and infinity.
 bool has_special_numbers(DType dtype) {
   return dtype == DType::complex64 || dtype == DType::complex128 || has_ulp(dtype);
 }
@@ -252,7 +252,7 @@ bool any_special(DType dtype, std::span<const std::byte> raw) {
   }
 }
 
-/// Do both lie in the same bytes of one file, as of hard links?
+/// True if both are the same bytes of one file, as with hard links.
 bool is_one_place(const Parameter& first, const Parameter& second) {
   const auto same = [](const Block& a, const Block& b) {
     if (a.view != b.view || a.begin != b.begin || a.size != b.size || a.axes != b.axes ||
@@ -269,8 +269,8 @@ bool is_one_place(const Parameter& first, const Parameter& second) {
          std::ranges::equal(first.blocks, second.blocks, same);
 }
 
-/// Stops at the first piece that differs. Bytes are not understood, but for `special`, whether there are
-/// numbers that are NaN or infinite.
+/// Stops at the first piece that differs. The bytes are not decoded, except that `special` says whether
+/// numbers are NaN or infinite.
 bool is_equal(const Parameter& first, const Parameter& second, const MeasureOptions& options,
               bool* special = nullptr) {
   if (first.dtype != second.dtype) return false;
@@ -284,14 +284,14 @@ bool is_equal(const Parameter& first, const Parameter& second, const MeasureOpti
   return equal;
 }
 
-/// Those without an exponent that tells are integers, or numbers that are rare.
+/// True if the bits show NaN and infinity, or if the type has neither. Other types are rare.
 bool is_told_by_bits(DType dtype) {
   const Kind kind = tensor::info(dtype).kind;
   return kind == Kind::integer || kind == Kind::boolean || has_special_numbers(dtype);
 }
 
-/// The metrics of parameters that are equal bit for bit. False at the first piece that is not; `seen` is then
-/// how many bytes were told to `on_bytes`.
+/// Measures parameters that are equal bit for bit. Returns false at the first piece that is not; `seen` is
+/// then the number of bytes that were reported to `on_bytes`.
 bool measure_equal(const Parameter& first, const Parameter& second, const MeasureOptions& options,
                    PairMetrics& metrics, std::uint64_t& seen) {
   struct Differs {};
@@ -340,7 +340,7 @@ bool measure_equal(const Parameter& first, const Parameter& second, const Measur
 
 PairMetrics measure(const Parameter& first, const Parameter& second, const MeasureOptions& options) {
   PairMetrics metrics;
-  // Most comparisons are of what should be the same, and that takes half the work.
+  // Most pairs should be equal, and this check takes half the work.
   std::uint64_t seen = 0;
   if (first.numel() > 0 && first.dtype == second.dtype &&
       measure_equal(first, second, options, metrics, seen)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one pass over a pair of parameters that yields everything a report says about it.
+// One pass over a pair of parameters computes everything that a report says about it.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace msprobe::checkpoint {
 
-/// What one side's elements are like.
+/// Counts and range of one side's elements.
 struct SideCounts {
   std::uint64_t nan = 0;
   std::uint64_t infinite = 0;
   std::uint64_t zero = 0;
   std::uint64_t denormal = 0;  // below the normal numbers of the stored type
-  double least = 0;            // of what is not NaN
+  double least = 0;            // of all elements but NaN
   double most = 0;
 };
 
@@ -25,7 +25,7 @@ struct PairMetrics {
   bool bitwise_equal = false;  // of one type, and the same bytes
   std::uint64_t unequal = 0;   // elements; NaN equals NaN, 0 equals -0
   std::int64_t first_unequal = -1;
-  Unrounded unrounded;           // elements that are not what rounding one side to the other's type gives
+  Unrounded unrounded;           // elements that rounding one side to the other's type does not give
   double l2 = 0;                 // may be NaN or infinite, as in NumPy
   std::optional<double> cosine;  // nothing if exactly one side is zero
   double relative_l2 = 0;        // l2 over the norm of the second side; infinite if only that one is zero
@@ -38,15 +38,15 @@ struct PairMetrics {
 struct MeasureOptions {
   bool ulp = false;
   bool counts = true;  // of NaN, zeros and so on, also of sides that are equal bit for bit
-  std::function<void(std::uint64_t)> on_bytes;  // told how many bytes were read, of both sides
+  std::function<void(std::uint64_t)> on_bytes;  // called with the number of bytes read, of both sides
 };
 
-/// The parameters have the same number of elements; they are paired in row-major order. Sums run in double
-/// over the stored types, scaled where squares would not fit. FormatError or IoError if a side cannot be
-/// read.
+/// The parameters have the same number of elements, which are paired in row-major order. Sums run in double
+/// over the stored types, scaled where squares would not fit. Throws FormatError or IoError if a side cannot
+/// be read.
 PairMetrics measure(const Parameter& first, const Parameter& second, const MeasureOptions& options = {});
 
-/// Are the two the same but for the sign of zeros and the bits of NaN? `max_abs` as above.
+/// Compares two parameters except for the sign of zeros and the bits of NaN. `max_abs` as above.
 struct ReplicaCheck {
   std::uint64_t unequal = 0;
   double max_abs = 0;

@@ -77,7 +77,7 @@ std::int64_t group_count(const Parameter& keys, const Architecture& architecture
   return groups;
 }
 
-/// Queries, keys and values out of one parameter that has them one below the other.
+/// Splits a parameter that has queries, keys and values one below the other.
 std::vector<Parameter> split_queries(const Parameter& fused, const Architecture& architecture) {
   const std::int64_t rows = fused.shape.empty() ? 0 : fused.shape[0];
   const std::int64_t heads = architecture.heads.value_or(0);
@@ -228,7 +228,7 @@ Entry join_entries(const std::string& name, const std::vector<const Entry*>& fro
     entry.problem = error.what();
   }
   entry.parameter.name = name;
-  // The copies of what it was made of stay what they were.
+  // Copies of the parts stay copies of the parts.
   for (const Entry* part : from) {
     for (const Replica& replica : part->replicas) {
       entry.replicas.push_back(

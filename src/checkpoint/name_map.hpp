@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that make parameters under other names, perhaps out of several.
+// Rules that rename parameters, or make a parameter out of several.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ class NamePattern {
   using Words = std::map<std::string, std::string, std::less<>>;
 
   explicit NamePattern(std::string_view text);
-  /// What the words stand for, if the name fits.
+  /// The components that the words stand for, if the name fits.
   std::optional<Words> match(std::string_view name) const;
   std::string fill(const Words& words) const;
 
@@ -39,7 +39,7 @@ enum class Join : std::uint8_t {
   none,
   rows,
   query_groups,        // of queries, keys and values
-  fused_query_groups,  // the same of one tensor that has them one below the other
+  fused_query_groups,  // the same for one tensor that has them one below the other
 };
 
 struct NameRule {
@@ -50,15 +50,14 @@ struct NameRule {
 
 class NameMap {
  public:
-  /// The built-in one.
+  /// The map that the binary contains.
   static NameMap built_in();
-  /// From the names in GGUF files to those of Hugging Face; each rule takes one name.
+  /// The map from names in GGUF files to those of Hugging Face; each rule takes one name.
   static NameMap of_gguf();
-  /// FormatError naming the file, the line and the reason.
+  /// Throws FormatError with the file, the line and the reason.
   static NameMap from_file(const std::string& path);
 
-  /// What becomes of the names: the new name, and the indices of what it is made of. Names that no rule takes
-  /// stay.
+  /// A name after mapping, and the indices of the names that it is made of. Names that no rule takes stay.
   struct Made {
     std::string name;
     std::vector<std::size_t> from;

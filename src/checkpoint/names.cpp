@@ -25,7 +25,7 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> li
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-/// Without zeros before it: names that differ must not come to mean the same by the thousand.
+/// Accepts no leading zeros: otherwise thousands of different names could mean the same.
 std::optional<std::int64_t> number(std::string_view text) {
   if (text.starts_with('-') || (text.starts_with('0') && text.size() > 1)) return {};
   return whole_number<std::int64_t>(text);
@@ -59,7 +59,7 @@ std::size_t find_component(const Parts& parts, std::string_view wanted) {
   return static_cast<std::size_t>(std::find(parts.begin(), parts.end(), wanted) - parts.begin());
 }
 
-/// Where the number of the expert stands: a component of its own, or behind the last one.
+/// The place of the expert's number: in a separate component, or at the end of the last one.
 struct ExpertPlace {
   std::size_t component = 0;
   bool in_leaf = false;
@@ -81,7 +81,8 @@ std::optional<ExpertPlace> expert_place(const Parts& parts) {
   return {};
 }
 
-/// Is there a component for layers with a number behind it? Asked often, so it builds no list of components.
+/// True if a component for layers is followed by a number. It is called often, so it builds no list of
+/// components.
 bool has_layers(std::string_view name) {
   for (const std::string_view word : {"layers.", "layer.", "h.", "blocks."}) {
     for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
@@ -150,7 +151,7 @@ std::vector<std::string_view> components(std::string_view name) {
 
 std::string megatron_name(std::string_view raw, bool has_decoder) {
   Parts parts = components(raw);
-  // Leading and trailing dots go, as in the Python tool.
+  // Leading and trailing dots are dropped, as in the Python tool.
   while (!parts.empty() && parts.front().empty()) parts.erase(parts.begin());
   while (!parts.empty() && parts.back().empty()) parts.pop_back();
   const auto is_head = [&] {
@@ -173,7 +174,7 @@ std::string megatron_name(std::string_view raw, bool has_decoder) {
     if (part == "local_experts" && !mapped.empty() && mapped.back() == "mlp") mapped.push_back("experts");
     mapped.push_back(part);
   }
-  // A norm that is fused into the projection behind it.
+  // A norm that is fused into the projection that follows it.
   if (mapped.size() > 2 && mapped.back().starts_with(kFusedNorm)) {
     const std::string_view owner = mapped[mapped.size() - 3];
     const std::string_view projection = mapped[mapped.size() - 2];
@@ -269,7 +270,7 @@ bool is_known_replica(std::string_view name) {
 }
 
 bool is_computed_buffer(std::string_view name) {
-  // Tables of positions and masks; those that older versions wrote as well.
+  // Tables of positions and masks, including those that older versions wrote.
   return is_extra_state(name) ||
          is_one_of(components(name).back(), {"inv_freq", "position_ids", "masked_bias"}) ||
          name.ends_with(".attn.bias") || name.ends_with(".rope.freqs") || name == "rope_freqs.weight";
@@ -284,7 +285,7 @@ bool is_vocabulary(std::string_view name) {
 
 bool is_training_state(std::string_view name) {
   const Parts parts = components(name);
-  // A program's record of all that it saves.
+  // A program may wrap all that it saves in a record.
   std::size_t at = 0;
   while (at + 1 < parts.size() && is_one_of(parts[at], {"app", "state", "checkpoint", "trainer"})) ++at;
   const std::string_view head = parts[at];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of parameters: what Megatron's versions call the same thing, and the order that people expect.
+// Names of parameters: the names that Megatron's versions use for the same thing, and the order that people
+// expect.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +15,18 @@ namespace msprobe::checkpoint {
 std::vector<std::string_view> components(std::string_view name);
 
 /// Today's name for a parameter of a Megatron checkpoint: legacy and TransformerEngine names and wrapper
-/// prefixes (`module.`, `language_model.`) mapped, component by component. `has_decoder`: some name of the
-/// checkpoint has a component `decoder`, so that `encoder` is a part of its own and not an old name for it.
+/// prefixes (`module.`, `language_model.`) are mapped, component by component. `has_decoder`: some name of
+/// the checkpoint has a component `decoder`, so that `encoder` is a separate part and not an old name for
+/// `decoder`.
 std::string megatron_name(std::string_view raw, bool has_decoder);
 
-/// Is it internal state of TransformerEngine and no parameter?
+/// True if it is internal state of TransformerEngine and no parameter.
 bool is_extra_state(std::string_view name);
 
-/// Is it computed from the configuration of the model, so that it need not be in every checkpoint?
+/// True if it is computed from the configuration of the model, so that a checkpoint may omit it.
 bool is_computed_buffer(std::string_view name);
 
-/// Does it belong to an expert of a mixture (not to the experts that all tokens share)?
+/// True if it belongs to an expert of a mixture (not to the experts that all tokens share).
 bool is_expert(std::string_view name);
 
 /// The layer of `decoder.layers.<i>.` or `encoder.layers.<i>.` at the head of the name.
@@ -41,7 +43,7 @@ std::string expert_key(std::string_view name);
 
 /// How slices of tensor-parallel ranks become the whole.
 enum class MergeKind : std::uint8_t {
-  replicated,   // every rank holds all of it, as far as we know
+  replicated,   // every rank holds all of it, as far as the name shows
   rows,         // axis 0
   columns,      // axis 1
   fc1,          // axis 0; if gated, the halves of each slice apart
@@ -50,17 +52,17 @@ enum class MergeKind : std::uint8_t {
 };
 MergeKind merge_kind(std::string_view name);
 
-/// Is `replicated` known to be right, so that slices need no second guess by their shapes?
+/// True if `replicated` is certain, so that the shapes of slices need no second look.
 bool is_known_replica(std::string_view name);
 
-/// May the rows be padded to a multiple that depends on the parallel layout?
+/// True if the rows may be padded to a multiple that depends on the parallel layout.
 bool is_vocabulary(std::string_view name);
 
-/// Optimizer, scheduler and random state, by the head of the name.
+/// True for optimizer, scheduler and random state, by the head of the name.
 bool is_training_state(std::string_view name);
 
-/// Is this the head of the names of all parameters in a record that has more than those? Then what
-/// is_beside_model() names beside it is state too; elsewhere it could be a module of the model.
+/// True if this head starts the names of all parameters in a record that holds more than parameters. Names
+/// for which is_beside_model() is true are then state as well; elsewhere they could be modules of the model.
 bool is_container(std::string_view head);
 bool is_beside_model(std::string_view name);
 

@@ -13,7 +13,7 @@
 namespace msprobe::checkpoint {
 namespace {
 
-/// Some elements of a parameter.
+/// Some elements of a parameter, with their steps.
 struct Head {
   std::vector<float> values;
   std::vector<float> steps;
@@ -55,7 +55,7 @@ class NearContents {
       if (ours) firsts.emplace(i, *ours);
       if (theirs) seconds.emplace(i, *theirs);
     }
-    std::map<std::size_t, std::size_t> sources;  // where the first has what is in the second
+    std::map<std::size_t, std::size_t> sources;  // where the first has the content of the second
     for (const std::size_t i : open) {
       const auto own = seconds.find(i);
       if (own == seconds.end()) continue;
@@ -91,13 +91,13 @@ class NearContents {
       head.steps.resize(count);
       return head;
     } catch (const Error&) {
-      return {};  // that it cannot be read is told where it is compared
+      return {};  // the comparison reports that it cannot be read
     }
   }
 
   static bool are_heads_near(const Head& a, const Head& b) {
     if (a.values.size() != b.values.size()) return false;
-    // A search for scales leaves some further away.
+    // Formats that search for scales leave some elements further away.
     std::size_t exceptions = a.values.size() / 10;
     for (std::size_t i = 0; i < a.values.size(); ++i) {
       if (!is_near(a.values[i], b.values[i], a.steps[i] + b.steps[i]) && exceptions-- == 0) return false;

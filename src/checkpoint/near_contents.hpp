@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized weights whose content stands under another name: no hash of their elements tells that.
+// Finds quantized weights whose content is under another name. Their elements are near, not equal, so hashes
+// fail.
 #pragma once
 
 #include <span>
@@ -10,8 +11,8 @@
 
 namespace msprobe::checkpoint {
 
-/// Fills in the relations of those that differ by more than the steps of their format and that have none yet.
-/// The results are those of the pairs, in their order.
+/// Fills in relations that are still empty, for pairs that differ by more than the steps of their format.
+/// `results` belong to `pairs`, in their order.
 void relate_near_contents(std::span<const Pairing::Pair> pairs, std::vector<ParameterResult>& results);
 
 }  // namespace msprobe::checkpoint

@@ -20,12 +20,12 @@
 namespace msprobe::checkpoint {
 namespace {
 
-/// Some elements of each line (row or column), by which lines are found in another order.
+/// Samples of each line (row or column), by which lines are found in another order.
 template <typename T>
 class LineSamples {
  public:
   static constexpr std::int64_t kSamples = 32;
-  // Each line of the one side is held against those of the other until one is near.
+  // Each line of one side is compared with those of the other until one is near, which limits their number.
   static constexpr std::int64_t kMost = std::int64_t{1} << 15;
 
   LineSamples() = default;
@@ -44,15 +44,16 @@ class LineSamples {
     steps_[at] = step;
   }
 
-  /// Where each line of `second`, of the same shape, stands here, as permutation_between() has it; nothing if
-  /// one is nowhere.
+  /// The place here of each line of `second`, which has the same shape, as in permutation_between(). Nothing
+  /// if a line has no place.
   std::optional<std::vector<std::int64_t>> places_of(const LineSamples& second, bool is_searched) const {
     std::vector<std::int64_t> free(static_cast<std::size_t>(lines_));
     std::iota(free.begin(), free.end(), 0);
     std::vector<std::int64_t> permutation;
     bool moves = false;
     for (std::int64_t line = 0; line < lines_; ++line) {
-      // What did not move is nearest, and what is like it may follow it.
+      // The same place is tried first, because a line that did not move is nearest and similar lines may
+      // follow.
       const auto own = std::ranges::find(free, line);
       auto found = own != free.end() && is_line_near(line, second, line, is_searched)
                        ? own
@@ -67,7 +68,7 @@ class LineSamples {
     return moves ? std::optional(std::move(permutation)) : std::nullopt;
   }
 
-  /// Are all lines of both near each other, in their order?
+  /// True if all lines of both are near each other, in their order.
   bool are_lines_near(const LineSamples& second, bool is_searched) const {
     for (std::int64_t line = 0; line < lines_; ++line) {
       if (!is_line_near(line, second, line, is_searched)) return false;
@@ -80,7 +81,7 @@ class LineSamples {
                     bool is_searched) const {
     const auto a = static_cast<std::size_t>(line * count_);
     const auto b = static_cast<std::size_t>(other * count_);
-    // A search for scales leaves some elements further away.
+    // Formats that search for scales leave some elements further away.
     const T widening = is_searched ? static_cast<T>(SearchedScales::kFarthestOfFew) : T{1};
     int exceptions = is_searched ? 2 : 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count_); ++i) {
@@ -97,8 +98,8 @@ class LineSamples {
   std::vector<T> steps_;
 };
 
-/// The factors by which every x so far may have been multiplied to give y, where both may be half a step from
-/// what they were rounded from.
+/// The factors that may have turned every x so far into its y, where both may be half a step away from the
+/// numbers that were rounded to them.
 class Factors {
  public:
   void add(double x, double y, double half_step_x, double half_step_y) {
@@ -109,14 +110,14 @@ class Factors {
     constexpr double kRounding = 0x1p-22;
     const double b = half_step_y + kRounding * std::fabs(y);
     const double a = half_step_x + kRounding * std::fabs(x);
-    // |y - f x| <= |f| a + b, for f > 0 and for -f > 0.
+    // |y - f x| <= |f| a + b, once for f > 0 and once for -f > 0.
     positive_.at_least(x + a, y - b);
     positive_.at_most(x - a, y + b);
     negative_.at_least(x + a, -y - b);
     negative_.at_most(x - a, -y + b);
   }
   bool any() const { return positive_.any() || negative_.any(); }
-  /// The one with the fewest digits.
+  /// The factor with the fewest digits.
   double simplest() const { return positive_.any() ? positive_.simplest() : -negative_.simplest(); }
 
  private:
@@ -139,7 +140,7 @@ class Factors {
     }
 
    private:
-    /// Of those f for which coefficient * f >= value.
+    /// Keeps the factors f for which coefficient * f >= value.
     static void limit(double coefficient, double value, double& least, double& most) {
       if (coefficient > 0) {
         least = std::max(least, value / coefficient);
@@ -167,12 +168,12 @@ class NearFinder {
         columns_(rows_ == 0 ? 0 : first.numel() / rows_) {}
 
   std::string run() {
-    // Any few numbers are near some multiples of others.
+    // A few numbers are always near some multiples of a few others.
     constexpr std::int64_t kFewest = 64;
     if (first_.numel() < kFewest) return {};
     if (first_.shape != second_.shape) return are_transposed() ? "transposed" : "";
     if (first_.base != nullptr) return adapter();
-    // Anything is a multiple of what is 0 throughout, which is told as such.
+    // Zeros would be a multiple of anything; a constant side is reported as constant.
     const auto is_constant = [](const SideCounts& side) { return !(side.least < side.most); };
     if (is_constant(metrics_.first) || is_constant(metrics_.second)) return {};
     read();
@@ -217,7 +218,7 @@ class NearFinder {
 
   void add(std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b,
            std::int64_t row, std::int64_t column) {
-    // A search for scales leaves some elements further away.
+    // Formats that search for scales leave some elements further away.
     const double widening = is_searched_ ? SearchedScales::kFarthest : 1.001;
     Factors none;
     Factors& row_factors = row_factors_.empty() ? none : row_factors_[static_cast<std::size_t>(row)];
@@ -251,7 +252,7 @@ class NearFinder {
     }
   }
 
-  /// Levels lie two half steps apart; at the ends, where values are clipped, one.
+  /// Levels are two half steps apart; at the ends, where values are clipped, one.
   std::string shifted() const {
     const double steps = std::round(moved_ / steps_ / 2);
     if (!std::isfinite(steps) || steps == 0) return {};
@@ -269,7 +270,7 @@ class NearFinder {
              all = is_near(moved(steps), y[i], half_step);
            }
          });
-    // Of what was rounded down everywhere half would do as an end.
+    // Few elements are at an end. If all were rounded down, more elements would look like ends.
     if (!all || 5 * at_ends > static_cast<std::uint64_t>(first_.numel())) return {};
     return fmt::format("the second is {} step{} of the format {} throughout, as of another zero point",
                        std::fabs(steps), std::fabs(steps) == 1 ? "" : "s", steps > 0 ? "higher" : "lower");
@@ -281,17 +282,17 @@ class NearFinder {
       const std::string text = short_number(factors_.simplest(), 3);
       return text == "-1" ? "negated" : fmt::format("scaled by {}", text);
     }
-    // A search for scales leaves too much room, and few columns do, too.
+    // A search for scales leaves too much room, and so do few columns.
     constexpr std::int64_t kEnough = 16;
     const auto is_possible = [](const Factors& row) { return row.any(); };
     if (is_searched_ || columns_ < kEnough || !std::ranges::all_of(row_factors_, is_possible)) return {};
     std::vector<double> factors;
     for (const Factors& row : row_factors_) factors.push_back(row.simplest());
     const auto factor_of = [&](std::int64_t row) { return factors[static_cast<std::size_t>(row)]; };
-    return !factors.empty() && is_scaled(factor_of) ? "each row scaled by a factor of its own" : "";
+    return !factors.empty() && is_scaled(factor_of) ? "each row scaled by its own factor" : "";
   }
 
-  /// By a factor that is known to do for each element alone. Together they also have to say something.
+  /// Multiplies by a factor that fits each element alone. All elements together must also prove something.
   template <typename FactorOf>
   bool is_scaled(const FactorOf& factor_of_row) const {
     StepJudge<T> judge(is_searched_);
@@ -354,7 +355,7 @@ class NearFinder {
     return judge.result().explains();
   }
 
-  /// Rows of the first are put in order as many at a time as memory may hold.
+  /// Puts rows of the first in order, as many at a time as memory may hold.
   bool are_permuted(const std::vector<std::int64_t>& permutation) const {
     constexpr std::int64_t kBand = std::int64_t{64} << 20;
     const auto width = static_cast<std::size_t>(columns_);
@@ -393,7 +394,8 @@ class NearFinder {
     return judge.result().explains();
   }
 
-  /// How often is in the second what was added to the base? What was merged was rounded to its type.
+  /// Finds how many times the update of the adapter is in the second. A merged weight was rounded to its
+  /// type.
   std::string adapter() const {
     const double roundoff = tensor::unit_roundoff(second_.dtype);
     Factors times;

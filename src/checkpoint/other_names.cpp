@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kExchanged = "exchanged with ";
 
-/// A name as "model.layers.", 3, ".self_attn.q_proj.weight": its first component that is a number.
+/// A name, split at its first component that is a number: "model.layers.", 3, ".self_attn.q_proj.weight".
 struct LayerName {
   std::string head;
   std::optional<std::int64_t> layer;
@@ -38,7 +38,7 @@ LayerName layer_name(std::string_view name) {
   return {"", {}, std::string(name)};
 }
 
-// More names of one relation than this are one line.
+// If more names than this have one relation, they share a line.
 constexpr std::size_t kManyNames = 4;
 
 using ByContent = std::unordered_map<std::uint64_t, std::vector<std::size_t>>;
@@ -48,7 +48,7 @@ class OtherNames {
   explicit OtherNames(std::vector<ParameterResult>& results) : results_(results) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Relation& relation = results[i].relation;
-      // A few numbers are alike by chance.
+      // A few numbers are equal by chance.
       if (relation.first_content == 0 || !results[i].first_shape || numel(results[i]) < 16) continue;
       firsts_[relation.first_content].push_back(i);
       seconds_[relation.second_content].push_back(i);
@@ -70,7 +70,7 @@ class OtherNames {
     return numel;
   }
 
-  /// The nearest by name: of the same leaf in another layer, else the first.
+  /// The nearest parameter by name: the same leaf in another layer, else the first.
   std::optional<std::size_t> partner(const ByContent& index, std::uint64_t content, std::size_t self) const {
     const auto found = index.find(content);
     if (content == 0 || found == index.end()) return {};
@@ -108,8 +108,8 @@ class OtherNames {
   ByContent seconds_;
 };
 
-/// A few steps of training may leave nothing of a parameter either. That it was never loaded is believed
-/// where most others are alike, or most of those that differ look so.
+/// Drops guesses that a parameter was never loaded. A few steps of training may also leave nothing of a
+/// parameter, so a guess counts only if most others are equal, or if most of those that differ look so.
 void drop_guesses(std::vector<ParameterResult>& results) {
   const auto is_guess = [](const ParameterResult& result) {
     return !result.relation.is_proved && !result.relation.text.empty();
@@ -191,7 +191,7 @@ class RelationLines {
     if (group.layers.size() == 2) group.text = every;
   }
 
-  /// With a star where it names something of the same layer.
+  /// Puts a star for the number where the text names something of the same layer.
   static std::string for_every_layer(std::string text, std::int64_t layer) {
     const std::string number = fmt::format(".{}.", layer);
     const std::size_t at = text.find(number);
@@ -203,7 +203,7 @@ class RelationLines {
     return fmt::format("{} of {} layers: {}", display(group.leaf), group.layers.size(), group.text);
   }
 
-  /// Of many names only some are told.
+  /// A line for many names shows only some of them.
   static std::string line_of(const std::vector<const Group*>& groups) {
     std::size_t count = 0;
     for (const Group* group : groups) count += std::max<std::size_t>(1, group->layers.size());

@@ -18,7 +18,8 @@
 namespace msprobe::checkpoint {
 namespace {
 
-/// Half of the wider gap beside each of the values, which come in any order; not a number where they are not.
+/// Half of the wider gap beside each of the values, which come in any order; NaN for values that are not
+/// finite.
 std::vector<float> half_gaps_of(const std::vector<float>& values) {
   std::vector<float> sorted;
   std::ranges::copy_if(values, std::back_inserter(sorted), [](float value) { return std::isfinite(value); });
@@ -35,7 +36,7 @@ std::vector<float> half_gaps_of(const std::vector<float>& values) {
   return gaps;
 }
 
-/// Decoded bytes at any offset. The codes are read once from front to back if the offsets are so.
+/// Decoded bytes at any offset. If the offsets rise, the codes are read once from front to back.
 class DecodedBytes final : public ByteSource {
  public:
   DecodedBytes(std::shared_ptr<const PackedWeight> packed, bool half_steps)
@@ -84,14 +85,14 @@ class DecodedBytes final : public ByteSource {
  private:
   static constexpr std::int64_t kMostDecoded = std::int64_t{64} << 10;
 
-  /// The bytes with the codes of these columns, which are at `codes_` then.
+  /// Fetches the bytes with the codes of these columns into `codes_`.
   void fetch(std::int64_t row, std::int64_t first_byte, std::int64_t count) const {
     const std::int64_t at = row * packed_->row_bytes + first_byte;
     codes_.resize(static_cast<std::size_t>(count));
     if (reader_ == nullptr || at != next_) {
       const Parameter& codes = packed_->codes;
       const auto item = static_cast<std::int64_t>(tensor::info(codes.dtype).size);
-      // Readers of parameters start at a row.
+      // Readers of parameters can start only at a row.
       const std::int64_t row_size = codes.numel() / std::max<std::int64_t>(codes.shape.at(0), 1) * item;
       const std::int64_t start = at / row_size;
       reader_ = std::make_unique<ParameterReader>(narrow(codes, 0, start, codes.shape[0] - start));
@@ -106,7 +107,7 @@ class DecodedBytes final : public ByteSource {
     take(codes_);
   }
 
-  /// The next bytes; the reader gives whole elements.
+  /// Takes the next bytes. The reader gives whole elements, so the rest is kept.
   void take(std::span<std::byte> out) const {
     next_ += static_cast<std::int64_t>(out.size());
     const std::size_t had = std::min(out.size(), spare_.size());
@@ -224,7 +225,7 @@ Levels float4_levels() {
   std::vector<float> values = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
   for (std::size_t i = 0; i < 8; ++i) values.push_back(-values[i]);
   Levels levels = table_levels(std::move(values));
-  // The scale is a power of two that the largest number of a block gives: 6 also stands for what is below 8.
+  // The largest number of a block decides its scale, a power of two: 6 also stands for numbers below 8.
   levels.half_gaps[7] = 2;
   levels.half_gaps[15] = 2;
   return levels;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A weight that is stored as small codes with scales beside them, read as the numbers it stands for.
+// A weight that is stored as small codes with scales beside them, read as the numbers that it represents.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace msprobe::checkpoint {
 
-/// What the codes of a format mean before they are scaled.
+/// The numbers that the codes of a format represent before they are scaled.
 struct Levels {
   std::vector<float> values;
-  /// How far a number may be from each that was rounded to it: half of the wider gap beside it.
+  /// How far a number may be from the value that it was rounded to: half of the wider gap beside the value.
   std::vector<float> half_gaps;
 };
 
@@ -25,10 +25,10 @@ Levels integer_levels(int bits, float least, bool is_signed);
 Levels float8_levels(tensor::DType dtype);
 /// 4-bit numbers of two exponent bits and one fraction bit (OCP Microscaling Formats 1.0, E2M1).
 Levels float4_levels();
-/// Any numbers, each with its code as index.
+/// Any numbers; the code of each is its index.
 Levels table_levels(std::vector<float> values);
 
-/// One number for each part of a matrix: element (row, column) has that of line row / rows, group
+/// One number for each part of a matrix: element (row, column) has the number of line row / rows and group
 /// column / columns.
 struct Scales {
   std::vector<float> scales;
@@ -53,8 +53,8 @@ struct PackedWeight {
 };
 
 /// The weight as float32, decoded while it is read, with its half step. Its shape is that of `packed`;
-/// `memory` as in Block. FormatError if codes and shape do not fit, and where it is read if the scales do
-/// not.
+/// `memory` as in Block. Throws FormatError if codes and shape do not fit, and, while it is read, if the
+/// scales do not fit.
 Parameter decoded(const std::string& name, PackedWeight packed, std::uint64_t memory = 0);
 
 }  // namespace msprobe::checkpoint

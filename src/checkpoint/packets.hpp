@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the comparison of a parameter gave, on its way between processes.
+// Carries the result of comparing a parameter between processes.
 #pragma once
 
 #include "checkpoint/compare.hpp"

@@ -59,7 +59,7 @@ class ComputedSource final : public TensorSource {
   std::function<std::shared_ptr<const ByteSource>()> open_;
 };
 
-/// What is done to a parameter is done to its steps.
+/// A change of a parameter also applies to its steps.
 template <typename Change>
 std::shared_ptr<const Parameter> half_step_of(const Parameter& parameter, const Change& change) {
   if (parameter.half_step == nullptr) return {};
@@ -200,7 +200,7 @@ Parameter transposed(const Parameter& parameter) {
   for (Block& block : result.blocks) {
     std::swap(block.axes[0], block.axes[1]);
     std::swap(block.offset[0], block.offset[1]);
-    // From the first to the last of its elements, as they lie in the file.
+    // Reading the block keeps everything from its first to its last element in the file.
     const Shape strides = formats::row_major_strides(block.view);
     std::uint64_t span = 1;
     for (std::size_t i = 0; i < block.view.size(); ++i) {
@@ -215,7 +215,7 @@ Parameter transposed(const Parameter& parameter) {
 
 namespace {
 
-/// The steps of parts, those of what was never quantized 0.
+/// Joins the steps of parts; a part that was never quantized has steps of 0.
 std::shared_ptr<const Parameter> joined_half_steps(const std::vector<Parameter>& parts, std::size_t axis) {
   if (std::ranges::none_of(parts, [](const Parameter& part) { return part.half_step != nullptr; })) return {};
   std::vector<Parameter> steps;

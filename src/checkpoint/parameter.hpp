@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parameter of a model, put together from blocks that lie in one or many files. Slices of tensor-parallel
-// ranks, shards of a distributed checkpoint, halves of a gated projection: all of them are boxes of stored
-// tensors that have a place in the whole. Nothing is loaded until the elements are read, and those are read
-// in row-major order of the whole, a few kilobytes at a time.
+// A parameter of a model, put together from blocks in one or many files. Slices of tensor-parallel ranks,
+// shards of a distributed checkpoint, halves of a gated projection: all of them are boxes of stored tensors
+// that have a place in the whole. Elements are loaded only when they are read, in row-major order of the
+// whole, a few kilobytes at a time.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class TensorSource {
 /// A box of a stored tensor and where it belongs.
 struct Block {
   std::shared_ptr<const TensorSource> source;
-  Shape view;             // the shape the stored tensor is looked at in; as many elements as it has
+  Shape view;             // the shape in which the stored tensor is viewed; as many elements as it has
   Shape begin;            // of the box, in the view
   Shape size;             // of the box
   std::vector<int> axes;  // axis i of the parameter is this axis of the view; the box is 1 along all others
@@ -51,12 +51,11 @@ struct Parameter {
   Shape shape;
   Shape reported_shape;  // where reports give the elements another shape; else empty
   std::vector<Block> blocks;
-  /// Where the elements are dequantized: how far each may be from what it was rounded from, in the same
-  /// shape.
+  /// For dequantized elements: how far each may be from the number that was rounded to it, in the same shape.
   std::shared_ptr<const Parameter> half_step;
-  /// What an adapter was added to, where this is the sum; in the same shape.
+  /// For the sum of a weight and an adapter: the weight, in the same shape.
   std::shared_ptr<const Parameter> base;
-  /// The format's programs search for scales that suit most elements, so that some may be further away.
+  /// The format's programs search for scales that suit most elements, so some elements may be further away.
   bool has_searched_scales = false;
 
   const Shape& shown_shape() const { return reported_shape.empty() ? shape : reported_shape; }
@@ -69,7 +68,7 @@ struct Parameter {
 Parameter whole(std::string name, tensor::DType dtype, Shape shape,
                 std::shared_ptr<const TensorSource> source, std::uint64_t memory = 0);
 
-/// A parameter of float32 that is computed where it is read: `open` gives its elements in row-major order, in
+/// A parameter of float32 that is computed while it is read: `open` gives its elements in row-major order, in
 /// the machine's byte order. `memory` as in Block.
 Parameter computed(std::string name, Shape shape, std::function<std::shared_ptr<const ByteSource>()> open,
                    std::uint64_t memory = 0);
@@ -80,8 +79,8 @@ Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begi
 /// The parameter without an axis of length 1.
 Parameter drop_axis(const Parameter& parameter, std::size_t axis);
 
-/// The rows of `heads` heads, each first its even, then its odd ones. The parameter is one whole stored
-/// tensor, and `heads` divides half its rows.
+/// The rows of `heads` heads, in each head the even rows first, then the odd ones. The parameter is one whole
+/// stored tensor, and `heads` divides half its rows.
 Parameter even_rows_first(const Parameter& parameter, std::int64_t heads);
 
 /// A matrix with its axes exchanged. Reading it keeps each of its blocks in memory.

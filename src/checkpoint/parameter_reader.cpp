@@ -20,7 +20,7 @@ const char kNoTiling[] = "its parts leave a gap or overlap";
 // Runs of at least this many bytes are read straight into the caller's memory.
 constexpr std::size_t kDirect = std::size_t{16} << 10;
 constexpr std::size_t kLargestBuffer = std::size_t{256} << 10;
-// What a stored tensor may need beyond what was announced for it.
+// The memory that a stored tensor may need beyond what was announced for it.
 constexpr std::uint64_t kUnannounced = std::uint64_t{1} << 20;
 
 /// The tensor in another shape of as many elements.
@@ -105,7 +105,7 @@ class BlockStream {
       shape.push_back(tensor.shape[static_cast<std::size_t>(axis)]);
       strides.push_back(tensor.strides[static_cast<std::size_t>(axis)]);
     }
-    // All others have the length 1.
+    // All other axes have the length 1.
     tensor.shape = std::move(shape);
     tensor.strides = std::move(strides);
   }
@@ -117,8 +117,8 @@ class BlockStream {
   std::size_t end_ = 0;
 };
 
-/// Where the runs of a block lie in the row-major order of the parameter. A run is as much of the block as
-/// lies end to end there.
+/// The places of a block's runs in the row-major order of the parameter. A run is the largest part of the
+/// block that is contiguous there.
 class Runs {
  public:
   Runs(const Parameter& parameter, const Block& block) : block_(&block) {
@@ -143,7 +143,7 @@ class Runs {
   }
   std::int64_t start() const { return start_; }
   std::int64_t length() const { return length_; }
-  /// False behind the last run.
+  /// Returns false after the last run.
   bool next() {
     for (std::size_t i = outer_; i-- > 0;) {
       start_ += strides_[i];
@@ -191,8 +191,7 @@ struct ParameterReader::Impl {
       queue.push({runs[i].start(), i});
       ++used;
     }
-    // Together with the order of the runs, which is looked at while reading, this leaves no room for
-    // overlaps.
+    // The order of the runs is checked while reading; together with this sum it excludes overlaps.
     if (covered != total) throw FormatError(display(parameter.name), kNoTiling);
     streams.resize(parameter.blocks.size());
     buffer = used < 2 ? 0 : std::clamp(kBuffers / used, size, kLargestBuffer);

@@ -13,7 +13,7 @@ namespace {
 
 using Places = std::span<const std::int64_t>;
 
-/// Is `expected(i)` what stands at each place?
+/// True if each place holds what `expected(i)` gives.
 template <typename Expected>
 bool is_form(Places p, const Expected& expected) {
   for (std::size_t i = 0; i < p.size(); ++i) {
@@ -22,7 +22,7 @@ bool is_form(Places p, const Expected& expected) {
   return true;
 }
 
-/// Divisors of n but n itself, the largest first.
+/// Divisors of n except n itself, the largest first.
 std::vector<std::int64_t> divisors_of(std::int64_t n) {
   std::vector<std::int64_t> divisors;
   for (std::int64_t d = 1; d * d <= n; ++d) {
@@ -43,7 +43,7 @@ std::vector<std::int64_t> head_sizes(std::int64_t n) {
   return sizes;
 }
 
-/// Where row i of interleaved heads of size d lies in halves, and the other way round.
+/// The place in halves of row i of interleaved heads of size d, and the other way round.
 std::int64_t in_halves(std::int64_t i, std::int64_t d) {
   return i - i % d + i % 2 * (d / 2) + i % d / 2;
 }
@@ -68,7 +68,7 @@ std::string rotary_form(Places p) {
   return {};
 }
 
-/// Interleaved with one size of heads, and put back with another.
+/// Rows were interleaved with one size of heads, and put back with another.
 std::string wrong_heads_form(Places p) {
   const std::vector<std::int64_t> sizes = head_sizes(static_cast<std::int64_t>(p.size()));
   for (const std::int64_t d : sizes) {
@@ -82,7 +82,7 @@ std::string wrong_heads_form(Places p) {
   return {};
 }
 
-/// Blocks that stay together: heads, the parts of a fused projection.
+/// Blocks stay together: heads, or the parts of a fused projection.
 std::string block_form(Places p) {
   const auto n = static_cast<std::int64_t>(p.size());
   for (const std::int64_t d : divisors_of(n)) {

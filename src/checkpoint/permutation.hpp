@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of a permutation of rows or columns, in the words of those who convert weights.
+// Describes a permutation of rows or columns in the words of people who convert weights.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace msprobe::checkpoint {
 
-/// Where each of `second` stands in `first`: second[i] == first[p[i]]. Of equal values the next one is taken.
-/// Nothing if they are not the same values, or in the same order.
+/// The place of each element of `second` in `first`: second[i] == first[p[i]]. Equal values are used in their
+/// order. Returns nothing if the values are not the same, or if their order is.
 std::optional<std::vector<std::int64_t>> permutation_between(std::span<const std::uint64_t> first,
                                                              std::span<const std::uint64_t> second);
 

@@ -18,7 +18,7 @@
 
 namespace msprobe::checkpoint {
 
-/// Elements a step: both sides' raw and converted pieces stay in the second-level cache.
+/// Elements per step: the raw and converted pieces of both sides stay in the second-level cache.
 inline constexpr std::size_t kPiece = std::size_t{16} << 10;
 
 inline bool is_complex(tensor::DType dtype) {
@@ -44,11 +44,11 @@ void each_piece(const Parameter& first, const Parameter& second, const MeasureOp
   }
 }
 
-/// Bytes a step where elements need not be understood.
+/// Bytes per step where elements need no decoding.
 inline constexpr std::size_t kRawPiece = std::size_t{64} << 10;
 
-/// The same of bytes as they are stored, of parameters of one type; goes on while `take` returns true. Where
-/// `is_one` says that both lie in one place, they are read once.
+/// The same for stored bytes of parameters of one type; continues while `take` returns true. If `is_one` says
+/// that both are the same bytes of a file, they are read once.
 template <typename Take>
 void each_raw_piece(const Parameter& first, const Parameter& second, bool is_one,
                     const MeasureOptions& options, Take take) {
@@ -72,7 +72,7 @@ void each_raw_piece(const Parameter& first, const Parameter& second, bool is_one
   }
 }
 
-/// Calls `body` with a value of the type in which both are computed with.
+/// Calls `body` with a value of the type in which both sides are computed.
 template <typename Body>
 auto with_work_type(const Parameter& first, const Parameter& second, Body body) {
   return tensor::with_type(tensor::work_of(first.dtype, second.dtype), body);

@@ -26,7 +26,7 @@ QuantizationSettings::QuantizationSettings(const std::string& path) {
       json_ = std::move(json);
       return;
     } catch (const Error&) {
-      // None there.
+      // There is no such file.
     }
   }
 }

@@ -18,8 +18,8 @@ namespace {
 
 using tensor::DType;
 
-/// What both checkpoints must have in common for the stored tensors to be compared: names without what
-/// programs put before them, types and shapes.
+/// Keys that both checkpoints must share if their stored tensors are to be compared: names without the heads
+/// that programs add, types and shapes.
 std::vector<std::string> keys_of(const Checkpoint& checkpoint, const std::vector<QuantizedWeight>& found) {
   if (found.empty()) return {};
   std::vector<std::string> names;
@@ -68,7 +68,8 @@ void replace(Checkpoint& checkpoint, std::vector<QuantizedWeight>& found, const 
   }
 }
 
-/// Codes that could not be dequantized, unless the other checkpoint has a tensor of that name and type.
+/// Reports codes that could not be dequantized, unless the other checkpoint has a tensor of that name and
+/// type.
 void tell_left(const Checkpoint& checkpoint, const std::vector<LeftCodes>& left, const Checkpoint& other,
                std::vector<std::string>& lines) {
   if (left.empty()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized weights of two checkpoints: compared as they are stored, or as the numbers that they stand for.
+// Compares quantized weights of two checkpoints as they are stored, or as the numbers that they represent.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace msprobe::checkpoint {
 
-/// Puts the weights that they stand for in the place of quantized ones, unless the other checkpoint has the
-/// same tensors: those are compared as they are stored. Gives a line for people for each checkpoint and kind.
-/// FormatError or IoError if what tells the layout (shapes, states in JSON) cannot be read.
+/// Replaces quantized weights by the numbers that they represent, unless the other checkpoint has the same
+/// tensors: then the stored tensors are compared. Returns a line for people for each checkpoint and kind.
+/// Throws FormatError or IoError if the data that describes the layout (shapes, states in JSON) cannot be
+/// read.
 std::vector<std::string> dequantize(Checkpoint& first, Checkpoint& second);
 
 }  // namespace msprobe::checkpoint

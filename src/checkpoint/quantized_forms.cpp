@@ -25,10 +25,10 @@ namespace {
 
 using tensor::DType;
 
-// Each of them becomes a separate block.
+// Each expert becomes a separate block.
 constexpr std::int64_t kMostStackedExperts = 4096;
 
-/// A zero point is rounded, which moves the ends of the range by up to half a step: what is beyond is
+/// A zero point is rounded, which moves the ends of the range by up to half a step: values beyond are
 /// clipped.
 void widen_ends(Levels& levels) {
   levels.half_gaps.front() = 1;
@@ -46,7 +46,7 @@ class Finder {
   explicit Finder(const Checkpoint& checkpoint) : checkpoint_(checkpoint), settings_(checkpoint.path) {
     for (std::size_t i = 0; i < checkpoint.entries.size(); ++i) {
       const Entry& entry = checkpoint.entries[i];
-      // Copies would have to be compared as well.
+      // Copies would have to be compared as well, so entries with copies are not dequantized.
       const bool usable = entry.problem.empty() && entry.slices.empty() && entry.replicas.empty() &&
                           entry.parameter.numel() > 0;
       if (usable) index_.emplace(entry.parameter.name, i);
@@ -79,7 +79,7 @@ class Finder {
     return at == index_.end() ? nullptr : &checkpoint_.entries[at->second].parameter;
   }
 
-  /// Codes that belong to no weight that was found, and why.
+  /// The codes that belong to no weight that was found, and the reasons.
   std::vector<LeftCodes> left() const {
     std::vector<bool> used(checkpoint_.entries.size());
     for (const QuantizedWeight& weight : found_) {
@@ -94,7 +94,7 @@ class Finder {
     return left;
   }
 
-  /// Empty for what is no codes.
+  /// Says why these codes were left; empty if they are no codes.
   std::string why_left(const std::string& name, const Parameter& codes) const {
     std::vector<std::string> needed;
     if (const auto stem = stem_of(name, ".qweight"); stem && codes.dtype == DType::int32) {
@@ -106,7 +106,7 @@ class Finder {
       needed = {*blocks + "_scales"};
     } else if (is_float8(codes.dtype) && codes.shape.size() >= 2 && name.ends_with("weight")) {
       const std::string& scale = get(name + "_scale_inv") != nullptr ? name + "_scale_inv" : name + "_scale";
-      if (get(scale) == nullptr) return "no scales lie beside it";
+      if (get(scale) == nullptr) return "its scales are missing";
       needed = {scale};
     } else {
       return {};
@@ -136,17 +136,17 @@ class Finder {
     found_.push_back(std::move(found));
   }
 
-  /// Scales of activations and the like lie beside the weight and say nothing of it.
+  /// The name of another tensor of the weight's module, such as the scales.
   static std::string beside(const std::string& weight, std::string_view what) {
     const std::size_t dot = weight.rfind('.');
     return dot == std::string::npos ? std::string(what) : weight.substr(0, dot + 1) + std::string(what);
   }
 
-  /// The side of the blocks that `groups` scales along `length` belong to; 0 if there is none.
+  /// The side of the blocks that `groups` scales along `length` belong to; 0 if no side fits.
   static std::int64_t block_side(std::int64_t length, std::int64_t groups) {
     if (groups <= 0) return 0;
     if (groups == 1) return length;
-    // A block at the end may be smaller. 128 is that of DeepSeek-V3.
+    // The last block may be smaller. DeepSeek-V3 uses 128, so 128 is tried first.
     for (const std::int64_t side : {128, 64, 32, 16, 256, 512}) {
       if ((length + side - 1) / side == groups) return side;
     }
@@ -210,7 +210,7 @@ class Finder {
       Scales scales = scales_of(scale, groups);
       if (zero) scales.zeros = floats_of(*zero);
       if (is_bitsandbytes) {
-        // It is the largest magnitude of the row.
+        // The stored scale is the largest magnitude of the row.
         for (std::vector<float>* list : {&scales.scales, &scales.errors}) {
           for (float& value : *list) value /= 127;
         }
@@ -223,7 +223,7 @@ class Finder {
     add(std::move(kind), decoded(name, std::move(packed)), parts);
   }
 
-  /// For people; empty if the scales do not fit.
+  /// Describes the grid for people; empty if the scales do not fit.
   std::string set_grid(PackedWeight& packed, const Shape& shape, const Parameter& scale) const {
     const std::int64_t length = shape[shape.size() - 2];
     if (scale.numel() == 1) {
@@ -307,7 +307,7 @@ class Finder {
       if (zero && zero->numel() == scale.numel()) {
         scales.zeros = floats_of(*zero);
       } else if (zero) {
-        // Packed along the rows.
+        // The zero points are packed along the rows.
         const std::vector<float> values = unpacked(transposed(*zero), bits, WordOrder::rising);
         const std::int64_t padded = zero->shape[0] * (32 / bits);
         if (padded < rows || zero->shape[1] != groups)
@@ -318,7 +318,7 @@ class Finder {
       }
       if (order) {
         scales.group_of_column = groups_of(*order);
-        // Without an order all are -1.
+        // Without an order all entries are -1.
         if (std::ranges::all_of(scales.group_of_column, [](auto group) { return group == -1; }))
           scales.group_of_column.clear();
       }
@@ -382,11 +382,11 @@ class Finder {
       if (packed.columns % 2 != 0) return;
       packed.codes = awq_codes(words);
     } else {
-      // Zero points have the same width, and tell it.
+      // Zero points have the same width as the weights, and show it.
       const std::int64_t width = zeros->shape.size() == 2 ? zeros->shape[1] * 32 / outputs : 0;
       if (width != 2 && width != 3 && width != 4 && width != 8) return;
       packed.bits = static_cast<int>(width);
-      // Numbers of 3 bits go from one word into the next, 32 of them in three.
+      // Numbers of 3 bits cross from one word into the next, 32 of them in three words.
       if (width == 3 && (words.shape[0] % 3 != 0 || outputs % 32 != 0)) return;
       packed.columns = words.shape[0] * 32 / packed.bits;
       packed.codes = transposed(words);
@@ -403,7 +403,7 @@ class Finder {
     const bool fits = zeros->shape == Shape{groups, outputs * packed.bits / 32} && packed.scale_columns > 0 &&
                       (order == nullptr || order->shape == Shape{packed.columns});
     if (!fits) return;
-    // AutoGPTQ stores zero points less one; its second format, and AWQ, as they are.
+    // AutoGPTQ stores zero points minus one; its second format and AWQ store them unchanged.
     const float more = awq || settings_.is_second_gptq() ? 0 : 1;
     packed.load_scales = [scale = *scale, zeros = *zeros, awq, more, groups, outputs, bits = packed.bits,
                           order = order == nullptr ? std::nullopt : std::optional(*order)] {
@@ -470,8 +470,8 @@ class Finder {
     return parameter;
   }
 
-  /// bitsandbytes: 4-bit numbers of a table, two in a byte, a scale for each 64 or so, which may be quantized
-  /// in its turn. What is needed besides stands in JSON, in a tensor of bytes.
+  /// bitsandbytes: 4-bit numbers of a table, two in a byte, and a scale for each 64 or so. The scales may be
+  /// quantized as well. A tensor of bytes holds the rest of the settings as JSON.
   void table_of_16(const std::string& name, std::size_t state_index) {
     const Parameter& state = checkpoint_.entries[state_index].parameter;
     const Parameter* codes = get(name);

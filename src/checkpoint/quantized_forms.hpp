@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tensors of a checkpoint are together one quantized weight: codes, scales, zero points, by the names
-// and shapes that the programs give them which quantize.
+// Finds tensors of a checkpoint that together are one quantized weight (codes, scales, zero points) by the
+// names and shapes that quantizing programs give them.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct QuantizedWeight {
   std::string name;
   std::string kind;               // for people: "float8_e4m3fn, blocks of 128 x 128"
   std::vector<std::size_t> used;  // indices of its entries
-  Parameter parameter;            // what it stands for, with its half step
+  Parameter parameter;            // the numbers that it represents, with its half step
 };
 
 /// Codes of a quantized weight that could not be put together.
@@ -30,8 +30,8 @@ struct QuantizedWeights {
   std::vector<LeftCodes> left;
 };
 
-/// Both in the order of their names. FormatError or IoError if what tells the layout (shapes, states in JSON)
-/// cannot be read.
+/// Both lists are in the order of names. Throws FormatError or IoError if the data that describes the layout
+/// (shapes, states in JSON) cannot be read.
 QuantizedWeights quantized_weights(const Checkpoint& checkpoint);
 
 }  // namespace msprobe::checkpoint

@@ -26,10 +26,10 @@ namespace {
 using tensor::DType;
 using tensor::Kind;
 
-// Beyond this many, rows and columns are not told apart: their sums take 48 bytes each.
+// With more lines than this, rows and columns are not examined one by one: their sums take 48 bytes each.
 constexpr std::int64_t kMostLines = std::int64_t{1} << 20;
 
-// Of smaller matrices any difference has a low rank.
+// In smaller matrices any difference has a low rank.
 constexpr std::int64_t kLeastMatrix = 256;
 
 /// Sums over pairs of elements.
@@ -43,13 +43,13 @@ struct Sums {
     yy += y * y;
   }
   double factor() const { return xy / xx; }
-  /// Is y a multiple of x, as far as sums tell?
+  /// True if y is a multiple of x, as far as sums show.
   bool is_multiple() const {
     if (!(xx > 0) || !(yy > 0) || !std::isfinite(xx) || !std::isfinite(yy)) return false;
     constexpr double kRounding = 1e-4;  // of the narrowest type, squared
     return yy - xy * xy / xx <= kRounding * yy;
   }
-  /// Of some of the pairs: of multiples, these are multiples too.
+  /// For sums over some of the pairs: if all pairs are multiples, these are multiples too.
   bool may_be_multiple() const { return (xx == 0 && yy == 0) || is_multiple(); }
 };
 
@@ -73,7 +73,7 @@ class RelationFinder {
     Relation relation;
     if (numel_ == 0 || is_complex(first_.dtype) || is_complex(second_.dtype)) return relation;
     with_work_type(first_, second_, [&]<typename T>(T) { read<T>(); });
-    // Norms and biases that nobody has trained are all alike.
+    // Norms and biases that were never trained all have the same content.
     const auto content_of = [](const Features& side, const LineHashes& hashes) {
       return side.least == side.most ? 0 : hashes.all();
     };
@@ -132,7 +132,7 @@ class RelationFinder {
     cast_ = casts.text();
   }
 
-  /// As both sides can hold them.
+  /// The values as both sides can hold them.
   template <typename T>
   std::span<const T> narrowed(std::span<const T> values, std::vector<T>& kept) const {
     if constexpr (std::is_floating_point_v<T>) {
@@ -147,7 +147,7 @@ class RelationFinder {
     return values;
   }
 
-  /// What the metrics tell need not be found out again, and it rules most relations out.
+  /// The metrics already contain these results, and they rule most relations out.
   void take_metrics() {
     needs_features_ = !same_shape() || narrow_.has_value();
     if (needs_features_) return;
@@ -160,7 +160,7 @@ class RelationFinder {
     take(metrics_.first, a_);
     take(metrics_.second, b_);
     const bool same_range = a_.nan == b_.nan && a_.least == b_.least && a_.most == b_.most;
-    // Few elements may differ in few columns, which where() names.
+    // A few different elements may be in a few columns, which where() names.
     needs_columns_ = same_range || metrics_.unequal <= static_cast<std::uint64_t>(numel_) / 4;
     needs_features_ = may_be_initialised();
     if (needs_features_) a_ = b_ = {};
@@ -196,7 +196,7 @@ class RelationFinder {
     }
   }
 
-  /// The first rows tell whether factors of rows or columns are worth looking for.
+  /// The first rows show whether factors of rows or columns are worth looking for.
   void drop_sums(std::int64_t rows) {
     const auto possible = [](std::span<const Sums> lines) {
       return std::ranges::all_of(lines, [](const Sums& line) { return line.may_be_multiple(); });
@@ -217,15 +217,15 @@ class RelationFinder {
     return low_rank();
   }
 
-  /// What is left of the difference may be the rounding of both sides.
+  /// The rest of the difference may be the rounding of both sides.
   std::string low_rank() const {
     if (!sample_ || a_.nan + b_.nan > 0) return {};
     const double noise = unit() * magnitude();
     const auto skeleton = sample_->skeleton(2 * noise);
     if (!skeleton || skeleton->rows.empty()) return {};
-    // Errors of the rows and columns that it is put together from add up.
+    // Errors of the rows and columns that the difference is put together from add up.
     const double more = 8 * static_cast<double>(skeleton->rows.size());
-    // Of a difference that is hardly more than that, the rank cannot be told.
+    // The rank of a difference that is hardly larger than this cannot be determined.
     constexpr double kMostNoise = 0.1;
     if (more * noise > kMostNoise * metrics_.l2 / std::sqrt(static_cast<double>(numel_))) return {};
     if (!is_spanned(first_, second_, *skeleton, more * noise)) return {};
@@ -247,14 +247,14 @@ class RelationFinder {
   std::string constant(const Features& side, const char* which) const {
     if (side.nan == numel_) return fmt::format("{} is NaN throughout", which);
     const Features& other = &side == &a_ ? b_ : a_;
-    // Biases and norms begin so.
+    // Biases and norms are initialised so.
     if (first_.shape.size() < 2 || side.nan > 0 || side.least != side.most || other.least == other.most)
       return {};
     return fmt::format("{} is {} throughout", which, short_number(side.least, 4));
   }
 
   std::string order() const {
-    // Any few numbers are soon in another order.
+    // A few numbers are often the same in another order.
     constexpr std::size_t kFewest = 8;
     if (hashes_->rows().size() >= (columns_ == 1 ? kFewest : 2)) {
       if (const auto p = permutation_between(hashes_->rows(), other_hashes_->rows()))
@@ -267,7 +267,8 @@ class RelationFinder {
     return order_of_both();
   }
 
-  /// Rows and columns at once: lines that hold the same values in whatever order say where each belongs.
+  /// Rows and columns in another order at once: lines that hold the same values in any order show where each
+  /// belongs.
   std::string order_of_both() const {
     if (columns_ < 2 || rows_ < 2 || hashes_->columns().empty()) return {};
     const auto rows = permutation_between(hashes_->row_sets(), other_hashes_->row_sets());
@@ -307,7 +308,7 @@ class RelationFinder {
     });
   }
 
-  /// How far rounding of both sides may lead a product or a sum astray, relative to it.
+  /// How far rounding of both sides can move a product or a sum, relative to it.
   double unit() const {
     const auto of = [](DType dtype) {
       const auto form = tensor::float_form(dtype);
@@ -332,21 +333,21 @@ class RelationFinder {
     return all;
   }
 
-  /// A factor as people write it, where rounding leaves it open.
+  /// The factor with as many digits as rounding leaves certain.
   std::string factor_text(double factor) const { return short_number(factor, unit() < 1e-5 ? 5 : 3); }
 
   std::string scaled() const {
-    // Any few numbers are multiples of as few others.
+    // A few numbers are always multiples of a few others.
     constexpr std::int64_t kFewest = 16;
     if (a_.nan + b_.nan > 0 || numel_ < kFewest || a_.least == a_.most) return {};
-    // A factor that rounding may be is none.
+    // A factor that rounding can explain does not count.
     const double factor = is_multiple_ && sums_.is_multiple() ? sums_.factor() : 1;
     if (std::fabs(factor - 1) > 4 * unit()) {
       if (holds([&](double x, std::int64_t) { return x * factor; }))
         return factor_text(factor) == "-1" ? "negated" : fmt::format("scaled by {}", factor_text(factor));
     }
     const double shift = difference_ / static_cast<double>(numel_);
-    // What rounding may be is no shift.
+    // A shift that rounding can explain does not count.
     if (may_be_shifted_ && std::fabs(shift) > 8 * unit() * magnitude() && a_.least != a_.most &&
         std::fabs((b_.most - a_.most) - shift) <= 4 * unit() * magnitude() &&
         std::fabs((b_.least - a_.least) - shift) <= 4 * unit() * magnitude() && is_shifted(shift))
@@ -364,12 +365,12 @@ class RelationFinder {
           holds([&](double x, std::int64_t at) {
             return x * factor_of(row_sums_[static_cast<std::size_t>(at / columns_)]);
           }))
-        return "each row scaled by a factor of its own";
+        return "each row scaled by its own factor";
       if (std::ranges::any_of(column_sums_, is_factor) && multiples(column_sums_) &&
           holds([&](double x, std::int64_t at) {
             return x * factor_of(column_sums_[static_cast<std::size_t>(at % columns_)]);
           }))
-        return "each column scaled by a factor of its own";
+        return "each column scaled by its own factor";
     }
     return {};
   }
@@ -393,11 +394,12 @@ class RelationFinder {
     constexpr std::int64_t kEnough = 1024;
     if (numel_ < kEnough || !is_floating() || !metrics_.cosine) return false;
     if (metrics_.unequal <= static_cast<std::uint64_t>(numel_) / 2) return false;
-    // Of numbers that are independent it is below this, but for one case in ten million.
+    // The cosine of independent numbers is below this, except in one case in ten million.
     return !(std::fabs(*metrics_.cosine) > 5.3 / std::sqrt(static_cast<double>(numel_)));
   }
 
-  /// Of one side that has nothing to do with the other: as the initialisers of PyTorch leave it?
+  /// If one side has nothing to do with the other: says whether it looks as the initialisers of PyTorch leave
+  /// it.
   std::string initialised() const {
     constexpr std::int64_t kLeastVector = 16;
     const auto begins_so = [](const Features& side) {
@@ -411,13 +413,13 @@ class RelationFinder {
     if (!may_be_initialised() || a_.nan + b_.nan > 0) return {};
     const std::string first = initialiser_of(a_, numel_, columns_);
     const std::string second = initialiser_of(b_, numel_, columns_);
-    // Two models that nobody has trained are of two seeds.
+    // Two untrained models differ by their seeds.
     if (first.empty() == second.empty()) return {};
     if (!first.empty()) return fmt::format("the first looks as initialised ({}): never loaded?", first);
     return fmt::format("the second looks as initialised ({}): never loaded?", second);
   }
 
-  /// No relation, but where the difference is.
+  /// This is no relation, but it says where the difference is.
   std::string where() const { return differing_lines(*hashes_, *other_hashes_, rows_, columns_); }
 
   static constexpr double kLeast = 1e-300;
@@ -432,8 +434,8 @@ class RelationFinder {
   std::optional<DType> narrow_;  // of two types
   bool needs_features_ = true;
   bool needs_columns_ = true;
-  bool is_multiple_ = true;     // as far as sums tell
-  bool may_be_shifted_ = true;  // as the ranges tell
+  bool is_multiple_ = true;     // as far as sums show
+  bool may_be_shifted_ = true;  // as far as the ranges show
   std::optional<LineHashes> hashes_;
   std::optional<LineHashes> other_hashes_;
   Features a_;

@@ -31,7 +31,7 @@ void write_measure(JsonWriter& json, const ParameterResult& result, const std::o
   }
 }
 
-/// Of both sides, or once where they have the same.
+/// Writes the values of both sides, or one value if they are equal.
 template <typename Value>
 void write_both(JsonWriter& json, const Value& first, const Value& second) {
   if (first == second) {
@@ -78,7 +78,7 @@ class DetailsTable final : public report::Table {
       } else if (value <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
         cells.emplace_back(static_cast<std::int64_t>(value));
       } else {
-        // Of float64 numbers of opposite signs the distance takes all 64 bits.
+        // The distance of float64 numbers with opposite signs needs all 64 bits.
         const std::string_view digits = scratch.keep(std::to_string(value));
         cells.emplace_back(report::Structured{digits, digits});
       }

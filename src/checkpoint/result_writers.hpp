@@ -13,7 +13,7 @@ namespace msprobe::checkpoint {
 /// The JSON of the Python tool: l2, cos, numel and shape of every parameter that both have.
 std::string similarity_json(const CompareReport& report);
 
-/// Everything that is known of every parameter. The report must outlive the table.
+/// A table of everything that is known about every parameter. The report must outlive the table.
 std::unique_ptr<report::Table> details_table(const CompareReport& report);
 
 }  // namespace msprobe::checkpoint

@@ -19,7 +19,7 @@ namespace {
 using tensor::DType;
 using tensor::FloatForm;
 
-/// The types that PyTorch and NumPy round to in one way.
+/// The types that PyTorch and NumPy round to in the same way.
 std::optional<FloatForm> form_of(DType dtype) {
   switch (dtype) {
     case DType::float64:
@@ -41,8 +41,8 @@ double rounded(double value, const FloatForm& form) {
                            : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// The same for the pairs that most checkpoints are of, from bits to bits: compilers make vectors of
-/// comparisons of integers, but not of those of floating-point numbers, which may trap.
+/// The same rounding for the most frequent pairs of types, from bits to bits: compilers vectorize comparisons
+/// of integers, but not those of floating-point numbers, which may trap.
 std::uint32_t to_bfloat16(std::uint32_t bits) {
   return (bits + 0x7fffU + ((bits >> 16) & 1U)) & 0xffff0000U;
 }
@@ -51,7 +51,7 @@ std::uint32_t to_half(std::uint32_t bits) {
   const std::uint32_t magnitude = bits & 0x7fffffffU;
   const std::uint32_t sign = bits ^ magnitude;
   const std::uint32_t normal = (magnitude + 0xfffU + ((bits >> 13) & 1U)) & 0xffffe000U;
-  // The last place of 0.5 is that of the numbers below the normal ones.
+  // The last place of 0.5 is the spacing of half-precision denormals, so adding 0.5 rounds to it.
   const auto small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F - 0.5F);
   constexpr auto kLeastNormal = std::bit_cast<std::uint32_t>(0x1p-14F);
   constexpr auto kFirstInfinite = std::bit_cast<std::uint32_t>(65520.0F);
@@ -74,14 +74,14 @@ double half_step_at(double value, const FloatForm& form) {
   return std::ldexp(0.5, exponent - form.fraction);
 }
 
-/// May both be what one number was rounded to? Then their half steps meet.
+/// True if both may be roundings of one number, that is, if their half steps meet.
 bool may_be_one(double a, const FloatForm& form_a, double b, const FloatForm& form_b) {
   if (same(a, b)) return true;
   if (!std::isfinite(a) || !std::isfinite(b)) return rounded(b, form_a) == a || rounded(a, form_b) == b;
   return std::fabs(a - b) <= half_step_at(a, form_a) + half_step_at(b, form_b);
 }
 
-/// The first of the elements that do not fit, and how many there are.
+/// Finds the first of the elements that do not fit, and counts them.
 template <typename T, typename Fits>
 void count_misfits(std::span<const T> wide, std::span<const T> narrow, std::int64_t seen, Unrounded& result,
                    const Fits& fits) {
@@ -91,8 +91,8 @@ void count_misfits(std::span<const T> wide, std::span<const T> narrow, std::int6
   }
 }
 
-/// The same by bits, many at a time, where neither NaN nor zeros of two signs need a closer look. `round` is
-/// of bits, and may make anything of NaN.
+/// The same by bits, many elements at a time, as long as NaN and zeros of two signs need no closer look.
+/// `round` works on bits and may return anything for NaN.
 template <typename Round>
 void count_misfits_by_bits(std::span<const float> wide, std::span<const float> narrow, std::int64_t seen,
                            Unrounded& result, const Round& round) {
@@ -122,7 +122,7 @@ template <typename T>
 void check_piece(std::span<const T> wide, std::span<const T> narrow, DType dtype, std::int64_t seen,
                  Unrounded& result) {
   if constexpr (std::is_same_v<T, float>) {
-    // A pointer to the function would be called for each element.
+    // A pointer to the function would cost a call for each element.
     if (dtype == DType::bfloat16) {
       return count_misfits_by_bits(wide, narrow, seen, result,
                                    [](std::uint32_t bits) { return to_bfloat16(bits); });
@@ -151,7 +151,7 @@ double rounded_to(double value, DType dtype) {
 
 RoundingCheck::RoundingCheck(DType first, DType second) : first_(first), second_(second) {
   const bool possible = first != second && form_of(first) && form_of(second);
-  // From a wider type; where neither is, both ways are tried.
+  // Rounding starts from the wider type; if neither type is wider, both ways are tried.
   first_to_second_.tried = possible && tensor::info(first).size >= tensor::info(second).size;
   second_to_first_.tried = possible && tensor::info(second).size >= tensor::info(first).size;
   both_.tried = first_to_second_.tried && second_to_first_.tried;

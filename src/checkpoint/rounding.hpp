@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is one side of a pair what the other one becomes in its floating-point type? A copy of a model in a
-// narrower type differs from it in nearly every element, and yet nothing is wrong with it.
+// Checks whether one side of a pair is the other side, rounded to its floating-point type. A copy of a model
+// in a narrower type differs from it in nearly every element, and yet nothing is wrong with it.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace msprobe::checkpoint {
 
-/// The number in that floating-point type, rounded to the nearest, ties to even, as PyTorch and NumPy do.
-/// What is too large becomes infinite, or NaN in a type without infinity.
+/// The number rounded to that floating-point type: to the nearest, ties to even, as PyTorch and NumPy do. A
+/// number that is too large becomes infinite, or NaN in a type without infinity.
 double rounded_to(double value, tensor::DType dtype);
 
-/// What rounding does not explain.
+/// Elements that rounding does not explain.
 struct Unrounded {
   bool tried = false;       // both types are floating-point ones, and not the same
   std::uint64_t count = 0;  // of elements
@@ -22,15 +22,15 @@ struct Unrounded {
   bool holds() const { return tried && count == 0; }
 };
 
-/// Both sides come in pieces, widened exactly.
+/// Both sides arrive in pieces, widened exactly.
 class RoundingCheck {
  public:
-  /// Types that are the same, or not both floating-point ones, never hold.
+  /// The check never holds for equal types, or if one of them is no floating-point type.
   RoundingCheck(tensor::DType first, tensor::DType second);
 
   void add(std::span<const float> x, std::span<const float> y) { add_pieces(x, y); }
   void add(std::span<const double> x, std::span<const double> y) { add_pieces(x, y); }
-  /// Of the way that explains more.
+  /// The result of the direction that explains more.
   Unrounded result() const;
 
  private:
@@ -42,7 +42,7 @@ class RoundingCheck {
   std::int64_t seen_ = 0;
   Unrounded first_to_second_;
   Unrounded second_to_first_;
-  Unrounded both_;  // of one number, which neither side may have: float16 and bfloat16
+  Unrounded both_;  // both are one number, which neither may hold: float16 and bfloat16
 };
 
 }  // namespace msprobe::checkpoint

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Hugging Face storage writer of torch.distributed.checkpoint notes in the header of its safetensors
-// files: where in its whole each of the tensors lies.
+// The note that the Hugging Face storage writer of torch.distributed.checkpoint puts into the header of its
+// safetensors files: the place of each tensor in its whole.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace msprobe::checkpoint {
 
 using SavedOffsets = std::unordered_map<std::string, Shape>;
 
-/// Nothing if the file has no such note; FormatError naming `path` if it is not what it should be.
+/// Nothing if the file has no such note; throws FormatError with `path` if the note is malformed.
 std::optional<SavedOffsets> saved_offsets(const formats::SafetensorsFile& file, const std::string& path);
 
 }  // namespace msprobe::checkpoint

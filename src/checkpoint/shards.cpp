@@ -19,7 +19,7 @@
 namespace msprobe::checkpoint {
 namespace {
 
-/// The shape that all parts together have.
+/// The shape that all parts cover together.
 Shape reach_of(const std::vector<Shard>& shards) {
   Shape reach = shards[0].part.shape;
   for (const Shard& shard : shards) {
@@ -33,7 +33,7 @@ Shape reach_of(const std::vector<Shard>& shards) {
   return reach;
 }
 
-/// Why the parts do not make a whole; empty if they may.
+/// Says why the parts do not make a whole; empty if they may.
 std::string misfit(const std::vector<Shard>& shards) {
   const Shard& first = shards[0];
   for (const Shard& shard : shards) {

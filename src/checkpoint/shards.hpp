@@ -23,8 +23,8 @@ class ShardJoiner {
  public:
   void add(const std::string& name, Shard shard);
 
-  /// In the order in which names came first. Parts of one place are copies of the first of them; what is
-  /// missing or does not fit stands in an entry's problem.
+  /// Returns the parameters in the order in which their names first came. Parts of one place are copies of
+  /// the first of them. If a part is missing or does not fit, the entry's problem says so.
   std::vector<Entry> finish();
 
  private:

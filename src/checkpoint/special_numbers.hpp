@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NaN and infinities, told by their bits: compilers make vectors of operations on integers, but not of
-// comparisons of floating-point numbers, which may trap.
+// Finds NaN and infinities by their bits: compilers vectorize operations on integers, but not comparisons of
+// floating-point numbers, which may trap.
 #pragma once
 
 #include <bit>
@@ -16,9 +16,9 @@ using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 template <typename T>
 inline constexpr BitsOf<T> kSignBit = std::bit_cast<BitsOf<T>>(T{-0.0});
 
-/// The sign is set in the result where the number is NaN or infinite: then its exponent is all ones, and its
-/// last bit more reaches the sign. `Bits` may hold several numbers, `exponent` and `last` are of each of
-/// them.
+/// Sets the sign in the result if the number is NaN or infinite: the exponent of such a number is all ones,
+/// so adding its last bit carries into the sign. `Bits` may hold several numbers; `exponent` and `last` then
+/// cover each of them.
 template <typename Bits>
 constexpr Bits special_signs(Bits bits, Bits exponent, Bits last) {
   return (bits & exponent) + last;

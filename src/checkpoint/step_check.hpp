@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is one side of a pair the other one, rounded to the steps of a quantized format?
+// Checks whether one side of a pair is the other side, rounded to the steps of a quantized format.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct StepCheck {
   double farthest = 0;  // in half steps, of those whose step is not 0
   std::int64_t farthest_at = -1;
   double farthest_of_chunk = 0;  // in the widest half step of 256 elements, where scales are searched for
-  bool as_searched = false;      // what is beyond is what a search for scales leaves
-  bool says_nothing = false;     // of most that differ, either side may as well be 0
+  bool as_searched = false;      // elements beyond are those that a search for scales leaves
+  bool says_nothing = false;     // for most elements that differ, either side could be 0
   bool holds() const { return tried && beyond == 0 && !says_nothing; }
-  /// Is the one made of the other, as far as steps tell?
+  /// True if one side is made of the other, as far as steps show.
   bool explains() const { return holds() || as_searched; }
 };
 
-/// Of parameters of one shape. FormatError or IoError if a side cannot be read.
+/// The parameters have one shape. Throws FormatError or IoError if a side cannot be read.
 StepCheck check_steps(const Parameter& first, const Parameter& second, const MeasureOptions& options = {});
 
 }  // namespace msprobe::checkpoint

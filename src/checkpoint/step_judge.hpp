@@ -18,11 +18,12 @@
 
 namespace msprobe::checkpoint {
 
-/// Of right tensors, which ggml's quantizers made of numbers of nine distributions, in each 256 elements in a
-/// row: by a search for scales none is further than 2.01 of their widest half steps away, with an importance
-/// matrix 6.1, and then 0.5 to 4.7 % of all are beyond half a step, without one at most 1.05 %. The root mean
-/// square of the distances is at most 1.18 of that of the half steps there, and 0.64 of all. (Uniform
-/// distances would be 0.58.)
+/// Limits for tensors whose scales were searched for, measured on correct tensors that ggml's quantizers made
+/// of numbers of nine distributions, in each 256 elements of a row. After a search for scales, no element is
+/// further away than 2.01 of the widest half steps there, and at most 1.05 % of all elements are beyond half
+/// a step. With an importance matrix, the distance reaches 6.1, and 0.5 to 4.7 % are beyond. The root mean
+/// square of the distances is at most 1.18 of that of the half steps there, and 0.64 over all. (Uniform
+/// distances would give 0.58.)
 class SearchedScales {
  public:
   static constexpr double kFarthestOfFew = 2.5;
@@ -37,7 +38,7 @@ class SearchedScales {
     count_ += x.size();
   }
   double farthest() const { return farthest_; }
-  /// Do distances look like those that searched scales leave? NaN and infinities are none.
+  /// True if the distances look like those that searched scales leave. NaN and infinities never do.
   bool hold(std::uint64_t beyond) const {
     const double share = static_cast<double>(beyond) / static_cast<double>(count_);
     return chunks_hold_ && std::isfinite(distances_) && share <= kMostBeyond &&
@@ -86,7 +87,7 @@ class StepFeed {
   explicit StepFeed(const Parameter& parameter) {
     if (parameter.half_step != nullptr) feed_.emplace(*parameter.half_step);
   }
-  /// Empty where there are none.
+  /// Empty if the parameter has no steps.
   std::span<const T> next(std::size_t count) {
     return feed_ ? std::span<const T>(feed_->next(count)) : std::span<const T>();
   }
@@ -95,8 +96,8 @@ class StepFeed {
   std::optional<tensor::ElementFeed<T, ParameterReader>> feed_;
 };
 
-/// How far both together may be from each other; of two that have no steps `kept` holds zeros. One of the
-/// spans may be empty.
+/// How far two elements may be from each other: the sum of both half steps. If neither side has steps, `kept`
+/// holds zeros. One of the spans may be empty.
 template <typename T>
 std::span<const T> summed_steps(std::span<const T> ours, std::span<const T> theirs, std::size_t count,
                                 std::vector<T>& kept) {
@@ -107,22 +108,22 @@ std::span<const T> summed_steps(std::span<const T> ours, std::span<const T> thei
   return kept;
 }
 
-// Programs write the middle between two levels with few digits.
+// Programs write the middle between two levels with few digits, so the limit needs some slack.
 inline constexpr float kSlack = 1.001F;
-// Of the product of level and scale in float32.
+// The rounding of the product of level and scale in float32.
 inline constexpr float kProductRounding = 0x1p-22F;
 
 template <typename T>
 bool is_near(T x, T y, T step) {
   if (x == y || (std::isnan(x) && std::isnan(y))) return true;
-  // What is infinite is near itself alone, however wide its step.
+  // An infinite number is near itself alone, however wide its step.
   const T distance = std::fabs(x - y);
   return std::isfinite(distance) &&
          distance <= kSlack * step + kProductRounding * std::max(std::fabs(x), std::fabs(y));
 }
 
-/// Are all of them, told by signs and exponents, of which compilers make vectors? May be false where
-/// the other one is true for each.
+/// True if all pairs are near, decided by signs and exponents, which compilers vectorize. May be false even
+/// if is_near() is true for each.
 template <typename T>
 bool are_near(std::span<const T> x, std::span<const T> y, std::span<const T> step) {
   BitsOf<T> signs = 0;
@@ -161,13 +162,14 @@ class StepJudge {
 
   StepCheck result() const {
     StepCheck check = check_;
-    // Of two bits about half are; of ever more, where one scale has to do for an outlier, too.
+    // With codes of two bits about half are within half a step of 0, and more if one scale must also cover an
+    // outlier.
     check.says_nothing = 10 * drowned_ > 9 * unequal_ && 10 * unequal_ > static_cast<std::uint64_t>(at_);
     check.as_searched = is_searched_ && !check.says_nothing && searched_.hold(check.beyond);
     check.farthest_of_chunk = searched_.farthest();
     return check;
   }
-  /// Can what follows make it hold?
+  /// True if more elements can still make the check hold.
   bool may_hold() const { return is_searched_ || check_.beyond == 0; }
 
  private:

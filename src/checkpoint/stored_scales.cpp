@@ -19,7 +19,7 @@ namespace {
 
 using tensor::DType;
 
-// Scales of more elements are no scales.
+// A tensor of more elements does not hold scales.
 constexpr std::int64_t kMostScales = std::int64_t{1} << 26;
 
 std::vector<std::uint32_t> words_of(const Parameter& parameter) {
@@ -32,7 +32,7 @@ std::vector<std::uint32_t> words_of(const Parameter& parameter) {
   return words;
 }
 
-/// The 4-bit numbers that AutoAWQ packs in a word: those of these places in turn.
+/// The order of the 4-bit numbers that AutoAWQ packs in a word.
 constexpr std::array<int, 8> kAwqOrder = {0, 2, 4, 6, 1, 3, 5, 7};
 
 /// AutoAWQ's words, 4 bits along the outputs, as codes along the inputs.

@@ -18,14 +18,14 @@ namespace {
 constexpr std::size_t kWorst = 10;
 constexpr std::size_t kNames = 5;
 
-/// How bad, for the order of the worst: what cannot be compared first.
+/// How bad a result is, for the order of the worst: parameters that cannot be compared come first.
 double badness(const ParameterResult& result) {
   if (!result.compared) return std::numeric_limits<double>::infinity();
   return std::isnan(result.metrics.relative_l2) ? std::numeric_limits<double>::infinity()
                                                 : result.metrics.relative_l2;
 }
 
-/// NaN and infinities have no distance that could be the largest.
+/// NaN and infinities have no distance that could be the largest, so their counts are shown.
 std::string largest_text(const PairMetrics& metrics) {
   const auto count = [](const SideCounts& first, const SideCounts& second, auto member, const char* what) {
     return first.*member == second.*member ? std::string()
@@ -37,7 +37,7 @@ std::string largest_text(const PairMetrics& metrics) {
   return text.empty() ? fmt::format("largest {:.4g}", metrics.max_abs) : text;
 }
 
-/// The cells behind status and name.
+/// The cells after status and name.
 std::vector<std::string> measure_cells(const ParameterResult& result) {
   if (result.status == Status::unreadable || result.status == Status::copies_differ)
     return {"see the note", "", "", ""};
@@ -88,7 +88,7 @@ std::string names_of(const CompareReport& report, Status status) {
   return line;
 }
 
-/// Those that searched scales leave, in one line for all.
+/// One line for all weights whose differences a search for scales explains.
 std::string searched_text(const CompareReport& report) {
   std::size_t count = 0;
   double share = 0;
@@ -109,7 +109,7 @@ std::string searched_text(const CompareReport& report) {
       human_count(count), short_number(share * 100, 2), short_number(farthest, 3));
 }
 
-/// Order of the worst; those that weigh the same in the order of the model.
+/// The order of the worst; results that weigh the same stay in the order of the model.
 bool is_worse(const ParameterResult* a, const ParameterResult* b) {
   if (severity_of(a->status) != severity_of(b->status))
     return severity_of(a->status) > severity_of(b->status);

@@ -28,7 +28,7 @@ constexpr std::array kMarks = {
     Mark{"fingerprint.pb", "a SavedModel of TensorFlow"},
 };
 
-/// Files that huggingface_hub began to fetch, with the part that is there under this ending.
+/// Files that huggingface_hub began to download; their incomplete part has this ending.
 std::string unfinished_download(const std::string& folder) {
   const std::string cache = cache_of_snapshot(folder);
   const std::array places = {in_folder(folder, ".cache/huggingface/download"), in_folder(folder, "blobs"),

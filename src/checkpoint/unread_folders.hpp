@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders that hold weights, but none that are read: a message can then say what they are and what helps.
+// Recognizes folders with weights in forms that are not read, so that a message can say what they are and
+// what helps.
 #pragma once
 
 #include <string>
 
 namespace msprobe::checkpoint {
 
-/// "an Orbax checkpoint, which is not read: ...", or the download that was not finished. Empty if the folder
-/// tells nothing. Looks at names alone.
+/// "an Orbax checkpoint, which is not read: ...", or a text about an unfinished download. Empty if the names
+/// in the folder say nothing. Only names are examined.
 std::string unread_folder_reason(const std::string& folder);
 
 }  // namespace msprobe::checkpoint

@@ -22,12 +22,12 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// What loaders look for first.
+// The files that loaders look for first.
 constexpr std::array<std::string_view, 3> kSafetensors = {
     "model.safetensors", "diffusion_pytorch_model.safetensors", "adapter_model.safetensors"};
 
-/// `consolidated.safetensors` is the original form of models that transformers reads from other files, and a
-/// variant such as `model.fp16.safetensors` is read by those who ask for it.
+/// `consolidated.safetensors` is the original form of models that transformers reads from other files. A
+/// variant such as `model.fp16.safetensors` is read only on request.
 bool is_second_choice(std::string_view name) {
   constexpr std::array<std::string_view, 4> kVariants = {".fp16.", ".bf16.", ".fp32.", ".non_ema."};
   return name.starts_with("consolidated") || std::ranges::any_of(kVariants, [&](std::string_view variant) {
@@ -63,7 +63,7 @@ class FormFinder {
     take_files();
     if (is_deepspeed_) forms_.push_back({WeightForm::Kind::deepspeed, {}});
     take(WeightForm::Kind::safetensors, is_safetensors);
-    // Most are made from one of the others, and rounded.
+    // Most GGUF files are made from one of the others, and rounded.
     take(WeightForm::Kind::gguf, [](const std::string& name) { return name.ends_with(".gguf"); });
     take(WeightForm::Kind::files, [](const std::string& name) { return name.ends_with(".onnx"); });
     take(WeightForm::Kind::files, [](const std::string& name) { return name.ends_with(".msgpack"); });
@@ -71,7 +71,7 @@ class FormFinder {
   }
 
  private:
-  /// What `wanted` says of the names that are left, as one form.
+  /// Takes the remaining names that `wanted` accepts, as one form.
   template <typename Wanted>
   void take(WeightForm::Kind kind, const Wanted& wanted) {
     WeightForm form{kind, {}};
@@ -93,7 +93,7 @@ class FormFinder {
     }
   }
 
-  /// State of the training is a checkpoint where there is nothing else.
+  /// The state of a training counts as a checkpoint only if there is nothing else.
   void take_files() {
     const auto is_weights = [](const std::string& name) {
       return ends_with_any(name, {".pt", ".pth", ".bin", ".ckpt", ".npz"}) &&
@@ -123,7 +123,7 @@ std::unordered_map<std::string, const Parameter*> parameters_of(const Checkpoint
   return parameters;
 }
 
-/// Do the first or the last rows differ by more than rounding?
+/// True if the first or the last rows differ by more than rounding.
 bool differs_at_its_ends(const Parameter& a, const Parameter& b) {
   const auto differs = [](const Parameter& one, const Parameter& other) {
     const PairMetrics metrics = measure(one, other);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder may hold the weights of a model several times: in safetensors and in PyTorch's files, in one file
-// and in pieces, as DeepSpeed keeps them. One of them is what the usual loader reads.
+// and in pieces, as DeepSpeed keeps them. The usual loader reads one of these forms.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ struct WeightForm {
   std::vector<std::string> files;  // names in the folder; of an index that alone
 };
 
-/// Those among the names of a folder's files, in the order in which from_pretrained() of transformers and
-/// diffusers looks for them. Empty if there is none.
+/// The forms among the names of a folder's files, in the order in which from_pretrained() of transformers and
+/// diffusers looks for them; may be empty.
 std::vector<WeightForm> weight_forms(const std::string& folder, const std::vector<std::string>& names);
 
 /// Files with weights of other frameworks and programs, which are not read.
@@ -32,8 +32,8 @@ std::vector<std::string> unread_weights(const std::vector<std::string>& names);
 /// "model.safetensors", "3 files from model-00001.safetensors on".
 std::string form_name(const WeightForm& form);
 
-/// How another form contradicts what was read, by names, shapes, and the first and last elements of each
-/// parameter; empty if it does not. Narrower types may round.
+/// Says how another form contradicts the one that was read, by names, shapes, and the first and last elements
+/// of each parameter; empty if it does not. Narrower types may round.
 std::string contradiction(const Checkpoint& read, const Checkpoint& other);
 
 }  // namespace msprobe::checkpoint

@@ -12,8 +12,8 @@
 namespace msprobe::checkpoint {
 namespace {
 
-// What programs put before the names of their model, alone or one before the other; the last lines are the
-// base_model_prefix of transformers, which a model with a head has and the base model itself has not.
+// Components that programs put before the names of their model, alone or in sequence. The last lines are the
+// base_model_prefix of transformers, which a model with a head has and the base model itself does not have.
 constexpr std::array<std::string_view, 20> kHeads = {
     "model",       "module",  "state_dict", "model_state_dict", "app",        "network",
     "net",         "actor",   "policy",     "base_model",       "checkpoint",  //
@@ -22,13 +22,13 @@ constexpr std::array<std::string_view, 20> kHeads = {
 
 constexpr std::size_t kMostWrappers = 6;
 
-/// What a pickled module of PyTorch keeps its members in, and the layer that an adapter of peft is put
-/// around.
+/// True for the members in which a pickled module of PyTorch keeps its parts, and for the layer that an
+/// adapter of peft wraps.
 bool is_member_table(std::string_view part) {
   return part == "_modules" || part == "_parameters" || part == "_buffers" || part == "base_layer";
 }
 
-/// peft names the adapter behind the part: `lora_A.default.weight`.
+/// peft puts the name of the adapter after the part: `lora_A.default.weight`.
 bool is_default_adapter(std::string_view part, std::string_view before) {
   return part == "default" && (before.starts_with("lora_") || before == "modules_to_save");
 }

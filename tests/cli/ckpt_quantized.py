@@ -310,7 +310,7 @@ def relations_to_the_original_are_named(msprobe, scratch):
         "columns": (weight[:, ::-1].copy(), "columns reversed"),
         "twice": (weight * 2, "scaled by 2"),
         "negated": (-weight, "negated"),
-        "each_row": (weight * factors, "each row scaled by a factor of its own"),
+        "each_row": (weight * factors, "each row scaled by its own factor"),
         "transposed": (weight.T.copy(), "transposed"),
         "tuned": (tuned, None),
         "other": (rng.standard_normal(weight.shape).astype("f4"), None),
@@ -489,7 +489,7 @@ def why_a_weight_is_not_dequantized(msprobe, scratch):
     asymmetric = {"quantization_config": {"config_groups": {"group_0": {"weights": {"symmetric": False}}}}}
     save(scratch / "original", {"w.weight": weight})
     cases = {
-        "no scales": (without(float8_rows(weight), "weight_scale"), None, "w.weight (no scales lie beside it)"),
+        "no scales": (without(float8_rows(weight), "weight_scale"), None, "w.weight (its scales are missing)"),
         "other blocks": (float8_blocks(weight), turned, "w.weight (of the shape [64, 256], which w.weight_scale_inv"),
         "no zero points": (without(packed_int4_with_zeros(weight), "weight_zero_point"), asymmetric,
                            "w.weight_packed (w.weight_zero_point is missing)"),

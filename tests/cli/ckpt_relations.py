@@ -108,8 +108,8 @@ def mistakes():
                    [f"{up_proj}: the same as {up_proj.replace(str(last), '0')} in the second, not in the first"]),
         "norms_less_one": (lambda t: [t.update({n: v - 1}) for n, v in list(t.items()) if "norm" in n],
                            ["input_layernorm.weight " + every + ": shifted by -1", "model.norm.weight: shifted by -1"]),
-        "rows_scaled": (in_layers("mlp.up_proj", lambda w: w * rows), [f"mlp.up_proj.weight {every}: each row scaled by a factor of its own"]),
-        "columns_scaled": (in_layers("mlp.up_proj", lambda w: w * columns), [f"mlp.up_proj.weight {every}: each column scaled by a factor of its own"]),
+        "rows_scaled": (in_layers("mlp.up_proj", lambda w: w * rows), [f"mlp.up_proj.weight {every}: each row scaled by its own factor"]),
+        "columns_scaled": (in_layers("mlp.up_proj", lambda w: w * columns), [f"mlp.up_proj.weight {every}: each column scaled by its own factor"]),
         "adapter": (in_layers("self_attn.q_proj", lambda w: w + delta), [f"self_attn.q_proj.weight {every}: the difference has rank 8, as of a merged adapter"]),
         "zeros": (of(up_proj, torch.zeros_like), [f"{up_proj}: the second is 0 throughout"]),
         "nan": (of(up_proj, lambda w: w * float("nan")), [f"{up_proj}: the second is NaN throughout"]),
@@ -246,7 +246,7 @@ def surplus_rows_of_a_vocabulary_are_padding_or_a_difference(msprobe, scratch):
         for pair in (("base", name), (name, "base")):
             result, _ = compare(msprobe, scratch, *pair)
             harness.check_equal(f"{pair}: {result.stderr}", result.returncode, status)
-            harness.check(("are no padding" in result.stderr) == bool(status), result.stderr)
+            harness.check(("are not padding" in result.stderr) == bool(status), result.stderr)
 
 
 def rounding_is_no_factor(msprobe, scratch):
