@@ -20,12 +20,13 @@ std::vector<std::string> mixed_parts(const Inputs& inputs) {
   return parts;
 }
 
-/// What --rank and --step are for; inside of a part only where it has no tree.
+/// --rank and --step choose parts of a static-graph dump; inside a part they apply only where it has no tree.
 bool asks_for_graph(const Inputs& inputs, bool parted) {
   return inputs.graph && !(parted && dump::search_tree(inputs.target).tree);
 }
 
-/// A dump with a dump.json has no parts to choose: its folders are named as paths.
+/// Rejects --rank and --step for a dump with a dump.json: it has no parts to choose, only folders to name as
+/// paths.
 void refuse_tree(const std::string& path, const dump::GraphSearch& graph) {
   if (!graph.folders.empty() || !graph.problem.empty()) return;
   const std::optional<dump::Tree> tree = dump::search_tree(path).tree;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two paths hold, found in one look at each.
+// Finds out with a single look at each of two paths what kind of dump it holds.
 #pragma once
 
 #include <string>
@@ -16,22 +16,22 @@ enum class Layout {
   static_graphs,  // kernels of MindSpore's static graph
   single_saves,   // arrays saved one by one
   atb,
-  mixed,  // folders of dynamic and static graphs: each folder of a part is a dump of its own
+  mixed,  // folders of dynamic and static graphs: each folder of a part is a separate dump
 };
 
 struct Found {
   Layout layout = Layout::dump_trees;
-  dump::Look target;  // of mixed dumps and those of ATB nothing is looked for here
+  dump::Look target;  // not filled in for mixed dumps and those of ATB
   dump::Look golden;
   std::vector<std::string> parts;  // folders of mixed dumps that both have
 };
 
-/// Of paths on the own disks of several machines: dumps with a dump.json alone. Throws as
-/// discover_everywhere().
+/// For paths on the local disks of several machines: only dumps with a dump.json. Throws as
+/// discover_everywhere() does.
 Found classify_everywhere(const Inputs& inputs);
 
-/// UsageError if what is asked for cannot be in such paths; IoError, FormatError if nothing is known there.
-/// `parted`: the paths lie inside a part of mixed dumps, which has none itself.
+/// Throws UsageError if such paths cannot have the requested parts, and IoError or FormatError if they hold
+/// no known dump. `parted`: the paths are inside a part of mixed dumps, which has no parts itself.
 Found classify(const Inputs& inputs, bool parted = false);
 
 }  // namespace msprobe::compare

@@ -29,17 +29,17 @@
 namespace msprobe::compare {
 namespace {
 
-// Not tables of one rank but texts on all of them.
+// These formats are texts about all tasks, not tables of one rank.
 constexpr std::string_view kHtml = "html";
 constexpr std::string_view kMarkdown = "md";
 
-/// What was typed.
+/// The arguments as they were typed.
 struct Typed {
   std::string target;
   std::string golden;
   std::string request;                           // compare.json of 8.1.1
-  std::pair<std::string, std::string> operands;  // in place of all three
-  std::vector<Option> named;                     // the options of these
+  std::pair<std::string, std::string> operands;  // in place of all three above
+  std::vector<Option> named;                     // the options of the three above
   std::vector<std::string> against;              // golden, and the runs to compare with it
   std::string output = "./output";
   Option output_option;
@@ -68,19 +68,19 @@ struct Typed {
   LayoutArguments layouts;
 };
 
-/// compare.json of the 8.1.1 command line.
+/// Reads compare.json of the 8.1.1 command line.
 void read_request(const std::string& path, bool stack_mode, CompareOptions& options) {
   const Request request(path);
   read_layout_keys(request.json(), path, options);
   options.inputs.target = request.text("npu_path", true);
   options.inputs.golden = request.text("bench_path", true);
   options.rank.stack_json = request.text("stack_path", false);
-  // A stack file that is named shows only with -s; one that lies beside the dump always does.
+  // A named stack file shows only with -s; one beside the dump always shows.
   if (!options.rank.stack_json.empty() && !stack_mode) options.rank.stacks = false;
   options.rank.print_rows = request.flag("is_print_compare_log", true);
 }
 
-/// Is it the name of a text on all tasks?
+/// True for the name of a text about all tasks.
 bool is_text(std::string_view name) {
   return name == kHtml || name == kMarkdown || text_format(name) != nullptr;
 }
@@ -102,7 +102,7 @@ std::vector<report::Format> chosen_formats(const Typed& typed) {
   return formats;
 }
 
-/// The format that a file is named after, if it is one.
+/// The format that the file's ending names, if any.
 std::vector<std::string> format_of_file(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   const std::string_view ending = dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
@@ -113,7 +113,7 @@ std::vector<std::string> format_of_file(std::string_view name) {
   return {std::string(ending)};
 }
 
-/// The entry of a headline of the answer, which may be pasted whole: `blocks.2 > Tensor.add.1.forward, step
+/// The entry in a headline of the answer, which may be pasted whole: `blocks.2 > Tensor.add.1.forward, step
 /// 0`.
 std::string entry_in(std::string_view typed) {
   constexpr std::string_view kBehindModule = " > ";
@@ -142,7 +142,7 @@ Outputs to_outputs(Typed typed) {
     if (!typed.output_file.empty()) throw UsageError("-o - and --output-file cannot be combined");
     outputs.file = "-";
   }
-  // A bare name belongs into the folder that was asked for.
+  // A file name without a folder goes into the folder given with -o.
   if (typed.output_option.given() && !outputs.file.empty() && outputs.file != "-" &&
       outputs.file.find('/') == std::string::npos) {
     outputs.file = typed.output + "/" + outputs.file;
@@ -153,7 +153,7 @@ Outputs to_outputs(Typed typed) {
   return outputs;
 }
 
-/// The two dumps as operands.
+/// Takes the two dumps from the operands.
 void read_operands(const Typed& typed, Inputs& inputs) {
   const auto& [target, golden] = typed.operands;
   if (std::ranges::any_of(typed.named, &Option::given))
@@ -218,7 +218,7 @@ class CompareCommand final : public Command {
     declare_pairing(options, typed_.pairing);
     declare_layouts(options, typed_.layouts);
     declare_rules();
-    // What most people need stays ahead of these.
+    // The options that most people need come before these.
     options.arrange(
         {{"Input", {"-i", "-m", "--config", "--rank", "--step", "-s"}},
          {"Pairing",
@@ -279,7 +279,7 @@ class CompareCommand final : public Command {
     against_ = options.add("--against=PATH", typed_.against,
                            "Golden dump, then the runs to compare with it: gives a table of their culprits");
     against_.any_number_of_values(1).details(
-        "The results of each run go to a folder of its own in that of -o.\n"
+        "The results of each run go to a separate folder inside that of -o.\n"
         "`-o -` and --output-file give the table instead (csv, xlsx, json, jsonl or md).\n"
         "The exit status is the worst of all runs; one that fails does not stop the others.");
     target.required({request, operand, against_}).once();
@@ -487,7 +487,7 @@ class CompareCommand final : public Command {
     return worst;
   }
 
-  /// -da; nothing if it is not asked for.
+  /// Runs -da; returns nothing if it was not asked for.
   std::optional<Outcome> diff_analyze(const CompareOptions& options, const Context& context) const {
     if (!options.rank.first_difference) return std::nullopt;
     if (!options.outputs.file.empty()) throw UsageError("-da writes several files: pass a folder with -o");
@@ -508,7 +508,7 @@ class CompareCommand final : public Command {
     return failed ? Outcome::failure : outcome;
   }
 
-  /// What was asked for and changes nothing.
+  /// Warns about options that have no effect here.
   void warn_of_idle_options(const CompareReport& report, const Context& context) const {
     if (stack_mode_.given() && typed_.request.empty())
       log_warning("-s has no effect without -i: the stacks beside a dump are always shown");
@@ -518,7 +518,7 @@ class CompareCommand final : public Command {
       log_warning("--replay has no effect: no tensors were recorded, only statistics");
   }
 
-  /// To standard output, where people and grep look, unless the results themselves go there.
+  /// Prints to standard output, where people and grep look, unless the results themselves go there.
   static void print_summary(const CompareReport& report, const CompareOptions& options,
                             const Context& context) {
     if (log_level() == LogLevel::quiet) return;
@@ -539,7 +539,7 @@ class CompareCommand final : public Command {
   }
 
   Typed typed_;
-  // Of which only some go together.
+  // Some of these exclude each other.
   Option against_;
   Option config_;
   Option python_rules_;

@@ -46,10 +46,10 @@ Plan make_plan(const Found& found, const CompareOptions& options, const Rules& r
   }
 }
 
-/// The summary first: other outputs add to it.
+/// The summary comes first, because other outputs add to it.
 Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries, Progress* progress) {
   const Outputs& outputs = options.outputs;
-  // A name that was asked for has none.
+  // A file name that was asked for contains no time.
   const bool timed = outputs.file.empty() && outputs.story.entry.empty();
   const std::string time = timed ? result_time(outputs.directory) : std::string();
   Sinks sinks;
@@ -134,7 +134,7 @@ void report_missing(const std::string& part, const std::vector<std::string>& her
   }
 }
 
-/// One folder of a part, compared as if it had been given.
+/// Compares one folder of a part as if it had been given.
 void compare_part(const std::string& place, const CompareOptions& options, const Rules& rules,
                   Progress* progress, CompareReport& all) {
   CompareOptions inner = options;
@@ -158,7 +158,7 @@ void compare_part(const std::string& place, const CompareOptions& options, const
   }
 }
 
-/// Each folder of a part, a step mostly, is a dump of its own.
+/// Each folder of a part, usually a step, is a separate dump.
 CompareReport compare_parts(const std::vector<std::string>& parts, const CompareOptions& options,
                             const Rules& rules, Progress* progress) {
   if (!options.outputs.file.empty() && options.outputs.results() > 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `msprobe compare` without its command line: what is asked for, in parts, of which each is handed only to
-// whom it concerns; and a plan of tasks, which give their rows to every output.
+// `msprobe compare` without its command line: options in groups, each of which goes only to the code that
+// needs it, and a plan of tasks that give their rows to every output.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@
 
 namespace msprobe::compare {
 
-/// What -m says of the dumps.
+/// The kind of dump that -m names.
 enum class DumpKind {
-  automatic,  // seen from what lies there
+  automatic,  // detected from the files
   atb,
 };
 
@@ -27,8 +27,8 @@ struct Inputs {
   std::string target;
   std::string golden;
   DumpKind kind = DumpKind::automatic;
-  bool local = false;                   // on the own disks of several machines
-  std::optional<GraphSelection> graph;  // a static-graph dump is asked for, and which parts of it
+  bool local = false;                   // the dumps are on the local disks of several machines
+  std::optional<GraphSelection> graph;  // a static-graph dump is asked for, and these parts of it
 };
 
 struct Outputs {
@@ -39,12 +39,12 @@ struct Outputs {
   bool formats_chosen = false;           // not the default
   bool html = false;                     // the report on all tasks, too
   bool markdown = false;                 // and the verdict for a comment
-  std::vector<std::string> texts;        // and others, by name (sinks/texts.hpp)
+  std::vector<std::string> texts;        // and other texts, by name (sinks/texts.hpp)
   std::string suggest_mapping;           // where to write a proposal for rows without partner; empty: nowhere
-  std::string map_parameters;            // and which parameter is which; likewise
+  std::string map_parameters;            // where to write which parameter is which; empty: nowhere
   StoryOptions story;                    // printed instead of writing results
 
-  /// How many results are written of each comparison, or of all.
+  /// The number of results that are written for each comparison, or for all together.
   std::size_t results() const { return formats.size() + (html ? 1 : 0) + (markdown ? 1 : 0) + texts.size(); }
 };
 
@@ -54,12 +54,12 @@ struct CompareOptions {
   bool python_rules = false;  // as typed
   PythonRules python;
   std::string rules_file;
-  std::string factors_file;  // matrices that tensors are multiplied by
+  std::string factors_file;  // matrices by which tensors are multiplied
   SummaryOptions summary;
   Outputs outputs;
 };
 
-/// Does it all. A task that fails is reported in its summary and does not stop the others.
+/// Runs the whole comparison. A task that fails is reported in its summary and does not stop the others.
 CompareReport compare(const CompareOptions& options, Progress* progress);
 
 }  // namespace msprobe::compare

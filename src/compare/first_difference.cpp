@@ -36,7 +36,7 @@ namespace {
 
 constexpr std::size_t kMostPlaces = 8;  // shown with their details
 
-/// By phase.
+/// Texts by phase.
 constexpr std::array<std::string_view, 4> kPhases = {
     "", "before any communication", "between calls of communication", "after the last communication"};
 
@@ -64,7 +64,7 @@ std::string nanoseconds() {
   return std::to_string(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-/// `rank` without a number is rank 0, a folder of another name too.
+/// `rank` without a number is rank 0, and so is a folder with another name.
 std::int64_t number_of(const RankPair& pair) {
   return std::max<std::int64_t>(pair.target.number.value_or(0), 0);
 }
@@ -95,7 +95,7 @@ void search_step(AnalyzedStep& step, const CompareOptions& options, const Rules&
     ranks.push_back(std::move(step.ranks[i].differences));
   }
   step.first = search_first_difference(ranks, rules);
-  // The places point into what the ranks own, which moves with them.
+  // The places point into the ranks' differences, which move together with them.
   for (std::size_t i = 0; i < ranks.size(); ++i)
     step.ranks[step.searched[i]].differences = std::move(ranks[i]);
   if (step.first.places.empty()) return;
@@ -207,7 +207,7 @@ std::vector<std::string> not_judged(const DifferenceReport& report) {
   if (has_entries && !mapping_applies) lines.push_back(idle_mapping_text(report.mapping_file));
   for (const std::string& line : report.one_sided) lines.push_back(display(line));
   const Coverage coverage = coverage_of(report);
-  if (coverage.compared == 0 && !coverage.gaps.empty()) return lines;  // it says why
+  if (coverage.compared == 0 && !coverage.gaps.empty()) return lines;  // the coverage says why
   for (const AnalyzedStep& step : report.steps) {
     for (const AnalyzedRank& rank : step.ranks) {
       if (!rank.failure.empty() || rank.differences.coverage.compared > 0) continue;

@@ -92,10 +92,9 @@ void declare_pairing(OptionList& options, PairingArguments& arguments) {
                "Write which parameter of the target is which of golden, by what is in them, as a mapping for "
                "-dm")
           .details(
-              "Parameters that one side has in several, as a joined projection of queries, keys and values, "
-              "and "
-              "those without partner stand in comments. Statistics are enough, but do not show the order of "
-              "elements.");
+              "Comments list parameters that one side has in several parts, such as a joined projection of "
+              "queries, keys and values, and parameters without a partner. Statistics are enough, but do not "
+              "show the order of elements.");
 }
 
 MatchOptions to_match_options(const PairingArguments& arguments) {
@@ -104,7 +103,7 @@ MatchOptions to_match_options(const PairingArguments& arguments) {
     const PairingArguments::Mapping& mapping;
     Method method;
   };
-  // In the order in which the Python tool prefers them.
+  // The order is the Python tool's order of preference.
   const std::array<Choice, 4> choices = {{{"-am", arguments.api, Method::api},
                                           {"-cm", arguments.cell, Method::cell},
                                           {"-lm", arguments.layer, Method::layer},

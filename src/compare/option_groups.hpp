@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of options of `msprobe compare`: which rows belong together, and dumps other than those with a
-// dump.json.
+// Groups of options of `msprobe compare`: how rows are paired, and dumps without a dump.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,7 +12,7 @@
 
 namespace msprobe::compare {
 
-/// What was typed. -am, -cm and -lm may stand without a file.
+/// The pairing options as they were typed. -am, -cm and -lm may have no file.
 struct PairingArguments {
   struct Mapping {
     std::string file;
@@ -32,10 +31,10 @@ struct PairingArguments {
 
 void declare_pairing(OptionList& options, PairingArguments& arguments);
 
-/// UsageError for options that cannot be combined, unless the rules of the Python tool let one of them win.
+/// Throws UsageError for options that exclude each other, unless the Python tool's rules let one of them win.
 MatchOptions to_match_options(const PairingArguments& arguments);
 
-/// What was typed.
+/// The layout options as they were typed.
 struct LayoutArguments {
   std::string ranks;
   std::string steps;
@@ -48,15 +47,16 @@ struct LayoutArguments {
   Option consistent_option;
 };
 
-/// Of -m. UsageError for other modes, which says why those of the Python tool are not supported.
+/// Parses -m. Throws UsageError for other modes, which says why those of the Python tool are not supported.
 DumpKind dump_kind(const std::string& mode);
 
 void declare_layouts(OptionList& options, LayoutArguments& arguments);
 
-/// UsageError for values that are no list of numbers.
+/// Throws UsageError for values that are no list of numbers.
 void apply_layouts(const LayoutArguments& arguments, CompareOptions& options);
 
-/// rank_id, step_id, common and map_dict of 8.1.1's compare.json, which is called `file`. FormatError.
+/// Reads rank_id, step_id, common and map_dict of 8.1.1's compare.json, which is called `file`. Throws
+/// FormatError.
 void read_layout_keys(const nlohmann::json& request, const std::string& file, CompareOptions& options);
 
 }  // namespace msprobe::compare

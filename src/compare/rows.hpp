@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of one comparison as every output takes them, whatever the layout of the dumps. Rows are made on
-// demand and by number, so that outputs read them in parallel, in their own order, and format each cell once.
+// The rows of one comparison in the form that every output takes, whatever the layout of the dumps. Rows are
+// made on demand and by number, so that outputs read them in parallel, in any order, and format each cell
+// once.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +22,12 @@ struct RowFacts {
   bool target_only = false;
   bool golden_only = false;
   bool unreadable = false;  // its tensors could not be read or compared
-  bool left_out = false;    // nobody looked at it, as was asked for
+  bool left_out = false;    // it was not examined, as requested
   bool unknown = false;     // no statistic of its tensors is a number on both sides
   bool measured = false;    // a tensor of both sides was compared
 };
 
-/// What the summary shows of a row.
+/// The part of a row that the summary shows.
 struct NotedRow {
   std::string name;
   Verdict verdict = Verdict::pass;
@@ -48,14 +49,15 @@ class Rows : public report::Table {
   virtual Mode mode() const = 0;
   virtual RowFacts facts(std::size_t row) const = 0;
   virtual NotedRow note(std::size_t row) const = 0;
-  /// Items of the golden side that have no row.
+  /// The number of items of the golden side without a row.
   virtual std::uint64_t golden_without_row() const { return 0; }
-  /// The metrics that rows can be weighed by; none: only their verdicts count.
+  /// The metrics by which rows can be weighed; if empty, only their verdicts count.
   virtual std::vector<std::string> metrics() const { return {}; }
-  /// Weighs a row by one of these alone. False if it has no such number, or one that says that nothing
-  /// differs.
+  /// Weighs a row by one of these metrics alone. Returns false if the row lacks this metric, or if the metric
+  /// shows no difference.
   virtual bool weigh(std::size_t /*row*/, std::size_t /*metric*/, NotedRow& /*noted*/) const { return false; }
-  /// Itself, if the rows are those of entries, for outputs that show these; null: this layout has none.
+  /// Returns itself if the rows are those of entries, for outputs that show entries; null if this layout has
+  /// none.
   virtual const RankRows* of_entries() const { return nullptr; }
 
   report::Severity severity(std::size_t row) const final { return severity_of(facts(row).verdict); }

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view kFailed = "failed";
 
-/// The name of the run's folder, such as no other has.
+/// The name of the run's folder, made unique among `taken`.
 std::string folder_name(const std::string& run, std::set<std::string>& taken) {
   std::filesystem::path path = std::filesystem::path(run).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
@@ -95,7 +95,7 @@ SeriesRun compare_run(const std::string& run, const CompareOptions& options, con
   return row;
 }
 
-/// Steps and ranks may differ from night to night.
+/// Steps and ranks are not compared, because they may differ from night to night.
 bool is_same_culprit(const SeriesRun& a, const SeriesRun& b) {
   return a.has_culprit() && a.kind == b.kind && a.entry == b.entry && a.place == b.place;
 }
@@ -190,7 +190,7 @@ std::vector<SeriesRun> compare_series(const std::vector<std::string>& runs, cons
     }
     SeriesRun row = compare_run(run, inner, gate, strict, progress);
     if (options.outputs.file.empty() && row.answer != kFailed) row.results = inner.outputs.directory;
-    // A run that failed says nothing of the culprit.
+    // A run that failed says nothing about the culprit.
     const auto before = std::find_if(series.rbegin(), series.rend(),
                                      [](const SeriesRun& one) { return one.answer != kFailed; });
     const bool goes_on = before != series.rend() && is_same_culprit(*before, row);
@@ -211,7 +211,7 @@ std::string render_series(const std::vector<SeriesRun>& series, const Outputs& o
     const std::string answer = row.answer + (row.has_culprit() ? ", " + row.confidence : "");
     rows.push_back({std::to_string(i + 1), row.run, answer, rows_text(row), since_text(row)});
     style.severities.push_back(table.severity(i));
-    // Each culprit once; an error message says what failed.
+    // Shows each culprit once. An error message says what failed.
     if (row.judged || row.answer == kFailed || (row.has_culprit() && row.since <= i)) continue;
     const std::string where = where_of(row);
     sentences.push_back(fmt::format("{} {}: {}{}{}", row.has_culprit() ? "from run" : "run", i + 1, row.text,

@@ -17,9 +17,9 @@
 namespace msprobe::compare {
 namespace {
 
-// What one process would have to read alone, of all that one process has to read: more is cut into parts, of
-// which there are so many for each process that all end together. Smaller parts cost more than they bring, as
-// each reads its dump.json again.
+// A task is cut into parts if it has more to read than half of what each process has to read on average. Each
+// process gets this many parts, so that all end together. Smaller parts would cost more than they gain,
+// because each part reads its dump.json again.
 constexpr std::uint64_t kPartsForEach = 8;
 constexpr std::uint64_t kSmallestPart = std::uint64_t{64} << 20;
 
@@ -47,7 +47,8 @@ Spread::Spread(const Plan& plan, const Sinks& sinks, CompareReport& report, Prog
   for (const Task& task : plan.tasks) bytes_ += task.bytes;
 }
 
-/// What is too large for one process is computed in parts, beside all that is not; then it is run.
+/// Computes tasks that are too large for one process in parts, together with all other chains; then runs
+/// them.
 void Spread::run() {
   std::vector<Unit> first;
   std::vector<Unit> behind;
@@ -83,7 +84,7 @@ std::uint64_t Spread::bytes_of(const Unit& unit) const {
   return bytes;
 }
 
-/// Those that see all steps of the chain. Where there are none, each of its tasks says so.
+/// The processes that see all steps of the chain. If no process does, each task of the chain says so.
 std::vector<std::uint32_t> Spread::processes_of(const Unit& unit) const {
   std::optional<std::vector<std::uint32_t>> common;
   for (const std::size_t i : chains_[unit.chain]) {
@@ -102,8 +103,8 @@ std::string Spread::name_of(const Unit& unit) const {
   return chain.size() == 1 ? name : fmt::format("{}, and its {} later steps", name, chain.size() - 1);
 }
 
-/// What a unit gave, on its way to the root: out of here or into here, as the packet and the sinks' function
-/// say.
+/// Carries the results of a unit to the root: out of this process or into it, as the packet and the sinks'
+/// function decide.
 template <typename Packet, typename Travel>
 void Spread::carry_results(std::size_t number, Packet& packet, Travel travel) {
   const Unit done = unit(number);
@@ -148,7 +149,7 @@ Spread::Unit Spread::unit(std::size_t number) {
   return units_.at(number);
 }
 
-/// Which unit it is, and of a chain that was computed in parts what they gave.
+/// Sends the unit and, for a chain that was computed in parts, the results of the parts.
 void Spread::brief(const Unit& unit, PacketWriter& packet) const {
   packet(unit);
   if (unit.parts > 0) return;
@@ -195,7 +196,7 @@ void Spread::run_task(std::size_t index) {
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {
-    // One task only: there is nothing else to go on with.
+    // With a single task there is nothing else to continue with.
     if (plan_.tasks.size() == 1) throw;
     summary = {};
     summary.failure = error.what();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks of a plan as units of work: chains of tasks, and ahead of them parts of tasks that are too large
+// The tasks of a plan as units of work: chains of tasks, and, before these, parts of tasks that are too large
 // for one of many processes.
 #pragma once
 
@@ -19,18 +19,18 @@ namespace msprobe::compare {
 
 class Spread {
  public:
-  /// The arguments must outlive it. The report has room for all tasks. `progress` may be null.
+  /// The arguments must outlive the object. The report has room for all tasks. `progress` may be null.
   Spread(const Plan& plan, const Sinks& sinks, CompareReport& report, Progress* progress);
 
-  /// All tasks, each given to all sinks. The root has all that they keep.
+  /// Runs all tasks and gives each to all sinks. The root then has all that the sinks keep.
   void run();
 
  private:
   struct Unit {
     std::size_t chain = 0;
-    std::size_t task = 0;  // and of a part:
+    std::size_t task = 0;  // and, for a part:
     std::size_t part = 0;
-    std::size_t parts = 0;  // 0: it is the whole chain
+    std::size_t parts = 0;  // 0: the whole chain
   };
   friend void carry(auto& packet, Carried<Unit> auto& unit) {
     packet(unit.chain, unit.task, unit.part, unit.parts);
@@ -55,9 +55,9 @@ class Spread {
   Progress* progress_;
   std::vector<std::vector<std::size_t>> chains_;
   std::uint64_t bytes_ = 0;                      // of all tasks
-  std::vector<std::vector<std::string>> parts_;  // of each task, what they gave
-  std::mutex mutex_;                             // of:
-  std::map<std::size_t, Unit> units_;            // that are shared now, as far as they are known here
+  std::vector<std::vector<std::string>> parts_;  // for each task, the results of its parts
+  std::mutex mutex_;                             // guards:
+  std::map<std::size_t, Unit> units_;            // that are shared now, as far as this process knows
 };
 
 }  // namespace msprobe::compare

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison consists of: independent tasks, each of two things that belong together. A layout of
-// dumps is a function that makes a plan; outputs see tasks and rows, never the layout.
+// The parts of a comparison: independent tasks, each with two dumps that belong together. A layout of dumps
+// is a function that makes a plan; outputs see tasks and rows, never the layout.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct Task {
   std::string label;   // "step0/rank1"; empty for two files
   std::string target;  // what is compared, as the summary shows it
   std::string golden;
-  /// Tasks of one chain run one after the other, as each goes on from the one before. Empty: on its own.
+  /// Tasks of one chain run one after another, because each continues from the one before. Empty: a separate
+  /// task.
   std::optional<std::string> chain;
   std::string step;  // labels of the columns where several tasks share one table
   std::string rank;
@@ -31,25 +32,26 @@ struct Task {
   std::string prefix;  // of its results' names
   std::string suffix;
   std::string name = "compare_result";
-  std::uint64_t bytes = 0;  // that it reads, as far as that is known
-  /// Much of them is what independent parts read: another process may compute one of so many beforehand, and
-  /// what it gives, as bytes, goes to whoever runs the task. Null: there are no such parts.
+  std::uint64_t bytes = 0;  // that it reads, as far as known
+  /// Bytes that independent parts of the task read. Another process may compute one of `parts` parts before
+  /// the task runs; its result goes as bytes to the process that runs the task. The functions are null if
+  /// there are no such parts.
   std::uint64_t parted_bytes = 0;
   std::function<std::string(std::size_t part, std::size_t parts)> compute_part;
   std::function<void(std::string&& computed)> take_part;
   bool timed = true;                     // the time is part of the name
   bool workbook = false;                 // unless formats are chosen
-  std::vector<std::uint32_t> processes;  // that see what it reads; none: all do
-  std::string unreachable;               // why none does; empty: some do
-  /// Null: an earlier task of its chain has answered already, and it was asked for no more.
+  std::vector<std::uint32_t> processes;  // that see the data; empty: all do
+  std::string unreachable;               // why no process sees it; empty: some do
+  /// The result is null if an earlier task of the chain has already answered and no more was asked for.
   std::function<std::shared_ptr<const Rows>()> run;
 };
 
 struct Plan {
   std::vector<Task> tasks;
   std::vector<std::string> one_sided;  // "step0/rank3: only in target", …
-  bool entries = false;                // rows are those of entries: Rows::of_entries() is there
-  bool one_at_a_time = false;          // each task is parallel in itself and keeps much
+  bool entries = false;                // the rows are those of entries: Rows::of_entries() is not null
+  bool one_at_a_time = false;          // each task is parallel in itself and uses much memory
 };
 
 }  // namespace msprobe::compare

@@ -20,7 +20,7 @@
 namespace msprobe::compare {
 namespace {
 
-/// As recorders write them: NaN hides what else there is.
+/// Statistics as recorders write them: a NaN hides all other values.
 std::optional<StatisticValues> statistics_in(const Side& side, const Item& item) {
   const formats::StoredTensor tensor = open_data(side, item);
   if (tensor::info(tensor.dtype).kind != tensor::Kind::floating) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of the tensors themselves, where a dump has their files.
+// Computes statistics from the recorded tensors, where a dump has their files.
 #pragma once
 
 #include "compare/imports.hpp"
@@ -7,9 +7,9 @@
 
 namespace msprobe::compare {
 
-/// Of floating tensors with files on both sides, whose recorded statistics differ: what the files hold takes
-/// their place, summed in one way. What cannot be read keeps what was recorded, and a warning says how many
-/// those are.
+/// Replaces differing recorded statistics of floating tensors that have files on both sides by statistics of
+/// the files, which are summed in one way. Tensors that cannot be read keep the recorded statistics, and a
+/// warning says how many they are.
 void take_file_statistics(RankResult& result);
 
 }  // namespace msprobe::compare

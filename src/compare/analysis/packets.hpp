@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the search for the first difference needs of a rank, on its way between processes.
+// Carries the facts of a rank that the search for the first difference needs from process to process.
 #pragma once
 
 #include "compare/analysis/rank_differences.hpp"

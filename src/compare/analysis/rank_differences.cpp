@@ -28,7 +28,7 @@ bool holds_any(std::string_view text, const std::vector<std::string>& words) {
       words, [&](const std::string& word) { return text.find(word) != std::string_view::npos; });
 }
 
-/// The n-th part from the end, counted from 1; empty if there are fewer.
+/// The n-th part from the end, counted from 1; empty if the name has fewer parts.
 std::string_view part_from_end(std::string_view name, std::size_t number) {
   std::string_view last;
   for (std::size_t i = 0; i < number; ++i) {
@@ -121,8 +121,8 @@ class Finder {
                       result_.golden.pool, result_.python);
   }
 
-  /// A statistic of a tensor counts if it is a number on both sides, and if its difference is not the
-  /// recorders' own.
+  /// A statistic of a tensor counts if it is a number on both sides and its difference does not come from the
+  /// recorders themselves.
   bool counts(const Pair& row, std::size_t statistic) const {
     const Item& item = result_.target_item(row);
     const Item& golden = result_.golden_item(row);
@@ -149,7 +149,7 @@ class Finder {
       if (each.kind == DifferenceKind::number && !each.relative_infinite) {
         if (each.relative_percent / 100 > threshold->second) return true;
       } else if (each.kind != DifferenceKind::zero && each.kind != DifferenceKind::missing) {
-        // A reference of 0, NaN on one side, or something else than a number: there is no percentage.
+        // There is no percentage: golden is 0, one side is NaN, or a value is not a number.
         return true;
       }
     }
@@ -168,7 +168,7 @@ class Finder {
     return std::nullopt;
   }
 
-  /// `output.0: norm 9.0, not 3.0 (NormRelativeErr 200.0%)`, of the statistic that is off the furthest.
+  /// `output.0: norm 9.0, not 3.0 (NormRelativeErr 200.0%)`, for the statistic that differs most.
   std::string describe(std::string_view name, std::size_t row) const {
     const Item& item = result_.target_item(result_.rows[row]);
     const Item& golden = result_.golden_item(result_.rows[row]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the search for the first difference needs of one rank: which entries differ, between which calls of
-// communication. Nothing grows with the rank beyond its communication.
+// Finds the entries of one rank that differ, and the calls of communication between which they are. The
+// search for the first difference needs no more. Nothing but the communication grows with the rank.
 #pragma once
 
 #include <cstdint>
@@ -47,10 +47,10 @@ struct RankDifferences {
   std::vector<std::optional<FoundEntry>> first_in;
 };
 
-/// Takes the parts of `compare_result_{rank}_*.json` in order.
+/// Receives the parts of `compare_result_{rank}_*.json` in order.
 using JsonSink = std::function<void(std::string_view)>;
 
-/// Looks at all entries of a rank, and writes them to `json` as the Python tool does.
+/// Examines all entries of a rank, and writes them to `json` as the Python tool does.
 RankDifferences find_differences(const RankResult& result, std::int64_t number, const Rules& rules,
                                  const JsonSink& json);
 

@@ -31,7 +31,7 @@ void add_cell(JsonWriter& json, const report::Cell& cell) {
   std::visit(Add{json}, cell);
 }
 
-/// What the arguments of a transfer say; `None` if it is none, or they do not.
+/// A field from the arguments of a transfer; `None` if the item is no transfer or has no such argument.
 std::string_view transfer_text(const Side& side, const Item* item, std::uint32_t P2PNames::*field) {
   const P2PNames* transfer = item == nullptr ? nullptr : side.transfer(*item);
   return transfer == nullptr || transfer->*field == 0 ? "None" : side.text(transfer->*field);
@@ -54,7 +54,7 @@ RankJson::RankJson(const RankResult& result) : result_(result), rows_(RankRows::
   }
 }
 
-/// The stage that judges rows has not run; this is what it would find.
+/// The stage that judges rows has not run; this gives the result that it would find.
 std::string_view RankJson::result_text(const Item& item, const Item* golden) const {
   if (golden == nullptr) return "N/A";
   if (result_.mode != Mode::md5) return "";
@@ -117,14 +117,14 @@ void RankJson::add_entry(JsonWriter& json, std::string_view name, EntryRows rows
 }
 
 std::string RankJson::info(std::string_view name, EntryRows rows) {
-  constexpr int kLevel = 2;  // where it stands in the file
+  constexpr int kLevel = 2;  // the depth of the object in the file
   JsonWriter json({.indent = kDifferenceIndent}, kLevel);
   json.open_object();
   json.member("op_name", name);
   json.open_object("data_info");
   for (const State state : {State::input, State::output}) {
     json.open_object(kStateNames[static_cast<std::size_t>(state)]);
-    // Of rows with one name the last counts, at the place of the first.
+    // If several rows have one name, the last counts, at the place of the first.
     std::vector<const Pair*> members;
     std::unordered_map<std::string_view, std::size_t> known;
     for (std::size_t i = rows.first; i < rows.last; ++i) {

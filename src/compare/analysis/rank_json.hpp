@@ -25,7 +25,7 @@ class RankJson {
  public:
   explicit RankJson(const RankResult& result);
 
-  /// `"name": {"is_same": …, "op_items": […]}` as a member of the file's object.
+  /// Writes `"name": {"is_same": …, "op_items": […]}` as a member of the file's object.
   void add_entry(JsonWriter& json, std::string_view name, EntryRows rows, bool is_same);
   /// The entry as an element of a rank's list in diff_analyze_*.json.
   std::string info(std::string_view name, EntryRows rows);
@@ -37,7 +37,7 @@ class RankJson {
 
   const RankResult& result_;
   RankRows rows_;
-  std::vector<std::size_t> measures_;  // columns of the statistics under test, or of its checksum
+  std::vector<std::size_t> measures_;  // columns of the statistics under test, or of the checksum
   std::vector<report::Cell> cells_;
   report::Scratch scratch_;
 };

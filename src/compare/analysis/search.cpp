@@ -8,8 +8,8 @@
 namespace msprobe::compare {
 namespace {
 
-/// The first differing entry of each rank before its communication (Phase::before), or after the last
-/// (Phase::after): the search begins and ends so.
+/// The first differing entry of each rank before its communication (Phase::before), where the search begins,
+/// or after the last (Phase::after), where it ends.
 FirstDifference outside_communication(const std::vector<RankDifferences>& ranks, Phase phase) {
   FirstDifference result;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -33,7 +33,7 @@ FirstDifference search_first_difference(const std::vector<RankDifferences>& rank
     for (const CommNode& comm : rank.comms) one.calls.push_back(&comm);
   }
   const dump::CommGraph graph(communication, rules.names_source);
-  // An entry computed before a call is earlier than the results of any call of its layer.
+  // An entry computed before a call comes before the results of all calls of its layer.
   using EntryKey = std::tuple<std::uint32_t, bool, std::uint32_t>;
   EntryKey least{UINT32_MAX, true, UINT32_MAX};
   const auto offer = [&](const EntryKey& key, const FirstDifference::Place& place) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what differs on every rank to the entries where the two runs first diverge.
+// Finds the entries where the two runs first diverge, from the differences on every rank.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ struct FirstDifference {
     bool communication = false;
   };
   std::vector<Place> places;  // by rank
-  /// Ranks that talk to each other recorded different numbers of calls, or contradict each other.
+  /// Says which ranks that talk to each other recorded different numbers of calls, or contradict each other.
   std::string doubt;
 };
 
-/// Calls are matched by their exact group, or by sender, receiver and tag; of what differs, the entries at
-/// the earliest point of the whole step are named. Linear in calls and the sizes of the groups that are
-/// named.
+/// Matches calls by their exact group, or by sender, receiver and tag. Names the differing entries at the
+/// earliest point of the whole step. Takes linear time in the number of calls and the sizes of the groups
+/// that are named.
 FirstDifference search_first_difference(const std::vector<RankDifferences>& ranks, const Rules& rules);
 
 }  // namespace msprobe::compare

@@ -32,12 +32,12 @@ const StatisticTexts kNoTexts = {"N/A", "N/A", "N/A", "N/A"};
 constexpr std::size_t kColumns = 15;
 constexpr std::size_t kMaxItems = 5'000'000;
 constexpr std::size_t kMostOneSided = 20;
-// Places of the columns.
+// The places of the columns.
 constexpr std::size_t kDevice = 0, kExecution = 1, kOperation = 2, kOpId = 4, kDirection = 5, kIndex = 6,
                       kDtype = 7, kShape = 9, kFirstStatistic = 10, kTensor = 14;
 constexpr const char* kStatisticTitles[] = {"Max", "Min", "Mean", "Norm"};
 
-/// `0_3` and `Model/Linear` make `0_Model/3_Linear/`.
+/// Combines `0_3` and `Model/Linear` to `0_Model/3_Linear/`.
 std::optional<std::string> scope_of(std::string_view names, std::string_view ids) {
   const auto name_parts = split(names, "/");
   const auto id_parts = split(ids, "_");
@@ -49,7 +49,7 @@ std::optional<std::string> scope_of(std::string_view names, std::string_view ids
   return scope;
 }
 
-/// What comes behind `atb_dump_data/data/DEVICE/EXECUTION/`, the folder that is compared.
+/// The part of a path after `atb_dump_data/data/DEVICE/EXECUTION/`, the folder that is compared.
 std::optional<std::string> tensor_path(std::string_view path) {
   const std::size_t start = path.rfind("atb_dump_data");
   if (start == std::string_view::npos) return std::nullopt;
@@ -80,7 +80,7 @@ bool read_item(const std::vector<std::string>& fields, AtbItem& item) {
   return true;
 }
 
-/// Both folders, read but for their tensors.
+/// Both folders; everything but their tensors has been read.
 struct AtbDumps {
   std::string target_folder;
   std::string golden_folder;
@@ -113,7 +113,7 @@ void report_one_sided(const ByName& names, const ByName& others, const char* whe
   }
 }
 
-/// In target order. Repeated names pair one after another.
+/// The pairs in target order. Repeated names pair in their order.
 std::vector<AtbPair> join(const AtbSide& target, const ByName& goldens) {
   std::vector<AtbPair> pairs;
   std::map<std::string_view, std::size_t> seen;

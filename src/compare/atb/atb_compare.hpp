@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares dumps of the Ascend Transformer Boost: a folder with a statistic.csv of 15 columns, and, if that
-// names them, files of tensors (docs/formats.md, "ATB dumps").
+// Compares dumps of the Ascend Transformer Boost: a folder with a statistic.csv of 15 columns, and the tensor
+// files that it names, if any (docs/formats.md, "ATB dumps").
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct AtbItem {
   std::string dtype;
   std::string shape;
   std::string statistics[4];  // max, min, mean, norm, as they are written
-  std::string tensor;         // below the folder; empty if there is none
+  std::string tensor;         // below the folder; empty without a file
 };
 
 struct AtbSide {
@@ -29,11 +29,12 @@ struct AtbSide {
   std::uint64_t skipped = 0;  // rows of another form
 };
 
-/// FormatError for a file without rows and for one that is no csv.
+/// Throws FormatError for a file without rows and for a file that is no csv.
 AtbSide read_atb_csv(const ByteSource& file);
 
-/// Both folders as one task. Their statistic.csv are read at once; tensors when the task runs, and those that
-/// cannot be read are rows that say so. FormatError if only one side has tensors.
+/// Compares both folders as one task. The statistic.csv files are read at once, the tensors when the task
+/// runs; a tensor that cannot be read gives a row that says so. Throws FormatError if only one side has
+/// tensors.
 Plan plan_atb(const std::string& target, const std::string& golden, Progress* progress);
 
 }  // namespace msprobe::compare

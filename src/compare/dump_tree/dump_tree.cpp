@@ -43,7 +43,7 @@ void take_pairs(PairedRank& result, Matching&& matching) {
   result.rows = std::move(matching.pairs);
 }
 
-/// Training against inference (--consistent_check); rows of both sides.
+/// Compares training with inference (--consistent_check); makes rows of both sides.
 void pair_consistent_rows(MeasuredRank& result, Backend backend) {
   if (result.mode == Mode::md5) {
     throw FormatError(display(result.target.json),
@@ -58,7 +58,7 @@ void pair_consistent_rows(MeasuredRank& result, Backend backend) {
   take_pairs(result, std::move(matching));
 }
 
-/// All ranks of both sides, side by side.
+/// Loads all ranks of both sides, side by side.
 void load_merged(PairedRank& result, const RankPair& pair, const LoadOptions& target_options,
                  const LoadOptions& golden_options) {
   const std::size_t targets = 1 + pair.more_targets.size();
@@ -98,13 +98,13 @@ void load_merged(PairedRank& result, const RankPair& pair, const LoadOptions& ta
   result.golden_joins = std::move(golden.joins);
 }
 
-/// The table of free_benchmark in a rank's folder that has no dump, or nothing.
+/// The table of free_benchmark in a rank's folder without a dump; empty if there is no table.
 std::string unstable_calls_in(const std::string& folder) {
   const std::string csv = folder + "/" + std::string(diagnosis::kUnstableCalls);
   return path_exists(csv) ? csv : std::string();
 }
 
-/// The third tree has the ranks of the golden one.
+/// Pairs the third tree with the golden one: both have the same ranks.
 void add_noise_floor(RankPairs& ranks, const dump::Tree& golden, const std::string& path) {
   const std::string table = path.ends_with(".csv") ? path : unstable_calls_in(path);
   if (!table.empty()) {
@@ -156,13 +156,13 @@ void pair_rows(MeasuredRank& result, const MatchOptions& options, const Rules& r
 
 namespace {
 
-/// The name of a part of the work, for --verbose.
+/// The name of a stage of the work, for --verbose.
 std::string stage_of(const RankPair& pair, std::string_view what) {
   const std::string label = label_of(pair);
   return label.empty() ? std::string(what) : fmt::format("{} {}", label, what);
 }
 
-/// Both sides read, and their rows. `diagnosed`: somebody will look at communication.
+/// Reads both sides and pairs their rows. `diagnosed`: the diagnosis will examine communication.
 MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, const PythonRules& python,
                            const Rules& rules, BytesAhead& bytes, bool diagnosed) {
   if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
@@ -211,14 +211,14 @@ MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, con
   return result;
 }
 
-/// Rows of two code bases: names that are the same there are so by chance.
+/// Pairs the rows of two code bases by content: equal names are equal by chance there.
 void pair_rows_by_content(MeasuredRank& rank) {
   const std::vector<std::uint32_t> partners = diagnosis::partners_by_content(rank);
   std::vector<bool> used(rank.golden.items.size());
   for (Pair& row : rank.rows) {
     if (!row.has_target()) continue;
     const std::uint32_t partner = partners[row.target];
-    // What is no tensor says nothing.
+    // Values that are no tensors say nothing.
     const Unmatched alone = rank.target_item(row).is_tensor ? Unmatched::other_code : Unmatched::nothing;
     row = partner == pairing::kNone
               ? Pair{.target = row.target, .reason = alone}
@@ -234,11 +234,11 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
                          const Rules& rules, BytesAhead& bytes, diagnosis::RankHistory* past,
                          std::vector<MeasuredRows>&& measured) {
   MeasuredRank rank = read_and_pair(pair, options, python, rules, bytes, past != nullptr);
-  // Where the first difference is searched for, the numbers of rows may change yet.
+  // The search for the first difference may still change the number of rows.
   if (!options.first_difference && !python.sums_as_recorded) learn_precision(rank);
   const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
   if (past != nullptr) align_entries(rank, mapped);
-  // Tensors may have their elements in another order, and processes that share their work pair them by name.
+  // Tensors may have their elements in another order, and processes that share work pair tensors by name.
   const bool by_content = past != nullptr && !mapped && rank.mode == Mode::statistics && !rank.target_joins &&
                           !rank.golden_joins && !options.backend && diagnosis::are_two_code_bases(rank);
   if (by_content) pair_rows_by_content(rank);
@@ -257,7 +257,7 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   const auto diagnosed = [&] {
     const Stage stage(stage_of(pair, "diagnosed"));
     diagnosis::DiagnosisOptions asked = options.diagnosis;
-    // Nobody recorded what goes into the operations of merged ranks as a whole.
+    // The inputs of an operation of the merged ranks as a whole were not recorded.
     if (pair.merged) asked.replay = diagnosis::ReplayMode::never;
     return std::make_shared<const diagnosis::RankDiagnosis>(diagnosis::diagnose(
         rank, asked, rules.framework_frames, *past, noise.get(),
@@ -277,7 +277,7 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
     }
     if (which == 1 && past != nullptr && !may_stop) diagnosis = diagnosed();
   });
-  // Mostly the diagnosis pairs items as the rows do, and has counted them.
+  // The diagnosis usually pairs items as the rows do, and has counted them already.
   const std::vector<std::uint32_t> partners = measuring::partners_in_rows(rank);
   Coverage coverage = diagnosis && diagnosis->golden_item == partners
                           ? diagnosis->coverage
@@ -346,13 +346,13 @@ std::vector<std::uint64_t> json_bytes_ahead(const std::vector<RankPair>& pairs) 
 
 namespace {
 
-/// Steps of a rank that one process compares, each going on from the one before.
+/// Steps of a rank that one process compares, each of which continues from the one before.
 struct Chain {
   std::shared_ptr<diagnosis::RankHistory> history = std::make_shared<diagnosis::RankHistory>();
-  std::vector<std::uint32_t> processes;  // that see all its steps; none: all do
+  std::vector<std::uint32_t> processes;  // that see all its steps; empty: all do
   std::size_t number = 0;                // among those of its rank
 
-  /// Nobody sees this step and those before: it begins anew.
+  /// If no process sees both this step and the earlier ones, the chain begins anew.
   void add(const std::vector<std::uint32_t>& seeing) {
     if (seeing.empty()) return;
     const std::vector<std::uint32_t> all = processes_in_both(processes, seeing);
@@ -364,7 +364,7 @@ struct Chain {
   }
 };
 
-/// What its tensors read may be shared among many processes, where they make up most of it.
+/// Tensors are most of what the task reads, so many processes may share this work.
 void share_tensors(Task& task, const std::shared_ptr<const RankPair>& pair,
                    const std::shared_ptr<std::vector<MeasuredRows>>& measured, const RankOptions& options,
                    const PythonRules& python, const Rules& rules, const std::shared_ptr<BytesAhead>& bytes) {
@@ -382,7 +382,7 @@ void share_tensors(Task& task, const std::shared_ptr<const RankPair>& pair,
     try {
       packet(measure_part(*pair, options, python, rules, *bytes, part, parts));
     } catch (const Error&) {
-      return std::string();  // the whole will say so
+      return std::string();  // the whole task will report the error
     }
     return packet.take();
   };
@@ -443,12 +443,12 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     }
     const auto shared = std::make_shared<const RankPair>(std::move(pair));
     const auto measured = std::make_shared<std::vector<MeasuredRows>>();
-    // Where it may stop early, and where ranks are put together, rows are not independent of each other.
+    // Rows depend on each other if the comparison may stop early and if ranks are merged.
     if (team().processes() > 1 && !shared->merged && !options.diagnosis.first && !options.first_difference)
       share_tensors(task, shared, measured, options, python, rules, bytes);
     task.run = [shared, measured, history = std::move(history), &options, &python, &rules,
                 bytes]() mutable -> std::shared_ptr<const Rows> {
-      // Nobody needs it behind the last step: it goes, whatever other ranks do.
+      // The history is not needed after the last step, so it is freed independent of other ranks.
       const std::shared_ptr<diagnosis::RankHistory> past = std::move(history);
       if (past && options.diagnosis.first && past->history.certain) return nullptr;
       if (past) past->history.ends = past.use_count() == 1;

@@ -23,11 +23,11 @@ using dump::StepDump;
 using dump::Tree;
 using dump::TreeKind;
 
-/// By kind.
+/// Names by kind.
 constexpr std::array<const char*, 4> kKindNames = {"a file", "the folder of a rank", "the folder of a step",
                                                    "a dump root"};
 
-/// Calls pair(target, golden) for what belongs together in two lists; what has no partner is one-sided.
+/// Calls pair(target, golden) for elements of two lists that belong together; others are one-sided.
 template <typename T, typename Same, typename Visit>
 void pair_up(const std::vector<T>& targets, const std::vector<T>& goldens, const std::string& place,
              std::vector<std::string>& one_sided, Same&& same, Visit&& pair) {
@@ -85,16 +85,16 @@ void add_saved_values(RankPairs& plan) {
   }
 }
 
-/// What of a rank tells whether it holds a model, and a batch, by itself.
+/// The facts that show whether a rank holds a whole model, and a whole batch.
 struct Extent {
   bool communicates = false;
   std::uint64_t parameters = 0;  // elements
-  std::uint64_t largest = 0;     // elements of the largest tensor that the forward puts out
+  std::uint64_t largest = 0;     // elements of the largest output tensor of the forward
 };
 
 Extent extent_of(const dump::Side& side) {
   Extent extent;
-  bool in_forward = true;  // an optimizer's tensors are as large on all sides
+  bool in_forward = true;  // the tensors of an optimizer are equally large on all sides
   for (const dump::Item& item : side.items) {
     const dump::EntryName name = side.parsed_name(item.api);
     if (name.direction == dump::Direction::backward) in_forward = false;
@@ -110,8 +110,8 @@ Extent extent_of(const dump::Side& side) {
 bool holds_part(const RankDump& one_of_many, const RankDump& alone) {
   if (!path_exists(one_of_many.json) || !path_exists(alone.json)) return false;
   try {
-    // Two ranks have half of it each; the same with other padding is not that much smaller. Chosen, not
-    // measured.
+    // Two ranks have half of the batch each; the same batch with other padding is not that much smaller. This
+    // value was chosen, not measured.
     constexpr double kPartOfBatch = 0.75;
     const dump::LoadOptions options{.stacks = false, .stack_json = {}};
     const dump::Side part = load_side(one_of_many, options);
@@ -122,7 +122,7 @@ bool holds_part(const RankDump& one_of_many, const RankDump& alone) {
     return (ours.communicates && !theirs.communicates) || ours.parameters < theirs.parameters ||
            kPartOfBatch * static_cast<double>(theirs.largest) > static_cast<double>(ours.largest);
   } catch (const Error&) {
-    return false;  // who compares it says so
+    return false;  // the comparison reports the error
   }
 }
 

@@ -19,13 +19,13 @@ namespace {
 
 constexpr double kWorstWeight = std::numeric_limits<double>::infinity();
 
-/// Where checksums are compared: do both items have one?
+/// False if checksums are compared and one of the items has none.
 bool has_checksums(const RankResult& result, const Pair& row) {
   return result.mode != Mode::md5 ||
          (result.target_item(row).has_checksum && result.golden_item(row).has_checksum);
 }
 
-/// By the relative error.
+/// Weighs a row by its relative error.
 void weigh_relative(const ValueDifference& each, NotedRow& noted) {
   const double fraction = relative_fraction(each);
   noted.weight = std::isnan(fraction) ? kWorstWeight : fraction;
@@ -65,7 +65,7 @@ RowFacts RankRows::facts(std::size_t index) const {
   return {result_->verdict(index), alone, !row.has_target(), unreadable, left_out, unknown, measured};
 }
 
-/// Relative error of the norm, or of the maximum where there is no norm.
+/// Weighs a row by the relative error of the norm, or of the maximum if there is no norm.
 void RankRows::measure_statistics(const Pair& row, NotedRow& noted) const {
   for (const Statistic which : {kNorm, kMax}) {
     const ValueDifference each = result_->difference(row, which);
@@ -88,7 +88,7 @@ void RankRows::measure_tensors(const TensorMetrics& metrics, NotedRow& noted) co
   }
 }
 
-/// The number that says most about a row, and how bad it is.
+/// Finds the number that says most about a row, and how bad it is.
 void RankRows::measure(std::size_t index, std::optional<Rule> rule, NotedRow& noted) const {
   const Pair& row = result_->rows[index];
   if (!row.matched() || result_->mode == Mode::md5) return;
@@ -97,7 +97,7 @@ void RankRows::measure(std::size_t index, std::optional<Rule> rule, NotedRow& no
   } else {
     measure_statistics(row, noted);
   }
-  // What the rule speaks of says more than any other number.
+  // The property that the rule judges says more than any other number.
   const Side& target = result_->target;
   const Side& golden = result_->golden;
   const Item& item = result_->target_item(row);

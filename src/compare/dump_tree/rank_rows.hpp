@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a pair of ranks: their cells, and what the other outputs tell of them.
+// The rows of a pair of ranks: their cells, and the facts that other outputs need.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ class RankRows final : public Rows {
  public:
   explicit RankRows(std::shared_ptr<const RankResult> result);
 
-  /// What metrics() may give, of any mode, each once.
+  /// All names that metrics() may return in any mode, each once.
   static std::vector<std::string> all_metrics();
 
-  /// Of a result that outlives them.
+  /// The rows of a result that outlives them.
   static RankRows of(const RankResult& result);
 
   const std::vector<std::string>& columns() const override { return titles_; }
-  /// The place of a field among the cells; nothing if these rows do not have it.
+  /// The place of a field among the cells; nothing if these rows do not have the field.
   std::optional<std::size_t> place_of(Field field, std::size_t which = 0) const {
     return cells_.place_of(field, which);
   }
@@ -36,7 +36,7 @@ class RankRows final : public Rows {
   void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const override {
     cells_.row(index, cells, scratch);
   }
-  /// The cells that an item of the reference would have, were it a row of its own.
+  /// The cells that an item of golden would have if it were a separate row.
   void golden_item(std::uint32_t item, std::vector<report::Cell>& cells, report::Scratch& scratch) const {
     cells_.golden_item(item, cells, scratch);
   }
@@ -45,11 +45,11 @@ class RankRows final : public Rows {
   RowFacts facts(std::size_t index) const override;
   NotedRow note(std::size_t index) const override;
   std::uint64_t golden_without_row() const override {
-    return result_->consistent ? 0 : result_->golden_only;  // those have rows
+    return result_->consistent ? 0 : result_->golden_only;  // those items have rows
   }
   std::vector<std::string> metrics() const override;
   bool weigh(std::size_t index, std::size_t metric, NotedRow& noted) const override;
-  /// The findings of this rank, taken alone.
+  /// The findings of this rank alone.
   std::optional<std::vector<std::string>> objects() const override;
   const RankRows* of_entries() const override { return this; }
   const RankResult& result() const { return *result_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are made one by one with cells of their own, as the layouts beside dump.json's give them.
+// Rows that are made one by one with their own cells, for layouts without a dump.json.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ struct ListedRow {
   std::string name;  // for the summary
   Verdict verdict = Verdict::pass;
   std::string reason;   // why it is not a pass
-  std::string measure;  // the number that says most
+  std::string measure;  // the number that says most about the row
   double weight = 0;    // larger is worse
   bool target_only = false;
   bool golden_only = false;
   bool unreadable = false;
-  bool unknown = false;  // nothing in it is a number on both sides
+  bool unknown = false;  // no value in it is a number on both sides
   std::vector<ListedCell> cells;
 
-  /// Measure and weight by what the metrics say.
+  /// Sets measure and weight from the metrics.
   void weigh(const TensorMetrics& metrics);
 };
 
@@ -41,7 +41,7 @@ struct RowList {
   std::vector<std::string> columns;
   std::vector<ListedRow> rows;
 
-  /// Makes `count` rows, each by its number, in parallel; `progress` may be null.
+  /// Makes `count` rows by their numbers, in parallel; `progress` may be null.
   void fill(std::size_t count, Progress* progress, const char* what, const char* unit,
             const std::function<ListedRow(std::size_t)>& make);
 };

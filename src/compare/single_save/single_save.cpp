@@ -47,10 +47,10 @@ struct ArrayDifference {
   double max_relative = 0;
   std::int64_t within_thousandth = 0;
   std::int64_t within_hundredth = 0;
-  bool numbers = false;  // an element of both is one
+  bool numbers = false;  // both have an element that is a number
 };
 
-/// Complex numbers are pairs: `parts` is 2.
+/// Complex numbers are treated as pairs: `parts` is 2.
 struct Element {
   bool equal = false;
   double distance = 0;
@@ -82,7 +82,7 @@ void add_element(const Element& element, ArrayDifference& sum) {
   }
   ++sum.count;
   sum.numbers = sum.numbers || !std::isnan(element.size);
-  // NaN stays once it is there.
+  // A NaN stays once it has occurred.
   if (!(element.distance <= sum.max_abs) && !std::isnan(sum.max_abs)) sum.max_abs = element.distance;
   double relative = element.equal ? 0 : element.distance / element.size;
   bool thousandth = element.distance <= 0.001 * element.size;

@@ -15,17 +15,17 @@ namespace msprobe::compare {
 using dump::SavedArrays;
 using dump::SavedKey;
 
-/// A tree, and what was found in it.
+/// A tree, and the arrays that were found in it.
 struct FoundSaves {
   std::string path;
   std::map<std::string, SavedArrays> tags;
 };
 
-/// One task for each tag; FormatError if the trees have none in common.
+/// Makes one task for each tag. Throws FormatError if the trees have no tag in common.
 Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, Progress* progress);
 
-/// One row for each key that both sides have; of arrays of different shapes the common part is compared.
-/// Files that cannot be read are rows that say so.
+/// Makes one row for each key that both sides have. If the shapes differ, the common part is compared. A file
+/// that cannot be read gives a row that says so.
 RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, Progress* progress);
 
 }  // namespace msprobe::compare

@@ -16,11 +16,11 @@
 namespace msprobe::compare {
 namespace {
 
-/// Fewer than this share of the rows, and nobody needs advice.
+/// If fewer than this share of the rows lack a partner, advice is not needed.
 constexpr double kManyRows = 0.1;
-/// An explanation holds if it is true of this share of the entries.
+/// An explanation holds if it is true for this share of the entries.
 constexpr double kMostEntries = 0.5;
-constexpr int kRootParts = 3;  // a renamed root has at most so many path elements
+constexpr int kRootParts = 3;  // a renamed root has at most this many path elements
 
 /// Names of the entries that have no partner at all.
 struct Loose {
@@ -50,7 +50,7 @@ bool are_modules(const std::vector<std::string_view>& names) {
   return share(static_cast<std::size_t>(modules), names.size()) > kMostEntries;
 }
 
-/// Would most of the entries have a partner if call numbers did not count?
+/// True if most of the entries would have a partner without their call numbers.
 bool only_call_numbers_differ(const Loose& loose) {
   std::unordered_set<std::string> golden;
   for (const std::string_view name : loose.golden) golden.insert(without_call(name));
@@ -59,14 +59,14 @@ bool only_call_numbers_differ(const Loose& loose) {
   return share(static_cast<std::size_t>(found), loose.target.size()) > kMostEntries;
 }
 
-/// The path of a module behind `Module.`, cut in front of its n-th element, for n up to kRootParts.
+/// Splits the path of a module after `Module.` before its n-th element, for each n up to kRootParts.
 template <typename Visit>
 void each_root(std::string_view name, Visit&& visit) {
   if (!name.starts_with("Module.") && !name.starts_with("Cell.")) return;
   const std::size_t begin = name.find('.') + 1;
   std::size_t at = begin;
   for (int n = 0; n <= kRootParts; ++n) {
-    // What is left must be a module: name, class, direction, call.
+    // The rest must be a module: name, class, direction, call.
     if (std::count(name.begin() + static_cast<std::ptrdiff_t>(at), name.end(), '.') < 3) return;
     visit(name.substr(begin, at - begin), name.substr(at));
     at = name.find('.', at);
@@ -77,9 +77,9 @@ void each_root(std::string_view name, Visit&& visit) {
 
 using Root = std::pair<std::string_view, std::string_view>;
 
-/// What stands in front of the modules' names on both sides, if most of them pair under another root.
+/// The path before the modules' names on both sides, if most modules pair under another root.
 std::optional<Root> renamed_root(const Loose& loose) {
-  std::unordered_map<std::string_view, std::string_view> roots;  // what follows a root -> the root
+  std::unordered_map<std::string_view, std::string_view> roots;  // the path after a root -> the root
   for (const std::string_view name : loose.golden)
     each_root(name, [&](std::string_view root, std::string_view rest) { roots.emplace(rest, root); });
   std::map<Root, std::size_t> counts;
@@ -102,7 +102,7 @@ Advice advice_of(Advice::Cause cause, std::string_view option = {}, std::string_
   return {cause, option, std::string(target), std::string(golden), 0, 0};
 }
 
-/// Cause and option; nothing if no entry is without partner.
+/// Finds the cause and a helpful option; nothing if every entry has a partner.
 std::optional<Advice> explained(const RankResult& result, const MatchOptions& options) {
   using enum Advice::Cause;
   const std::string& level = result.target.header.level;

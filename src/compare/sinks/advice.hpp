@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to say where many rows stay without partner: how many, why most likely, and what would help.
+// Advice for many rows without a partner: how many they are, the most likely reason, and what would help.
 #pragma once
 
 #include <optional>
@@ -15,30 +15,31 @@ namespace msprobe::compare {
 
 struct Advice {
   enum class Cause {
-    levels,        // of the dumps, which have nothing in common
-    operations,    // are called otherwise by the other framework
-    modules,       // likewise
-    call_numbers,  // differ, and nothing else does
-    root,          // of the modules is another one
+    levels,        // the levels of the dumps have nothing in common
+    operations,    // the other framework names operations differently
+    modules,       // the other framework names modules differently
+    call_numbers,  // nothing but the call numbers differs
+    root,          // the root of the modules has another name
     part_of_mix,   // one dump has entries of both levels
-    nothing_left,  // on the golden side
-    names,         // are not there
+    nothing_left,  // the golden side has no entries left
+    names,         // the names do not exist there
   };
   Cause cause = Cause::names;
-  std::string_view option;  // that helps; empty: none does
+  std::string_view option;  // that helps; may be empty
   std::string target;       // the levels, or the roots
   std::string golden;
   std::size_t unmatched = 0;
   std::size_t rows = 0;
 };
 
-/// Nothing if few rows are without partner.
+/// Returns nothing if few rows lack a partner.
 std::optional<Advice> find_advice(const RankResult& result, const MatchOptions& options);
 
-/// The same as a line for the terminal, or empty.
+/// The same as a line for the terminal; may be empty.
 std::string advise(const RankResult& result, const MatchOptions& options);
 
-/// Which entries of both sides have a partner, by number: rows of theirs are paired, or could only not be.
+/// Marks the entries of both sides, by number, that have a partner, even if some of their rows could not be
+/// paired.
 struct PairedEntries {
   std::vector<bool> target;
   std::vector<bool> golden;

@@ -21,8 +21,8 @@ using report::Color;
 constexpr std::size_t kIndent = 3;
 constexpr std::size_t kLabelWidth = 9;  // "before   "
 constexpr std::size_t kGap = 3;
-constexpr std::size_t kLeastWidth = 40;  // of a terminal; on a narrower one lines run on
-constexpr std::size_t kMostWidth = 100;  // that is read with ease
+constexpr std::size_t kLeastWidth = 40;  // of a terminal; on a narrower one lines are longer than it
+constexpr std::size_t kMostWidth = 100;  // that is easy to read
 
 class AnswerText {
  public:
@@ -47,7 +47,7 @@ class AnswerText {
   }
 
  private:
-  /// Green only where all was judged.
+  /// Green only if all was judged.
   Color color_of(const Line& line) const {
     if (line.confidence == name_of(diagnosis::Confidence::certain)) return Color::red;
     if (!line.confidence.empty() || line.name.starts_with("not clear")) return Color::yellow;
@@ -59,7 +59,7 @@ class AnswerText {
   void add_headline(const Line& line) {
     const std::string title = line.name + ":";
     std::vector<std::string> lines = report::wrap(title + " " + display(line.text), width_);
-    // Of several lines all but the first are indented: by what they would be too long.
+    // All lines but the first are indented, so they are wrapped to less width.
     if (lines.size() > 1) {
       lines = report::wrap(title + " " + display(line.text), width_ - kIndent);
     }
@@ -74,7 +74,7 @@ class AnswerText {
     }
   }
 
-  /// At the end of the line, where a terminal has one.
+  /// Puts the confidence at the end of the line on a terminal.
   void add_confidence(const Line& line, std::size_t used) {
     if (line.confidence.empty()) return;
     const std::size_t needed = used + kGap + line.confidence.size();
@@ -101,7 +101,7 @@ class AnswerText {
     }
   }
 
-  /// `model.py:12   the line`, as editors and terminals find it.
+  /// `model.py:12 the line`, in the form that editors and terminals recognize.
   void add_code(std::string_view where) {
     const CodePlace code_at = code_place(where);
     const std::optional<dump::SourceLine>& found = code_at.line;

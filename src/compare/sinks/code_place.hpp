@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line of code of a finding, in its parts.
+// The parts of the line of code of a finding.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace msprobe::compare {
 
-/// Of Finding::where.
+/// Finding::where in its parts.
 struct CodePlace {
   bool in_golden = false;
-  std::string_view frame;                // without the words that say so
+  std::string_view frame;                // without the words that name the side
   std::optional<dump::SourceLine> line;  // nothing if the frame has another form
 };
 

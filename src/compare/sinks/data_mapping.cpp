@@ -20,7 +20,7 @@
 namespace msprobe::compare {
 namespace {
 
-/// An entry without any partner, and what distinguishes it.
+/// An entry without any partner, and the facts that distinguish it.
 struct LooseEntry {
   std::uint32_t api = 0;
   std::string signature;  // direction, and suffix, shape and kind of each row
@@ -34,7 +34,7 @@ std::string_view suffix_of(const Side& side, const Item& item) {
   return name.starts_with(entry) ? name.substr(entry.size()) : name;
 }
 
-/// torch.float32 and BFloat16 are of one kind; other texts are their own.
+/// torch.float32 and BFloat16 are of one kind; each other text is a separate kind.
 std::string kind_of(std::string_view dtype) {
   if (!tensor::dtype_from_name(dtype)) return std::string(dtype);
   const std::string_view name = dtype.substr(dtype.starts_with("torch.") ? 6 : 0);
@@ -76,7 +76,7 @@ std::string_view last_parts(std::string_view base, int count) {
   return at == std::string_view::npos ? base : base.substr(at + 1);
 }
 
-/// The longest subsequence with rising golden places.
+/// The longest subsequence of pairs with rising golden places.
 std::vector<std::pair<std::size_t, std::size_t>> rising(
     const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
   constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
@@ -100,16 +100,16 @@ std::vector<std::pair<std::size_t, std::size_t>> rising(
   return out;
 }
 
-/// Pairs entries by growing lenience.
+/// Pairs entries in several passes, from strict to lenient.
 class Proposer {
  public:
   Proposer(const std::vector<LooseEntry>& target, const std::vector<LooseEntry>& golden)
       : target_(target), golden_(golden), partner_(target.size(), kUnmatched), used_(golden.size(), false) {}
 
-  /// The place of the partner among `golden` for each of `target`, or kUnmatched.
+  /// For each entry of `target`, the place of its partner among `golden`, or kUnmatched.
   const std::vector<std::uint32_t>& run() {
-    // The same module under another root, with three parts of its path in common and with two; the same class
-    // or operation; anything that looks alike.
+    // First pairs modules that share three parts of their path under another root, then two parts; then the
+    // same class or operation; then any similar entry.
     for (const int parts : {3, 2, 1, 0}) {
       pass([&](const LooseEntry& one) {
         const std::string_view call = parts > 1 ? one.call : std::string_view();
@@ -231,7 +231,7 @@ NamePairs suggest_pairs(const RankResult& result) {
   const std::vector<std::uint32_t>& partners = proposer.run();
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (partners[i] == kUnmatched) continue;
-    // Equal signatures: the rows are the same in number and order.
+    // Equal signatures mean that the rows agree in number and order.
     const Api& a = target.apis[from[i].api];
     const Api& b = golden.apis[to[partners[i]].api];
     for (std::uint32_t k = 0; k < std::min(a.count, b.count); ++k)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communication for the HTML report: which entries of different ranks belong together.
+// Matches communication for the HTML report: which entries of different ranks belong together.
 #include <algorithm>
 #include <cstddef>
 #include <map>

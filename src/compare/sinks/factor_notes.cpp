@@ -16,7 +16,7 @@
 namespace msprobe::compare {
 namespace {
 
-/// A factor that could not be applied, and to what.
+/// A factor that could not be applied, and the rows concerned.
 struct Failure {
   std::string reason;
   std::string first;  // row

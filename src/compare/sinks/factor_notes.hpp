@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of --config had no effect: nobody may take tensors for multiplied that were not.
+// Reports factors of --config without effect, so that a reader does not take tensors for multiplied that were
+// not.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@
 
 namespace msprobe::compare {
 
-/// Tells it in the report. `file` is the file that the factors are from.
+/// Adds these notes to the report. `file` is the file that the factors are from.
 std::unique_ptr<Sink> factor_sink(std::shared_ptr<const TensorFactors> factors, const std::string& file);
 
 }  // namespace msprobe::compare

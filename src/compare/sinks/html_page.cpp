@@ -29,7 +29,7 @@ namespace {
 
 using Write = report::PageSink;
 
-/// What the page has to know before it unpacks the rows.
+/// The data that the page needs before it unpacks the rows.
 std::string overview(const CompareReport& report, const std::vector<PackedRank>& ranks) {
   JsonWriter json({.compact = true, .text = JsonText::utf8});
   json.open_object();
@@ -109,9 +109,9 @@ void write_all_data(const CompareReport& report, const std::vector<PackedRank>& 
 /// Leaves a writer when the reader of standard output is gone.
 struct ClosedPipe {};
 
-/// What is kept of a task until it is known whether all rows have room on the page.
+/// The rows of a task, kept until it is known whether all rows fit on the page.
 struct Kept {
-  PackedRank sample;  // all, where those are not more than its share
+  PackedRank sample;  // all rows, if they are not more than its share
   std::optional<SpillFile::Piece> all;
 };
 
@@ -129,7 +129,7 @@ class HtmlReport final : public Sink {
   }
 
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) override {
-    // Of several tasks some are packed while others are compared, and then that is what progress shows.
+    // With several tasks, the progress shows the comparison, which goes on while others are packed.
     if (progress_ != nullptr && kept_.size() == 1) progress_->begin("making the report", 0, "");
     const RankRows& entries = *rows->of_entries();
     const dump::ConstructBeside* const construct = entries.result().target_construct.get();

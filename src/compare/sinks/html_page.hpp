@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole comparison as one HTML file that needs nothing else: opens from a mail, asks the network for
-// nothing, and shows every name as text.
+// The whole comparison as one HTML file that needs nothing else: it opens from a mail, makes no network
+// requests, and shows every name as text.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@
 
 namespace msprobe::compare {
 
-/// Writes the report to `sink`, the same bytes for the same results. `ranks` are the tasks of `report`, in
-/// its order; one that could not be compared is empty.
+/// Writes the report to `sink`, with the same bytes for the same results. `ranks` are the tasks of `report`,
+/// in its order; a task that could not be compared is empty.
 void write_html(const CompareReport& report, const std::vector<PackedRank>& ranks,
                 const std::function<void(std::string_view)>& sink);
 
-/// Makes it of the rows of all tasks as they come. The folder of `path`, which is "-" for standard output, is
-/// made if it is not there. `progress` may be null. Of more than `room` rows in all no task has more than its
-/// share, with what differs (row_sample.hpp), and the page says so.
+/// Builds the page from the rows of all tasks as they come. Creates the folder of `path`; "-" is standard
+/// output. `progress` may be null. If there are more than `room` rows in all, each task keeps its share, with
+/// the rows around differences (row_sample.hpp), and the page says so.
 inline constexpr std::size_t kRowsOnPage = 1'000'000;
 std::unique_ptr<Sink> html_sink(const std::string& path, Existing existing, Progress* progress,
                                 std::size_t room = kRowsOnPage);

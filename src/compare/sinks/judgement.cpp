@@ -8,11 +8,11 @@
 namespace msprobe::compare {
 namespace {
 
-/// `unmatched` adds what one side alone has.
+/// `unmatched` also counts entries that one side alone has.
 bool found_bad_rows(const CompareReport& report, std::string_view level) {
   bool findings = level == "unmatched" && !report.one_sided.empty();
   for (const TaskSummary& rank : report.tasks) {
-    // --first leaves out only what follows certain evidence.
+    // --first leaves out only rows that follow certain evidence.
     findings = findings || rank.errors > 0 || rank.left_out || rank.rows_left_out > 0;
     if (level == "warning") findings = findings || rank.warnings > 0;
     if (level == "unmatched") findings = findings || rank.unmatched > 0 || rank.golden_only > 0;
@@ -20,7 +20,7 @@ bool found_bad_rows(const CompareReport& report, std::string_view level) {
   return findings;
 }
 
-/// Is there a mapping file that names nothing of any target?
+/// True if the mapping file names nothing of any target.
 bool is_mapping_idle(const CompareReport& report) {
   if (report.mapping_file.empty()) return false;
   bool any = false;
@@ -38,7 +38,7 @@ void note_broken_off(const diagnosis::Diagnosis& diagnosis, std::vector<std::str
                   ", the first " + display(diagnosis.first_broken_off));
 }
 
-/// What the diagnosis had to leave out.
+/// Lists the parts that the diagnosis had to leave out.
 void note_diagnosis(const CompareReport& report, std::vector<std::string>& lines) {
   if (!report.diagnosis) {
     lines.emplace_back("these results have no diagnosis");
@@ -77,12 +77,12 @@ std::string idle_mapping_text(const std::string& file) {
 std::vector<std::string> not_judged(const CompareReport& report, std::string_view fail_on) {
   std::vector<std::string> lines;
   if (is_mapping_idle(report)) lines.push_back(idle_mapping_text(report.mapping_file));
-  if (fail_on == "never") return lines;  // the summary tells the rest
+  if (fail_on == "never") return lines;  // the summary reports the rest
   if (fail_on == "culprit") note_diagnosis(report, lines);
   if (fail_on == "warning" && report.diagnosis) note_broken_off(*report.diagnosis, lines);
   for (const std::string& line : report.one_sided) lines.push_back(display(line));
   const Coverage coverage = coverage_of(report, fail_on);
-  if (coverage.compared == 0 && !coverage.gaps.empty()) return lines;  // it says why
+  if (coverage.compared == 0 && !coverage.gaps.empty()) return lines;  // the coverage says why
   for (const TaskSummary& rank : report.tasks) {
     const std::string& why = fail_on == "culprit" ? rank.not_judged : rank.not_judged_by_limits;
     if (!why.empty()) lines.push_back(display(rank.label.empty() ? rank.target : rank.label) + ": " + why);

@@ -32,7 +32,7 @@ struct Problem {
 
 struct TestCase {
   std::string name;
-  std::optional<Problem> problem = {};  // one at most, as not every reader takes more
+  std::optional<Problem> problem = {};  // at most one, because not every reader accepts more
 };
 
 struct Suite {
@@ -77,7 +77,7 @@ void append_suite(std::string& out, const Suite& suite) {
   out += "  </testsuite>\n";
 }
 
-/// The culprit with the whole answer, another fault with its sentence.
+/// The culprit with the whole answer; another fault with its sentence only.
 Problem failure_of(const diagnosis::Diagnosis& diagnosis, std::size_t index) {
   const Finding& finding = diagnosis.findings[index];
   const std::string message = fmt::format("{} ({}): {}", diagnosis::headline_of(finding),
@@ -105,7 +105,7 @@ Suite suite_of(const TaskSummary& task) {
   return suite;
 }
 
-/// Of several faults the first is the message.
+/// If there are several faults, the first one is the message.
 void add_failure(TestCase& where, const Problem& failure) {
   if (where.problem && where.problem->kind == failure.kind) {
     where.problem->text += "\n" + display(failure.message) + "\n";
@@ -114,8 +114,8 @@ void add_failure(TestCase& where, const Problem& failure) {
   }
 }
 
-/// To the case in the suite of its task; that of one that fits none is in the suite of the whole. Other ranks
-/// that show the same do not fail once more.
+/// Adds a finding to the case in the suite of its task, or to the suite of the whole if it fits no task.
+/// Other ranks with the same finding do not fail again.
 void add_finding(const CompareReport& report, std::size_t index, std::vector<Suite>& suites) {
   const Finding& finding = report.diagnosis->findings[index];
   const Problem failure = failure_of(*report.diagnosis, index);
@@ -164,7 +164,7 @@ std::string junit_text(const CompareReport& report) {
     if (!task.failure.empty()) compared.problem = {"error", task.failure, ""};
     if (task.left_out)
       compared.problem = {"skipped", "left out: an earlier step of this rank has certain evidence", ""};
-    // What nobody judged did not pass.
+    // A case that was not judged has not passed.
     if (!culprit.problem && (compared.problem || (!judged && !has_culprit)))
       culprit.problem = {"skipped", "not judged", ""};
   }

@@ -15,8 +15,8 @@ namespace msprobe::compare {
 namespace {
 
 constexpr std::size_t kMostBytes = 60'000;
-constexpr std::size_t kMostRows = 500;  // kept of a task; more would not fit anyway
-constexpr std::size_t kTail = 200;      // room for the lines on what is left out
+constexpr std::size_t kMostRows = 500;  // kept of each task; more would not fit anyway
+constexpr std::size_t kTail = 200;      // room for the lines about rows that are left out
 
 std::string heading(const TaskSummary& task) {
   const std::string label = task.label.empty() ? task.target : task.label;
@@ -35,7 +35,7 @@ std::string heading(const TaskSummary& task) {
       task.golden_only > 0 ? fmt::format("; {} only in golden", human_count(task.golden_only)) : "");
 }
 
-/// For a block of code: nothing in it ends the block.
+/// Makes a text safe for a block of code: nothing in it ends the block.
 std::string fenced(std::string text) {
   std::replace(text.begin(), text.end(), '`', '\'');
   return text;
@@ -107,7 +107,7 @@ class Markdown final : public Sink {
 
 std::string markdown_cell(std::string_view text) {
   static const std::map<char, const char*> kEntities = {
-      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'@', "&#64;"}};  // the last calls nobody
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'@', "&#64;"}};  // `@` would notify a user
   std::string out;
   for (const char c : display(text)) {
     constexpr std::string_view kMarks = "|\\`*_[]~#";

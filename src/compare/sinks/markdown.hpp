@@ -11,12 +11,12 @@
 
 namespace msprobe::compare {
 
-/// For each task its counts and a table of the rows that are not a pass, in order of execution. The text
-/// stays below 60,000 bytes (a comment takes 65,536 characters); what is left out is counted. The folder of
-/// `path`, which is "-" for standard output, is made if it is not there.
+/// For each task, gives its counts and a table of the rows that did not pass, in order of execution. The text
+/// stays below 60,000 bytes (a comment takes 65,536 characters); rows that are left out are counted. Creates
+/// the folder of `path`; "-" is standard output.
 std::unique_ptr<Sink> markdown_sink(const std::string& path, Existing existing);
 
-/// The text as a cell of a table: no character of it means anything to Markdown or HTML.
+/// The text as a cell of a table: no character in it has a meaning to Markdown or HTML.
 std::string markdown_cell(std::string_view text);
 
 }  // namespace msprobe::compare

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What outputs keep of a task, on its way between processes.
+// Carries the data that outputs keep of a task from process to process.
 #pragma once
 
 #include "compare/imports.hpp"

@@ -42,7 +42,7 @@ std::string described(const ContentFlow& flow, const std::vector<std::uint32_t>&
   return text;
 }
 
-/// Sorted by where they stand, for groups are found in another order.
+/// Sorts lines by their place in the model, because groups are found in another order.
 std::string lines_of(const ContentFlow& target, const ContentFlow& golden,
                      const diagnosis::ParameterMap& map) {
   std::vector<std::pair<std::uint32_t, std::string>> lines;
@@ -94,7 +94,7 @@ class ParameterMapping final : public Sink {
     std::unordered_set<std::string_view> written;
     for (const std::string& text : texts_) {
       for (const std::string_view line : split(text, "\n")) {
-        // Steps and ranks have the same parameters.
+        // Steps and ranks have the same parameters, so each line is written once.
         if (line.empty() || !written.insert(line).second) continue;
         file.write(line);
         file.write("\n");

@@ -11,10 +11,10 @@
 
 namespace msprobe::compare {
 
-/// Lines of a data mapping, and comments for what it cannot pair.
+/// The lines of a data mapping, and comments for parameters that it cannot pair.
 std::string parameter_mapping(const RankResult& result);
 
-/// Writes that of all tasks into one file: of a name that comes again the first.
+/// Writes the mappings of all tasks into one file; each line appears once.
 std::unique_ptr<Sink> parameter_mapping_sink(const std::string& path, Existing existing);
 
 }  // namespace msprobe::compare

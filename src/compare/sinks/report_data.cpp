@@ -31,7 +31,7 @@ constexpr std::uint32_t kGoldenItem = std::uint32_t{1} << 31;
 constexpr std::uint8_t kOnlyInGolden = 3;  // in the place of a verdict
 constexpr std::int64_t kExactInDouble = std::int64_t{1} << 53;
 
-/// Appends the values as they lie in memory, up to a multiple of eight bytes.
+/// Appends the bytes of the values, padded to a multiple of eight.
 template <class T>
 void append_padded(std::string& out, const std::vector<T>& values) {
   static_assert(std::endian::native == std::endian::little);
@@ -45,8 +45,8 @@ std::uint16_t half_of(float value) {
   return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(value) + 0x8000U) >> 16);
 }
 
-/// Items of the reference without a row: of entries that both have behind those, then of its own entries in
-/// their places. Each with the number of entries of the target that stand ahead of it.
+/// Items of golden without a row, each with the number of the target's entries before it. Items of common
+/// entries come after those entries; items of entries that golden alone has come in their places.
 std::vector<std::pair<std::uint64_t, std::uint32_t>> items_without_row(const RankResult& result) {
   const Side& golden = result.golden;
   std::vector<bool> used(golden.items.size(), false);
@@ -70,8 +70,8 @@ std::vector<std::pair<std::uint64_t, std::uint32_t>> items_without_row(const Ran
   return alone;
 }
 
-/// The rows of the page where what the reference alone has stands among them: numbers of rows, or of items
-/// with kGoldenItem. Empty: the rows as they are.
+/// The lines of the page with golden's items without a row among them: numbers of rows, or of items with
+/// kGoldenItem. Empty if the lines are the rows unchanged.
 std::vector<std::uint32_t> lines_of(const RankResult& result) {
   if (!result.diagnosis || !result.alignment) return {};
   const auto alone = items_without_row(result);
@@ -95,17 +95,17 @@ struct PackedColumn {
   std::string name;
   std::size_t cell = 0;  // its place in the rows of the table
   std::uint32_t text_count = 0;
-  TextTable texts;                   // that its cells share; they number them from 1: 0 is a number
+  TextTable texts;                   // shared by its cells, which number them from 1; 0 marks a number
   std::vector<int> has_numbers;      // for each chunk
   std::vector<std::uint32_t> codes;  // of the rows of the chunk in the making
   std::vector<double> numbers;
   bool any_number = false;
 
-  /// Behind its numbers.
+  /// True if a percent sign follows its numbers.
   bool percent() const { return field == Field::relative; }
 };
 
-/// Some rows, made on any thread: texts are numbered within the block.
+/// Some rows, made on any thread; texts are numbered within the block.
 struct Block {
   struct Cells {
     std::vector<std::uint32_t> codes;
@@ -125,7 +125,7 @@ struct Block {
     }
     void add(std::string_view text) {
       numbers.push_back(0);
-      // The cell above often says the same.
+      // The cell above often has the same text.
       if (!codes.empty() && codes.back() != 0 && texts[codes.back() - 1] == text) {
         codes.push_back(codes.back());
         return;
@@ -144,7 +144,7 @@ struct Block {
 
 struct CellAdder {
   Block::Cells& out;
-  bool percent;  // its numbers have a unit, which the 0 of equal values has not
+  bool percent;  // its numbers have a unit, except the 0 of equal values
 
   void operator()(const report::Text& text) const { out.add(text.value); }
   void operator()(const report::Structured& text) const { out.add(text.value); }
@@ -180,7 +180,7 @@ class Packer {
       : rows_(rows), result_(rows.result()), entries_(rows.result()), lines_(lines_of(rows.result())) {
     for (std::size_t i = 0; i < rows.fields().size(); ++i) {
       const Column& field = rows.fields()[i];
-      if (field.field == Field::stack) continue;  // the stacks stand beside the entries
+      if (field.field == Field::stack) continue;  // the stacks are beside the entries
       PackedColumn& column = columns_.emplace_back();
       column.field = field.field;
       column.name = field.title;
@@ -206,7 +206,7 @@ class Packer {
   /// A row of the page.
   struct Line {
     std::size_t row = 0;
-    std::uint32_t golden = 0;  // the item, of what only the reference has
+    std::uint32_t golden = 0;  // the item, if golden alone has the line
     bool golden_only = false;
 
     const Item* target(const RankResult& result) const {
@@ -224,7 +224,7 @@ class Packer {
     return {.row = lines_[index]};
   }
 
-  /// The entry of a line, of the reference where the target has none; null: of no entry.
+  /// The entry of a line, from golden if the target has none; the side is null without an entry.
   struct EntryOf {
     const Side* side = nullptr;
     std::uint32_t api = kNoEntry;
@@ -248,7 +248,7 @@ class Packer {
     return verdict == Verdict::warning ? Urgency::warning : Urgency::other;
   }
 
-  /// Keeps `room` lines at most, and all or none of an entry: they are looked at together.
+  /// Keeps at most `room` lines, and either all lines of an entry or none, because they are read together.
   void sample(std::optional<std::size_t> first_bad, std::size_t room) {
     std::set<std::string_view> named;  // entries that have findings
     if (result_.diagnosis) {
@@ -324,7 +324,7 @@ class Packer {
     return (rows.last - rows.first) * columns_.size() * sizeof(double);
   }
 
-  /// Something the reference alone has, of an entry that both have: maybe by another name.
+  /// True for an item that golden alone has in a common entry; its name may differ in the target.
   bool is_within_common(const Line& line) const {
     return line.golden_only &&
            result_.alignment->target_of[result_.golden.items[line.golden].api] != pairing::kNone;
@@ -380,7 +380,7 @@ class Packer {
     if (verdicts_.size() >= kRowsInChunk) flush();
   }
 
-  /// Deflates the rows gathered so far, an array a thread.
+  /// Deflates the rows that were gathered so far, one array per thread.
   void flush() {
     const std::size_t ahead = result_.diagnosis ? 4 : 3;
     std::vector<std::string> arrays(ahead + columns_.size());
@@ -413,7 +413,7 @@ class Packer {
     }
   }
 
-  /// Communication, which is matched when all ranks are known.
+  /// Takes the communication, which is matched when all ranks are known.
   void take_calls() {
     packed_.number = result_.number;
     if (result_.target.calls.empty()) return;
@@ -455,7 +455,7 @@ class Packer {
   std::vector<std::uint32_t> lines_;
   std::vector<PackedColumn> columns_;
   PackedRank packed_;
-  std::vector<std::uint8_t> verdicts_;  // of the chunk in the making, as the following
+  std::vector<std::uint8_t> verdicts_;  // of the current chunk, like the following
   std::vector<std::uint32_t> targets_;
   std::vector<std::uint32_t> goldens_;
   std::vector<std::uint16_t> explained_;

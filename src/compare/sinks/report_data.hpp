@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the HTML report keeps of a pair of ranks while the others are compared: the cells of its table in
-// columns, deflated, so that memory follows the rows and never the dumps.
+// The data that the HTML report keeps of a pair of ranks while others are compared: the cells of its table in
+// columns, deflated, so that memory grows with the rows and not with the dumps.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace msprobe::compare {
 
 /// All parts are raw deflate streams.
 struct PackedRank {
-  /// JSON: names of entries with their directions, enclosing modules, micro steps, dataflow and stacks, and
-  /// which of them only the reference has; the columns with the texts that their cells have.
+  /// JSON: the names of entries with their directions, enclosing modules, micro steps, dataflow and stacks,
+  /// and a mark for entries that only golden has; the columns with the texts of their cells.
   std::string names;
   struct Chunk {
     std::uint64_t rows = 0;
@@ -31,7 +31,8 @@ struct PackedRank {
   };
   std::vector<Chunk> chunks;
   std::uint64_t left_out = 0;  // rows that the page has no room for
-  /// Rows of the tables on the page ahead of the first bad one; nothing if there is none, or no room for it.
+  /// How many rows of the tables on the page come before the first bad row; nothing if that row does not
+  /// exist or has no room.
   std::optional<std::uint64_t> first_bad;
 
   std::int64_t number = 0;                 // of the rank
@@ -39,14 +40,14 @@ struct PackedRank {
   std::vector<std::uint32_t> call_entries;
 };
 
-/// Calls of different ranks that belong together: a list of lists, each of ranks, by number among all, and
+/// Calls of different ranks that belong together: a list of lists, each with ranks (by number among all) and
 /// entries in turn.
 std::string exchanges_json(const std::vector<PackedRank>& ranks, const std::vector<std::string>& steps);
 
-/// With a diagnosis, entries of the reference alone stand behind the partner of the one before them. The
-/// modules around entries are those of construct.json beside the target's dump.json, which need not exist or
-/// may be broken. Of more than `room` rows those around what differs are kept, with that of number
-/// `first_bad` (see row_sample.hpp).
+/// With a diagnosis, an entry that golden alone has comes after the partner of the entry before it. The
+/// modules around entries are those of construct.json beside the target's dump.json, which may be missing or
+/// broken. If there are more than `room` rows, those around differences are kept, including row `first_bad`
+/// (see row_sample.hpp).
 PackedRank pack_rank(const RankRows& rows, std::optional<std::size_t> first_bad = std::nullopt,
                      std::size_t room = SIZE_MAX);
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kDeepestModule = 256;
 
-/// Modules that anything lies in; without construct.json all, where operations are recorded as well.
+/// Marks modules that contain anything. Without construct.json, all modules count if operations are recorded
+/// as well.
 std::vector<bool> compound_modules(const Side& side, const dump::ConstructTable& construct) {
   std::unordered_set<std::string_view> around;
   bool operations = false;
@@ -38,7 +39,7 @@ ReportEntries::ReportEntries(const RankResult& result)
   for (const Api& api : result.target.apis) number(result.target.text(api.name));
   of_rows_ = names_.size();
   if (!result.diagnosis || !result.alignment) return;
-  // Another entry of the target may have the name.
+  // Another entry of the target may have this name.
   for (const pairing::GoldenOnly& one : result.alignment->golden_only) {
     golden_[one.golden] = static_cast<std::uint32_t>(names_.size());
     names_.push_back(result.golden.text(result.golden.apis[one.golden].name));
@@ -92,7 +93,7 @@ void ReportEntries::find_parents(const dump::ConstructTable& construct, const du
                        : around == golden_apis.end() ? number(parent)
                                                      : of_partner(around->second));
   }
-  // A chain that runs in a circle, or deeper than any model, ends somewhere on its way.
+  // A chain of parents that is circular, or deeper than any model, is cut.
   for (std::size_t i = 0; i < names_.size(); ++i) {
     std::size_t depth = 0;
     for (auto at = static_cast<std::uint32_t>(i); parents_[at] != kNoEntry; at = parents_[at]) {
@@ -104,8 +105,8 @@ void ReportEntries::find_parents(const dump::ConstructTable& construct, const du
   }
 }
 
-/// As the file numbers them; else each new run of the first module that lies in none, behind anything but
-/// forward runs, begins one.
+/// Uses the file's numbers if it has any. Otherwise each new forward run of the first outermost module begins
+/// a micro step, if anything but forward runs came before it.
 void ReportEntries::find_micro_steps(const dump::ConstructTable& construct) {
   if (construct.numbers_micro_steps()) {
     for (const std::string_view name : names_) micro_steps_.push_back(construct.micro_step(name));
@@ -134,7 +135,7 @@ void ReportEntries::find_micro_steps(const dump::ConstructTable& construct) {
     steps[i] = step;
   }
   if (step == 0) return;
-  // Those of the reference alone are of the step of what they lie in.
+  // An entry that golden alone has belongs to the micro step of the module that contains it.
   for (std::size_t i = of_rows_; i < names_.size(); ++i) {
     if (parents_[i] != kNoEntry && parents_[i] < of_rows_) steps[i] = steps[parents_[i]];
   }
@@ -178,8 +179,9 @@ void ReportEntries::add_to(JsonWriter& json) const {
   add_stacks(json);
 }
 
-/// For each entry with inputs that another one made: how many others ahead of it were left out, how many made
-/// them, and how far ahead of it each stands. Layers that are alike have the same, and deflate to nothing.
+/// For each entry with inputs from other entries: how many entries without such inputs came before it, how
+/// many entries made its inputs, and how far before it each of these is. Equal layers have the same numbers,
+/// which deflate to almost nothing.
 void ReportEntries::add_flow(JsonWriter& json) const {
   std::vector<std::int64_t> numbers;
   std::int64_t next = 0;

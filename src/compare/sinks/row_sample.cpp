@@ -6,7 +6,7 @@
 namespace msprobe::compare {
 namespace {
 
-constexpr std::size_t kReach = 4;  // groups on both sides of an urgent one
+constexpr std::size_t kReach = 4;  // groups before and after an urgent one
 
 void find_near(std::vector<RowGroup>& groups) {
   std::size_t since = kReach + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows a page shows where there are more than it can hold.
+// Chooses the rows that a page shows if there are more than it can hold.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace msprobe::compare {
 
-/// What a reader looks for, first: `named` is what the page speaks of.
+/// How urgent a row is for a reader, most urgent first; `named` rows are mentioned on the page.
 enum class Urgency : std::uint8_t { named, cause, error, warning, near, other };
 
 /// Lines of one entry, which are shown together.
@@ -19,10 +19,9 @@ struct RowGroup {
   Urgency urgency = Urgency::other;
 };
 
-/// Marks the groups that are shown, of at most `room` lines: the more urgent before all others, of those that
-/// stand beside them (`near`, which is found here) and of the rest as many as there is room for, spread
-/// evenly. Where the urgent ones of a kind are too many, those are spread evenly. Linear in the number of
-/// groups.
+/// Marks the groups that are shown, with at most `room` lines in all. More urgent groups go first.
+/// sample_groups() itself finds the groups next to urgent ones (`near`). If a kind has more groups than there
+/// is room for, those shown are spread evenly. Takes linear time in the number of groups.
 std::vector<bool> sample_groups(std::vector<RowGroup> groups, std::size_t room);
 
 }  // namespace msprobe::compare

@@ -23,7 +23,7 @@ using diagnosis::Confidence;
 using diagnosis::Finding;
 using diagnosis::Kind;
 
-/// What each kind means, in their order.
+/// The meaning of each kind, in the order of the kinds.
 constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::stretch) + 1> kMeanings = {
     "A call that golden does not make",
     "A call that only golden makes",
@@ -46,14 +46,14 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::stretch) +
     "An exchange between ranks, or what other ranks sent",
     "A checksum that differs",
     "A difference that rounding does not explain and that no rule judged",
-    "The stretch behind the last place where two code bases agree",
+    "The stretch after the last place where two code bases agree",
 };
 
 std::string_view sarif_level(Confidence confidence) {
   return confidence == Confidence::certain ? "error" : confidence == Confidence::likely ? "warning" : "note";
 }
 
-/// Braces would stand for an argument, and `](` would make a link (3.11.5 and 3.11.6 there).
+/// A brace would mark an argument, and `](` would make a link (SARIF 3.11.5 and 3.11.6).
 std::string message_text(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -97,7 +97,7 @@ void add_logical(JsonWriter& json, std::string_view name, std::string_view kind)
   json.close();
 }
 
-/// The same in the next run, whatever its numbers are.
+/// A fingerprint that stays the same in the next run, whatever its numbers are.
 std::string fingerprint_of(const Finding& finding) {
   std::string all(name_of(finding.kind));
   for (const std::string* part : {&finding.entry, &finding.place, &finding.step, &finding.rank})

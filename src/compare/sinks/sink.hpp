@@ -17,10 +17,10 @@
 
 namespace msprobe::compare {
 
-/// What is kept of a task when its rows are written and gone.
+/// The facts that are kept of a task after its rows were written and freed.
 struct TaskSummary {
   std::string label;  // "step0/rank1"; empty for two files
-  std::string step;   // its parts; either may be empty
+  std::string step;   // the parts of the label; either may be empty
   std::string rank;
   std::string target;
   std::string golden;
@@ -36,20 +36,20 @@ struct TaskSummary {
   std::uint64_t measured = 0;        // rows whose tensors were compared
   Coverage coverage;                 // of the tensors of both sides, where the fixed limits judge
   std::string not_judged;            // why the diagnosis could judge nothing; empty: it could
-  std::string not_judged_by_limits;  // the same of the fixed limits
-  bool mapping_applies = true;       // the mapping file names something of the target
+  std::string not_judged_by_limits;  // the same for the fixed limits
+  bool mapping_applies = true;       // the mapping file names something in the target
   // --first:
-  bool left_out = false;  // nothing was read, as there is certain evidence in an earlier step
+  bool left_out = false;  // nothing was read, because an earlier step has certain evidence
   std::uint64_t rows_left_out = 0;
   std::uint64_t entries = 0;  // and, where it stopped:
   std::uint64_t entries_left_out = 0;
-  std::string stopped_behind;  // the last entry that was looked at; empty: it did not stop
+  std::string stopped_behind;  // the last entry that was examined; empty if it did not stop
   std::optional<NotedRow> first_bad;
   std::optional<NotedRow> first_unreadable;
-  std::vector<NotedRow> worst;  // worst first, as many as SummaryOptions says
+  std::vector<NotedRow> worst;  // worst first, at most SummaryOptions::top
   std::string worst_by;         // the metric that sorts them; empty: the verdict
-  bool no_values = false;       // a dump of names, types and shapes (task structure)
-  std::string advice;           // where many rows are without partner: why, and what helps
+  bool no_values = false;       // the dump has only names, types and shapes (task structure)
+  std::string advice;           // if many rows have no partner: why, and what helps
   std::vector<std::string> files;
 
   std::uint64_t passed() const { return rows - errors - warnings - rows_left_out - unknown; }
@@ -58,27 +58,28 @@ struct TaskSummary {
 struct CompareReport {
   std::vector<TaskSummary> tasks;
   std::vector<std::string> one_sided;
-  std::string mapping_file;                       // that was asked for; empty: none
-  std::vector<std::string> not_multiplied;        // what --config asks for in vain, and why
+  std::string mapping_file;                       // that was asked for; may be empty
+  std::vector<std::string> not_multiplied;        // factors of --config without effect, and the reasons
   std::string html_file;                          // the report on all ranks
-  std::uint64_t rows_not_in_html = 0;             // for which it has no room
+  std::uint64_t rows_not_in_html = 0;             // for which the page has no room
   bool replaced = false;                          // the one file that was asked for was there before
   std::optional<diagnosis::Diagnosis> diagnosis;  // of tasks that have one
-  std::string story;                              // of the entry that was to be explained
+  std::string story;                              // of the entry named by --explain
   bool pipe_closed = false;                       // the reader of stdout went away
 };
 
 class Sink {
  public:
   virtual ~Sink() = default;
-  /// Before any work: refuses a plan that it cannot show (UsageError), checks that it can write (IoError).
+  /// Called before any work: rejects a plan that it cannot show (UsageError) and checks that it can write
+  /// (IoError).
   virtual void begin(const Plan& /*plan*/) {}
-  /// Once for each task that could be compared, from any thread. What it throws makes the task a failed one.
+  /// Called once for each task that could be compared, from any thread. If it throws, the task has failed.
   virtual void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) = 0;
-  /// What is kept of a task, if anything, goes to the process that ends the output.
+  /// Carries the data that the sink keeps of a task, if any, to the process that ends the output.
   virtual void pack(std::size_t /*task*/, PacketWriter& /*packet*/) const {}
   virtual void unpack(std::size_t /*task*/, PacketReader& /*packet*/) {}
-  /// When all tasks are done, in the order of the sinks.
+  /// Called when all tasks are done, in the order of the sinks.
   virtual void end(CompareReport& /*report*/) {}
 };
 

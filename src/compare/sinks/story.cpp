@@ -26,7 +26,7 @@ constexpr std::size_t kNeighbours = 3;
 constexpr std::size_t kMostStoryRows = 64;  // of one entry, shown in full
 constexpr std::size_t kSuggestions = 5;
 
-/// Rows of one entry; they stand together.
+/// Rows of one entry, which are adjacent.
 struct Group {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -51,7 +51,7 @@ std::vector<Group> groups_of(const RankResult& result) {
   return groups;
 }
 
-/// What one line shows of a row: a property on both sides and, where there is one, their difference.
+/// One line about a row: a property on both sides and, if it has a statistic, the difference.
 struct Property {
   const char* label;
   Field target;
@@ -75,7 +75,7 @@ class Story {
   Story(const RankRows& rows, const StoryOptions& options)
       : rows_(rows), result_(rows.result()), width_(options.width), color_(options.color) {}
 
-  /// `shown` are the rows of the entry to show.
+  /// `shown` are the rows of the entry that are shown.
   std::string text(const std::vector<Group>& groups, std::size_t which, Group shown) {
     const std::string_view entry = entry_of(result_, result_.rows[groups[which].first]);
     out_ = report::paint(entry, report::Color::bold, color_) + "\n";
@@ -137,8 +137,8 @@ class Story {
     return std::isnan(found.error) ? std::string() : ", error " + diagnosis::error_text(found.error);
   }
 
-  /// What the entries ahead of this one put out, by content; of modules only what no operation within put
-  /// out.
+  /// Notes the outputs of the entries before this one, by content. A module counts only for outputs that no
+  /// operation inside it made.
   void find_producers(std::uint32_t api) {
     const diagnosis::ContentKeys keys(result_.target, false);
     for (std::uint32_t i = 0; i < api; ++i) {
@@ -147,7 +147,7 @@ class Story {
     }
   }
 
-  /// The entry that put an input out, and how far off it was there.
+  /// Adds the entry that made an input, and the error that the tensor had there.
   void add_producer(const Pair& row) {
     if (!result_.diagnosis || !row.has_target() || result_.target_item(row).state != State::input) return;
     const std::uint32_t from =
@@ -183,7 +183,7 @@ class Story {
         line.push_back(property.statistic ? cell(Field::relative, which) : std::string());
       }
       if (line[1].empty() && line[2].empty()) continue;
-      // Names are long, and nearly always the same on both sides.
+      // Names are long, and nearly always equal on both sides.
       if (property.label == kProperties.front().label && (line[1] == line[2] || !row.matched())) continue;
       lines.push_back(std::move(line));
     }
@@ -214,7 +214,7 @@ class Story {
     }
   }
 
-  /// A frame's second line is the code.
+  /// The second line of a frame is the code.
   void add_frame(std::string_view frame, std::size_t indent) {
     const std::size_t line_end = std::min(frame.find('\n'), frame.size());
     std::string_view place = frame.substr(0, line_end);
@@ -235,21 +235,21 @@ class Story {
     }
   }
 
-  /// The worst of an entry's rows, as a column.
+  /// The worst verdict of an entry's rows, as a column.
   std::string verdict_of(const Group& group) const {
     Verdict worst = Verdict::pass;
     for (std::size_t k = group.first; k < group.last; ++k) worst = std::max(worst, result_.verdict(k));
     return verdict(worst) + std::string(sizeof("warning") - verdict_name(worst).size(), ' ');
   }
 
-  /// Where the entry's error comes from, and the largest, as columns.
+  /// The origin of the entry's error, and the largest error, as columns.
   std::string origin_of(const Group& group) const {
     Origin worst = Origin::equal;
     float largest = std::numeric_limits<float>::quiet_NaN();
     for (std::size_t k = group.first; k < group.last; ++k) {
       const OriginError found = origin_of(result_.rows[k]);
       worst = std::max(worst, found.origin);
-      largest = std::fmax(largest, found.error);  // which passes over NaN
+      largest = std::fmax(largest, found.error);  // fmax ignores NaN
     }
     const std::string_view name = diagnosis::name_of(worst);
     const std::string error = std::isnan(largest) ? std::string() : diagnosis::error_text(largest);
@@ -268,7 +268,7 @@ class Story {
   std::string out_;
 };
 
-/// An error that names the most similar of all ranks.
+/// Throws an error with the most similar names of all ranks.
 [[noreturn]] void throw_no_such_entry(std::string_view name, std::vector<SimilarName> similar) {
   std::ranges::stable_sort(
       similar, [](const SimilarName& a, const SimilarName& b) { return a.distance < b.distance; });
@@ -334,12 +334,12 @@ std::string explain(const RankRows& rows, const StoryOptions& options) {
         return Story(rows, options).text(groups, i, {k, k + 1});
     }
   }
-  // A module by its path: its first call.
+  // A path of a module means its first call.
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const std::string_view entry = entry_of(result, result.rows[groups[i].first]);
     for (const std::string_view kind : {"Module.", "Cell."}) {
       const std::string start = std::string(kind) + options.entry + ".";
-      // What follows is its class, the direction and the call.
+      // The rest of the name must be class, direction and call.
       if (entry.starts_with(start) && std::ranges::count(entry.substr(start.size()), '.') == 2)
         return Story(rows, options).text(groups, i, groups[i]);
     }
@@ -353,7 +353,7 @@ std::vector<SimilarName> similar_entries(const RankRows& rows, std::string_view 
   const auto nearer = [](const SimilarName& a, const SimilarName& b) { return a.distance < b.distance; };
   for (const Group& group : groups_of(result)) {
     const std::string_view entry = entry_of(result, result.rows[group.first]);
-    // What was typed may be a part of the name, which is nearer than any other name of its length.
+    // A part of a name counts as nearer than any other name.
     const bool inside = entry.find(name) != std::string_view::npos;
     const std::size_t distance = inside ? 0 : edit_distance(name, entry);
     if (best.size() == count && distance >= best.back().distance) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything about one entry, for the terminal (--explain); the report's panel shows the same.
+// All facts about one entry, for the terminal (--explain); the report's panel shows the same.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 namespace msprobe::compare {
 
 struct StoryOptions {
-  std::string entry;  // or a row; empty: no story
+  std::string entry;  // or a row; empty: no entry is explained
   std::size_t width = 100;
   bool color = false;
 };
 
-/// All that is known of an entry (or of one row, if the name is that of a row): both sides, metrics,
-/// messages, the stack with the user's own frames first, the entries before and after. Empty if there is no
-/// such entry.
+/// Everything known about an entry (or about one row, if the name is that of a row): both sides, metrics,
+/// messages, the stack with the user's own frames first, the entries before and after. Empty if no entry has
+/// that name.
 std::string explain(const RankRows& rows, const StoryOptions& options);
 
 struct SimilarName {
@@ -30,11 +30,11 @@ struct SimilarName {
   std::string name;
 };
 
-/// The entries whose names are most like this one, at most `count`, nearest first.
+/// The entries with the most similar names, at most `count`, nearest first.
 std::vector<SimilarName> similar_entries(const RankRows& rows, std::string_view name, std::size_t count);
 
-/// Puts the stories of all tasks into the report. UsageError, with the most similar names, if no task has the
-/// entry and all could be asked.
+/// Puts the stories of all tasks into the report. Throws UsageError, with the most similar names, if no task
+/// has the entry and all tasks could be searched.
 std::unique_ptr<Sink> story_sink(const StoryOptions& options);
 
 }  // namespace msprobe::compare

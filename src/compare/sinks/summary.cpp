@@ -21,7 +21,7 @@
 namespace msprobe::compare {
 namespace {
 
-/// The place of a metric among those of the rows.
+/// The place of a metric among the metrics of the rows.
 std::size_t find_metric(const Rows& rows, const std::string& name) {
   const std::vector<std::string> metrics = rows.metrics();
   const auto found = std::ranges::find_if(
@@ -35,7 +35,7 @@ std::size_t find_metric(const Rows& rows, const std::string& name) {
                                mode_name(rows.mode()), fmt::join(metrics, ", ")));
 }
 
-/// By weight alone, where a metric was asked for.
+/// Orders by weight alone, if a metric was asked for.
 bool weighs_more(const NotedRow& a, const NotedRow& b) {
   return a.weight != b.weight ? a.weight > b.weight : a.index < b.index;
 }
@@ -46,7 +46,7 @@ bool worse(const NotedRow& a, const NotedRow& b) {
   return a.index < b.index;
 }
 
-/// Of a task of which no tensor was compared.
+/// Says why no tensor of a task was compared.
 std::string why_none_measured(const TaskSummary& summary) {
   if (summary.rows == 0) return "the target has nothing to compare";
   if (summary.unknown > 0) return "no statistic is a number on both sides";
@@ -63,7 +63,7 @@ bool share_a_name(const Side& target, const Side& golden) {
                              [&](const dump::Api& api) { return names.contains(target.text(api.name)); });
 }
 
-/// Are rows paired by nothing but equal content?
+/// True if rows are paired only by equal content.
 bool is_paired_by_content(const RankResult& result) {
   bool any = false;
   for (const Pair& row : result.rows) {
@@ -79,7 +79,7 @@ bool is_paired_by_name(const RankResult& result) {
       result.rows, [](const Pair& row) { return row.matched() && row.other_name != OtherName::content; });
 }
 
-/// Why the limits, or the diagnosis, could judge nothing of a rank.
+/// Notes why the limits, or the diagnosis, could judge nothing in a rank.
 void note_not_judged(const RankResult& result, TaskSummary& summary) {
   const bool by_content = is_paired_by_content(result);
   std::string& limits = summary.not_judged_by_limits;
@@ -93,7 +93,7 @@ void note_not_judged(const RankResult& result, TaskSummary& summary) {
     limits =
         "the limits judge an output where its inputs agree, and all inputs differ (--fail-on culprit judges)";
   }
-  // Two parallel layouts are compared by what their ranks make up together.
+  // Two parallel layouts are compared by the whole that their ranks make up.
   const bool merged = result.target_joins || result.golden_joins;
   if (!empty && !merged && !is_paired_by_name(result) && !share_a_name(result.target, result.golden)) {
     summary.not_judged = "the two sides have no name in common: " + limits;
@@ -103,7 +103,7 @@ void note_not_judged(const RankResult& result, TaskSummary& summary) {
   }
 }
 
-/// A row of a layout without entries.
+/// Counts a row of a layout without entries.
 void cover(const Rows& rows, std::size_t row, const RowFacts& facts, Coverage& coverage) {
   if (facts.measured) {
     ++coverage.compared;
@@ -139,7 +139,7 @@ class Summaries final : public Sink {
       summary.entries_left_out = result.diagnosis->left_out;
       summary.stopped_behind = result.target.text(result.target.apis[result.entries_reached - 1].name);
     }
-    // Without what it says of each item: memory does not grow with the number of ranks.
+    // Keeps the findings without those of each item, so that memory does not grow with the number of ranks.
     found_[task] = *result.diagnosis;
   }
 

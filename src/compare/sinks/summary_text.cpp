@@ -19,7 +19,7 @@ std::string number_of_rows(std::uint64_t count) {
   return human_count(count) + (count == 1 ? " row" : " rows");
 }
 
-/// `210 rows: 1 error, 0 warning, 209 pass`, and what else there is.
+/// `210 rows: 1 error, 0 warning, 209 pass`, and further counts.
 std::string counts(const TaskSummary& rank, bool color) {
   std::string line;
   const auto part = [&](std::uint64_t count, const char* what, report::Severity severity) {
@@ -51,7 +51,7 @@ TaskSummary total_of(const CompareReport& report) {
   return total;
 }
 
-/// How many rows have which origin.
+/// How many rows have each origin.
 std::string origins(const diagnosis::Diagnosis& diagnosis) {
   using diagnosis::Origin;
   std::string line = number_of_rows(diagnosis.rows()) + ": ";
@@ -68,7 +68,7 @@ std::string origins(const diagnosis::Diagnosis& diagnosis) {
   return line;
 }
 
-/// One row in full: its name is never cut.
+/// One row in full; its name is never cut.
 std::string first_bad(const NotedRow& row, bool color) {
   std::string out =
       "  first in execution order: " + report::paint(row.name, report::Color::bold, color) + "\n";
@@ -89,19 +89,19 @@ std::string worst(const std::vector<NotedRow>& rows, const std::string& by, bool
   return report::render_worst(std::move(lines), by, color);
 }
 
-/// A dump of the structure: of modules alone, or of entries without values.
+/// The line about a dump of the structure, with modules alone or with entries without values.
 std::string no_values(bool entries) {
   return fmt::format(
       "no values were recorded (task structure), only {}: record with task statistics or tensor",
       entries ? "types and shapes" : "which module calls which (construct.json)");
 }
 
-/// Does a row that is shown use the words of the Python tool for the two sides?
+/// True if a shown row uses the Python tool's words for the two sides.
 bool speaks_of_npu(const NotedRow& row) {
   return row.measure.find("NPU") != std::string::npos || row.reason.find("NPU") != std::string::npos;
 }
 
-/// What the terminal shows of a comparison.
+/// The text about a comparison on the terminal.
 class SummaryText {
  public:
   SummaryText(const CompareReport& report, const SummaryOptions& options, const Screen& screen)
@@ -136,7 +136,7 @@ class SummaryText {
                         report_.replaced ? ", replacing an existing file" : "");
   }
 
-  /// The first lines of a list; all with --details.
+  /// Adds the first lines of a list; all lines with --details.
   void add_some(std::string_view title, const std::vector<std::string>& lines) {
     const std::size_t shown = options_.details ? lines.size() : std::min(lines.size(), kShownLines);
     for (std::size_t i = 0; i < shown; ++i) out_ += warning(title) + display(lines[i]) + "\n";
@@ -145,7 +145,7 @@ class SummaryText {
           warning(title) + fmt::format("{} more (--details lists them)\n", human_count(lines.size() - shown));
   }
 
-  /// What is not as it should be with a task as such, a line each.
+  /// Problems of a task as a whole, a line each.
   std::vector<std::string> remarks(const TaskSummary& task) const {
     const auto red = [&](std::string_view text) {
       return report::paint(text, report::Color::red, screen_.color);
@@ -192,7 +192,8 @@ class SummaryText {
     }
   }
 
-  /// All tasks as one. What holds of several is said once, with the first of them.
+  /// Adds the totals of all tasks. A remark that holds for several tasks appears once, with the first of
+  /// them.
   void add_totals() {
     const TaskSummary total = total_of(report_);
     const bool known = report_.diagnosis.has_value();
@@ -208,7 +209,7 @@ class SummaryText {
     add_files();
   }
 
-  /// Where nothing is diagnosed, this is the answer.
+  /// Without a diagnosis, the first bad row is the answer.
   void add_first_bad() {
     const auto bad = [](Verdict verdict) {
       return

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person reads on the terminal when a comparison is done.
+// The text that the terminal shows when a comparison is done.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace msprobe::compare {
 
-/// The answer, counts of all that was compared, what could not be compared, the files; with details each
-/// comparison by itself, its first bad row in execution order and the worst ones.
+/// The answer, the counts of all rows, the parts that could not be compared, and the files. With details also
+/// each comparison by itself, with its first bad row in execution order and its worst rows.
 std::string render_summary(const CompareReport& report, const SummaryOptions& options, const Screen& screen);
 
 }  // namespace msprobe::compare

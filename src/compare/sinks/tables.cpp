@@ -98,7 +98,7 @@ class FileForEach final : public Sink {
     if (rows->rows() == 0 || formats.empty()) return;
     const std::string stem = result_stem(options_.directory, task, task.name, options_.time);
     create_directories(std::filesystem::path(stem).parent_path().string());
-    // Of several tasks some are written while others are compared, and then that is what progress shows.
+    // With several tasks, the progress shows the comparison, which goes on while other tables are written.
     Progress* const progress = plan_->tasks.size() == 1 ? options_.progress : nullptr;
     for (std::string& file : write_files(*rows, formats, stem, true, Existing::replace, progress))
       summary.files.push_back(std::move(file));
@@ -109,7 +109,7 @@ class FileForEach final : public Sink {
   const Plan* plan_ = nullptr;
 };
 
-/// The rows of several tasks wait on the disk of the result for the last one.
+/// Rows of several tasks wait on the result's disk until the last task is done.
 class OneFile final : public Sink {
  public:
   explicit OneFile(const TableOptions& options) : options_(options), store_(options.file) {}

@@ -16,14 +16,14 @@ namespace msprobe::compare {
 struct TableOptions {
   std::string directory;
   std::string file;                      // one file of this name instead; "-" is stdout
-  Existing existing = Existing::refuse;  // of that name
+  Existing existing = Existing::refuse;  // if that name exists
   std::vector<report::Format> formats;
-  bool formats_chosen = false;   // else a task's own usual one goes before these
+  bool formats_chosen = false;   // otherwise a task's own usual format comes first
   std::string time;              // in the names of files
-  Progress* progress = nullptr;  // null: not shown
+  Progress* progress = nullptr;  // null: no progress is shown
 };
 
-/// `DIR/[step/]compare_result[_rank]_TIMESTAMP`, without extension: the Python tool's name. `what` stands for
+/// `DIR/[step/]compare_result[_rank]_TIMESTAMP`, without extension: the Python tool's name. `what` replaces
 /// `compare_result`.
 std::string result_stem(const std::string& directory, const Task& task, const std::string& what,
                         const std::string& time);
@@ -35,8 +35,7 @@ struct JoinedPart {
 };
 
 /// The rows of several tasks under one header, with the columns Step (if any part has one) and Rank in front.
-/// All must have the same columns (UsageError otherwise).
-/// `objects`: what JSON has besides.
+/// All must have the same columns (throws UsageError otherwise). `objects`: further members of the JSON.
 std::shared_ptr<const report::Table> joined_table(std::vector<JoinedPart> parts,
                                                   std::optional<std::vector<std::string>> objects = {});
 

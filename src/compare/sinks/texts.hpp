@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer for what runs the comparison: build servers, code hosts. Texts that follow from the report
-// alone.
+// The answer for programs that run the comparison (build servers, code hosts), as texts that need only the
+// report.
 #pragma once
 
 #include <memory>
@@ -15,28 +15,28 @@
 namespace msprobe::compare {
 
 struct TextFormat {
-  std::string_view name;    // of --format
+  std::string_view name;    // as --format names it
   std::string_view ending;  // of the names of files
   std::string (*text)(const CompareReport& report);
 };
 
 std::span<const TextFormat> text_formats();
-/// The one of that name, or null.
+/// The format of that name, or null.
 const TextFormat* text_format(std::string_view name);
 
-/// Written at the end, to the file or for "-" to standard output. The folder is made if it is not there.
+/// Writes the text at the end, to the file or, for "-", to standard output. Creates the folder.
 std::unique_ptr<Sink> text_sink(const TextFormat& format, const std::string& path, Existing existing);
 
-/// Writes it so. False if the reader of standard output went away.
+/// Writes a text in this way. Returns false if the reader of standard output went away.
 bool write_text(const std::string& path, Existing existing, const std::string& text);
-/// The same, and notes in the report where it went.
+/// The same, and notes the file in the report.
 void write_text(const std::string& path, Existing existing, const std::string& text, CompareReport& report);
 
-/// JUnit XML: a testsuite for the whole, one for each task.
+/// JUnit XML: a testsuite for the whole, and one for each task.
 std::string junit_text(const CompareReport& report);
-/// SARIF 2.1.0: a result for each fault of its own.
+/// SARIF 2.1.0: a result for each independent fault.
 std::string sarif_text(const CompareReport& report);
-/// Workflow commands of GitHub, one a line.
+/// Workflow commands of GitHub, one per line.
 std::string github_text(const CompareReport& report);
 
 }  // namespace msprobe::compare

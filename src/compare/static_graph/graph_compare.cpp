@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kNoPartner = UINT32_MAX;
 
-/// Indices of the items by key, those of one key in the order of their times.
+/// Indices of the items by key; items with one key are in the order of their times.
 class ByKey {
  public:
   explicit ByKey(const std::vector<GraphItem>& items) : order_(items.size()) {
@@ -34,7 +34,7 @@ class ByKey {
     groups_ = std::move(groups);
   }
 
-  /// How many of its key come before this item.
+  /// How many items with its key come before this item.
   std::uint32_t order(std::uint32_t item) const { return order_[item]; }
   std::uint32_t find(std::string_view key, std::uint32_t order) const {
     const auto group = groups_.find(key);
@@ -75,7 +75,7 @@ void report_gaps(const GraphSide& side, const std::vector<std::string>& folders)
   }
 }
 
-/// The folders with data that are chosen.
+/// The chosen folders that have data.
 dump::GraphFolders chosen_folders(const dump::GraphSearch& search, const GraphSelection& selection) {
   search.check();
   dump::GraphFolders folders = search.folders;

@@ -11,16 +11,16 @@
 
 namespace msprobe::compare {
 
-/// Where a dump lies, and what was found there.
+/// The path of a dump, and the graphs that were found there.
 struct FoundGraphs {
   std::string path;
   dump::GraphSearch search;
 };
 
-/// One task for each rank and step that both dumps have; FormatError if there is none, and for a search that
-/// met a problem. A task pairs by operator, task, direction and slot, repeated ones in the order of their
-/// times. It throws FormatError if one side has tensors and the other statistics; a `.npy` that cannot be
-/// read is a row that says so.
+/// Makes one task for each rank and step that both dumps have. Throws FormatError if they share no step, and
+/// if a search met a problem. A task pairs items by operator, task, direction and slot; repeated items pair
+/// in the order of their times. It throws FormatError if one side has tensors and the other statistics. A
+/// `.npy` that cannot be read gives a row that says so.
 Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, const GraphSelection& selection,
                         Progress* progress);
 

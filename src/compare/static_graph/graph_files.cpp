@@ -19,7 +19,7 @@ using sheets::CsvRows;
 
 constexpr std::size_t kMostNameParts = 64;  // of a name
 constexpr std::size_t kLeastColumns = 13;
-// Columns with a place of their own; the others are found by the header.
+// Columns with a fixed place; the others are found by the header.
 constexpr std::size_t kOpName = 1;
 constexpr std::size_t kTaskId = 2;
 constexpr std::size_t kTime = 4;
@@ -49,7 +49,7 @@ void check_room(const GraphSide& side, const std::string& file) {
   if (side.items.size() >= kMaxGraphItems) throw FormatError(display(file), "more than 5,000,000 tensors");
 }
 
-/// Long names are replaced by hashes in the folder; mapping.csv has them.
+/// The folder has hashes in place of long names; mapping.csv has the names.
 std::map<std::string, std::string, std::less<>> read_mapping(const std::string& path) {
   std::map<std::string, std::string, std::less<>> names;
   if (!path_exists(path)) return names;
@@ -107,7 +107,7 @@ void read_statistic_csv(const ByteSource& file, GraphSide& side) {
   std::vector<std::string> fields;
   if (!rows.next(fields)) throw FormatError(display(file.name()), "an empty file");
   const auto column = [&](std::string_view name) -> std::optional<std::size_t> {
-    // The last one counts where a name stands twice.
+    // If a name occurs twice, the last column counts.
     const auto found = std::find(fields.rbegin(), fields.rend(), name);
     if (found != fields.rend()) return static_cast<std::size_t>(fields.rend() - found) - 1;
     side.gaps.push_back(display(file.name()) + " has no column " + std::string(name));

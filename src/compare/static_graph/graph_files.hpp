@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the folders of one rank and step of a static-graph dump hold.
+// Reads the folders of one rank and step of a static-graph dump.
 #pragma once
 
 #include <array>
@@ -32,14 +32,16 @@ struct GraphSide {
   std::vector<std::string> gaps;  // "FILE has no column X"
 };
 
-/// Tensors if any of the folders has `.npy` files. IoError, FormatError for files that cannot be read.
+/// Reads tensors if any of the folders has `.npy` files. Throws IoError and FormatError for files that cannot
+/// be read.
 GraphSide read_graph_side(const std::vector<std::string>& folders);
 
-/// Adds the rows of a statistic.csv. FormatError with the line for a row of fewer than 13 columns and for
-/// what is no number.
+/// Adds the rows of a statistic.csv. Throws FormatError with the line for a row of fewer than 13 columns and
+/// for a value that is no number.
 void read_statistic_csv(const ByteSource& file, GraphSide& side);
 
-/// Key and time of `Type.op.task.stream.time.output.0.DefaultFormat.npy`; false for another name.
+/// Parses key and time of `Type.op.task.stream.time.output.0.DefaultFormat.npy`; returns false for another
+/// name.
 bool read_graph_name(std::string_view name, GraphItem& item);
 
 inline constexpr std::size_t kMaxGraphItems = 5'000'000;

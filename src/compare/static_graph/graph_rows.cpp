@@ -60,7 +60,7 @@ ListedRow started(const GraphItem* target, const GraphItem* golden) {
   return row;
 }
 
-/// The cells of a row that has been measured.
+/// Adds the cells of a row that was measured.
 void add_verdict(ListedRow& row, bool good, const std::string& remarks) {
   row.cells.emplace_back(good ? "Yes" : "No");
   row.cells.emplace_back(remarks);
@@ -69,7 +69,7 @@ void add_verdict(ListedRow& row, bool good, const std::string& remarks) {
   row.reason = "the accuracy is not reached";
 }
 
-/// The cells of one that has not been, for these reasons; `measures` cells stay without a number.
+/// Adds the cells of a row that was not measured, with the reasons; `measures` cells have no number.
 void add_obstacles(ListedRow& row, const Messages& messages, std::size_t measures) {
   row.reason = fmt::format("{}", fmt::join(messages, " "));
   row.cells.emplace_back("");
@@ -77,7 +77,7 @@ void add_obstacles(ListedRow& row, const Messages& messages, std::size_t measure
   row.cells.resize(row.cells.size() + measures, absent());
 }
 
-/// The text of a shape with square brackets, which no spreadsheet takes for a negative number.
+/// The text of a shape with square brackets: spreadsheets read parentheses as a negative number.
 std::string bracketed(std::string shape) {
   std::replace(shape.begin(), shape.end(), '(', '[');
   std::replace(shape.begin(), shape.end(), ')', ']');
@@ -90,7 +90,7 @@ std::string tuple_text(const std::vector<std::int64_t>& shape) {
 
 // ---- tensors
 
-/// A number as it is after a computation in the stored type, which NumPy's reductions of floats keep.
+/// Rounds a number to the stored type, in which NumPy's reductions of floats compute.
 double in_type(double value, tensor::DType dtype) {
   if (!std::isfinite(value)) return value;
   if (dtype == tensor::DType::float32) return static_cast<double>(static_cast<float>(value));
@@ -125,7 +125,7 @@ TensorSide open_side(const GraphItem* item) {
   return side;
 }
 
-/// 8.1.1's rule, which static graphs still have.
+/// The rule of release 8.1.1, which still applies to static graphs.
 bool reached(const TensorMetrics& metrics) {
   const double cosine = metrics.value[kCosine];
   const double error = metrics.value[kMaxAbs];
@@ -133,7 +133,7 @@ bool reached(const TensorMetrics& metrics) {
   return !(cosine < 0.9 || error > 1);
 }
 
-/// Why two arrays are not compared; sets the row's verdict.
+/// Says why two arrays are not compared, and sets the row's verdict.
 Messages tensor_obstacles(ListedRow& row, const TensorSide& target, const TensorSide& golden) {
   Messages messages;
   for (const TensorSide* side : {&target, &golden}) {
@@ -182,7 +182,7 @@ StatisticDifference difference_of(double target, double golden) {
   return result;
 }
 
-/// Difference of the maxima in proportion to the larger of them.
+/// The difference of the maxima, relative to the larger maximum.
 double magnitude(double difference, double target, double golden) {
   if (std::isnan(target) && std::isnan(golden)) return 0;
   if (difference == 0) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of a static-graph dump of MindSpore are compared.
+// Selects the parts of a static-graph dump of MindSpore that are compared.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace msprobe::compare {
 
-/// Numbers and ranges as they are typed: `0,2-5`. Holds every number if it is empty.
+/// Numbers and ranges as they are typed: `0,2-5`. An empty list contains every number.
 class NumberList {
  public:
-  /// UsageError naming the option for anything else.
+  /// Throws UsageError with the option for anything else.
   static NumberList parse(std::string_view option, std::string_view text);
   void add(std::int64_t first, std::int64_t last) { ranges_.emplace_back(first, last); }
   bool contains(std::int64_t number) const;
@@ -24,7 +24,7 @@ class NumberList {
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;
 };
 
-/// Which parts of a static-graph dump to compare.
+/// The parts of a static-graph dump to compare.
 struct GraphSelection {
   NumberList ranks;
   NumberList steps;
