@@ -34,12 +34,12 @@ struct AdumpFile {
   std::vector<AdumpItem> items;  // in file order: inputs, outputs, buffers, spaces
 };
 
-/// Reads the header. FormatError if it is broken or describes more bytes than the file has. For sliced dumps
-/// (FFTS+) the thread that the shapes belong to is taken from the file's name.
+/// Reads the header. FormatError if the header is broken or describes more bytes than the file has. For
+/// sliced dumps (FFTS+) the file's name says which thread the shapes belong to.
 AdumpFile open_adump(std::shared_ptr<const ByteSource> file);
 
-/// The tensor of an input or output. FormatError for a type that is not supported and where the bytes are too
-/// few for the shape; what is too much is left out.
+/// The tensor of an input or output. FormatError for an unsupported type, and if the item has fewer bytes
+/// than its shape needs; surplus bytes are ignored.
 StoredTensor adump_tensor(const AdumpFile& dump, const AdumpItem& item);
 
 /// "float32", "uint1", …; "type 13" for a code that has no name.
@@ -48,8 +48,8 @@ std::string adump_type_name(std::int64_t code);
 /// Does the file's name begin as that of an overflow debug record does?
 bool is_op_debug_name(std::string_view name);
 
-/// What an overflow debug record (the bytes of an output) says, as JSON with four blanks a level. FormatError
-/// naming `file` where it is neither of the two known forms.
+/// The content of an overflow debug record (the bytes of an output) as JSON, indented by four blanks per
+/// level. FormatError naming `file` if the record has neither of the two known forms.
 std::string op_debug_json(std::string_view record, const std::string& file);
 
 }  // namespace msprobe::formats

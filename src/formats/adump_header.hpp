@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two forms of an adump header, each read by a file of its own.
+// An adump header has two forms; a separate source file reads each.
 #pragma once
 
 #include <string>

@@ -71,7 +71,7 @@ std::optional<DType> dtype_of_code(std::int64_t code) {
   }
 }
 
-/// Hands out the lines of the header and keeps count of where they end.
+/// Returns the lines of the header one by one and records the offset where each ends.
 class Lines {
  public:
   explicit Lines(const ByteSource& file) : file_(file) {}
@@ -158,7 +158,8 @@ StoredTensor open_atb_bin(const std::shared_ptr<const ByteSource>& file, const O
     if (__builtin_mul_overflow(bytes, length, &bytes)) fail(*file, "more elements than memory can hold");
   }
 
-  // The bytes may lie in another file of the folder; that one may again refer to a third.
+  // A `data` line may name another file of the folder as the holder of the bytes; that file may again name a
+  // third.
   std::shared_ptr<const ByteSource> holder = file;
   std::uint64_t begin = header.end;
   std::string link = header.link;
@@ -166,7 +167,7 @@ StoredTensor open_atb_bin(const std::shared_ptr<const ByteSource>& file, const O
     if (links == kMaxLinks) fail(*file, "its links to other files never end");
     if (link.find('/') != std::string::npos || link == "." || link == "..")
       fail(*file, fmt::format("refused: its data lies outside its folder: {}", display(link)));
-    if (!open_beside) fail(*file, fmt::format("its data lies in another file: {}", display(link)));
+    if (!open_beside) fail(*file, fmt::format("its data is in another file: {}", display(link)));
     holder = open_beside(link);
     Header next = read_header(*holder);
     begin = next.end;

@@ -11,12 +11,12 @@
 
 namespace msprobe::formats {
 
-/// Opens the file of this name that lies beside the one being read. The name has no path separator.
+/// Opens a file by its name in the folder of the file being read. The name has no path separator.
 using OpenBeside = std::function<std::shared_ptr<const ByteSource>(const std::string& name)>;
 
 /// Finds the tensor in the file, or in the file that its `data` line names. FormatError for a malformed
-/// header, a type that is not known, a payload that does not fit the shape, an empty tensor, and for a link
-/// where `open_beside` is empty.
+/// header, an unknown type, a payload that does not fit the shape, an empty tensor, and for a link if
+/// `open_beside` is empty.
 StoredTensor open_atb_bin(const std::shared_ptr<const ByteSource>& file, const OpenBeside& open_beside = {});
 
 }  // namespace msprobe::formats

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types whose elements are packed in blocks that share a scale, as GGUF has them: each block becomes float32
-// as it is read.
+// Types whose elements are packed in blocks that share a scale, as in GGUF files. Each block is converted to
+// float32 when it is read.
 #pragma once
 
 #include <cstddef>
@@ -36,23 +36,25 @@ struct BlockLayout {
 };
 BlockLayout layout_of(BlockType type);
 
-/// What to make of a block.
+/// The numbers to compute from a block.
 enum class BlockContent : std::uint8_t {
   values,
-  /// For each element how far from it the number may have been that was rounded to it: half the distance to
-  /// its neighbour in the block, the further one where they differ, also at the ends of the range. A
-  /// quantizer may have computed with a scale that was rounded to float16 only when it was stored; then an
-  /// element of q steps is q times that rounding further away, at most 2^-11 of a step each (2^-25 below the
-  /// normal numbers of float16). That is part of it, and the same of the offset, where there is one.
+  /// For each element, the largest distance between it and the number that was rounded to it: half the
+  /// distance to its neighbour in the block, to the further one if they differ, also at the ends of the
+  /// range. A quantizer may have computed with a scale in float32 and rounded the scale to float16 only to
+  /// store it. An element of q steps can then be q times that rounding further away, at most 2^-11 of a step
+  /// each (2^-25 below the normal numbers of float16). The result includes this, and the same for the offset
+  /// if the type has one.
   half_steps,
 };
 
-/// `block` and `out` as layout_of() has them.
+/// `block` has the bytes and `out` the elements that layout_of() gives for the type.
 void unpack_block(BlockType type, BlockContent content, std::span<const std::byte> block,
                   std::span<float> out);
 
-/// The elements of whole blocks as float32 in the machine's byte order, unpacked piece by piece wherever they
-/// are read. FormatError if `packed` is not whole blocks, or has more elements than can be counted.
+/// The elements of whole blocks as float32 in the machine's byte order; the returned source unpacks each
+/// piece when it is read. FormatError if `packed` does not consist of whole blocks, or has more elements than
+/// can be counted.
 std::shared_ptr<const ByteSource> unpacked_source(std::shared_ptr<const ByteSource> packed, BlockType type,
                                                   BlockContent content);
 

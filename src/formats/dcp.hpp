@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `.metadata` of torch.distributed.checkpoint: which tensors there are and where their chunks lie.
+// `.metadata` of torch.distributed.checkpoint: the names of the tensors and the places of their chunks.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,33 @@
 
 namespace msprobe::formats {
 
-/// A box of a tensor, in a stretch of a file that is one saved tensor of its own.
+/// A box (offsets and sizes along each axis) of a tensor. Its elements are a saved tensor that occupies a
+/// range of a file.
 struct DcpChunk {
   std::vector<std::int64_t> offsets;
   std::vector<std::int64_t> sizes;
   std::string file;  // relative to the folder of the .metadata; a claim of the file, not yet a path
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
-  std::string problem;  // why it cannot be read; empty: it can
+  std::string problem;  // why the chunk cannot be read; empty if it can
 };
 
 struct DcpTensor {
   std::string name;
   tensor::DType dtype = tensor::DType::float32;
   std::vector<std::int64_t> size;
-  std::vector<DcpChunk> chunks;  // none twice
-  std::string problem;           // why it cannot be read; empty: it can
+  std::vector<DcpChunk> chunks;  // without duplicates
+  std::string problem;           // why the tensor cannot be read; empty if it can
 };
 
 struct DcpMetadata {
   std::vector<DcpTensor> tensors;    // in the order of the file
-  std::vector<std::string> objects;  // names of what is no tensor
+  std::vector<std::string> objects;  // names of the values that are not tensors
   Pickle pickle;
 };
 
-/// FormatError naming the file and the reason if it is no such metadata. What is wrong with one tensor stands
-/// in that tensor. Whether chunks fill their tensor is not checked here.
+/// FormatError naming the file and the reason if it is not such metadata. A fault of one tensor goes into its
+/// `problem`. The reader does not check whether the chunks fill their tensor.
 DcpMetadata read_dcp_metadata(const ByteSource& file);
 
 }  // namespace msprobe::formats

@@ -22,16 +22,17 @@ namespace {
 using tensor::DType;
 using tensor::Kind;
 
-// Raw and converted pieces stay in the second-level cache.
+// A piece of this size stays in the second-level cache, raw and converted.
 constexpr std::size_t kPiece = std::size_t{16} << 10;
 
-/// What tells a number of a narrow type from its neighbours.
+/// The precision of a narrow type: it determines the distance between neighbouring numbers.
 struct Precision {
   int fraction_bits = 0;
-  int least_exponent = 0;  // of a normal number
+  int least_exponent = 0;  // of the smallest normal number
 };
 
-/// Nothing for double, for hifloat8, whose precision tapers, and for what is no floating-point type.
+/// Nothing for double, for hifloat8 (its precision decreases with the exponent), and for types that are not
+/// floating-point.
 std::optional<Precision> precision_of(DType dtype) {
   dtype = tensor::real_type(dtype);
   if (dtype == DType::float8_e8m0fnu) return Precision{0, -127};
@@ -40,13 +41,13 @@ std::optional<Precision> precision_of(DType dtype) {
   return Precision{form->fraction, form->least};
 }
 
-/// Would `candidate` be rounded to `value`? Exactly between two numbers counts as no.
+/// Would `candidate` be rounded to `value`? The point exactly between two numbers counts as no.
 bool rounds_to(double candidate, double value, const Precision& precision) {
   int exponent = 0;
   const double fraction = std::frexp(std::fabs(value), &exponent);  // in [0.5, 1)
   const int scale = std::max(exponent - 1, precision.least_exponent);
   double reach = std::ldexp(0.5, scale - precision.fraction_bits);
-  // Below a power of two the neighbours lie twice as close.
+  // Below a power of two the neighbours are half as far apart.
   const bool inwards = std::fabs(candidate) < std::fabs(value);
   if (fraction == 0.5 && inwards && exponent - 1 > precision.least_exponent) reach /= 2;
   return std::fabs(candidate - value) < reach;
@@ -78,7 +79,8 @@ bool is_narrow(DType dtype) {
   return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64;
 }
 
-/// The kernels count denormals of the type they work in, which is float for all narrow types.
+/// The kernels count denormals of the type that they compute in, which is float for all narrow types; so this
+/// function counts those of the narrow type itself.
 std::uint64_t count_denormals(std::span<const float> values, float least_normal) {
   return static_cast<std::uint64_t>(std::ranges::count_if(values, [&](float value) {
     const float magnitude = std::fabs(value);
@@ -183,7 +185,7 @@ std::optional<IntegerRange> integer_range(DType dtype, const tensor::Statistics&
   if (dtype == DType::int64) {
     return IntegerRange{std::to_string(statistics.integer_min), std::to_string(statistics.integer_max)};
   }
-  // Of narrower types a double holds every number.
+  // A double represents every number of a narrower type exactly.
   return IntegerRange{fmt::format("{:.0f}", statistics.min), fmt::format("{:.0f}", statistics.max)};
 }
 

@@ -20,7 +20,7 @@ constexpr int kMostFlaxDepth = 64;
 constexpr std::uint64_t kArrayExtension = 1;
 constexpr std::string_view kChunked = "__msgpack_chunked_array__";
 
-/// The values of a MessagePack file, one after the other.
+/// Reads the values of a MessagePack file one by one.
 class Values {
  public:
   enum class Kind { nothing, number, text, bytes, list, map, extension };
@@ -37,7 +37,8 @@ class Values {
   bool at_end() const { return at_ == file_.size(); }
   void go_to(std::uint64_t offset) { at_ = offset; }
 
-  /// The bytes of texts and extensions are passed over; members of lists and maps follow.
+  /// Returns the next value and skips the bytes of texts and extensions. Further calls return the members of
+  /// lists and maps.
   Value next() {
     const auto head = static_cast<unsigned>(big_endian(1));
     Value value;
@@ -72,7 +73,7 @@ class Values {
       case 0xD1:
       case 0xD2:
       case 0xD3:
-        // Negative numbers are nothing that is needed.
+        // No name, shape or offset is negative, so the reader skips negative numbers.
         return with_bytes(Kind::nothing, 1U << (head - 0xD0));
       case 0xD4:
       case 0xD5:
@@ -179,7 +180,8 @@ class FlaxFile::Parser {
     }
   }
 
-  /// Lengths and flat pieces under the keys "0", "1", …
+  /// Reads an array that was cut into flat pieces: a map of lengths, and one of pieces under the keys "0",
+  /// "1", …
   void chunked(const std::string& name, std::uint64_t pairs) {
     Entry entry{name, {}, {}};
     values_.next();
@@ -210,7 +212,7 @@ class FlaxFile::Parser {
     shape.push_back(static_cast<std::int64_t>(length));
   }
 
-  /// Its shape, the name of its type and its bytes.
+  /// Reads an array from an extension: its shape, the name of its type and its bytes.
   Array array(const Value& extension) {
     const std::uint64_t end = values_.at();
     values_.go_to(extension.offset);
@@ -218,7 +220,7 @@ class FlaxFile::Parser {
     const Value whole = values_.next();
     const Value shape = values_.next();
     if (whole.kind != Kind::list || whole.length != 3 || shape.kind != Kind::list)
-      values_.fail("an array that is none");
+      values_.fail("an extension that is not an array");
     for (std::uint64_t i = 0; i < shape.length; ++i) {
       const Value length = values_.next();
       if (length.kind != Kind::number) values_.fail("an array without a shape");
@@ -229,7 +231,7 @@ class FlaxFile::Parser {
     if (type.length > kMaxType) values_.fail("an array with a long type");
     array.type = values_.text(type);
     const Value bytes = values_.next();
-    // Older versions wrote them as text.
+    // Older versions stored the elements as text.
     if ((bytes.kind != Kind::bytes && bytes.kind != Kind::text) || values_.at() != end)
       values_.fail("an array without elements");
     array.offset = bytes.offset;
@@ -275,7 +277,7 @@ StoredTensor FlaxFile::tensor(std::size_t index) const {
   std::vector<StoredTensor> parts;
   for (const Array& part : entry.parts) parts.push_back(read(entry, part));
   StoredTensor tensor = concatenate(parts, 0);
-  // The pieces are flat.
+  // Each piece has one axis.
   std::int64_t wanted = 1;
   bool fits = tensor.shape.size() == 1;
   for (const std::int64_t length : entry.shape)

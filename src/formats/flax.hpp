@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What flax.serialization writes (`flax_model.msgpack`): maps of MessagePack with arrays of NumPy as its
+// Files of flax.serialization (`flax_model.msgpack`): maps of MessagePack with arrays of NumPy as its
 // extension 1. https://github.com/msgpack/msgpack (spec.md), flax/serialization.py of
 // https://github.com/google/flax.
 #pragma once
@@ -15,11 +15,11 @@ namespace msprobe::formats {
 
 class FlaxFile final : public TensorSet {
  public:
-  /// FormatError naming the file and the reason if it is broken. Only headers are read: memory is a small
-  /// multiple of the names.
+  /// FormatError naming the file and the reason if it is broken. The constructor reads only headers, so its
+  /// memory is a small multiple of the names.
   explicit FlaxFile(std::shared_ptr<const ByteSource> file);
 
-  /// The keys on the way to an array, joined by dots; in the order of the file.
+  /// The name is the path of keys that leads to an array, joined by dots. The order is that of the file.
   std::size_t size() const override { return entries_.size(); }
   const std::string& name(std::size_t index) const override { return entries_.at(index).name; }
   StoredTensor tensor(std::size_t index) const override;
@@ -33,7 +33,7 @@ class FlaxFile final : public TensorSet {
   };
   struct Entry {
     std::string name;
-    std::vector<Array> parts;  // large arrays are cut into flat ones
+    std::vector<Array> parts;  // Flax cuts a large array into flat ones
     std::vector<std::int64_t> shape;
   };
   class Parser;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that hold tensors, or archives of them, in formats that have no reader here: known by their first
-// bytes, so that a message can say what they are.
+// Recognizes files that hold tensors, or archives of them, in formats that msprobe does not read. Their first
+// bytes identify them, so that a message can name the format.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ std::string foreign_format(const ByteSource& file);
 /// Is it a packed form, which some loaders unpack by themselves?
 bool is_packed_format(const std::string& format);
 
-/// Why such a file is refused, and what helps: "an HDF5 file, which is not read".
+/// Says why msprobe refuses such a file, and what to do: "an HDF5 file, which is not read".
 std::string foreign_reason(const ByteSource& file, const std::string& format);
 
-/// The same of a zip archive that is none of PyTorch or NumPy: Keras, an exported program, a packed
+/// The same for a zip archive that neither PyTorch nor NumPy wrote: Keras, an exported program, a packed
 /// checkpoint. FormatError if it is broken.
 std::string foreign_zip_reason(const std::shared_ptr<const ByteSource>& file);
 

@@ -18,7 +18,7 @@ namespace msprobe::formats {
 namespace {
 
 constexpr std::string_view kMark = "GGUF";
-constexpr std::uint64_t kMaxShown = 1024;  // of a text that is kept
+constexpr std::uint64_t kMaxShown = 1024;  // bytes of a metadata text that are kept
 constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint64_t kMaxAlignment = std::uint64_t{1} << 24;
 constexpr int kMaxListDepth = 8;
@@ -26,9 +26,9 @@ constexpr int kMaxListDepth = 8;
 struct GgufType {
   std::uint32_t id;
   std::string_view name;
-  std::optional<tensor::DType> dtype;  // of one that is stored as it is
+  std::optional<tensor::DType> dtype;  // of a type that is stored unpacked
   std::optional<BlockType> block;
-  // Of a type that has no reader: what its blocks take, so that the end of the file can be checked.
+  // The size of a block of a type without a reader, to check that the last tensor ends inside the file.
   BlockLayout layout = {};
 };
 
@@ -63,7 +63,7 @@ BlockLayout layout_of_type(const GgufType& type) {
   return type.block ? layout_of(*type.block) : type.layout;
 }
 
-/// What general.file_type means (llama_ftype of llama.cpp's llama.h).
+/// The name of a general.file_type (llama_ftype of llama.cpp's llama.h).
 std::string_view file_type_name(std::int64_t number) {
   constexpr std::array<std::string_view, 39> kNames = {
       "F32",    "F16",    "Q4_0",   "Q4_1",    "",       "",       "",       "Q8_0",   "Q5_0",  "Q5_1",
@@ -75,7 +75,7 @@ std::string_view file_type_name(std::int64_t number) {
              : kNames[static_cast<std::size_t>(number)];
 }
 
-/// Kinds of values of the metadata, and the bytes of each; 0 for texts and lists.
+/// The kinds of metadata values, and their sizes in bytes; 0 for texts and lists.
 enum class ValueKind : std::uint32_t { text = 8, list = 9 };
 constexpr std::array<std::uint64_t, 13> kValueSizes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 constexpr std::uint32_t kFloat32 = 6;
@@ -96,13 +96,13 @@ class GgufFile::Parser {
   void run() {
     skip(kMark.size());
     const auto version = number<std::uint32_t>();
-    // The other byte order has its small number at the other end.
+    // A version number in the other byte order has zeros in its low bytes.
     if (version != 0 && (version & 0xFFFF) == 0)
       fail("a GGUF file of a big-endian machine, which is not read");
     if (version != 2 && version != 3) fail(fmt::format("GGUF version {} is not read", version));
     const auto tensors = number<std::uint64_t>();
     const auto values = number<std::uint64_t>();
-    // The least that each of them takes.
+    // The fewest bytes that a tensor's entry and a metadata value can take.
     constexpr std::uint64_t kLeastTensor = 24;
     constexpr std::uint64_t kLeastValue = 13;
     if (tensors > file_.size() / kLeastTensor || values > file_.size() / kLeastValue)
@@ -124,7 +124,7 @@ class GgufFile::Parser {
     at_ += count;
   }
 
-  /// The next bytes, out of a window over the file.
+  /// Returns the next bytes from a window over the file.
   const std::byte* take(std::size_t count) {
     const std::uint64_t begin = at_;
     skip(count);
@@ -156,7 +156,7 @@ class GgufFile::Parser {
     const auto count = number<std::uint64_t>();
     if (kind >= kValueSizes.size()) fail(fmt::format("metadata of an unknown kind, {}", kind));
     const std::uint64_t size = kValueSizes[kind];
-    // A text or a list takes at least the bytes of its length.
+    // A text or list inside a list begins with its length, so each takes at least the size of a length.
     if (size == 0 && count > (file_.size() - at_) / sizeof(std::uint64_t))
       fail("truncated: a list in its metadata is longer than the file");
     if (size != 0) {
@@ -254,7 +254,7 @@ class GgufFile::Parser {
     std::ranges::reverse(entry.shape);
   }
 
-  /// How many bytes its shape needs. The axes are still as the file has them.
+  /// Computes how many bytes the shape needs. The axes are still in the order of the file.
   void measure(Entry& entry) const {
     const GgufType* type = type_of(entry.type);
     if (type == nullptr) {
@@ -283,7 +283,7 @@ class GgufFile::Parser {
     if (twin != names.end()) fail(fmt::format("refused: duplicate name {}", display(*twin)));
   }
 
-  /// Offsets count from the first aligned byte behind the header.
+  /// Offsets count from the first aligned byte after the header.
   void place_tensors() {
     result_.header_end_ = at_;
     result_.alignment_ = alignment_;
@@ -334,7 +334,7 @@ StoredTensor GgufFile::unpacked(std::size_t index, bool half_steps) const {
   tensor.dtype = type->dtype.value_or(tensor::DType::float32);
   tensor.shape = entry.shape;
   tensor.strides = row_major_strides(tensor.shape);
-  // An empty tensor may lie behind the end.
+  // The offset of an empty tensor may be beyond the end of the file.
   tensor.storage = slice_source(file_, entry.bytes == 0 ? 0 : entry.offset, entry.bytes);
   if (type->block) {
     const BlockContent content = half_steps ? BlockContent::half_steps : BlockContent::values;

@@ -16,21 +16,23 @@ namespace msprobe::formats {
 
 class GgufFile final : public TensorSet {
  public:
-  /// FormatError naming the file and the reason: a version or a byte order that is not read, a count, a
-  /// length or an offset that the file has no room for, a name twice. Memory: a small multiple of the names.
+  /// FormatError naming the file and the reason: an unsupported version or byte order, a count, a length or
+  /// an offset beyond the end of the file, a duplicate name. Memory: a small multiple of the names.
   explicit GgufFile(std::shared_ptr<const ByteSource> file);
 
   /// In the order of the file.
   std::size_t size() const override { return entries_.size(); }
   const std::string& name(std::size_t index) const override { return entries_.at(index).name; }
-  /// Of a packed type as float32, unpacked where it is read. FormatError for a type without a reader.
+  /// Returns a packed tensor as float32; each block is unpacked when it is read. FormatError for a type
+  /// without a reader.
   StoredTensor tensor(std::size_t index) const override;
   std::optional<StoredTensor> half_step(std::size_t index) const override;
 
-  /// The type as ggml calls it, e.g. "Q4_K", and the bytes in the file; these are 0 where the type is not
-  /// known. The shape has the outermost axis first.
+  /// The name of the type in ggml, e.g. "Q4_K", and the size in the file in bytes, 0 if the type is unknown.
+  /// The shape has the outermost axis first.
   std::string type_name(std::size_t index) const;
-  /// llama.cpp searches for the scales of all its packed types but Q8_0, whose largest element gives it.
+  /// llama.cpp searches for the best scales of all packed types except Q8_0, whose scale follows from the
+  /// largest element.
   bool has_searched_scales(std::size_t index) const;
   std::uint64_t bytes(std::size_t index) const { return entries_.at(index).bytes; }
   const std::vector<std::int64_t>& shape(std::size_t index) const { return entries_.at(index).shape; }
@@ -39,14 +41,14 @@ class GgufFile final : public TensorSet {
   /// the alignment?
   bool is_gapless() const;
 
-  /// What the metadata say of the model and its types: keys of `general` and the numbers of heads.
+  /// Metadata about the model and its types: the keys of `general` and the numbers of heads.
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
-  /// "llama"; empty if it is not told.
+  /// "llama"; empty if the metadata do not name it.
   const std::string& architecture() const { return architecture_; }
-  /// A whole number behind the name of the architecture: "attention.head_count".
+  /// A whole number at the key "ARCHITECTURE.key", such as "attention.head_count".
   std::optional<std::int64_t> number(const std::string& key) const;
 
-  /// The texts of the metadata, templates among them; what is in lists (vocabularies) is left out.
+  /// The texts of the metadata, including chat templates. Texts inside lists (vocabularies) are left out.
   struct Text {
     std::string key;
     std::shared_ptr<const ByteSource> value;

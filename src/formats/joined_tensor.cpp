@@ -15,7 +15,7 @@
 namespace msprobe::formats {
 namespace {
 
-/// The bytes of tensors that lie in one piece each, a stretch of every one in turn.
+/// The bytes of contiguous tensors, interleaved: one stretch of each tensor in turn.
 class InterleavedSource final : public ByteSource {
  public:
   struct Part {
@@ -58,8 +58,8 @@ class InterleavedSource final : public ByteSource {
   std::string name_;
 };
 
-/// The same tensor in one piece and in the machine's byte order; its bytes, if they are kept in memory for
-/// that, come off `left`.
+/// Returns the tensor as one contiguous block in the machine's byte order. If that needs a copy in memory,
+/// its size is subtracted from `left`.
 StoredTensor in_one_piece(const StoredTensor& tensor, std::uint64_t& left) {
   const tensor::DTypeInfo& info = tensor::info(tensor.dtype);
   if (tensor.is_contiguous() && !tensor.big_endian && !tensor.conjugate && !tensor.negative) return tensor;
@@ -81,12 +81,12 @@ StoredTensor in_one_piece(const StoredTensor& tensor, std::uint64_t& left) {
 std::vector<std::int64_t> squeezed(const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> out;
   std::copy_if(shape.begin(), shape.end(), std::back_inserter(out), [](std::int64_t n) { return n != 1; });
-  // Tensors of one element are joined to a list.
+  // A tensor of one element gets an axis of length 1, so that several can be joined to a list.
   if (out.empty()) out.push_back(1);
   return out;
 }
 
-/// With the axes of `shapes` in place of the tensors' own.
+/// Joins the tensors as if they had the axes of `shapes`.
 StoredTensor joined_along(const std::vector<StoredTensor>& parts,
                           const std::vector<std::vector<std::int64_t>>& shapes, std::size_t axis,
                           std::size_t chunks) {
@@ -132,7 +132,7 @@ StoredTensor joined_along(const std::vector<StoredTensor>& parts,
   return joined;
 }
 
-/// Elements that are added up as they are read.
+/// The elementwise sum of several tensors, computed when it is read.
 class SumSource final : public ByteSource {
  public:
   SumSource(std::vector<StoredTensor> terms, tensor::DType dtype)
@@ -184,7 +184,8 @@ class SumSource final : public ByteSource {
   std::string name_;
 };
 
-/// The type of a sum: half precision stays, as NumPy has it; sums of integers are exact up to 2^53.
+/// The type of a sum. Half precision stays half precision, as in NumPy; sums of integers are exact up to
+/// 2^53.
 tensor::DType type_of_sum(tensor::DType dtype) {
   using tensor::DType;
   if (dtype == DType::float16 || dtype == DType::complex128) return dtype;

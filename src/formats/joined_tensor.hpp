@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several stored tensors as one: one behind the other, or their sum.
+// Several stored tensors as one tensor: their concatenation, or their sum.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace msprobe::formats {
 
-/// Puts the tensors one behind the other along `axis`, counted without axes of length 1; along the last one
-/// if there are fewer. Nothing is loaded, unless a tensor does not lie in one piece: then at most
-/// ElementReader::kMaxGather of it. FormatError if types or other axes differ.
+/// Concatenates the tensors along `axis`, counted without axes of length 1; along the last axis if there are
+/// fewer. The function loads nothing, except for a tensor that is not contiguous: of such a tensor it loads
+/// at most ElementReader::kMaxGather. FormatError if types or other axes differ.
 StoredTensor join_tensors(const std::vector<StoredTensor>& parts, std::size_t axis);
 
-/// The same along an axis of their shapes as they are. With `chunks` each part holds as many pieces: the
-/// first pieces of all parts come first, then the second ones.
+/// Concatenates along an axis of the shapes as they are. With `chunks` each part consists of that many
+/// pieces: the result has the first pieces of all parts, then the second ones.
 StoredTensor concatenate(const std::vector<StoredTensor>& parts, std::size_t axis, std::size_t chunks = 1);
 
 /// The sums of their elements, computed in double as they are read. FormatError if types or shapes differ.

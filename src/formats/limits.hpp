@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What readers of every format refuse.
+// Limits that the readers of all formats share.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +11,24 @@ namespace msprobe::formats {
 inline constexpr std::size_t kMaxRank = 64;  // dimensions of a tensor, NumPy's own limit
 inline constexpr std::uint64_t kMaxName = std::uint64_t{64} << 10;  // bytes of a tensor's
 
-// Memory of a global of a pickle that was not named before, with its place in the index and beside its text.
+// The memory of a global of a pickle at its first mention: its place in the index, without its text.
 inline constexpr std::uint64_t kPickleGlobalBytes = 200;
 
 inline constexpr const char* kTooManyTensors = "refused: more tensors than a file of its size has";
 
-/// How much memory a file may take for what it says, beside the elements of its tensors. A few bytes of it
-/// can stand for a value that takes many, so it is the size of the file that counts.
+/// The memory that a file may take for its structure, apart from the elements of its tensors. A few bytes of
+/// a file can describe a value that takes much memory, so the limit depends on the size of the file.
 class Allowance {
  public:
   explicit Allowance(std::uint64_t file_size) : left_(scaled(kLeast, 6, file_size)) {}
 
-  /// False if there is not as much left; nothing more should be made of the file then.
+  /// False if less is left; the caller then makes nothing more of the file.
   bool take(std::uint64_t bytes) {
     const bool enough = bytes <= left_;
     left_ = enough ? left_ - bytes : 0;
     return enough;
   }
-  /// For a tensor with all that is noted, compared and written about it.
+  /// For a tensor, and all that callers record, compare and write about it.
   bool take_tensor(std::size_t name_size, std::size_t rank) {
     return take(kTensor + 6 * std::uint64_t{name_size} + 80 * std::uint64_t{rank});
   }

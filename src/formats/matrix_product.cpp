@@ -22,7 +22,7 @@ using Shape = std::vector<std::int64_t>;
 
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 
-/// As NumPy has it of floating-point types; integers are exact up to 2^53.
+/// For floating-point types the result type of NumPy; products of integers are exact up to 2^53.
 tensor::DType type_of_product(tensor::DType a, tensor::DType b) {
   using tensor::DType;
   const auto is_narrow = [](DType dtype) {
@@ -45,7 +45,7 @@ std::uint64_t count_of(const Shape& shape) {
   return count;
 }
 
-/// The axes before the last two of both, broadcast; nothing if they do not fit.
+/// The broadcast shape of the axes before the last two; nothing if the shapes do not fit.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   Shape result = a.size() >= b.size() ? a : b;
   const Shape& shorter = a.size() >= b.size() ? b : a;
@@ -60,7 +60,7 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   return result;
 }
 
-/// Which matrix of `own` stands at a place of the broadcast axes.
+/// The index of the matrix of `own` that is used at `place` of the broadcast axes.
 std::size_t matrix_at(std::size_t place, const Shape& batch, const Shape& own) {
   std::size_t matrix = 0;
   std::size_t step = 1;
@@ -80,8 +80,8 @@ struct Sizes {
   std::size_t columns = 0;
 };
 
-/// A few rows together, so that what is read of the right matrix serves all of them. Terms are added in the
-/// order of `depth`, whatever the number of threads.
+/// Multiplies a few rows together, so that each value read from the right matrix serves all of them. The
+/// terms are added in the order of `depth`, so the result does not depend on the number of threads.
 void multiply_rows(const double* left, const double* right, double* out, std::size_t rows,
                    const Sizes& sizes) {
   constexpr std::size_t kColumns = 512;

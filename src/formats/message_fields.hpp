@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a protobuf message that is a file or lies in one, read through a small window, so that it may
-// have any size. Messages in memory: protobuf.hpp.
+// The fields of a protobuf message that is a file or a part of one. A small window reads them, so the message
+// may have any size. protobuf.hpp reads messages in memory.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class MessageFields {
   MessageFields(const ByteSource& file, std::uint64_t begin, std::uint64_t end, std::string_view what)
       : file_(file), what_(what), at_(begin), end_(end) {}
 
-  /// False at the end. FormatError where the message is cut off or broken.
+  /// False at the end. FormatError if the message is truncated or broken.
   bool next(Field& field);
   /// A bare number, as packed lists hold them.
   std::uint64_t varint();

@@ -20,7 +20,7 @@ constexpr std::string_view kWhat = "MindSpore checkpoint";
 constexpr std::string_view kChecksumMark = "crc_num";
 constexpr std::uint64_t kChecksumSize = 17;
 
-/// Several stretches of a file, end to end.
+/// Several parts of a file, concatenated.
 class JoinedSource final : public ByteSource {
  public:
   explicit JoinedSource(std::vector<std::shared_ptr<const ByteSource>> parts) : parts_(std::move(parts)) {
@@ -106,7 +106,7 @@ class MindSporeCkpt::Parser {
         entry.problem = "a map parameter, which is not supported";
       }
     }
-    // A large tensor is cut into values of one name.
+    // MindSpore cuts a large tensor into consecutive values of the same name.
     if (!allowance_.take_tensor(entry.name.size(), entry.shape.size())) fail(kTooManyTensors);
     if (!entries_.empty() && entries_.back().name == entry.name && entries_.back().type == entry.type &&
         entries_.back().shape == entry.shape && !entry.parts.empty()) {
@@ -162,12 +162,12 @@ StoredTensor MindSporeCkpt::tensor(std::size_t index) const {
   for (const Part& part : entry.parts) {
     if (part.bytes == 0) continue;
     parts.push_back(slice_source(file_, part.offset, part.bytes));
-    bytes += part.bytes;  // parts lie in the file one behind the other, so this cannot overflow
+    bytes += part.bytes;  // the parts are disjoint ranges of the file, so this sum cannot overflow
   }
   tensor.shape = entry.shape;
   const std::uint64_t item = tensor::info(*dtype).size;
   if (tensor.shape == std::vector<std::int64_t>{0} && bytes == item)
-    tensor.shape.clear();  // how it spells a scalar
+    tensor.shape.clear();  // MindSpore writes a scalar as the shape {0}
   const auto wanted = checked_size(tensor.shape, item);
   if (!wanted) fail("a shape larger than memory can hold");
   if (*wanted != bytes) fail(fmt::format("{} bytes for elements that need {}", bytes, *wanted));

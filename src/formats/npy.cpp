@@ -33,8 +33,8 @@ struct NpyHeader {
   std::optional<std::vector<std::int64_t>> shape;
 };
 
-// Reads the one dict literal that a header is: three known keys, a string, a bool and a tuple of integers. It
-// never nests, so it cannot recurse.
+// Parses the dict literal of a header: three known keys, a string, a bool and a tuple of integers. The
+// literal never nests, so the parser does not recurse.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& file, bool with_records = false)
@@ -75,8 +75,8 @@ class HeaderParser {
  private:
   [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(file_), reason); }
 
-  // The next character behind blanks; '\0' at the end (a NUL in the text ends nothing, it is refused by
-  // whoever asks).
+  // The next character after blanks; '\0' at the end. A NUL inside the text is refused here, so it cannot
+  // pass for the end.
   char next() {
     const std::size_t at = rest_.find_first_not_of(" \t\r\n");
     rest_.remove_prefix(std::min(at, rest_.size()));
@@ -111,7 +111,8 @@ class HeaderParser {
     return text;
   }
 
-  /// The bytes of one: [('name', '<f4'), (('title', 'name'), '<i8', (2, 3)), ('inner', [...])].
+  /// The size in bytes of a record type: [('name', '<f4'), (('title', 'name'), '<i8', (2, 3)), ('inner',
+  /// [...])].
   std::uint64_t record(int depth) {
     constexpr int kMostDepth = 8;
     constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
@@ -148,7 +149,7 @@ class HeaderParser {
   }
 
  public:
-  /// The bytes of an element of a type that holds no objects.
+  /// The size in bytes of an element of a type without objects.
   std::uint64_t plain_size(std::string_view type) const {
     if (!type.empty() && std::string_view("<>=|").find(type.front()) != std::string_view::npos)
       type.remove_prefix(1);
@@ -206,7 +207,7 @@ class HeaderParser {
     if (error != std::errc{}) fail("its header is malformed");
     if (value < 0) fail("an array of negative size");
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-    if (rest_.starts_with('L')) rest_.remove_prefix(1);  // Python 2 wrote long integers so
+    if (rest_.starts_with('L')) rest_.remove_prefix(1);  // Python 2 wrote a suffix L after long integers
     return value;
   }
 

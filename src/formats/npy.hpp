@@ -14,8 +14,9 @@ namespace msprobe::formats {
 /// a file whose size is not what its header says.
 StoredTensor open_npy(std::shared_ptr<const ByteSource> file);
 
-/// Does the file consist of a header as NumPy writes it and as many bytes as it says, for elements that are
-/// numbers, texts, dates, raw bytes or records of these? No objects, which are a pickle.
+/// True if the file consists of a header as NumPy writes it, followed by exactly as many bytes as the header
+/// says, and the elements are numbers, texts, dates, raw bytes or records of these. Arrays of objects return
+/// false, because they carry a pickle.
 bool is_plain_npy(const ByteSource& file);
 
 }  // namespace msprobe::formats

@@ -20,7 +20,7 @@ class NpzFile final : public TensorSet {
   std::size_t size() const override { return names_.size(); }
   const std::string& name(std::size_t index) const override { return names_.at(index); }
   StoredTensor tensor(std::size_t index) const override;
-  /// Of a member, whose bytes are a whole `.npy` file.
+  /// The archive member of an array; its bytes are a whole `.npy` file.
   const archive::ZipEntry& entry(std::size_t index) const { return zip_.entries().at(index); }
   const archive::ZipReader& zip() const { return zip_; }
 

@@ -10,7 +10,7 @@ namespace {
 // numpy/core/include/numpy/ndarraytypes.h: NPY_ITEM_REFCOUNT, NPY_LIST_PICKLE, NPY_ITEM_IS_POINTER.
 constexpr std::int64_t kPointerFlags = 0x01 | 0x02 | 0x04;
 constexpr std::int64_t kObjectFlags = 0x3f;  // of the type of objects
-// Of types within types.
+// The limit for types nested within types.
 constexpr int kMostDepth = 16;
 
 class NumpyObjects {
@@ -30,7 +30,7 @@ class NumpyObjects {
     if (rating > worst_.rating) worst_ = {rating, std::string(what)};
   }
 
-  /// "numpy.dtype"; empty for what is no name of NumPy.
+  /// "numpy.dtype"; empty for a name outside NumPy.
   std::string numpy_name(PickleRef ref) const {
     if (ref == kNoPickleRef || pickle_.kind(ref) != PickleKind::global) return {};
     std::string name = pickle_.global(ref).full_name();
@@ -63,7 +63,8 @@ class NumpyObjects {
            pickle_.global(callable).full_name() == "builtins.bytearray";
   }
 
-  /// The name that a type was made with: "f8"; empty if it is no type, or was made in another way.
+  /// The name that the type was constructed with: "f8"; empty if the value is not a type, or was constructed
+  /// in another way.
   std::string_view type_name(PickleRef ref) const {
     if (ref == kNoPickleRef || pickle_.kind(ref) != PickleKind::object) return {};
     const PickleObject& object = pickle_.object(ref);

@@ -20,7 +20,7 @@ namespace {
 using tensor::DType;
 
 constexpr std::string_view kOnnxModel = "ONNX model";
-// Of the pairs that say where elements lie.
+// The limit for the key-value pairs that locate the elements of a tensor in another file.
 constexpr std::size_t kMostPairs = 16;
 
 // Fields of ModelProto, GraphProto and TensorProto.
@@ -42,7 +42,7 @@ enum TensorField : std::uint64_t {
   kDataLocation = 14,
 };
 
-/// TensorProto.DataType, and the field for elements of the type that are not raw.
+/// A TensorProto.DataType, and the field that holds elements of this type if they are not raw.
 struct OnnxType {
   std::uint64_t id;
   DType dtype;
@@ -188,10 +188,10 @@ std::shared_ptr<const ByteSource> OnnxModel::external(const Entry& entry, std::u
   return slice_source(other, offset, wanted);
 }
 
-/// Elements that are numbers of variable length: the low bytes of each.
+/// The elements of a list of varints: the low bytes of each number.
 std::shared_ptr<const ByteSource> OnnxModel::numbers(const Entry& entry, std::uint64_t count,
                                                      std::size_t size) const {
-  // Each takes a byte at least.
+  // A varint takes at least one byte.
   if (count > entry.data.bytes || count > ElementReader::kMaxGather / size)
     fail(entry, fmt::format("{} elements in a list of {} bytes", count, entry.data.bytes));
   std::vector<std::byte> bytes(static_cast<std::size_t>(count) * size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The initializers of an ONNX model, in the file or in others beneath its folder. The form is onnx.proto of
-// https://github.com/onnx/onnx. Constants within nodes, sparse initializers and functions are left out.
+// The initializers of an ONNX model, in the file itself or in other files in or below its folder. onnx.proto
+// of https://github.com/onnx/onnx defines the form. Constants within nodes, sparse initializers and functions
+// are left out.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +17,16 @@ namespace msprobe::formats {
 
 class OnnxModel final : public TensorSet {
  public:
-  /// Opens a file beneath the folder of the model, by its relative name.
+  /// Opens a file in or below the folder of the model, by its relative name.
   using OpenBeside = std::function<std::shared_ptr<const ByteSource>(const std::string&)>;
 
-  /// FormatError naming the file and the reason if it is broken. Only headers are read: memory is a small
-  /// multiple of the names.
+  /// FormatError naming the file and the reason if it is broken. The constructor reads only headers, so its
+  /// memory is a small multiple of the names.
   OnnxModel(std::shared_ptr<const ByteSource> file, OpenBeside open_beside);
 
   std::size_t size() const override { return entries_.size(); }
   const std::string& name(std::size_t index) const override { return entries_.at(index).name; }
-  /// FormatError also where its elements lie outside the folder or in a file that is too short.
+  /// FormatError also if its elements are outside the folder or in a file that is too short.
   StoredTensor tensor(std::size_t index) const override;
 
  private:
@@ -37,11 +38,12 @@ class OnnxModel final : public TensorSet {
     std::string name;
     std::uint64_t type = 0;
     std::vector<std::int64_t> shape;
-    std::uint64_t field = 0;  // that the elements are in; 0: none has any
+    std::uint64_t field = 0;  // the field that holds the elements; 0: no field does
     Stretch data;
-    bool several = false;  // pieces of them
+    bool several = false;  // the elements come in several pieces
     bool external = false;
-    std::vector<std::pair<std::string, std::string>> location;  // of those in another file
+    std::vector<std::pair<std::string, std::string>>
+        location;  // key-value pairs that locate elements in another file
   };
   class Parser;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pickle as plain data. Nothing of it is ever executed: a call of anything but a few container types
-// becomes an object node that tells what would have been called, with which arguments.
+// becomes an object node, which records the function and the arguments.
 //
 // The values are nodes of one arena and refer to each other by handle, so that shared, deeply nested and
-// cyclic structures cost nothing to hold and nothing to free. Whoever walks them must bound the depth.
+// cyclic structures cost nothing to hold and nothing to free. Code that walks them must bound the depth.
 #pragma once
 
 #include <cstdint>
@@ -41,47 +41,49 @@ enum class PickleKind : std::uint8_t {
 std::string_view kind_name(PickleKind kind);
 
 /// A name that the pickle mentions. `called`: some object of the pickle would be the result of calling it.
-/// Container types that are evaluated here (OrderedDict, set, torch.Size, …) do not count as called.
+/// Container types that msprobe evaluates itself (OrderedDict, set, torch.Size, …) do not count as called.
 struct PickleGlobal {
   std::string module;
   std::string name;
   std::uint64_t offset = 0;  // of its first mention in the pickle
   bool called = false;
-  // Of a name made of the results of calls: no reading of the pickle tells it. What is missing is "?".
+  // The pickle computes the name from results of calls, so reading cannot find it. An unknown module or name
+  // is "?".
   bool computed = false;
   std::string full_name() const { return module + "." + name; }
 };
 
-/// What a REDUCE, NEWOBJ, OBJ or INST would have made. All but `callable` and `args` may be kNoPickleRef.
+/// The object that a REDUCE, NEWOBJ, OBJ or INST would have made. All members but `callable` and `args` may
+/// be kNoPickleRef.
 struct PickleObject {
-  PickleRef callable = kNoPickleRef;  // a global, an object or what a persistent id stands for
+  PickleRef callable = kNoPickleRef;  // a global, an object or a persistent value
   PickleRef args = kNoPickleRef;      // a tuple
   PickleRef kwargs = kNoPickleRef;    // a dict
-  PickleRef state = kNoPickleRef;     // what BUILD would have set
-  PickleRef items = kNoPickleRef;     // a list: what was appended or added to it
-  PickleRef pairs = kNoPickleRef;     // a dict: what was set in it
+  PickleRef state = kNoPickleRef;     // the value that BUILD would have set
+  PickleRef items = kNoPickleRef;     // a list: the values appended or added to it
+  PickleRef pairs = kNoPickleRef;     // a dict: the pairs set in it
 };
 
-/// The result of load_pickle(). Asking a value for what it is not is a FormatError, since it is the input
-/// that decides what is where.
+/// The result of load_pickle(). An accessor that does not fit the kind of a value throws FormatError, since
+/// the input decides which value has which kind.
 class Pickle {
  public:
   PickleRef root() const { return root_; }
-  /// Where the pickle ended in its source (behind STOP).
+  /// The offset in the source after the STOP of the pickle.
   std::uint64_t end() const { return end_; }
 
   PickleKind kind(PickleRef ref) const { return node(ref).kind; }
   bool boolean(PickleRef ref) const;
   std::int64_t integer(PickleRef ref) const;
   double real(PickleRef ref) const;
-  /// Of a text: UTF-8 as it stood in the pickle, unchecked.
+  /// The bytes of a text: UTF-8 as the pickle has them, unchecked.
   std::string_view text(PickleRef ref) const;
-  /// Of a text, bytes or big_integer.
+  /// The bytes of a text, bytes or big_integer.
   std::string_view raw(PickleRef ref) const;
-  /// Of a tuple, list or set.
+  /// The items of a tuple, list or set.
   std::span<const PickleRef> items(PickleRef ref) const;
-  /// Of a dict: key, value, key, value, … in the order they were set. A key may come again; the last one
-  /// counts.
+  /// The pairs of a dict: key, value, key, value, … in the order they were set. A key may occur again; its
+  /// last value counts.
   std::span<const PickleRef> pairs(PickleRef ref) const;
   /// The value at a text key of a dict. Takes time proportional to the size of the dict.
   std::optional<PickleRef> find(PickleRef dict, std::string_view key) const;
@@ -95,7 +97,7 @@ class Pickle {
   /// Every persistent value, in order.
   std::span<const PickleRef> persistents() const { return persistents_; }
   std::size_t size() const { return nodes_.size(); }
-  /// What was taken of the allowance of its file.
+  /// The bytes that this pickle took from the allowance of its file.
   std::uint64_t memory() const { return memory_; }
 
  private:
@@ -112,7 +114,7 @@ class Pickle {
   [[noreturn]] void wrong_kind(PickleRef ref, std::string_view wanted) const;
 
   std::string name_;
-  // Those that grow by small steps are deques: no growth takes twice the memory.
+  // Members that grow in small steps are deques, so that growth never needs twice the memory.
   std::deque<Node> nodes_;
   std::string characters_;                         // of texts and bytes
   std::vector<PickleRef> tuple_items_;             // of all tuples, end to end

@@ -6,9 +6,9 @@
 namespace msprobe::formats {
 namespace {
 
-// Each takes the memory of many opcodes, and no data needs as many.
+// A global takes the memory of many opcodes, and real data names far fewer.
 constexpr std::size_t kMostGlobals = 100'000;
-// Of a vector or a string that grows, with its copy.
+// A growing vector or string needs this multiple of its size, because it holds its old copy, too.
 constexpr std::uint64_t kGrowth = 2;
 
 }  // namespace
@@ -37,7 +37,7 @@ PickleRef PickleBuilder::add(PickleKind kind, std::uint64_t value, std::size_t c
   return static_cast<PickleRef>(pickle_.nodes_.size() - 1);
 }
 
-/// What has nothing of its own needs to be there once only.
+/// All values of a kind without content (None, an empty tuple) share one node.
 PickleRef PickleBuilder::shared(PickleRef& known, PickleKind kind, std::uint64_t value) {
   if (known == kNoPickleRef) known = add(kind, value);
   return known;
@@ -72,7 +72,7 @@ PickleRef PickleBuilder::container(PickleKind kind, std::span<const PickleRef> i
   return add(kind, pickle_.containers_.size() - 1);
 }
 
-/// Of a container; its first ones take a piece of memory of their own.
+/// Charges the items of a container. Its first items need a memory block, too.
 void PickleBuilder::charge_items(std::size_t count, bool first) {
   constexpr std::uint64_t kPiece = 32;
   if (count == 0) return;
@@ -148,7 +148,8 @@ PickleRef PickleBuilder::persistent(PickleRef id) {
   return made;
 }
 
-/// The list of what was appended to an object, or the dict of what was set in it.
+/// Returns the list of values appended to an object, or the dict of values set in it; creates it if it is
+/// missing.
 PickleRef PickleBuilder::part_of(PickleRef object, PickleRef PickleObject::*part, PickleKind part_kind) {
   const auto index = static_cast<std::size_t>(pickle_.node(object).value);
   if (pickle_.objects_[index].*part == kNoPickleRef) pickle_.objects_[index].*part = container(part_kind);
@@ -181,13 +182,13 @@ void PickleBuilder::set_in(PickleRef target, std::span<const PickleRef> pairs) {
 void PickleBuilder::set_state(PickleRef target, PickleRef state) {
   switch (kind(target)) {
     case PickleKind::object: {
-      // Of two states the first one would be forgotten, and with it what it does.
+      // A second state would replace the first one and hide its effect.
       PickleRef& own = pickle_.objects_[static_cast<std::size_t>(pickle_.node(target).value)].state;
       if (own != kNoPickleRef) fail("it sets the state of an object twice");
       own = state;
       return;
     }
-    // Attributes of containers (such as the _metadata of a state dict) are no data.
+    // Attributes of containers (such as the _metadata of a state dict) hold no data.
     case PickleKind::dict:
     case PickleKind::list:
     case PickleKind::set:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types whose calls only copy what they are given.
+// The container types whose constructors only copy their arguments.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct ContainerName {
   bool takes_factory;  // the first argument is not content
 };
 
-/// The container type `module.name`; nullptr if it is none.
+/// The container type `module.name`; nullptr for any other name.
 const ContainerName* container_of_name(std::string_view full_name);
 
 }  // namespace msprobe::formats

@@ -116,7 +116,7 @@ const std::string_view kActingNames =
     "rm_file rmdir rmtree rotate_checkpoints savemat savetxt savez savez_compressed symlink symlink_to "
     "to_csv to_excel to_hdf to_json "
     "to_parquet to_pickle to_sql tofile touch unlink unsetenv urlcleanup urlopen urlretrieve "
-    // What a package offers to load from a place.
+    // Functions that load something from a place, as many packages offer them.
     "from_buffer from_file from_hub from_pretrained from_url";
 
 const std::string_view kActingVerbs =
@@ -178,7 +178,7 @@ const std::string_view kKnownNames =
     "torch.storage.TypedStorage torch.storage.UntypedStorage torch.storage._TypedStorage "
     "torch.storage._UntypedStorage "
     "torch_npu.npu._format.Format torch_npu.utils.storage._rebuild_npu_tensor "
-    // Enumerations: a call looks a value up.
+    // Enumerations: calling one only looks up a value.
     "transformers.trainer_utils.EvaluationStrategy transformers.trainer_utils.FSDPOption "
     "transformers.trainer_utils.HubStrategy transformers.trainer_utils.IntervalStrategy "
     "transformers.trainer_utils.SaveStrategy transformers.trainer_utils.SchedulerType "

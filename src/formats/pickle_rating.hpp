@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the names in a pickle mean for who would load it with Python.
+// Rates the names in a pickle by the harm they could do if Python loaded the pickle.
 #pragma once
 
 #include <string_view>
@@ -14,14 +14,14 @@ enum class Rating {
 
 std::string_view rating_name(Rating rating);
 
-/// The rating of `module.name`. Nothing is looked up: the names themselves are compared with tables.
+/// The rating of `module.name`. The function compares the names with tables; it imports nothing.
 Rating rate_global(std::string_view module, std::string_view name);
 
-/// Is it a class whose objects are ok only where a pickle makes them without calling it?
+/// Are objects of this class harmless only if the pickle makes them without calling the class?
 bool is_data_class(std::string_view module, std::string_view name);
 
-/// Does the module alone tell that it is dangerous, unless it is on a list of harmless names? Among bytes
-/// that may be anything, a name like `load` says little.
+/// Is the module alone enough to rate the name as dangerous, unless a list of harmless names has it? In
+/// arbitrary bytes a name like `load` often occurs by chance.
 bool acts_by_its_module(std::string_view module, std::string_view name);
 
 }  // namespace msprobe::formats

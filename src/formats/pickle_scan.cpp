@@ -24,14 +24,14 @@ namespace {
 
 using Op = PickleOp;
 
-// No module of Python has a longer name; a longer text is followed no further, as any other value.
+// No module of Python has a longer name; longer texts are treated as any other value.
 constexpr std::size_t kLongestName = 512;
 constexpr std::string_view kUnknownName = "?";
-// Of a line with a name, which may be spelt with escapes of ten characters each.
+// The limit for a line with a name, which may be spelled with escapes of ten characters each.
 constexpr std::size_t kLongestLine = 16 * kLongestName;
 
-constexpr PickleRef kOther = kNoPickleRef;  // a value of Python's own that is no text
-constexpr PickleRef kResult{0xfffffffe};    // of a call, or what a persistent id stands for
+constexpr PickleRef kOther = kNoPickleRef;  // a value of Python's own that is not a text
+constexpr PickleRef kResult{0xfffffffe};    // the result of a call, or a persistent value
 
 class Scanner {
  public:
@@ -49,7 +49,7 @@ class Scanner {
         stack_.clear();
         while (step()) {
         }
-        // Readers of Python go on at the end of the frame, which need not be here.
+        // Python's readers continue at the end of the frame, which may be somewhere else.
         stream_.end_of_pickle();
       } while (stream_.position() < until);
     } catch (const FormatError& error) {
@@ -61,18 +61,18 @@ class Scanner {
   }
 
  private:
-  /// What stays on the stack and in the memo.
+  /// A value on the stack or in the memo.
   struct Held {
-    std::uint64_t at = 0;  // of a text: in texts_; of a global: in found_.globals
+    std::uint64_t at = 0;  // a text: its offset in texts_; a global: its index in found_.globals
     std::uint32_t length = 0;
     bool is_global = false;
   };
 
-  /// An opcode and what follows it in the file.
+  /// An opcode and its operands in the file.
   struct Operation {
     Op op = Op::stop;
     std::uint64_t number = 0;         // a key or a code
-    std::optional<std::string> text;  // nothing: too long or malformed
+    std::optional<std::string> text;  // nothing if it is too long or malformed
     std::string module;
   };
 
@@ -80,7 +80,7 @@ class Scanner {
     if (found_.failure.empty()) found_.failure = error.what();
   }
 
-  // The first failure, without an end to the search.
+  // Records the first failure; the search continues.
   void note(const std::string& reason) {
     if (!found_.failure.empty()) return;
     try {
@@ -112,7 +112,7 @@ class Scanner {
     return true;
   }
 
-  // What is on the stack is no longer known when something fails; opcodes are.
+  // After a failure the values on the stack are unknown, but the opcodes still are known.
   template <typename Action>
   void unless_it_fails(Action action) {
     try {
@@ -123,7 +123,7 @@ class Scanner {
     }
   }
 
-  // Python goes on where this search does not.
+  // Stops the search at a place where Python would continue.
   [[noreturn]] void give_up(const std::string& reason) {
     found_.acts = true;
     stream_.fail(reason);
@@ -139,7 +139,7 @@ class Scanner {
     if (!allowance_.take(bytes)) give_up("its names need too much memory for a file of this size");
   }
 
-  // The stack and the memo grow in many places.
+  // Many operations grow the stack and the memo, so their memory is charged here at once.
   void charge_stores() {
     const std::uint64_t memory = stack_.memory() + memo_.memory();
     if (memory <= stores_) return;
@@ -155,7 +155,8 @@ class Scanner {
     return std::string(stream_.characters(length));
   }
 
-  // Malformed numbers stop Python, so they need not stop the search: what they are is told by their opcode.
+  // Python stops at a malformed number, so the search need not: the opcode alone determines the kind of
+  // value.
   void skip_line() { stream_.short_line(0); }
 
   std::optional<std::string> line_of(std::size_t longest) {
@@ -164,7 +165,7 @@ class Scanner {
     return std::string(*line);
   }
 
-  // Only what cannot be delimited throws.
+  // Throws only if the end of the operand cannot be found.
   void read_operand(Operation& operation) {
     switch (operation.op) {
       case Op::binint1:
@@ -276,7 +277,8 @@ class Scanner {
       case Op::ext1:
       case Op::ext2:
       case Op::ext4:
-        // Which name that is, only the program knows that registered it.
+        // The opcode has a number instead of a name; only the program that registered the number knows the
+        // name.
         return push(add_global("copyreg", fmt::format("_inverted_registry[{}]", operation.number)));
       default:
         if (!lost_) move(operation);
@@ -319,7 +321,7 @@ class Scanner {
 
   std::uint64_t key_of(const Operation& operation) {
     const auto key = operation.text ? decode_key(*operation.text) : std::nullopt;
-    // Some that are no number here are one to Python.
+    // Python accepts some texts as numbers that this reader does not.
     constexpr std::string_view kOfNumbers("0123456789_+- \t\v\f\r\0", 19);
     const bool python_fails =
         operation.text && operation.text->find_first_not_of(kOfNumbers) != std::string::npos;
@@ -429,7 +431,7 @@ class Scanner {
     mention.module = module.value_or(std::string(kUnknownName));
     mention.name = name.value_or(std::string(kUnknownName));
     mention.offset = begin_;
-    // A name that nobody can read is made by calls; what was lost may be harmless.
+    // A name that cannot be read is the result of a call, unless the stack was lost; then it may be harmless.
     mention.computed = !lost_ && (!module || !name);
     // Both strings may come from the memo again and again.
     const std::size_t length = mention.module.size() + mention.name.size();
@@ -462,7 +464,8 @@ class Scanner {
     found_.acts = true;
   }
 
-  // BUILD and APPEND call methods of what they change, and a class may be given any: then they call that.
+  // BUILD and APPEND call methods of the object that they change. If a pickle can set the methods of a class,
+  // they call whatever it set.
   void mark_changed(PickleRef target) {
     const Held* found = held(target);
     if (target == kResult) found_.acts = true;

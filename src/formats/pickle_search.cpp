@@ -19,9 +19,9 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 constexpr std::size_t kLongestSearched = 100;
-// Two names with their opcodes.
+// The length of two names with their opcodes, so that no name is lost between two blocks.
 constexpr std::size_t kOverlap = 2 * kLongestSearched + 8;
-// Comparing with the tables takes the time of some hundred bytes.
+// Comparing a name with the tables takes as long as searching some hundred bytes.
 constexpr std::uint64_t kMostComparisons = 200'000;
 
 constexpr char kShortText = '\x8c';
@@ -35,7 +35,7 @@ std::size_t name_length(std::string_view text) {
 
 class Search {
  public:
-  // Every name that begins in the first `length` bytes of `block`.
+  // Looks at every name that begins in the first `length` bytes of `block`.
   void look_at(std::string_view block, std::size_t length, std::uint64_t offset) {
     for (std::size_t i = 0; i < length; ++i) {
       const std::string_view rest = block.substr(i);
@@ -59,7 +59,8 @@ class Search {
     consider(text.substr(0, module), rest.substr(0, name), offset);
   }
 
-  // Takes one text and its MEMOIZE off `rest`; empty if there is none.
+  // Removes one text and its MEMOIZE from the front of `rest`; returns an empty view if `rest` begins
+  // otherwise.
   static std::string_view take_text(std::string_view& rest) {
     if (rest.size() < 2 || rest[0] != kShortText) return {};
     const std::size_t length = static_cast<unsigned char>(rest[1]);

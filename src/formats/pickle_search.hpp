@@ -10,8 +10,9 @@
 
 namespace msprobe::formats {
 
-/// The dangerous names from `offset` on that are spelt as GLOBAL, INST or the usual STACK_GLOBAL spell them.
-/// A hint for whoever looks at the file, no more: a name may be spelt in other ways, too. Looks at 64 MiB.
+/// The dangerous names from `offset` on that are spelled as GLOBAL, INST or the usual STACK_GLOBAL spell
+/// them. The result is only a hint for people who inspect the file: a pickle can spell a name in other ways,
+/// too. Searches 64 MiB.
 std::vector<PickleGlobal> search_dangerous_names(const ByteSource& source, std::uint64_t offset);
 
 }  // namespace msprobe::formats

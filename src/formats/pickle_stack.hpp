@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two stores a pickle works on: the stack with its marks, and the memo.
+// The two stores of a pickle reader: the stack with its marks, and the memo.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace msprobe::formats {
 
-/// Values below the last mark are out of reach until it is taken off. Every misuse is a FormatError of the
-/// stream.
+/// Values below the last mark are out of reach until the mark is removed. Every misuse is a FormatError of
+/// the stream.
 class PickleStack {
  public:
   PickleStack(const PickleStream& stream, std::uint64_t max_size) : stream_(stream), max_size_(max_size) {}
@@ -22,7 +22,7 @@ class PickleStack {
   void push(PickleRef ref);
   PickleRef top() const;
   PickleRef pop();
-  /// The last values; they stay.
+  /// The last values; they stay on the stack.
   std::span<const PickleRef> last(std::size_t count) const;
   void drop(std::size_t count) { values_.resize(values_.size() - last(count).size()); }
 
@@ -33,7 +33,7 @@ class PickleStack {
   /// POP: the last value, or the last mark if nothing is above it.
   void pop_value_or_mark();
   std::span<const PickleRef> since_mark() const;
-  /// What lies directly below the last mark: the container that the values above it go to.
+  /// The value directly below the last mark: the container that receives the values above the mark.
   PickleRef below_mark() const;
   void drop_to_mark();
 
@@ -43,7 +43,7 @@ class PickleStack {
   }
   /// The only value left, at the end.
   PickleRef result() const;
-  /// Bytes of what it has held at most, with room to grow.
+  /// An upper bound in bytes for the largest content so far, with room to grow.
   std::uint64_t memory() const {
     return 2 * (most_values_ * sizeof(PickleRef) + most_marks_ * sizeof(std::size_t));
   }
@@ -59,8 +59,8 @@ class PickleStack {
   std::uint64_t most_marks_ = 0;
 };
 
-/// Python numbers entries as they come; numbers out of that order go to an ordered map, which no choice of
-/// keys makes slow.
+/// Python numbers entries consecutively. Numbers out of that order go to an ordered map, so that no choice of
+/// keys makes the memo slow.
 class PickleMemo {
  public:
   explicit PickleMemo(const PickleStream& stream) : stream_(stream) {}
@@ -68,7 +68,7 @@ class PickleMemo {
   void put(std::uint64_t key, PickleRef ref);
   void append(PickleRef ref) { put(dense_.size() + sparse_.size(), ref); }
   PickleRef get(std::uint64_t key) const;
-  /// Bytes of what it holds, with room to grow.
+  /// An upper bound in bytes for the content, with room to grow.
   std::uint64_t memory() const {
     constexpr std::uint64_t kSparseEntry = 56;
     return 2 * dense_.size() * sizeof(PickleRef) + sparse_.size() * kSparseEntry;

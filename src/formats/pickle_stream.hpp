@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a pickle, read ahead in pieces: nobody knows where a pickle ends before its STOP.
+// The bytes of a pickle, read ahead in pieces: only its STOP shows where a pickle ends.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace msprobe::formats {
 
-/// What a value that straddles the end of a frame is. The readers of Python differ: one refuses it, one reads
-/// on, and one loses what is left of the frame.
+/// How the stream treats a value that crosses the end of a frame. Python's readers differ: one refuses it,
+/// one reads on, and one loses the rest of the frame.
 enum class Straddling { refused, noticed };
 
-/// Every read checks that the bytes are there, inside the limit, and do not straddle the end of a frame.
+/// Every read checks that the bytes exist, are within the limit, and do not cross the end of a frame.
 class PickleStream {
  public:
   PickleStream(const ByteSource& source, std::uint64_t offset, std::uint64_t max_bytes,
@@ -32,12 +32,12 @@ class PickleStream {
   std::string_view characters(std::uint64_t length);
   /// The bytes up to the next newline, which is skipped; valid until the next read.
   std::string_view line();
-  /// The same; nothing if the line is longer than `longest`: it is skipped without being kept.
+  /// Like line(); nothing if the line is longer than `longest`. Such a line is skipped without being kept.
   std::optional<std::string_view> short_line(std::size_t longest);
   void skip(std::uint64_t length);
 
   void begin_frame(std::uint64_t length);
-  /// Did a value straddle the end of a frame, or a frame that of another?
+  /// Has a value, or a frame, crossed the end of a frame?
   bool straddled() const { return straddled_; }
   /// FormatError if STOP came before the end of a frame.
   void end_of_pickle() const;
@@ -54,7 +54,7 @@ class PickleStream {
   const ByteSource& source_;
   std::uint64_t begin_;
   std::uint64_t end_;            // of what may be read
-  std::uint64_t frame_end_ = 0;  // of the current frame; not after position() if there is none
+  std::uint64_t frame_end_ = 0;  // of the current frame; not beyond position() if there is no frame
   Straddling straddling_;
   bool straddled_ = false;
   bool limited_ = false;  // end_ is the limit, not the end of the source

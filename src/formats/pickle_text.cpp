@@ -25,7 +25,7 @@ bool is_octal(char c) {
   return c >= '0' && c <= '7';
 }
 
-// Python refuses to read decimal numbers that are longer.
+// Python refuses to read longer decimal numbers.
 constexpr std::size_t kMostDigits = 4300;
 
 struct Digits {
@@ -34,7 +34,7 @@ struct Digits {
   std::string text;  // the digits alone
 };
 
-// What Python makes of the text of a number: C ends it at a zero byte.
+// Splits the text of a number as Python does: its C code ends the text at a zero byte.
 std::optional<Digits> split_number(std::string_view line, bool with_prefix) {
   line = line.substr(0, line.find('\0'));
   constexpr std::string_view kBlanks = " \t\n\v\f\r";
@@ -112,7 +112,7 @@ std::optional<std::string> decode_raw_unicode(std::string_view line) {
     const char next = i + 1 < line.size() ? line[i + 1] : '\0';
     if (line[i] != '\\' || (next != 'u' && next != 'U')) {
       append_utf8(out, static_cast<std::uint8_t>(line[i]));
-      // Of two backslashes the second one begins no escape.
+      // The second of two backslashes does not begin an escape.
       if (line[i] == '\\' && next == '\\') append_utf8(out, static_cast<std::uint8_t>(line[++i]));
       continue;
     }
@@ -139,7 +139,7 @@ std::optional<std::uint64_t> decode_key(std::string_view line) {
 std::optional<std::string> decode_integer(std::string_view line) {
   const auto number = split_number(line, true);
   if (!number) return {};
-  // As many digits at a time as fit into 32 bits.
+  // The number of digits that fit into 32 bits.
   constexpr std::size_t kDigits = 7;
   std::vector<std::uint32_t> limbs;
   for (std::size_t at = 0; at < number->text.size(); at += kDigits) {
@@ -165,7 +165,7 @@ std::optional<std::string> decode_integer(std::string_view line) {
       carry = carry && inverted == 0xff;
     }
   }
-  // As short as the sign allows.
+  // Removes bytes while the remaining ones keep the sign.
   const auto sign = [](char byte) { return (static_cast<std::uint8_t>(byte) & 0x80U) != 0; };
   while (bytes.size() > 1 && bytes.back() == (sign(bytes.back()) ? '\xff' : '\0') &&
          sign(bytes[bytes.size() - 2]) == sign(bytes.back())) {

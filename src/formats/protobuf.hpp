@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a protobuf message, one after the other. It allocates nothing and never recurses: a nested
-// message is a stretch of bytes that the caller reads with another one of these.
+// Iterates over the fields of a protobuf message. The reader allocates nothing and never recurses: a nested
+// message is a range of bytes, for which the caller makes another reader.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ProtobufField {
 
 class ProtobufReader {
  public:
-  /// `fail` throws; it is told what is wrong with the message.
+  /// `fail` must throw; it receives a description of the fault.
   using Fail = std::function<void(const std::string&)>;
   ProtobufReader(std::string_view message, const Fail& fail) : rest_(message), fail_(fail) {}
 

@@ -24,7 +24,7 @@ constexpr std::uint64_t kLengthSize = 8;
 struct TypeCode {
   std::string_view code;
   std::uint64_t bits;
-  std::optional<DType> dtype;  // nothing: known, but its elements are not whole bytes
+  std::optional<DType> dtype;  // nothing: a known type whose elements are not whole bytes
 };
 
 constexpr std::array<TypeCode, 22> kTypeCodes = {{
@@ -72,7 +72,8 @@ std::string_view safetensors_name(DType dtype) {
   return found == kTypeCodes.end() ? std::string_view() : found->code;
 }
 
-// Takes the header apart while it is parsed. It has three levels and no more, so nothing here recurses.
+// Collects the header's content during parsing. A header has only three levels, so the handler does not
+// recurse.
 class SafetensorsFile::HeaderHandler {
  public:
   explicit HeaderHandler(SafetensorsFile& file) : file_(file) {}
@@ -202,7 +203,7 @@ SafetensorsFile::SafetensorsFile(std::shared_ptr<const ByteSource> file) : file_
   if (length > kMaxHeader) fail(fmt::format("refused: a header of {} bytes", length));
   data_begin_ = kLengthSize + length;
   const std::string header = read_text(*file_, kLengthSize, length);
-  // What comes before the brace would be read differently by different parsers.
+  // JSON parsers disagree about characters before the brace, so msprobe refuses them.
   if (!header.starts_with('{')) fail("not a safetensors file: its header does not begin with {");
   HeaderHandler handler(*this);
   if (!nlohmann::json::sax_parse(header, &handler)) fail(handler.reason());
@@ -219,7 +220,7 @@ void SafetensorsFile::check_names() const {
   std::vector<std::string_view> names;
   std::vector<std::size_t> hashes;
   const auto refuse_twins = [&] {
-    // Numbers are sorted in a fraction of the time of texts.
+    // Sorting hashes takes a fraction of the time of sorting texts.
     hashes.clear();
     for (const std::string_view name : names) hashes.push_back(std::hash<std::string_view>()(name));
     std::ranges::sort(hashes);
@@ -236,7 +237,7 @@ void SafetensorsFile::check_names() const {
   refuse_twins();
 }
 
-// Offsets must be those that shape and type give. Of a type we do not know only the place is checked.
+// Checks that the offsets match shape and type. For an unknown type only the place is checked.
 void SafetensorsFile::check_size(const Entry& entry) const {
   if (entry.begin > entry.end) fail(fmt::format("{}: it ends before it begins", display(entry.name)));
   const TypeCode* type = type_of(entry.dtype);

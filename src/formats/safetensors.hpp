@@ -18,7 +18,7 @@ std::string_view safetensors_name(tensor::DType dtype);
 
 class SafetensorsFile final : public TensorSet {
  public:
-  /// What the format's own library accepts; a larger header is refused before it is read.
+  /// The limit of the format's own library; a larger header is refused before it is read.
   static constexpr std::uint64_t kMaxHeader = 100'000'000;
 
   /// FormatError naming the file and the reason: a header that is longer than the file or the cap, broken
@@ -60,10 +60,10 @@ class SafetensorsFile final : public TensorSet {
   std::vector<std::pair<std::string, std::string>> metadata_;
 };
 
-/// Could this be a safetensors file, by its first nine bytes?
-/// Does it begin like one, but end within its header?
+/// Does the file begin like a safetensors file, but end within its header?
 bool ends_within_header(const ByteSource& file);
 
+/// Could this be a safetensors file, by its first nine bytes?
 bool looks_like_safetensors(const ByteSource& file);
 
 }  // namespace msprobe::formats

@@ -16,7 +16,7 @@ namespace {
 
 using tensor::Kind;
 
-// A view whose elements lie in rising order is read through a window of this many bytes.
+// A view whose elements have rising addresses is read through a window of this many bytes.
 constexpr std::uint64_t kStridedWindow = std::uint64_t{1} << 20;
 
 struct Axis {
@@ -24,8 +24,8 @@ struct Axis {
   std::int64_t stride;  // in bytes
 };
 
-// The axes that matter: those of length 1 dropped, neighbours that lie end to end merged. Rank 0 becomes no
-// axis.
+// The axes that affect the layout: axes of length 1 are dropped, contiguous neighbours merged. Rank 0 becomes
+// no axis.
 std::vector<Axis> simplify(const StoredTensor& tensor) {
   const auto item_size = static_cast<std::int64_t>(tensor::info(tensor.dtype).size);
   std::vector<Axis> axes;
@@ -41,14 +41,14 @@ std::vector<Axis> simplify(const StoredTensor& tensor) {
   return axes;
 }
 
-// From the first byte of the first element to the last byte of the last one.
+// The bytes from the first byte of the first element to the last byte of the last one.
 std::uint64_t span_bytes(const std::vector<Axis>& axes, std::uint64_t item_size) {
   std::uint64_t span = item_size;
   for (const Axis& axis : axes) span += static_cast<std::uint64_t>((axis.length - 1) * axis.stride);
   return span;
 }
 
-// Does reading in logical order never go back in the storage?
+// Does reading in logical order only move forward in the storage?
 bool rises(const std::vector<Axis>& axes) {
   std::int64_t inner = 0;  // how far the axes inside reach
   for (std::size_t i = axes.size(); i-- > 0;) {
@@ -119,7 +119,7 @@ struct ElementReader::Impl {
   void finish(std::span<std::byte> out) const;
 };
 
-// `length` bytes at `relative`, out of the window, which moves there if need be.
+// Returns `length` bytes at `relative` from the window, and moves the window there if necessary.
 const std::byte* ElementReader::Impl::at(std::uint64_t relative, std::uint64_t length) {
   const bool present = relative >= window_begin && relative - window_begin <= window_size &&
                        length <= window_size - (relative - window_begin);

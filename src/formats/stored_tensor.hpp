@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor as it lies in a file: type, geometry, and where its bytes are. Nothing is loaded until elements
+// A tensor in a file: its type, its geometry, and the source of its bytes. Nothing is loaded until elements
 // are read.
 #pragma once
 
@@ -40,8 +40,8 @@ std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& sha
 std::optional<std::uint64_t> checked_size(const std::vector<std::int64_t>& shape, std::uint64_t element);
 
 /// Reads the elements of a tensor in logical (row-major) order, piece by piece, as raw bytes in the machine's
-/// byte order. Contiguous tensors are streamed; others keep the bytes they span in memory, at most
-/// `kMaxGather` (FormatError beyond). conjugate/negative are applied.
+/// byte order. The reader streams contiguous tensors; for others it keeps the bytes they span in memory, at
+/// most `kMaxGather` (FormatError beyond). It applies `conjugate` and `negative`.
 class ElementReader {
  public:
   static constexpr std::uint64_t kMaxGather = std::uint64_t{256} << 20;

@@ -60,14 +60,14 @@ class AdumpTensors final : public TensorSet {
   std::vector<const AdumpItem*> items_;
 };
 
-/// Another file of the folder that `file` lies in.
+/// Opens another file in the folder of `file`.
 std::shared_ptr<const ByteSource> open_beside(const std::string& file, const std::string& name) {
   const std::string folder = std::filesystem::path(file).parent_path().string();
   return open_file_beneath(folder.empty() ? "." : folder, name);
 }
 
-/// An adump file begins with the length of its header; read so, the first bytes of every other kind of file
-/// give more than the file has.
+/// An adump file begins with the length of its header. The first bytes of every other kind of file, read as a
+/// length, exceed the size of the file.
 bool looks_like_adump(const ByteSource& file) {
   std::array<std::byte, 8> start{};
   if (file.size() <= start.size()) return false;
@@ -88,11 +88,11 @@ Container zip_kind(const std::shared_ptr<const ByteSource>& file) {
   if (any_below_root("/data.pkl")) return Container::torch_zip;
   const bool arrays =
       std::ranges::any_of(entries, [](const auto& entry) { return entry.name.ends_with(".npy"); });
-  // NumPy writes an archive without entries for no arrays at all.
+  // NumPy writes an archive without entries when it saves no arrays.
   return arrays || entries.empty() ? Container::npz : Container::other_zip;
 }
 
-// An empty tensor takes fifty bytes of the header, and much more wherever it is listed or compared.
+// An empty tensor takes fifty bytes of the header, but much more memory in every list and comparison.
 std::unique_ptr<TensorSet> open_safetensors(const std::shared_ptr<const ByteSource>& file) {
   auto set = std::make_unique<SafetensorsFile>(file);
   Allowance allowance(file->size());
@@ -119,11 +119,11 @@ Container container_of(const std::shared_ptr<const ByteSource>& file) {
   if (start.starts_with("PK\x03\x04") || start.starts_with("PK\x05\x06")) return zip_kind(file);
   if (looks_like_gguf(*file)) return Container::gguf;
   if (!foreign_format(*file).empty()) return Container::unknown;
-  // The length of a header may begin like a pickle, so these two come first. No field of an adump header
-  // begins with the brace of the other one.
+  // The length of a header may look like the beginning of a pickle, so these two tests come first. No field
+  // of an adump header begins with the brace of a safetensors header.
   if (looks_like_safetensors(*file)) return Container::safetensors;
   if (looks_like_adump(*file)) return Container::adump;
-  // Of these only a pickle could begin with a letter, but it would not go on so.
+  // A pickle could also begin with a letter, but it would not continue with one of these words.
   if (start.starts_with('$') || start.starts_with("dtype=") || start.starts_with("dims=") ||
       start.starts_with("format"))
     return Container::atb_bin;

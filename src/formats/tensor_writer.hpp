@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors into files that PyTorch, NumPy and safetensors load. Elements are streamed, so a tensor of any size
-// takes no memory.
+// Writes tensors into files that PyTorch, NumPy and safetensors load. Elements are streamed, so a tensor of
+// any size takes no memory.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ std::string_view extension(OutputFormat format);  // "pt", …, without a dot
 /// Can one such file hold several tensors?
 bool holds_many(OutputFormat format);
 
-/// The type that elements of `dtype` are written as: their own where the container has it, else the narrowest
-/// one that holds every value. Quantized tensors are written as the integers they store. Nothing if the
-/// container has no such type.
+/// The type in which the container stores elements of `dtype`: the same type if the container has it, else
+/// the narrowest one that holds every value. Quantized tensors are written as the integers they store.
+/// Nothing if the container has no such type.
 std::optional<tensor::DType> written_dtype(OutputFormat format, tensor::DType dtype);
 
 struct TensorSpec {
@@ -35,15 +35,15 @@ struct TensorSpec {
   std::vector<std::int64_t> shape;
 };
 
-/// One file in the making. For each index in order(), in that order: begin(), write() until the tensor is
-/// complete, end(); then finish(). The caller commits the file.
+/// A file that is being written. For each index in order(), in that order: begin(), write() until the tensor
+/// is complete, end(); then finish(). The caller commits the file.
 class TensorWriter {
  public:
   virtual ~TensorWriter() = default;
   const std::vector<TensorSpec>& specs() const { return specs_; }
   /// Indices into specs(). A container may want the widest types first, for alignment.
   const std::vector<std::size_t>& order() const { return order_; }
-  /// `crc`: of all bytes that will follow, where the caller knows it: a container may want it.
+  /// `crc`: the checksum of all bytes that will follow, if the caller knows it; some containers need it.
   virtual void begin(std::size_t index, std::optional<std::uint32_t> crc) = 0;
   void begin(std::size_t index) { begin(index, std::nullopt); }
   /// Whole elements of the spec's type, little-endian, in row-major order.
@@ -57,13 +57,13 @@ class TensorWriter {
   std::vector<std::size_t> order_;
 };
 
-/// The writer of a container. Types must be such as written_dtype() gives. A `.pt` of one nameless tensor is
-/// that tensor, any other a dict of tensors by name; `.npy` and `.bin` take exactly one. Names in `.npz` and
-/// `.safetensors` must be unique, not empty and UTF-8. FormatError (naming the file) where they are not.
+/// The writer of a container. Each spec needs a type that written_dtype() returns. A `.pt` of one nameless
+/// tensor is that tensor, any other a dict of tensors by name; `.npy` and `.bin` take exactly one. Names in
+/// `.npz` and `.safetensors` must be unique, not empty and UTF-8. FormatError (naming the file) otherwise.
 std::unique_ptr<TensorWriter> make_tensor_writer(OutputFormat format, OutputFile& file,
                                                  std::vector<TensorSpec> specs);
 
-/// FormatError (naming `file`) unless the tensor can stand under its name in a file that holds several.
+/// FormatError (naming `file`) unless a file of several tensors can hold the tensor under its name.
 void check_spec(const TensorSpec& spec, const std::string& file);
 
 /// Header of a `.npy` file with these elements in row-major order, as NumPy writes it.

@@ -27,8 +27,8 @@ constexpr std::int64_t kLegacyProtocol = 1001;
   throw FormatError(display(file), reason);
 }
 
-// ("module", class, file, source): a class with the text that it had. Legacy files have one for each class of
-// a module that was saved whole.
+// ("module", class, file, source): a class with its source text. Legacy files have one for each class of a
+// module that was saved whole.
 bool is_module_id(const Pickle& pickle, PickleRef persistent) {
   const PickleRef id = pickle.persistent_id(persistent);
   if (pickle.kind(id) != PickleKind::tuple || pickle.items(id).empty()) return false;
@@ -47,8 +47,8 @@ class ZipContainer final : public TorchContainer {
   ZipContainer(std::shared_ptr<const ByteSource> file, const PickleLimits& limits)
       : file_(std::move(file)), zip_(file_) {
     if (zip_.entries().empty()) fail(file_->name(), "an empty zip archive, not a PyTorch file");
-    // All records lie in one folder whose name is that of the file when it was written; take it from the
-    // first one.
+    // All records are in one folder, named like the file at the time of writing; the first record shows the
+    // name.
     const std::string& first = zip_.entries().front().name;
     root_ = first.substr(0, std::min(first.find('/'), first.size())) + '/';
     if (zip_.find(root_ + "constants.pkl") != nullptr) {
@@ -136,7 +136,8 @@ class LegacyContainer final : public TorchContainer {
     std::uint64_t offset = 0;  // 0 until its bytes are found
   };
 
-  // The raw bytes only have element counts, so how long each storage is comes from the ids in the pickle.
+  // A legacy file stores only element counts with the raw bytes, so the length of each storage comes from the
+  // ids in the pickle.
   void place_storages(const Pickle& keys) {
     for (const PickleRef ref : pickle_.persistents()) {
       if (is_module_id(pickle_, ref)) continue;
@@ -158,7 +159,7 @@ class LegacyContainer final : public TorchContainer {
       file_->read_at(position, raw);
       if (big_endian_) std::reverse(raw.begin(), raw.end());
       const auto count = load_le<std::uint64_t>(raw.data());
-      // Divided, since the declared count times the item size could overflow.
+      // The test divides, since the declared count times the item size could overflow.
       if (count != place.bytes / place.item_size) {
         fail(file_->name(), fmt::format("storage {} has {} elements, but the pickle says {}",
                                         display(found->first), count, place.bytes / place.item_size));
@@ -190,7 +191,7 @@ TorchStorageId read_storage_id(const Pickle& pickle, PickleRef persistent, const
   const PickleGlobal& type = pickle.global(id[1]);
   TorchStorageId result;
   result.class_name = type.full_name();
-  // Devices have storage classes of their own, in modules of their own (torch.cuda.FloatStorage).
+  // Devices have their own storage classes in their own modules (torch.cuda.FloatStorage).
   const bool from_torch =
       type.module == "torch" || type.module.starts_with("torch.") || type.module.starts_with("torch_npu");
   const bool untyped = type.name == "UntypedStorage";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PyTorch's save() wrote, before anything is made of it: one pickle and the storages it refers to.
-// Either a zip archive (1.6 and later) or the older chain of pickles followed by raw bytes.
+// The raw content of a file of PyTorch's save(): one pickle and the storages it refers to. The file is either
+// a zip archive (1.6 and later) or the older chain of pickles followed by raw bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ namespace msprobe::formats {
 /// The persistent id of a storage.
 struct TorchStorageId {
   std::string class_name;              // "torch.FloatStorage"
-  std::optional<tensor::DType> dtype;  // what the class holds; nothing for an untyped storage
+  std::optional<tensor::DType> dtype;  // the element type of the class; nothing for an untyped storage
   std::string key;
   std::uint64_t bytes = 0;        // of the whole storage
-  std::uint64_t view_offset = 0;  // the part of it that is meant, in bytes
+  std::uint64_t view_offset = 0;  // where the part begins that the id refers to, in bytes
   std::uint64_t view_bytes = 0;
 };
 
@@ -39,7 +39,7 @@ class TorchContainer {
   virtual std::shared_ptr<const ByteSource> storage(const TorchStorageId& id) const = 0;
 };
 
-/// Chooses by the first bytes of the file.
+/// Chooses the kind of container by the first bytes of the file.
 std::unique_ptr<TorchContainer> open_torch_container(std::shared_ptr<const ByteSource> file,
                                                      const PickleLimits& limits);
 

@@ -42,7 +42,7 @@ constexpr std::array kRebuildNames = {
     RebuildName{"torch._utils._rebuild_qtensor", Rebuild::quantized},
     RebuildName{"torch._utils._rebuild_parameter", Rebuild::wrapped},
     RebuildName{"torch._utils._rebuild_parameter_with_state", Rebuild::wrapped},
-    // Of devices whose tensors have no storage of their own in a file.
+    // Tensors of devices whose storage is not in the file.
     RebuildName{"torch._utils._rebuild_device_tensor_from_cpu_tensor", Rebuild::wrapped},
     RebuildName{"torch._utils._rebuild_wrapper_subclass", Rebuild::subclass},
     RebuildName{"torch._utils._rebuild_meta_tensor_no_storage", Rebuild::meta},
@@ -50,7 +50,8 @@ constexpr std::array kRebuildNames = {
     RebuildName{"torch._tensor._rebuild_from_type_v2", Rebuild::from_type},
 };
 
-// Calls that appear beside the rebuild calls in the file of one tensor, in arguments that do not matter here.
+// Calls that appear beside the rebuild calls in a file of one tensor, in arguments that do not affect the
+// tensor.
 constexpr std::array<std::string_view, 3> kHarmlessCalls = {
     "torch.device",
     "torch.serialization._get_layout",
@@ -124,7 +125,7 @@ std::string TorchFile::place(PickleRef ref) const {
     return fmt::format("{}/{}/{}/{}/{}", id.key, id.view_offset, pickle().integer(args[1]),
                        fmt::join(integers(args[2]), ","), fmt::join(integers(args[3]), ","));
   } catch (const FormatError&) {
-    return {};  // reading it will say why
+    return {};  // the read will report the reason
   }
 }
 
@@ -152,7 +153,7 @@ StoredTensor TorchFile::tensor(PickleRef callable, PickleRef args_ref, int depth
       if (args.size() > 6) apply_metadata(args[6], result);
       break;
     case Rebuild::npu:
-      // The seventh argument says how the tensor lay on the device; the bytes in the file are in plain order.
+      // The seventh argument describes the layout on the device; the bytes in the file are in plain order.
       need(6, 7);
       result = geometry(args, {});
       break;
@@ -199,7 +200,7 @@ std::vector<std::int64_t> TorchFile::integers(PickleRef ref) const {
   return values;
 }
 
-// Storage, offset, size and stride, which all rebuild calls begin with.
+// All rebuild calls begin with the arguments storage, offset, size and stride.
 StoredTensor TorchFile::geometry(std::span<const PickleRef> args, std::optional<DType> dtype) const {
   const TorchStorageId id = read_storage_id(pickle(), args[0], file_->name());
   if (!dtype) dtype = id.dtype;
@@ -227,7 +228,7 @@ void TorchFile::apply_metadata(PickleRef metadata, StoredTensor& tensor) const {
   if (tensor.negative && kind != Kind::complex && kind != Kind::floating) fail("a negated view of integers");
 }
 
-// The guarantees of StoredTensor, with every sum and product checked.
+// Checks the guarantees of StoredTensor; every sum and product is checked for overflow.
 void TorchFile::check(const StoredTensor& tensor) const {
   if (tensor.shape.size() != tensor.strides.size()) fail("its size and stride have different lengths");
   const std::uint64_t item_size = tensor::info(tensor.dtype).size;

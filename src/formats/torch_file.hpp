@@ -14,28 +14,28 @@
 
 namespace msprobe::formats {
 
-/// A file whose pickle may hold anything; the tensors in it are made when they are asked for.
+/// A file whose pickle may hold anything. Its tensors are made on request.
 class TorchFile {
  public:
   explicit TorchFile(std::shared_ptr<const ByteSource> file, const PickleLimits& limits = {});
 
   const Pickle& pickle() const { return container_->pickle(); }
-  /// Would Python have made a tensor of this value? (It may still be broken or of a type we do not read.)
+  /// Would Python have made a tensor of this value? (It may still be broken or of an unsupported type.)
   bool is_tensor(PickleRef ref) const;
-  /// How many dimensions it would have; 0 if it is malformed.
+  /// The number of dimensions of the tensor; 0 if it is malformed.
   std::size_t rank(PickleRef ref) const;
-  /// The call behind those that only wrap it, and the state that the wrapper around it has; nothing if it is
-  /// malformed or no tensor.
+  /// The innermost rebuild call inside the calls that only wrap it, and the state of the wrapper around it;
+  /// nothing if the value is malformed or not a tensor.
   struct Core {
     PickleRef callable = kNoPickleRef;
     PickleRef args = kNoPickleRef;
     PickleRef state = kNoPickleRef;
   };
   std::optional<Core> core_of(PickleRef ref) const;
-  /// Its storage and where it lies in it: the same for two names of one tensor, empty where that is not
-  /// clear.
+  /// Identifies the storage and the position in it: equal for two names of one tensor, empty if it cannot be
+  /// determined.
   std::string place(PickleRef ref) const;
-  /// FormatError naming the file and the reason if `ref` is no tensor, or one that cannot be read.
+  /// FormatError naming the file and the reason if `ref` is not a tensor, or a tensor that cannot be read.
   StoredTensor tensor(PickleRef ref) const;
 
  private:
@@ -50,8 +50,8 @@ class TorchFile {
   std::unique_ptr<TorchContainer> container_;
 };
 
-/// The tensor of a file that holds exactly one. FormatError if its pickle calls anything that tensors do not
-/// need.
+/// The tensor of a file that holds exactly one. FormatError if its pickle calls anything that a tensor does
+/// not need.
 StoredTensor open_torch_tensor(const std::shared_ptr<const ByteSource>& file);
 
 }  // namespace msprobe::formats

@@ -34,8 +34,8 @@ std::string wrapper_class(const TorchFile& file, const TorchFile::Core& core) {
   return pickle.kind(type) == PickleKind::global ? pickle.global(type).name : std::string();
 }
 
-/// What says in how many ways a tensor is cut, and which of the parts are here. Anything that is not as it
-/// should be is a FormatError.
+/// Reads how a tensor is split, and which of its parts this file holds. Any unexpected value is a
+/// FormatError.
 class ShardReader {
  public:
   explicit ShardReader(const Pickle& pickle) : pickle_(pickle) {}
@@ -53,7 +53,8 @@ class ShardReader {
       throw FormatError("its mesh and its placements do not fit");
     shard.offset.assign(shard.whole.size(), 0);
     shard.size = shard.whole;
-    // FSDP cuts what tensor parallelism has cut, but its axis of the mesh comes first: a strided cut says so.
+    // FSDP splits the parts of tensor parallelism, but its axis of the mesh comes first; a strided placement
+    // marks this case.
     std::vector<std::size_t> order;
     for (const bool strided : {false, true}) {
       for (std::size_t i = 0; i < placements.size(); ++i) {
@@ -85,7 +86,7 @@ class ShardReader {
   }
 
  private:
-  /// Of an object's state: a dict, or the dicts of a tuple, as classes with slots have it.
+  /// Finds a member in an object's state: a dict, or a tuple of dicts for classes with slots.
   std::optional<PickleRef> find(PickleRef state, std::string_view name) const {
     if (state != kNoPickleRef && pickle_.kind(state) == PickleKind::object)
       state = pickle_.object(state).state;
@@ -99,7 +100,8 @@ class ShardReader {
     return {};
   }
 
-  // Many tensors may share one of these, so that a long one would be gone through again and again.
+  // Many tensors may share one of these dicts, so a long one would be searched again and again; at_most()
+  // refuses it.
   std::optional<PickleRef> find_in(PickleRef dict, std::string_view name) const {
     at_most(pickle_.pairs(dict));
     return pickle_.find(dict, name);
@@ -125,7 +127,7 @@ class ShardReader {
     return values;
   }
 
-  /// The lengths of the axes. Of the older form the tensor of ranks tells, of the newer one its layout.
+  /// The lengths of the mesh's axes. Older files store a tensor of ranks, newer ones a layout.
   Integers mesh_shape(PickleRef mesh) const {
     if (const auto layout = find(mesh, "_layout")) {
       if (const auto axes = find(*layout, "axes")) {
@@ -148,7 +150,7 @@ class ShardReader {
     return integers(args[2]);
   }
 
-  /// Of an axis that is itself made of several.
+  /// The length of an axis that may itself consist of several axes.
   std::int64_t product(PickleRef ref) const {
     if (pickle_.kind(ref) == PickleKind::integer) return pickle_.integer(ref);
     std::int64_t all = 1;
@@ -158,7 +160,8 @@ class ShardReader {
     return all;
   }
 
-  /// Newer PyTorch notes in which order an axis is cut; anything but the usual one is told apart from it.
+  /// Newer PyTorch records the order in which the mesh's axes split a tensor axis; msprobe supports only
+  /// rising order.
   void check_order(PickleRef spec) const {
     const auto order = find(spec, "shard_order");
     if (!order || pickle_.kind(*order) != PickleKind::tuple) return;
@@ -178,7 +181,7 @@ class ShardReader {
                                [&](PickleRef each) { return class_of(pickle_, each) == "_StridedShard"; });
   }
 
-  /// The number that an object was given: a member, or the first of a list of its members.
+  /// The number that an object's constructor got: a member, or the first of a list of its members.
   std::int64_t dimension(PickleRef placement) const {
     const PickleObject& object = pickle_.object(placement);
     if (const auto found = find(object.state, "dim")) return pickle_.integer(*found);
@@ -204,7 +207,7 @@ class ShardReader {
     const auto axis = static_cast<std::size_t>(dim);
     const std::int64_t length = shard.size[axis];
     if (length < 0) throw FormatError("a tensor of negative size");
-    // As torch.chunk has it: all parts but the last ones are of the same length.
+    // torch.chunk() gives all parts but the last ones the same length.
     const std::int64_t step = length / count + (length % count == 0 ? 0 : 1);
     std::int64_t begin = 0;
     if (__builtin_mul_overflow(step, index, &begin)) begin = length;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of classes that keep their elements in other tensors. Parts that are spread over ranks, as PyTorch
-// saves them in a file a rank: DTensor (FSDP2, tensor parallelism) and the older ShardedTensor (FSDP1); and
-// all others.
+// Tensors of classes that keep their elements in other tensors. One kind are parts spread over ranks, which
+// PyTorch saves as one file per rank: DTensor (FSDP2, tensor parallelism) and the older ShardedTensor
+// (FSDP1). The other kind are all other classes.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace msprobe::formats {
 
 struct TorchShard {
   PickleRef local = kNoPickleRef;   // the tensor that has the elements
-  std::vector<std::int64_t> whole;  // the shape of what it is a part of
+  std::vector<std::int64_t> whole;  // the shape of the whole tensor
   std::vector<std::int64_t> offset;
   std::vector<std::int64_t> size;
-  std::string problem;  // why its place is not known; empty: it is
+  std::string problem;  // why its place is unknown; empty if it is known
 };
 
-/// Is the value such a tensor? Whatever is odd about it stands in the problems of read_shards().
+/// Is the value such a tensor? read_shards() reports oddities in `problem`.
 bool is_sharded(const TorchFile& file, PickleRef ref);
 
-/// The parts of it in this file: one of a DTensor, any number of a ShardedTensor.
+/// The parts of the tensor in this file: one of a DTensor, any number of a ShardedTensor.
 std::vector<TorchShard> read_shards(const TorchFile& file, PickleRef ref);
 
 /// The tensors that any other class of tensor keeps as attributes, with their names: `qdata` and `scale` of

@@ -14,7 +14,7 @@
 namespace msprobe::formats {
 namespace {
 
-/// A key as a part of a name.
+/// Returns a key as a part of a tensor's name.
 std::string part_of(const Pickle& pickle, PickleRef key) {
   switch (pickle.kind(key)) {
     case PickleKind::text:
@@ -35,7 +35,7 @@ bool is_container(PickleKind kind) {
          kind == PickleKind::dict || kind == PickleKind::object;
 }
 
-/// A container on the way, and how far it was gone through.
+/// A container on the current path, and the index of its next child.
 struct Step {
   PickleRef ref = kNoPickleRef;
   std::string name;
@@ -48,7 +48,7 @@ struct Child {
   std::optional<std::size_t> position;  // in a list or tuple
 };
 
-/// The part of a container at `index`; nothing behind the last one.
+/// The child of a container at `index`; nothing beyond the last one.
 std::optional<Child> child_of(const Pickle& pickle, PickleRef ref, std::size_t index) {
   if (pickle.kind(ref) == PickleKind::dict) {
     const auto pairs = pickle.pairs(ref);
@@ -90,16 +90,17 @@ TorchTensors::TorchTensors(const std::shared_ptr<const ByteSource>& file)
 void TorchTensors::walk(std::uint64_t file_size) {
   const Pickle& pickle = file_.pickle();
   const auto fail = [&](const char* reason) { throw FormatError(display(file_name_), reason); };
-  // Each container is entered once, so that shared and cyclic values cost no more than they take in the file.
+  // The search enters each container once, so that shared and cyclic values cost no more than they take in
+  // the file.
   std::vector<bool> entered(pickle.size());
   Allowance allowance(file_size);
   allowance.take(pickle.memory());
   std::vector<Step> way;
-  std::size_t bytes = 0;  // of all names, since those that lead to no tensor take time
+  std::size_t bytes = 0;  // of all names, since those that lead to no tensor take time, too
   const auto visit = [&](PickleRef ref, std::string name) {
     bytes += name.size();
     if (bytes > kMaxNames) fail("refused: its tensor names need too much memory");
-    // A few bytes name a tensor again that stands elsewhere.
+    // A few bytes can name a tensor again that occurs elsewhere.
     const auto add = [&](const std::string& tensor_name, PickleRef tensor, std::size_t numbers) {
       if (!allowance.take_tensor(tensor_name.size(), numbers)) fail(kTooManyTensors);
       tensors_.emplace_back(tensor_name, tensor);
@@ -112,7 +113,7 @@ void TorchTensors::walk(std::uint64_t file_size) {
       return;
     }
     if (const auto kept = kept_tensors(file_, ref); !kept.empty()) {
-      // As torchao calls them in safetensors: "layer._weight_qdata".
+      // torchao names these attributes so in safetensors: "layer._weight_qdata".
       const std::size_t last = name.rfind('.') + 1;
       for (const auto& [attribute, tensor] : kept)
         add(fmt::format("{}_{}_{}", name.substr(0, last), name.substr(last), attribute), tensor,

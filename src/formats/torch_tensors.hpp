@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All tensors of a PyTorch file, named by the way that leads to them: `model.layer.0.weight`.
+// All tensors of a PyTorch file, named by the path that leads to them: `model.layer.0.weight`.
 #pragma once
 
 #include <memory>
@@ -17,18 +17,19 @@ namespace msprobe::formats {
 class TorchTensors final : public TensorSet {
  public:
   static constexpr int kMaxDepth = 400;
-  static constexpr std::size_t kMaxNames = std::size_t{64} << 20;  // bytes of all names on the ways
+  static constexpr std::size_t kMaxNames = std::size_t{64} << 20;  // bytes of all names on the paths
 
-  /// FormatError for a broken file and for one whose values nest deeper, or whose names take more, than that.
+  /// FormatError for a broken file, for values that nest too deep, and for names that take more than
+  /// kMaxNames.
   explicit TorchTensors(const std::shared_ptr<const ByteSource>& file);
 
-  /// In the order of the file. A tensor that is reached in two ways stands under both names; one that is
-  /// inside a value that two others share only under the first.
+  /// In the order of the file. A tensor that is reached by two paths has both names; a tensor inside a value
+  /// that two others share has only the first.
   std::size_t size() const override { return tensors_.size(); }
   const std::string& name(std::size_t index) const override { return tensors_.at(index).first; }
   StoredTensor tensor(std::size_t index) const override;
-  /// nullptr unless the tensor is a part of a larger one, which other ranks have the rest of. tensor() gives
-  /// the part; FormatError if there is a problem with it.
+  /// nullptr unless the tensor is a part of a larger one, whose rest other ranks hold. tensor() returns the
+  /// part; FormatError if there is a problem with it.
   const TorchShard* shard(std::size_t index) const {
     const auto found = shards_.find(index);
     return found == shards_.end() ? nullptr : &found->second;

@@ -16,7 +16,7 @@
 namespace msprobe::formats {
 namespace {
 
-/// Pickles tensors, opcode by opcode as PyTorch's own pickles of protocol 2 have them.
+/// Writes pickles of tensors with the same opcodes as PyTorch's own pickles of protocol 2.
 class TensorPickler {
  public:
   std::string one(const TensorSpec& spec, std::uint64_t bytes) {
@@ -39,7 +39,8 @@ class TensorPickler {
 
  private:
   void tensor(const TensorSpec& spec, std::uint64_t bytes) {
-    // In module torch; types that have none name themselves instead.
+    // A storage class of module torch implies its dtype. A dtype without such a class gets an untyped
+    // storage, and the rebuild call names the dtype.
     const std::string_view storage = tensor::storage_class_of(spec.dtype);
     const bool typed = !storage.empty();
     const tensor::DTypeInfo& type = tensor::info(spec.dtype);
@@ -78,7 +79,7 @@ class TensorPickler {
     }
   }
 
-  /// Is it there already? Then it is fetched.
+  /// If the memo has the value already, fetches it and returns true.
   bool recall(const std::string& key) {
     const auto [place, inserted] = shared_.try_emplace(key, memo_);
     if (inserted) return false;
@@ -121,7 +122,7 @@ class TensorPickler {
       out_ += 'J';
       append_le(out_, static_cast<std::uint32_t>(value));
     } else {
-      // As few bytes as hold the value and its sign bit.
+      // The fewest bytes that hold the value and its sign bit.
       std::string bytes;
       for (auto rest = static_cast<std::uint64_t>(value); rest != 0; rest >>= 8)
         bytes += static_cast<char>(rest & 0xff);
@@ -154,7 +155,7 @@ class TensorPickler {
 std::string root_of(const std::string& path) {
   std::string name = path.substr(path.rfind('/') + 1);
   if (const std::size_t dot = name.rfind('.'); dot != std::string::npos) name.resize(dot);
-  // What PyTorch calls it where there is no name.
+  // PyTorch uses this name if the file has none.
   if (name.empty() || !is_utf8(name)) return "archive";
   return name;
 }
