@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the viewer is told of a data base: what is in it, and of a comparison its colours and the words on
-// them (docs/formats.md, "The graph database").
+// The configuration that the viewer reads from a database: its extent and, for a comparison, the colours and
+// their descriptions (docs/formats.md, "The graph database").
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace msprobe::graph {
 
-/// By what two runs are compared.
+/// The data by which two runs are compared.
 enum class ComparedBy : std::uint8_t { statistics, md5, tensors, structure };
 
-/// What a data base has.
+/// The extent of a database.
 struct GraphExtent {
-  std::optional<ComparedBy> task;  // none: a single run
+  std::optional<ComparedBy> task;  // nothing: a single run
   std::uint32_t micro_steps = 0;
   std::set<std::int64_t> ranks;
   std::set<std::int64_t> steps;

@@ -22,7 +22,7 @@ constexpr std::string_view kBatchOfTransfers = "batch_isend_irecv";
 
 enum class Rooted : std::uint8_t { none, gives, takes };
 
-/// Has the operation one rank that gives to all others, or takes from them?
+/// Does the operation have one rank that sends to all others, or receives from them?
 Rooted rooted(std::string_view operation) {
   constexpr std::array<std::string_view, 4> kGives = {"broadcast", "scatter", "broadcast_object_list",
                                                       "scatter_object_list"};
@@ -31,7 +31,7 @@ Rooted rooted(std::string_view operation) {
   return std::ranges::find(kTakes, operation) != kTakes.end() ? Rooted::takes : Rooted::none;
 }
 
-/// What the nodes of others tell of one.
+/// The status of a node that its partners on other ranks show.
 std::string status_of(const NodeData& data, bool overflow_check) {
   if (overflow_check && !data.overflow_level.empty()) return std::string(data.overflow_level);
   if (!overflow_check && data.release8.index) return index_text(data.release8);
@@ -39,7 +39,7 @@ std::string status_of(const NodeData& data, bool overflow_check) {
   return fmt::format("{:g}", *data.precision_index);
 }
 
-/// The edges of one node.
+/// The edges between one node and its partners on other ranks.
 struct NodeEdges {
   bool sends = false;
   bool receives = false;
@@ -58,7 +58,7 @@ class SideEdges {
  private:
   void add(const dump::Exchange& exchange) {
     if (exchange.receivers.empty()) return;
-    const std::vector<std::size_t>& members = exchange.receivers;  // all, where it is a collective call
+    const std::vector<std::size_t>& members = exchange.receivers;  // all ranks for a collective call
     const Communication& first = graph_.comm(members[0]);
     if (!dump::is_collective(first)) {
       for (const std::size_t from : exchange.senders) link({from}, members);
@@ -133,7 +133,7 @@ void Edges::tell(const Sink& sink, const JsonWriter& blank) const {
 
 void Edges::tell_side(const std::vector<Rank>& ranks, const Sink& sink, const JsonWriter& blank) const {
   std::vector<dump::RankCommunication> communication;
-  std::vector<const RankCalls::Call*> calls;  // of the nodes
+  std::vector<const RankCalls::Call*> calls;  // the calls of the nodes
   for (const Rank& rank : ranks) {
     dump::RankCommunication& own = communication.emplace_back();
     own.number = rank.number;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls of different ranks belong together (docs/rules.md, "Communication between nodes").
+// Finds the calls of different ranks that communicate with each other (docs/rules.md, "Communication between
+// nodes").
 #pragma once
 
 #include <cstdint>
@@ -21,16 +22,16 @@ namespace msprobe::graph {
 /// The column is_distributed of a node.
 bool is_communication(std::string_view node);
 
-/// What the arguments of a call of communication say; null for the node of anything else.
+/// The communication that the arguments of a call describe; null if the node is not a communication call.
 std::shared_ptr<const dump::Communication> communication_of(std::string_view node, const dump::Entry& entry);
 
 /// The calls of one side of a rank, in the order of its rows.
 class RankCalls {
  public:
-  /// `overflow_check`: others tell its overflow level, not how its values compare.
+  /// `overflow_check`: the status is the overflow level, not the result of the comparison.
   explicit RankCalls(bool overflow_check) : overflow_check_(overflow_check) {}
 
-  /// Nothing if it is no call of communication.
+  /// Does nothing if the node is not a communication call.
   void add(std::int64_t row, std::string_view node, const NodeData& data);
 
  private:
@@ -38,18 +39,19 @@ class RankCalls {
   struct Call {
     std::int64_t row = 0;
     std::string node;
-    std::string status;  // what the nodes of others tell of this one
+    std::string status;  // the nodes of other ranks show this status
     std::shared_ptr<const dump::Communication> communication;
   };
   bool overflow_check_;
   std::vector<Call> calls_;
 };
 
-/// The calls of all ranks; they are held until all are known.
+/// Collects the calls of all ranks until all are known.
 class Edges {
  public:
   void add(std::string_view data_source, std::int64_t step, std::int64_t rank, RankCalls calls);
-  /// Hands over what the column matched_distributed of each connected row says, as `blank` writes it.
+  /// Receives the value of the column matched_distributed for each connected row, written in the style of
+  /// `blank`.
   using Sink = std::function<void(std::int64_t rank, std::int64_t row, const std::string& json)>;
   void tell(const Sink& sink, const JsonWriter& blank = JsonWriter()) const;
 

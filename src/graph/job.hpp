@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of graph_visualize does with each graph that was made, whatever made it: write it, count it, say
-// how far the work is.
+// The steps that every run of graph_visualize takes for each graph, whatever its source: write it, count it,
+// report the progress.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +27,14 @@ namespace msprobe::graph {
 struct GraphResult {
   std::string file;  // empty: no rank could be read
   std::size_t nodes = 0;
-  std::size_t ranks = 0;           // that are in it, of all steps
-  std::optional<NodeTally> tally;  // of what was compared
+  std::size_t ranks = 0;           // in the database, of all steps
+  std::optional<NodeTally> tally;  // of the compared nodes
   std::vector<std::string> warnings;
-  std::vector<std::string> unconnected;  // nodes, a line each
-  std::vector<std::string> problems;     // ranks that are not in it, and why
+  std::vector<std::string> unconnected;  // one line per node
+  std::vector<std::string> problems;     // ranks that are missing in the database, and why
 };
 
-/// How far the work is, as it goes on.
+/// Reports how much of the work is done.
 struct GraphProgress {
   Progress* line = nullptr;
   std::function<void(double percent)> tell;  // may be empty
@@ -42,27 +42,28 @@ struct GraphProgress {
 
 class GraphJob {
  public:
-  /// `parts`: of the work; `with_edges`: communication between ranks is told.
+  /// `parts`: the number of graphs; `with_edges`: the database shows communication between ranks.
   GraphJob(const GraphOptions& options, std::size_t parts, bool with_edges, const GraphProgress& progress);
 
   GraphResult result;
   GraphOutput& output() { return *output_; }
-  /// What was written so far.
+  /// The extent of the graphs written so far.
   const GraphExtent& extent() const { return extent_; }
-  /// For the next step of the rank; null if nobody asks where errors come from.
+  /// The state that carries the diagnosis to the rank's next step; null if origins of errors are switched
+  /// off.
   diagnosis::RankHistory* history(std::int64_t rank) {
     return options_.origins ? &histories_[rank] : nullptr;
   }
 
-  /// Writes a graph, or two, for which output() was told to begin. `begins`: how much of the part that is
-  /// worked on is done.
+  /// Writes a graph, or two, after output().begin(). `begins`: the share of the current part that is done
+  /// already.
   void write(const GraphPlace& place, const NodeSource& graph, double begins = 0);
   void write(const GraphPlace& place, const GraphPair& pair, double begins = 0);
-  /// Counts what was written.
+  /// Counts a graph that was written.
   void count(const GraphPlace& place, std::size_t nodes, std::uint32_t micro_steps);
   void tell_unconnected(const RankGraph& graph);
 
-  /// Something that takes a while; of so many nodes, if it is known.
+  /// Announces work that takes some time; `nodes`: the number of nodes, if it is known.
   void begin(const std::string& what, std::size_t nodes = 0) const;
   void tell(double part) const;
   void end_part() { ++done_; }
@@ -83,7 +84,7 @@ class GraphJob {
   double done_ = 0;
   std::unique_ptr<GraphOutput> output_;
   GraphExtent extent_;
-  std::map<std::int64_t, diagnosis::RankHistory> histories_;  // of the ranks, step by step
+  std::map<std::int64_t, diagnosis::RankHistory> histories_;  // by rank, carried from step to step
 };
 
 }  // namespace msprobe::graph

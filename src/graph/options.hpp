@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of graph_visualize is asked for.
+// The options of a run of graph_visualize.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ struct GraphOptions {
   std::string target;
   std::string golden;  // empty: nothing is compared
   std::string output;
-  bool as_vis = false;        // the files of releases 8.x, not a data base
+  bool as_vis = false;        // write the files of releases 8.x, not a database
   bool whole_stacks = false;  // in such files
   bool overflow_check = false;
   DataOptions data;
   PairOptions pair;
-  bool origins = true;  // of two runs: where the errors of nodes come from is judged
+  bool origins = true;  // of two runs: judge where the errors of nodes come from
 
   bool compares() const { return !golden.empty(); }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where graphs go: a data base, or the files of releases 8.x.
+// The destination of graphs: a database, or the files of releases 8.x.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@
 
 namespace msprobe::graph {
 
-/// What is told while a graph is written, in the order of its nodes.
+/// The calls that an observer gets while a graph is written, in the order of its nodes.
 struct GraphObserver {
-  std::function<void(std::size_t nodes)> written;  // of how many more
-  /// `row`: by which edges find the node again.
+  std::function<void(std::size_t nodes)> written;  // how many more were written
+  /// `row`: edges use it to find the node again.
   std::function<void(std::int64_t row, std::string_view node, const NodeData& data)> node;
 };
 
-/// What is said of the graphs of a rank besides their nodes.
+/// The data of a rank's graphs besides their nodes.
 struct GraphFrame {
   std::optional<ComparedBy> task;  // none: a single run
   std::uint32_t micro_steps = 1;
@@ -35,16 +35,16 @@ class GraphOutput {
  public:
   virtual ~GraphOutput() = default;
 
-  /// What follows is of this rank, up to end() or take_back().
+  /// The following calls are for this rank, up to end() or take_back().
   virtual void begin(const GraphPlace& place) = 0;
-  /// The number of its nodes. `side`: `NPU`, or `Bench` behind it.
+  /// Writes a graph and returns the number of its nodes. `side`: `NPU`, then `Bench` for the second graph.
   virtual std::size_t add(std::string_view side, const NodeSource& source, const GraphObserver& observer) = 0;
   virtual void end(GraphFrame&& frame) = 0;
-  /// The rank counts for nothing.
+  /// Discards all that was written for the rank.
   virtual void take_back() = 0;
-  /// Was anything refused? Then nothing can be added any more.
+  /// Has the output refused anything? Then nothing can be added any more.
   virtual bool failed() const = 0;
-  /// Gives files their names; what is there then, in words.
+  /// Gives the files their names. Returns a description of the result for the user.
   virtual std::string finish(const GraphExtent& extent) = 0;
 };
 

@@ -29,7 +29,7 @@ struct RankFolder {
   std::string folder;
 };
 
-/// The folders of ranks of one dump.
+/// The folders of the ranks of one dump.
 struct DumpFolders {
   TreeKind kind = TreeKind::rank;
   std::string path;
@@ -41,7 +41,7 @@ std::string_view words_of(TreeKind kind) {
   return kind == TreeKind::step ? "folders of ranks" : "the files of one rank";
 }
 
-/// The folder of a rank may lack a file; then it is told which when it is read.
+/// A rank's folder may lack one of the files; the reader then reports which one.
 bool is_rank_folder(const std::string& path) {
   return path_exists(path + "/construct.json") || path_exists(path + "/dump.json");
 }
@@ -61,7 +61,7 @@ DumpFolders folders_of(const std::string& path, Plan& plan) {
   found.kind = tree.kind;
   for (const dump::StepDump& step : tree.steps) {
     for (const dump::RankDump& rank : step.ranks) {
-      // A rank without a number, and the sole process of a run, count as the first.
+      // A rank without a number, and the only process of a run, count as rank 0.
       const StepAndRank key = {step.number.value_or(0), std::max<std::int64_t>(rank.number.value_or(0), 0)};
       const std::string label = step.label.empty() ? rank.label : step.label + "/" + rank.label;
       const auto [known, is_new] =
@@ -80,7 +80,7 @@ bool has_step(const DumpFolders& dump, std::int64_t step) {
   return at != dump.ranks.end() && at->first.first == step;
 }
 
-/// Tells what `dump` has and the other side has not, a step as a whole.
+/// Warns about ranks that `dump` has and the other side lacks, with one line for a whole step.
 void tell_one_sided(const DumpFolders& dump, const DumpFolders& other, Plan& plan) {
   const std::string* told = nullptr;
   for (const auto& [key, rank] : dump.ranks) {

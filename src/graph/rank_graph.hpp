@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of one rank: its tree, and where the data of each node stands.
+// The data of one rank: its tree, and the place of each node's data in the file.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace msprobe::graph {
 
 struct RankGraph {
-  /// Where the value of an entry stands in dump.json.
+  /// The place of an entry's value in dump.json.
   struct Place {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
@@ -31,17 +31,17 @@ struct RankGraph {
   std::vector<Place> places;  // of the entries, by number
   model_tree::BuiltTree built;
 
-  /// What the column of that name says: the folder of tensors where dump.json names one.
+  /// The value of the column of that name: the folder of tensors, if dump.json names one.
   std::optional<std::string> tensor_folder() const;
-  /// Null if dump.json has none of that name.
+  /// Null if dump.json has no entry of that name.
   const Place* place(std::string_view name) const;
 };
 
-/// A line for each node that nothing connects to the root.
+/// One line for each node without a connection to the root.
 std::vector<std::string> unconnected_lines(const RankGraph& graph);
 
-/// Reads construct.json, dump.json and, if it is there, stack.json of the folder of a rank. `items`: given,
-/// it becomes the items of all entries.
+/// Reads construct.json, dump.json and, if it exists, stack.json from the folder of a rank. If `items` is
+/// given, it receives the items of all entries.
 RankGraph read_rank_graph(const std::string& folder, dump::Side* items = nullptr);
 
 }  // namespace msprobe::graph

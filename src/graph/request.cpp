@@ -14,7 +14,7 @@
 namespace msprobe::graph {
 namespace {
 
-/// `parallel_merge`: how the model of each side was split.
+/// Reads `parallel_merge`: how the model of each side was split.
 class MergeRequest {
  public:
   MergeRequest(const nlohmann::json& json, const std::string& file) : json_(json), file_(file) {
@@ -47,7 +47,7 @@ class MergeRequest {
     constexpr std::int64_t kMost = 1'000'000'000;
     if (!has(side, key)) refuse(fmt::format("{}.{} is missing", name, key));
     const nlohmann::json& value = side[key];
-    // A number beyond all signed ones reads as a negative one.
+    // The JSON library reads a number beyond the signed range as a negative one.
     if (!value.is_number_integer() || value.get<std::int64_t>() < 1 || value.get<std::int64_t>() > kMost)
       refuse(fmt::format("{}.{} is not a valid size", name, key));
     return value.get<int>();
@@ -65,7 +65,7 @@ class MergeRequest {
 
 GraphRequest read_graph_request(const std::string& path) {
   const pairing::Request request(path);
-  // A null says that there is none.
+  // A null means the same as a missing key.
   const auto path_at = [&](const char* key) {
     const auto found = request.json().find(key);
     return found != request.json().end() && found->is_null() ? std::string() : request.text(key, false);

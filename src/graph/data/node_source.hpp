@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph as it is written, wherever it comes from: one rank, a rank with its partner, or ranks merged into
-// one.
+// The interface through which writers read a graph, whatever its origin: one rank, a rank with its partner,
+// or several ranks merged into one.
 #pragma once
 
 #include <memory>
@@ -15,25 +15,25 @@
 
 namespace msprobe::graph {
 
-/// How a node compares by the rules of releases 8.x, where it is asked for.
+/// The result of a node by the rules of releases 8.x, if the user asked for them.
 struct Release8 {
   std::optional<double> index;   // 0 to 1
-  bool is_real = false;          // is written as a real number, even if it is 0 or 1
-  std::string_view result = {};  // of checksums: `pass` or `Different`
+  bool is_real = false;          // written as a real number, even if it is 0 or 1
+  std::string_view result = {};  // the result for checksums: `pass` or `Different`
 };
 
 struct NodeData {
   std::vector<ItemText> items;      // in the order of the entry
-  std::string_view overflow_level;  // empty: none
+  std::string_view overflow_level;  // empty: no overflow
   std::optional<double> precision_index;
-  std::vector<std::string_view> partner;  // the names of its ancestors and its own; empty: there is none
+  std::vector<std::string_view> partner;  // the names of its ancestors and its own; empty: no partner
   Release8 release8;
   std::string parallel_merge_info;  // JSON list of sentences, or empty
-  // Of a node under test that was judged; empty: nobody did.
+  // The judgement of a node under test; the members are empty if the node was not judged.
   std::string_view origin;                                   // where its error comes from
   std::optional<double> error;                               // relative, the largest
   std::string_view finding;                                  // the evidence that it is to blame
-  std::shared_ptr<const dump::Communication> communication;  // of a call of communication
+  std::shared_ptr<const dump::Communication> communication;  // only of a communication call
 };
 
 class NodeSource {
@@ -41,9 +41,9 @@ class NodeSource {
   virtual ~NodeSource() = default;
 
   virtual const model_tree::ModelTree& tree() const = 0;
-  /// What dump_data_dir says.
+  /// The value of dump_data_dir.
   virtual std::optional<std::string> tensor_folder() const = 0;
-  /// Of one node; several threads may ask at once. Throws IoError, FormatError.
+  /// The data of one node; several threads may call at once. Throws IoError, FormatError.
   virtual NodeData data(model_tree::NodeIndex node) const = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison of nodes comes to, for the lines on the terminal.
+// Counts the results of comparing nodes, for the lines on the terminal.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ class NodeTally {
   void add_golden(std::string_view node, const NodeData& data);
   void add(const NodeTally& other);
 
-  /// How many nodes passed and how many did not, then those where an error is introduced, with the evidence.
+  /// The numbers of nodes that passed and that did not, then the nodes that introduce an error, with the
+  /// evidence.
   std::vector<std::string> lines() const;
 
  private:
@@ -28,7 +29,7 @@ class NodeTally {
   std::size_t target_only_ = 0;
   std::size_t golden_only_ = 0;
   std::size_t introduced_ = 0;
-  std::vector<std::string> introduced_lines_;  // of the first few
+  std::vector<std::string> introduced_lines_;  // only the first few
 };
 
 }  // namespace msprobe::graph

@@ -17,7 +17,7 @@ namespace {
 using dump::Entry;
 using dump::NodeKind;
 
-/// What an operation may leave undefined: the first of its outputs, or the first of its inputs, which it
+/// The value that an operation may leave undefined: its first output, or its first input, which it
 /// overwrites.
 struct Undefined {
   std::string_view operation;
@@ -104,7 +104,7 @@ class LevelFinder {
     return found == kUndefined.end() ? nullptr : &*found;
   }
 
-  /// Is a value anomalous that the operation does define?
+  /// Is any value anomalous, apart from the one that the operation leaves undefined?
   bool anomalous_beside(const Undefined& undefined) const {
     bool found = false;
     std::size_t place = 0;

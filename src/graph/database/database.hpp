@@ -51,23 +51,25 @@ struct OriginRow {
   std::optional<std::string_view> finding;
 };
 
-/// A data base in the making; it has no name until commit(). Equal rows in equal order make equal bytes.
+/// A database that is being written; it has no name until commit(). Equal rows in equal order make equal
+/// bytes.
 class Database {
  public:
-  /// IoError if nothing can be made at `path`.
+  /// IoError if no file can be created at `path`.
   explicit Database(const std::string& path);
   ~Database();
 
-  /// The number of the row.
+  /// Adds a node and returns the number of its row.
   std::int64_t add(const NodeRow& row);
   void add_stack(std::string_view id, std::string_view lines);
   void add(const ConfigRow& row);
-  /// Where the error of a node comes from, for those who ask: the viewer does not know of this table.
+  /// Records where the error of a node comes from. The viewer does not know this table; other programs can
+  /// query it.
   void add_origin(const OriginRow& row);
-  /// What the column matched_distributed of a node says.
+  /// Sets the column matched_distributed of a node.
   void set_communication(std::int64_t row, std::string_view json);
 
-  /// A place to go back to: nodes and stacks that were added after it are taken out again.
+  /// A position to return to: go_back() removes the nodes and stacks that were added after it.
   struct Mark {
     std::int64_t node = 0;
     std::int64_t stack = 0;
@@ -75,7 +77,7 @@ class Database {
   };
   Mark mark() const;
   void go_back(const Mark& mark);
-  /// Was anything refused? Then nothing can be added any more.
+  /// Has the database refused anything? Then nothing can be added any more.
   bool failed() const;
 
   /// Gives the file its name.

@@ -23,11 +23,11 @@ using model_tree::ModelTree;
 using model_tree::Node;
 using model_tree::NodeIndex;
 
-// So many nodes are made into texts while those before them are written.
+// The number of nodes whose texts are made while the previous ones are written.
 constexpr std::size_t kNodesAtOnce = 512;
 constexpr std::size_t kNodesInTurn = 16;
 
-/// A node with what takes time to make.
+/// A node with the texts that take time to make.
 struct Prepared {
   NodeData data;
   std::string id;
@@ -51,7 +51,7 @@ class GraphWriter {
         order_(tree_.post_order()) {}
 
   std::size_t write() {
-    // The texts of a node are freed where those of another take their place, by the threads that make them.
+    // The threads that make the texts of a node also free the old texts in their place, in parallel.
     std::vector<Prepared> ready;
     std::vector<Prepared> next;
     for (std::size_t begin = 0; begin < order_.size() || !ready.empty(); begin += kNodesAtOnce) {
@@ -88,7 +88,7 @@ class GraphWriter {
     node.partner = partner.take();
     node.input = items_of(node.data, false);
     node.output = items_of(node.data, true);
-    node.data.items = {};  // what it took is free for the next node of this thread
+    node.data.items = {};  // frees memory for the next node of this thread
     return node;
   }
 
@@ -154,7 +154,7 @@ class GraphWriter {
   const GraphObserver& observer_;
   std::vector<NodeIndex> order_;
   std::size_t written_ = 0;
-  std::vector<std::uint32_t> stacks_;  // in the order of their first nodes
+  std::vector<std::uint32_t> stacks_;  // in the order of the nodes that first use them
   std::unordered_map<std::uint32_t, std::size_t> stack_numbers_;
 };
 

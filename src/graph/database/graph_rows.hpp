@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the nodes and stacks of one graph into the data base.
+// Writes the nodes and stacks of one graph into the database.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace msprobe::graph {
 
-/// Which graph it is: a side of a step and a rank.
+/// Identifies a graph: a side of a step and a rank.
 struct GraphKey {
   std::string_view data_source = "NPU";  // or `Bench`
   std::int64_t step = 0;
   std::int64_t rank = 0;
 };
 
-/// The number of its nodes. Texts are made by several threads, rows are written by one. Throws what the
-/// source throws.
+/// Writes the graph and returns the number of its nodes. Several threads make the texts, one writes the rows.
+/// Throws what the source throws.
 std::size_t write_graph(const GraphKey& key, const NodeSource& source, Database& database,
                         const GraphObserver& observer = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks merged into one model for the viewer, or as a dump of its own.
+// Merges ranks into one model, for the viewer or as a dump.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace msprobe::graph {
 
-/// Throws UsageError, IoError, FormatError; leaves nothing then.
+/// Throws UsageError, IoError, FormatError, and then leaves no file.
 GraphResult build_merged(const GraphOptions& options, const std::vector<ParallelPlan>& plans, bool as_json,
                          const GraphProgress& progress = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries of a dump.json with other values in places.
+// Edits entries of a dump.json: replaces some of their values.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,17 @@
 
 namespace msprobe::graph {
 
-/// Numbers as JSON or Python spells them, or null, by their places.
+/// Numbers as JSON or Python spells them, or null, by their places in the entry.
 using EntryEdits = std::unordered_map<dump::Entry::Index, std::string>;
 void edit_entry(const dump::Entry& from, const EntryEdits& edits, dump::Entry& out);
 
-/// The bytes that the entry takes in its file; 0, and nothing in `entry`, if there is none. Throws IoError,
-/// FormatError.
+/// Reads an entry and returns the number of its bytes in the file; 0, and an empty `entry`, if there is no
+/// such entry. Throws IoError, FormatError.
 std::uint64_t read_place(const MergeNode::Place& place, dump::Entry& entry);
 
 enum class EntrySection { inputs, outputs };
-/// The inputs or outputs become those of the entry at the other place; gives the bytes that it takes.
+/// Replaces the inputs or outputs by those of the entry at the other place. Returns the number of bytes of
+/// that entry.
 std::uint64_t replace_section(dump::Entry& entry, const MergeNode::Place& from, EntrySection section);
 
 }  // namespace msprobe::graph

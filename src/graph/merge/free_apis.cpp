@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations between modules: those of other ranks stand beside the first rank's.
+// Merges the collections of operations between modules: those of all ranks go into one common collection.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kAllRanks = "Apis_Between_Modules_All_Ranks";
 
-/// What follows the dot, if the name is that prefix, a dot and something.
+/// The part after the prefix and a dot; empty if the name does not begin with both or nothing follows.
 std::string_view number_after(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix) || name.size() < prefix.size() + 2 || name[prefix.size()] != '.') return {};
   return name.substr(prefix.size() + 1);
@@ -68,7 +68,7 @@ class FreeApiGatherer {
     main_.attach(top, gathered);
   }
 
-  /// The other graph's collection, or the collections of ranks that it gathered before.
+  /// Takes the other graph's collection, or the collections of ranks that it gathered before.
   void take(const MergeGraph& other, NodeIndex index, NodeIndex gathered) {
     const MergeNode& node = other.node(index);
     if (!number_after(node.name, kAllRanks).empty()) {
@@ -93,7 +93,7 @@ class FreeApiGatherer {
     }
   }
 
-  /// By the number behind `_Rank`.
+  /// Sorts by the number after `_Rank`.
   void sort_by_rank(NodeIndex gathered) {
     const auto rank_of = [&](NodeIndex index) {
       const std::string_view name = main_.node(index).name;
@@ -106,7 +106,8 @@ class FreeApiGatherer {
     std::ranges::stable_sort(children, [&](NodeIndex a, NodeIndex b) { return rank_of(a) < rank_of(b); });
   }
 
-  /// Collections that the first rank has none of the name for, at the place where their rank had them.
+  /// Gathers collections whose names the first rank does not have, and puts them where their own rank has
+  /// them.
   void take_rest(int all_ranks) {
     for (std::size_t i = 1; i < group_.size(); ++i) {
       const MergeGraph& other = *group_[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A merged model as a dump of its own: construct.json, dump.json and stack.json
-// (docs/rules.md, "A merged model as JSON").
+// Writes a merged model as a dump: construct.json, dump.json and stack.json (docs/rules.md, "A merged model
+// as JSON").
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace msprobe::graph {
 
-/// Adds the three files of the folder of a rank, which is made; they have no names yet. Gives the number of
+/// Creates the folder of a rank and adds its three files, which have no names yet. Returns the number of
 /// nodes. Throws IoError, FormatError.
 std::size_t export_json(const MergedSource& source, const std::string& folder,
                         std::vector<OutputFile>& files);

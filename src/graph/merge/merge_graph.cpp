@@ -95,7 +95,7 @@ std::vector<NodeIndex> MergeGraph::below(NodeIndex index) const {
 
 namespace {
 
-/// The second part of a name, where an operation is told.
+/// The place of the operation in a name: its second part, as begin and end.
 std::pair<std::size_t, std::size_t> operation_of(std::string_view name) {
   const std::size_t begin = name.find('.');
   if (begin == std::string_view::npos) return {0, name.size()};

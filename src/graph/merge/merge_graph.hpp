@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of a rank as a merge changes it: nodes get other names and places, nodes of other ranks join
-// them, and each node says whose data make its own (docs/rules.md, "Ranks merged into one graph").
-#pragma once
+// The graph of a rank during a merge: nodes get other names and places, nodes of other ranks join them, and
+// each node records which data make up its own (docs/rules.md, "Ranks merged into one graph").
 
 #include <cstddef>
 #include <cstdint>
@@ -30,23 +29,23 @@ struct MergeRank {
 
 class MergeGraph;
 
-/// How the data of a node is made of its own and those of its partners on the ranks of its group.
+/// How a merge combines the data of a node and of its partners on the other ranks of its group.
 struct Joint {
   struct Partner {
     std::shared_ptr<const MergeGraph> graph;
     NodeIndex node = kNoNode;
   };
   std::vector<Partner> partners;
-  std::vector<std::int64_t> ranks;  // all of them, for people
-  bool though_equal = false;        // numbers that are equal on all ranks are merged, too
+  std::vector<std::int64_t> ranks;  // all of them, for messages
+  bool though_equal = false;        // numbers are merged even if they are equal on all ranks
   bool keeps_first_input = false;
   bool keeps_outputs = false;
   bool keeps_bias = false;
-  NodeIndex reduced = kNoNode;  // the sum over the ranks, which the first output gets
+  NodeIndex reduced = kNoNode;  // the sum over the ranks, which becomes the first output
 };
 
 struct MergeNode {
-  /// The entry of one rank's dump.json; 0 is none.
+  /// The entry of one rank's dump.json by its number; 0 means no entry.
   struct Place {
     const MergeRank* rank = nullptr;
     std::uint32_t entry = 0;
@@ -56,15 +55,15 @@ struct MergeNode {
   NodeType type = NodeType::module;
   NodeIndex parent = kNoNode;
   std::uint32_t micro_step = 0;
-  std::uint32_t stack = 0;  // of its rank's tree
+  std::uint32_t stack = 0;  // number in the tree of its rank
   std::vector<NodeIndex> children;
-  Place own;              // its rank is known for every node
-  Place inputs, outputs;  // with a rank: they are taken there instead
+  Place own;              // always has a rank
+  Place inputs, outputs;  // if they have a rank, they replace those of `own`
   std::unique_ptr<Joint> joint;
-  std::unique_ptr<Joint> peers;  // without `joint`: the same node of other ranks, which hold equal numbers
+  std::unique_ptr<Joint> peers;  // if `joint` is empty: the same node of other ranks, with equal numbers
 };
 
-/// Nodes are known by number, in the order of their making; the root is kRoot.
+/// Nodes have numbers in the order of their creation; the root is kRoot.
 class MergeGraph {
  public:
   explicit MergeGraph(const MergeRank& rank);
@@ -74,7 +73,7 @@ class MergeGraph {
   std::size_t size() const { return nodes_.size(); }
   MergeNode& node(NodeIndex index) { return nodes_[index]; }
   const MergeNode& node(NodeIndex index) const { return nodes_[index]; }
-  /// kNoNode if there is none of that name.
+  /// kNoNode if no node has that name.
   NodeIndex find(std::string_view name) const;
   /// A node without a place in the tree.
   NodeIndex add(std::string name, NodeType type, const MergeNode::Place& own);
@@ -82,7 +81,7 @@ class MergeGraph {
   /// Copies the node and all below it from another graph, without a place in the tree.
   NodeIndex copy(const MergeGraph& from, NodeIndex index);
   void attach(NodeIndex child, NodeIndex parent);
-  /// Is no longer among the children of its parent.
+  /// Removes the node from the children of its parent.
   void detach(NodeIndex child);
   /// Parents of layers that were joined.
   std::vector<NodeIndex> joined_parents;
@@ -94,12 +93,12 @@ class MergeGraph {
   void know(NodeIndex index);
 
   const MergeRank& rank_;
-  std::deque<MergeNode> nodes_;  // names stay where they are
+  std::deque<MergeNode> nodes_;  // a deque, since by_name_ refers to the names
   std::unordered_map<std::string_view, NodeIndex> by_name_;
 };
 
-/// For nodes of one graph the node of the same name and the same ancestors in another; by number, kNoNode for
-/// none. `name_there` says what a node is called over there.
+/// For each node of one graph, the node of the same name and the same ancestors in another graph, by number;
+/// kNoNode if there is no such node. `name_there` returns the name of a node in the other graph.
 template <typename NameThere>
 std::vector<NodeIndex> namesakes(const MergeGraph& graph, const MergeGraph& other,
                                  const NameThere& name_there) {
@@ -114,7 +113,7 @@ std::vector<NodeIndex> namesakes(const MergeGraph& graph, const MergeGraph& othe
   return found;
 }
 
-/// The name with `_rank{number}` behind the name of the operation: `Torch.square_rank1.0.forward`.
+/// The name with `_rank{number}` after the name of the operation: `Torch.square_rank1.0.forward`.
 std::string name_with_rank(std::string_view name, std::int64_t rank);
 bool is_name_with_rank(std::string_view name);
 

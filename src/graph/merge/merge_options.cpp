@@ -20,7 +20,7 @@ int size_of(std::string_view option, const std::string& text) {
   return *value;
 }
 
-/// The value of each side; nothing for no value at all.
+/// The value for each side; empty if the option has no value.
 std::vector<int> sizes_of(std::string_view option, const std::vector<std::string>& texts, std::size_t sides) {
   if (!texts.empty() && texts.size() != sides) {
     throw UsageError(
@@ -54,7 +54,7 @@ void MergeOptions::declare(OptionList& options) {
           .default_text(ParallelPlan().order));
   grouped(options
               .add("--file_type", file_type_,
-                   "db; json: the merged model as a dump of its own; vis: the files of releases 8.x")
+                   "db; json: the merged model as a dump; vis: the files of releases 8.x")
               .details("<json> is for a single run and goes to <stepN/rankN> of the output folder.")
               .one_of({"db", "json", "vis"}));
 }

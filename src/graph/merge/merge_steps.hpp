@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that make one graph of several (docs/rules.md, "Ranks merged into one graph"). The first graph
-// of a group takes in the others.
+// The steps that combine several graphs (docs/rules.md, "Ranks merged into one graph"). The first graph of a
+// group receives the nodes of the others.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace msprobe::graph {
 using MergeGroup = std::vector<std::shared_ptr<MergeGraph>>;
 using RankGroups = std::vector<std::vector<std::int64_t>>;
 
-/// Operations between modules, of all ranks.
+/// Gathers the operations between modules of all ranks.
 void gather_free_apis(const MergeGroup& group);
 
-/// Values of tensors that the ranks of a tensor-parallel group hold in parts. `groups`: of all ranks. Gives a
-/// line for each value that all ranks should hold alike, and do not.
+/// Merges tensors that the ranks of a tensor-parallel group hold in parts. `groups`: of all ranks. Returns a
+/// line for each value that should be equal on all ranks but differs.
 std::vector<std::string> merge_tensor_parallel(const MergeGroup& group, const RankGroups& groups);
 
-/// Layers of the stages of a pipeline, one behind the other.
+/// Appends the layers of later pipeline stages to those of earlier ones.
 void join_stages(const MergeGroup& group);
 
-/// Layers of a graph whose stages hold several parts of the model each.
+/// Joins the layers of a graph whose stages each hold several parts (chunks) of the model.
 void join_chunks(MergeGraph& graph, int chunks);
 
 }  // namespace msprobe::graph

@@ -34,7 +34,8 @@ std::string text_of(const Value& value) {
   return value.kind == ValueKind::integer ? std::to_string(value.integer) : python_repr(value.real);
 }
 
-/// The items of another rank's entry by those of the first; nullptr for none.
+/// Finds the items of another rank's entry that correspond to those of the first rank; nullptr if there is
+/// none.
 class ItemPartners {
  public:
   ItemPartners(const Side& main, const Side& other) : main_(main), other_(other) {}
@@ -155,7 +156,7 @@ class Joiner {
         put(number, which, "null");
         continue;
       }
-      // What is compared keeps its digits.
+      // Values that are compared later keep all their digits.
       if (precision->digits != 0 && !decided)
         whole = Value::of(pairing::rounded(*number_in(*whole), *precision));
       put(number, which, text_of(*whole));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a model was split, and which ranks make up a group (docs/rules.md, "Groups").
+// How a model was split, and which ranks form a group (docs/rules.md, "Groups").
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@ struct ParallelPlan {
   std::string order = "tp-cp-ep-dp-pp";
 };
 
-/// UsageError for sizes that do not go together, or with the number of ranks.
+/// UsageError if the sizes contradict each other or the number of ranks.
 void check_plan(const ParallelPlan& plan, std::size_t ranks, const std::string& side);
 
-/// The ranks of the process group that a call of communication names by keyword; empty if there is none.
+/// The ranks of the process group that a communication call names by keyword; empty if it names none.
 std::vector<std::int64_t> ranks_of_call(const dump::Entry& entry);
 
 struct ParallelGroups {
@@ -32,8 +32,7 @@ struct ParallelGroups {
   RankGroups pp;
   std::vector<std::string> warnings;
 };
-/// By the communication that the ranks recorded; where that says nothing or something else than the plan, by
-/// the plan.
+/// Finds the groups by the recorded communication; if that is missing or contradicts the plan, by the plan.
 ParallelGroups find_groups(const ParallelPlan& plan, const std::vector<MergeRank>& ranks);
 
 }  // namespace msprobe::graph

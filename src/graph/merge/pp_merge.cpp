@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipeline parallel: every stage calls its layers by numbers from 0; joined they follow each other.
+// Merges pipeline stages: every stage numbers its layers from 0; the merged model numbers them consecutively.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -23,7 +23,7 @@ bool is_backward(std::string_view name) {
   return model_tree::is_call_of(name, "backward");
 }
 
-/// Layers among the children that are counted by their places.
+/// Renumbers the layers among the children by their positions.
 void number_layers(MergeGraph& graph, NodeIndex parent, const std::unordered_set<NodeIndex>& renamed) {
   std::vector<NodeIndex> layers = graph.node(parent).children;
   std::erase_if(layers, [&](NodeIndex child) { return !find_layer(graph.node(child).name); });
@@ -48,7 +48,7 @@ class StageJoiner {
         for (const NodeIndex child : group_[i]->node(index).children) places_.back()[child] = place++;
       }
     }
-    // Their children are met before those that follow them.
+    // The loop visits the children of a node before the nodes that follow it.
     std::vector<NodeIndex> open = tops();
     std::reverse(open.begin(), open.end());
     while (!open.empty()) {
@@ -71,7 +71,7 @@ class StageJoiner {
     std::size_t graph = 0;
     std::size_t place = 0;
     NodeIndex node = kNoNode;  // of that graph
-    bool joined = false;       // has a namesake in the first rank
+    bool joined = false;       // the first rank has a node of this name
   };
 
   std::vector<NodeIndex> tops() const {
@@ -83,7 +83,7 @@ class StageJoiner {
     return tops;
   }
 
-  /// The graphs that have the module, too; none if it is not to be compared.
+  /// The graphs that also have the module; empty if the module is not to be compared.
   std::vector<std::size_t> others_with(NodeIndex index) const {
     std::vector<std::size_t> others;
     for (std::size_t i = 0; i < found_.size(); ++i) {
@@ -92,7 +92,7 @@ class StageJoiner {
     return others;
   }
 
-  /// Are its children to be visited?
+  /// Returns whether the caller should visit the node's children.
   bool visit(NodeIndex index) {
     MergeNode& node = main_.node(index);
     const std::vector<std::size_t> others = others_with(index);
@@ -129,7 +129,7 @@ class StageJoiner {
     added_[parent].push_back({graph, places_[graph][node], node, joined});
   }
 
-  /// Those that the first rank has not.
+  /// Adds the children that the first rank does not have.
   void add_children(NodeIndex index, const std::vector<std::size_t>& others) {
     for (const std::size_t i : others) {
       for (const NodeIndex child : children_of(i, index)) {
@@ -147,7 +147,8 @@ class StageJoiner {
     return group_[i + 1]->node(found_[i][index]).children;
   }
 
-  /// What holds layers of all stages has the inputs of the first stage and the outputs of the last.
+  /// A module that holds layers of all stages gets the inputs of the first stage and the outputs of the last
+  /// (for backward, the reverse).
   void settle_borders() {
     std::unordered_set<NodeIndex> holders;
     for (const auto& [parent, added] : added_) {
@@ -160,7 +161,7 @@ class StageJoiner {
     }
   }
 
-  /// The other top nodes of the other stages.
+  /// Adds the remaining top nodes of the other stages.
   void add_rest_of_root() {
     for (std::size_t i = 0; i < found_.size(); ++i) {
       for (const NodeIndex top : group_[i + 1]->node(kRoot).children) {
@@ -174,7 +175,7 @@ class StageJoiner {
     }
   }
 
-  /// An operation of another stage that has the same name by chance.
+  /// Is the node an operation of another stage that has the same name by chance?
   bool is_other_call(NodeIndex here, const MergeNode& node) const {
     return node.type == NodeType::api || main_.node(here).parent != kRoot;
   }
@@ -186,7 +187,7 @@ class StageJoiner {
   void place(NodeIndex parent, std::vector<Added>& added) {
     const bool backward = is_backward(main_.node(parent).name);
     std::ranges::stable_sort(added, [&](const Added& a, const Added& b) {
-      // Below the root what was joined comes first.
+      // Below the root the joined nodes come first.
       const bool a_rest = parent == kRoot && !a.joined;
       const bool b_rest = parent == kRoot && !b.joined;
       const std::size_t a_graph = backward ? group_.size() - a.graph : a.graph;
@@ -215,7 +216,7 @@ class StageJoiner {
   MergeGraph& main_;
   const MergeGroup& group_;
   std::vector<std::vector<NodeIndex>> found_;     // of each other graph, by node
-  std::vector<std::vector<std::size_t>> places_;  // of its nodes among their siblings
+  std::vector<std::vector<std::size_t>> places_;  // positions of its nodes among their siblings
   std::unordered_set<std::string> joined_;
   std::map<NodeIndex, std::vector<Added>> added_;
   std::vector<std::pair<NodeIndex, MergeNode::Place>> borders_;
@@ -227,7 +228,7 @@ class ChunkJoiner {
 
   void join() {
     take_last_borders();
-    std::set<int> later;  // those that there are
+    std::set<int> later;  // the later chunks that exist
     for (const NodeIndex index : graph_.joined_parents) {
       if (const int chunk = chunk_of(graph_.node(index).name); chunk > 0) later.insert(chunk);
     }
@@ -246,7 +247,7 @@ class ChunkJoiner {
   }
 
  private:
-  /// Of `Module.{chunk}.`; 0 for all else, and for parts that are not to be.
+  /// The chunk number in `Module.{chunk}.`; 0 for other names and for numbers beyond the plan's chunks.
   int chunk_of(std::string_view name) const {
     constexpr std::string_view kPrefix = "Module.";
     int chunk = 0;
@@ -263,7 +264,7 @@ class ChunkJoiner {
     return std::string(name.substr(0, kPrefix)).append(std::to_string(chunk)).append(name.substr(end));
   }
 
-  /// Parents of joined layers in the first chunk.
+  /// The parents of joined layers in the first chunk.
   std::vector<NodeIndex> holders() const {
     std::vector<NodeIndex> parents = graph_.joined_parents;
     parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
@@ -306,7 +307,7 @@ class ChunkJoiner {
     return chunk_of(name) > 0 ? in_chunk(name, 0) : std::string(name);
   }
 
-  /// What is left of the other chunks.
+  /// Removes the other chunks, after keep_rest() has moved the remaining nodes.
   void remove_chunks() {
     const std::vector<NodeIndex> tops = graph_.node(kRoot).children;
     std::vector<NodeIndex> kept;
@@ -317,9 +318,10 @@ class ChunkJoiner {
     graph_.node(kRoot).children = std::move(kept);
   }
 
-  /// Modules and operations that the first chunk has not go there. False for a top node that has to stay.
+  /// Moves modules and operations that the first chunk lacks to the first chunk. False for a top node that
+  /// has to stay.
   bool keep_rest(NodeIndex top) {
-    std::vector<std::pair<NodeIndex, NodeIndex>> open;  // and where its children go
+    std::vector<std::pair<NodeIndex, NodeIndex>> open;  // a node, and the parent that its children get
     const NodeIndex twin = graph_.find(in_chunk_zero(graph_.node(top).name));
     if (twin == kNoNode) {
       rename_below(top);

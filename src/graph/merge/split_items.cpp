@@ -20,7 +20,7 @@
 namespace msprobe::graph {
 namespace {
 
-/// A dump.json that is made of entries one by one.
+/// A dump.json in memory, built entry by entry.
 class EntryFile {
  public:
   explicit EntryFile(const RankGraph& main) : name_(main.json->name()) {
@@ -47,10 +47,10 @@ class EntryFile {
   JsonWriter json_;
 };
 
-/// So many at a time, so that not all that ranks hold is in memory at once.
+/// The number of nodes in a block: memory never holds the data of all ranks at once.
 constexpr std::size_t kNodesOfBlock = 4096;
 
-/// `make(node, place)` for each node, in parallel; `take(node, place)` in their order.
+/// Calls `make(node, place)` for each node, in parallel, then `take(node, place)` in the order of the nodes.
 template <typename Make, typename Take>
 void by_blocks(const MergedSource& source, const Make& make, const Take& take) {
   const std::size_t size = source.tree().size();
@@ -64,7 +64,7 @@ void by_blocks(const MergedSource& source, const Make& make, const Take& take) {
   }
 }
 
-/// What of a node goes into the file, and what its ranks hold.
+/// A node's entry for the file, and the data that its ranks hold.
 struct MadeEntry {
   std::string text;
   SplitContent split;

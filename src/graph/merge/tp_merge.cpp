@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor parallel: which nodes of the ranks hold parts of the same values, and how they are put together.
+// Merges tensor-parallel ranks: finds the nodes that hold parts of the same values, and plans how to join
+// them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ namespace {
 constexpr std::string_view kColumn = "ColumnParallelLinear";
 constexpr std::string_view kRow = "RowParallelLinear";
 
-/// The third part from the end: the class of a module.
+/// The third part from the end of the name: the class of a module.
 std::string_view class_of(std::string_view name) {
   return dump::split_last(dump::split_last(dump::split_last(name).first).first).second;
 }
@@ -65,7 +66,7 @@ class TensorParallelMerger {
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
  private:
-  /// Ranks of another stage are known by the group that they begin.
+  /// The ranks of another stage are found by the first rank of their group.
   const std::vector<std::int64_t>* group_of(const MergeNode& node) const {
     const std::int64_t rank = node.own.rank->number;
     const auto found = std::ranges::find_if(
@@ -73,8 +74,8 @@ class TensorParallelMerger {
     return found == groups_.end() ? nullptr : &*found;
   }
 
-  /// What a node is called in the graph of another rank: operations of other stages have a rank in their
-  /// names.
+  /// The name of a node in the graph of another rank. Operations of other stages have a rank in their names,
+  /// which is replaced by the corresponding rank.
   std::string name_there(const MergeNode& node, std::size_t other) const {
     if (node.own.rank == nullptr || !is_name_with_rank(node.name)) return node.name;
     const std::vector<std::int64_t>* ranks = group_of(node);
@@ -93,7 +94,7 @@ class TensorParallelMerger {
     return parent.type == NodeType::module && parent.name != "optimizer" && parent.name != "clip_grad";
   }
 
-  /// Nothing if a rank has no such node.
+  /// How the node joins its partners; nothing if a rank has no such node.
   std::unique_ptr<Joint> joint_of(NodeIndex index) const {
     auto joint = std::make_unique<Joint>();
     for (std::size_t i = 0; i < found_.size(); ++i) {
@@ -109,7 +110,8 @@ class TensorParallelMerger {
     return joint;
   }
 
-  /// A product that the ranks hold parts of and that is summed up at once is the sum.
+  /// If the ranks hold terms of a product and a reduction sums them up at once, the sum becomes the product's
+  /// output.
   void apply_reduce_rule(NodeIndex module) {
     const MergeNode& node = main_.node(module);
     if (node.type != NodeType::module ||
@@ -165,7 +167,7 @@ class TensorParallelMerger {
     return true;
   }
 
-  /// What all ranks agree on stays as it is.
+  /// Nodes with equal data on all ranks stay unmerged.
   void drop_joints_of_equals(const std::vector<NodeIndex>& nodes) {
     std::vector<char> merged(nodes.size());
     parallel_blocks(nodes.size(), [&](std::size_t i) {
@@ -177,8 +179,9 @@ class TensorParallelMerger {
     }
   }
 
-  /// Sums over the ranks, weights of norms, and, unless the ranks share the sequence out, what goes into
-  /// columns and comes out of rows and norms: all ranks hold it whole.
+  /// Warns about values that should be equal on all ranks but differ. All ranks hold sums over the ranks and
+  /// weights of norms whole and, unless they share the sequence, also the inputs of column-parallel and the
+  /// outputs of row-parallel layers and of norms.
   void check_replicas() {
     std::vector<NodeIndex> nodes = main_.below(kRoot);
     std::ranges::sort(nodes);
@@ -188,7 +191,8 @@ class TensorParallelMerger {
     parallel_blocks(nodes.size(), [&](std::size_t i) {
       const MergeNode& node = main_.node(nodes[i]);
       const bool sum = node.name.starts_with("Distributed.all_reduce");
-      // What is no sum and has no joint is the same on all ranks.
+      // A node without a joint has equal data on all ranks, unless it is a sum, which this function compares
+      // itself.
       if (!sum && (!node.joint || !model_tree::is_call_of(node.name, "forward"))) return;
       const std::string_view kind = class_of(node.name);
       const bool norm = has(kind, "Norm") || has(kind, "norm");
@@ -206,7 +210,8 @@ class TensorParallelMerger {
       std::move(each.begin(), each.end(), std::back_inserter(warnings_));
   }
 
-  /// A line for each item that differs. `is_whole`: of an item, and whether it is the first of its kind.
+  /// Returns a line for each item that differs. `is_whole` gets an item and whether it is the first of its
+  /// kind.
   template <typename IsWhole>
   std::vector<std::string> check_replica(NodeIndex index, const IsWhole& is_whole) const {
     std::vector<std::string> lines;
@@ -245,7 +250,8 @@ class TensorParallelMerger {
     return lines;
   }
 
-  /// Shards that happen to be equal, from the first column among the children of a node to the last row.
+  /// Merges shards that happen to be equal, from the first column-parallel layer among the children of a node
+  /// to the last row-parallel one.
   void merge_equals() {
     std::vector<NodeIndex> columns = main_.below(kRoot);
     std::erase_if(columns, [&](NodeIndex index) {
@@ -256,7 +262,7 @@ class TensorParallelMerger {
     std::vector<char> seen(main_.size());
     for (const NodeIndex column : columns) {
       const NodeIndex parent = main_.node(column).parent;
-      // By now it may be merged with those around it.
+      // An earlier iteration may have merged it with its siblings.
       if (main_.node(column).joint || std::exchange(parents_seen[parent], 1) != 0) continue;
       const auto& siblings = main_.node(parent).children;
       auto begin = siblings.begin();
@@ -294,8 +300,8 @@ class TensorParallelMerger {
     node.joint = std::move(joint);
   }
 
-  /// Nodes below modules that other ranks alone have, such as their experts, stand behind what precedes them
-  /// there.
+  /// Takes in nodes that only other ranks have below a module, such as their experts. Each goes after the
+  /// node that precedes it on its own rank.
   void take_in_others() {
     for (std::size_t i = 0; i < found_.size(); ++i) {
       const MergeGraph& other = *group_[i + 1];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two graphs compared: which nodes belong together, and what the comparison says of those under test
-// (docs/rules.md, "The colour of a node").
+// Compares two graphs: pairs their nodes, and judges the nodes under test (docs/rules.md, "The colour of a
+// node").
 #pragma once
 
 #include <cstdint>
@@ -25,31 +25,31 @@ enum class NodePairing : std::uint8_t { automatic, calls, layers };
 struct PairOptions {
   NodePairing pairing = NodePairing::automatic;
   pairing::LayerMapping layers;
-  bool print_rows = false;    // a line for each pair of tensors
-  bool as_release8 = false;   // nodes and items say what those of releases 8.x do
-  bool across_ranks = false;  // operations between modules pair whichever of the merged ranks ran them
-  /// The values and colours of the Python tool: nodes pair by name below pairs, without a remark; blanks and
-  /// TABs are among the numbers; collections of operations pass where tensors were compared or nothing was
-  /// judged; an operation without a defined result is an error where checksums count.
+  bool print_rows = false;    // print a line for each pair of tensors
+  bool as_release8 = false;   // nodes and items have the results of releases 8.x
+  bool across_ranks = false;  // operations between modules pair regardless of which merged rank ran them
+  /// The values and colours of the Python tool: nodes pair by name below pairs, without a warning; blanks and
+  /// TABs occur among the numbers; collections of operations pass if tensors were compared or nothing was
+  /// judged; an operation without a defined result is an error if checksums are compared.
   bool python_values = false;
   measuring::PythonRules python;
 };
 
-/// One of the two graphs. What is referred to outlives the pair.
+/// One of the two graphs. The objects that it refers to must outlive the pair.
 struct GraphSide {
   const NodeSource& source;
   model_tree::ModelTree& tree;  // that of the source
   dump::Side items;             // the data of nodes, by entries of their names
   const dump::ConstructBeside* construct = nullptr;
-  std::shared_ptr<pairing::Joins> joins = nullptr;  // of merged ranks: what each holds of the items
+  std::shared_ptr<pairing::Joins> joins = nullptr;  // for merged ranks: the parts of each rank
 };
 
 ComparedBy compared_by(const dump::Side& target, const dump::Side& golden);
 
 class GraphPair {
  public:
-  /// Compares. Throws what the readers of tensors and of stack.json throw.
-  /// `past`: given, it is judged where errors come from, as the next step of that rank.
+  /// Compares the graphs. With `past` it also judges where errors come from, as the next step of that rank.
+  /// Throws what the readers of tensors and of stack.json throw.
   GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const PairOptions& options,
             const pairing::Rules& rules, diagnosis::RankHistory* past = nullptr);
   GraphPair(const GraphPair&) = delete;
@@ -67,7 +67,7 @@ class GraphPair {
   std::vector<std::uint32_t> layer_partners(const dump::ConstructBeside* target,
                                             const dump::ConstructBeside* golden) const;
   void compare_items(const pairing::Rules& rules, diagnosis::RankHistory* past);
-  /// Pairs of other names are told, unless the user named them.
+  /// Warns about pairs with different names, unless the user paired them.
   void tell_other_names();
 
   PairOptions options_;

@@ -26,7 +26,7 @@ constexpr std::size_t kSections = 5;
 using ItemNumbers = std::vector<std::uint32_t>;
 using Sections = std::array<ItemNumbers, kSections>;
 
-/// The items of an entry by their sections; those that `wanted` leaves.
+/// The items of an entry by section, without those that `wanted` rejects.
 template <typename Wanted>
 Sections sections_of(const Side& side, const Api& entry, Wanted&& wanted) {
   Sections sections;
@@ -36,14 +36,14 @@ Sections sections_of(const Side& side, const Api& entry, Wanted&& wanted) {
   return sections;
 }
 
-/// An argument that is given by name: `.input.dim`.
+/// Is the item an argument passed by name, such as `.input.dim`?
 bool is_keyword(const Side& side, const Item& item) {
   if (item.state != State::input) return false;
   const pairing::Place place = pairing::place_of(side, item);
   return !place.front.empty() && !dump::is_digits(place.rest.substr(0, place.rest.find('.')));
 }
 
-/// Of an argument, as a backward call gives it.
+/// Is the item the gradient of an argument, an output of a backward call?
 bool is_gradient(const Side& side, const Item& item) {
   if (item.state != State::output) return false;
   const dump::EntryName parsed = side.parsed_name(item.api);
@@ -59,7 +59,7 @@ void pair_items(verdict::RankResult& result, const std::vector<std::uint32_t>& g
   for (const std::uint32_t g : golden_of)
     alignment.golden_of.push_back(g < golden.apis.size() ? g : pairing::kNone);
   ItemNumbers partners = pairing::pair_items(target, golden, alignment);
-  // Gradients that have no partner of their shape have none.
+  // If the two frameworks order gradients differently, gradients pair only by shape, never by position.
   const bool by_role = pairing::gives_gradients_otherwise(target, golden);
   const auto is_left = [&](const Side& side, std::uint32_t i) {
     return !is_keyword(side, side.items[i]) && !(by_role && is_gradient(side, side.items[i]));

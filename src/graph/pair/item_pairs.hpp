@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which items of two paired nodes are compared with each other.
+// Pairs the items of two paired nodes for the comparison.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace msprobe::graph {
 
-/// Of an entry whose node has a partner without data.
+/// The golden entry if the partner of an entry's node has no data.
 inline constexpr std::uint32_t kNoData = UINT32_MAX - 1;
 
-/// Gives the result a row for each item under test, in their order. `golden_of`: the partners of entries;
-/// kUnmatched for those of nodes without partner, whose rows mean nothing.
+/// Adds a row to the result for each item under test, in their order. `golden_of`: the golden entry of each
+/// entry; kUnmatched for an entry whose node has no partner: its rows have no meaning.
 ///
-/// In each section items pair that are called alike, then, in their order, what is left but for keyword
-/// arguments.
+/// In each section, items with the same name pair first. The remaining items, except keyword arguments, pair
+/// in their order.
 void pair_items(verdict::RankResult& result, const std::vector<std::uint32_t>& golden_of);
 
 }  // namespace msprobe::graph

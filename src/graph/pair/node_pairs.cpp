@@ -22,7 +22,7 @@ using model_tree::ModelTree;
 using model_tree::NodeIndex;
 using model_tree::NodeType;
 
-/// The nodes from the root on, parents first, level by level.
+/// The nodes from the root, level by level, parents first.
 std::vector<NodeIndex> level_order(const ModelTree& tree) {
   std::vector<NodeIndex> order = {kRoot};
   order.reserve(tree.size());
@@ -43,10 +43,10 @@ class PairMaker {
   const std::vector<NodeIndex>& order() const { return target_order_; }
   NodeIndex golden_of(NodeIndex target) const { return pairs_.golden_of[target]; }
 
-  /// kNoNode if the golden tree has no such node.
+  /// The golden node of the same name; kNoNode if the golden tree has none.
   NodeIndex namesake(NodeIndex target) const { return trees_.golden.find(trees_.target.name(target)); }
   bool is_free(NodeIndex golden) const { return golden != kNoNode && pairs_.target_of[golden] == kNoNode; }
-  /// Nothing if one of them has a partner already.
+  /// Does nothing if one of them has a partner already.
   void pair(NodeIndex target, NodeIndex golden) {
     if (pairs_.golden_of[target] != kNoNode || !is_free(golden)) return;
     pairs_.golden_of[target] = golden;
@@ -98,7 +98,7 @@ std::unordered_map<std::string, std::vector<NodeIndex>> calls_below(const ModelT
   return calls;
 }
 
-/// Nodes by the entries that they hold.
+/// The node that holds each entry, by the entry's number.
 std::vector<NodeIndex> nodes_by_entry(const NodeEntries& entries, std::size_t count) {
   std::vector<NodeIndex> nodes(count, kNoNode);
   for (std::size_t node = 0; node < entries.size(); ++node) {
@@ -121,8 +121,8 @@ void pair_by_entry(const TreePair& trees, const std::vector<std::uint32_t>& gold
   }
 }
 
-/// What is left of operations between modules in paired collections of several ranks pairs whatever the rank:
-/// one rank of the one side may have run what another ran on the other side.
+/// Pairs the remaining operations between modules in paired collections of several ranks, regardless of the
+/// rank: a rank of one side may have run an operation that another rank ran on the other side.
 void pair_across_ranks(const TreePair& trees, PairMaker& maker) {
   using Calls = std::unordered_map<std::string, std::vector<NodeIndex>>;
   const auto left_below = [](const ModelTree& tree, NodeIndex node, const auto& is_left) {
@@ -205,7 +205,7 @@ NodePairs pair_aligned(const TreePair& trees, const std::vector<std::uint32_t>& 
   const auto is_container = [](const NodeEntries& entries, NodeIndex node) {
     return node != kRoot && entries[node] == kNoEntry;
   };
-  // Children come before their parents.
+  // The loop visits children before their parents.
   const std::vector<NodeIndex> order = trees.target.post_order();
   std::vector<bool> holds_pairs(trees.target.size());
   for (const NodeIndex node : order) {

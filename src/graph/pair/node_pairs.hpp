@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which node of the reference's graph belongs to which node under test (docs/rules.md, "Pairs of nodes").
+// Pairs the nodes under test with nodes of the golden graph (docs/rules.md, "Pairs of nodes").
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace msprobe::graph {
 
-/// Partners of both sides by node; kNoNode for those that have none.
+/// The partners of the nodes of both sides, by node number; kNoNode for nodes without a partner.
 struct NodePairs {
   std::vector<model_tree::NodeIndex> golden_of;
   std::vector<model_tree::NodeIndex> target_of;
@@ -22,7 +22,7 @@ struct NodePairs {
 inline constexpr std::uint32_t kNoEntry = UINT32_MAX;
 using NodeEntries = std::vector<std::uint32_t>;
 
-/// Both trees, and what their nodes hold.
+/// Both trees, and the entries of their nodes.
 struct TreePair {
   const model_tree::ModelTree& target;
   const model_tree::ModelTree& golden;
@@ -30,22 +30,23 @@ struct TreePair {
   const NodeEntries& golden_entries;
 };
 
-/// Nodes of one name; with `below_pairs` only below parents that are paired, too.
+/// Pairs nodes of the same name; with `below_pairs` only below parents that are paired, too.
 NodePairs pair_names(const TreePair& trees, bool below_pairs);
 
-/// Modules by name, the operations directly below them in the order of their calls, whatever their numbers
-/// (-fm), with a warning where one side calls an operation more often. With `across_ranks` operations
-/// between modules pair whichever of the merged ranks ran them.
+/// Pairs modules by name, and the operations directly below them in the order of their calls, regardless of
+/// their numbers (-fm), with a warning if one side calls an operation more often. With `across_ranks`,
+/// operations between modules pair regardless of which merged rank ran them.
 NodePairs pair_calls(const TreePair& trees, bool across_ranks = false);
 
-/// Nodes with data as `golden_of` has it, by entries (kNoEntry: none); those without data by name.
+/// Pairs nodes with data by the entry numbers in `golden_of` (kNoEntry: no partner), and nodes without data
+/// by name.
 NodePairs pair_entries(const TreePair& trees, const std::vector<std::uint32_t>& golden_of);
 
-/// The same, but containers without data go by what they hold.
+/// Like pair_entries(), but containers without data pair by the nodes that they hold.
 NodePairs pair_aligned(const TreePair& trees, const std::vector<std::uint32_t>& golden_of);
 
-/// Golden top nodes take the micro step of their partners, and keep theirs without one; all nodes below
-/// follow.
+/// Gives golden top nodes the micro step of their partners; a node without a partner keeps its own. All nodes
+/// below follow.
 void pair_micro_steps(const model_tree::ModelTree& target, model_tree::ModelTree& golden,
                       const NodePairs& pairs);
 

@@ -32,7 +32,7 @@ using verdict::RankResult;
 constexpr std::string_view kPass = "pass";
 constexpr std::string_view kDifferent = "Different";
 
-/// The worst so far. What is set, and not measured, is written as an integer.
+/// The worst index so far. An index that is set by a rule instead of measured is written as an integer.
 class Worst {
  public:
   void raise(double measured) {
@@ -71,7 +71,7 @@ bool has_same_checksum(const RankResult& result, const Pair& row) {
                               result.golden.text(result.golden_item(row).checksum);
 }
 
-/// To releases 8.x a rank that is named is a number like any other; it is kept as text.
+/// Releases 8.x treat a rank that has a name as a number; msprobe keeps it as text.
 bool is_named_rank(const dump::Side& side, const dump::Item& item) {
   return side.text(item.dtype) == "int";
 }
@@ -136,14 +136,15 @@ class NodeJudge {
     if (is_number && !difference.relative_infinite) {
       worst.raise(difference.relative_percent / kPercent);
     } else if (is_number) {
-      // A mean of nothing beside one of next to nothing: what counts is how large the values are.
+      // A mean of exactly zero beside one of nearly zero: the difference is compared with the tensor's
+      // largest value.
       worst.raise(std::fabs(difference.difference) / largest(result_.golden_item(row)));
     } else if (difference.kind != DifferenceKind::missing) {
       worst.set_most();
     }
   }
 
-  /// The largest magnitude of a tensor's values; 0 if it is not known.
+  /// The largest magnitude of a tensor's values; 0 if it is unknown.
   static double largest(const dump::Item& item) {
     double most = 0;
     for (const auto which : {dump::kMax, dump::kMin}) {
@@ -160,7 +161,7 @@ class NodeJudge {
            result_.target.text(target.shape) != result_.golden.text(golden.shape);
   }
 
-  /// The least ratio of elements that are within a thousandth.
+  /// The smallest share of elements with a relative error below a thousandth, over the tensors.
   struct Ratio {
     std::optional<double> least;
     bool not_finite = false;
@@ -195,7 +196,7 @@ class NodeJudge {
     const Ratio behind = ratio_of(true);
     if (behind.not_finite) return {.index = 1};
     if (before.not_finite || !behind.least) return {.index = 0};
-    // Without an input nothing is wrong before it.
+    // A node without inputs counts as if all elements of its inputs were right.
     const double change = before.least.value_or(1) - *behind.least;
     if (change < 0) return {.index = 0};
     return {.index = change, .is_real = true};
@@ -219,12 +220,12 @@ std::string difference_text(const ValueDifference& difference) {
              : rounded_text(difference.difference);
 }
 
-/// What two equal values are apart; nothing for those that are no numbers.
+/// The difference of two equal values as text; nothing for values that are not numbers.
 std::optional<std::string_view> no_difference(const RankResult& result, const Pair& row,
                                               std::size_t statistic) {
   const dump::Value value = value_of(result.target, result.target_item(row), statistic);
   if (value.kind == ValueKind::real) return "0.0";
-  // An integer beyond 64 bits is kept as text.
+  // Integers beyond 64 bits are kept as text.
   constexpr std::size_t kMostDigits = 18;
   const bool large = value.kind == ValueKind::text && result.target.text(value.text).size() > kMostDigits &&
                      dump::is_digits(result.target.text(value.text));

@@ -40,7 +40,7 @@ class MemberWriter {
   }
 
  private:
-  /// Where the golden side has no item the Python tool has a blank.
+  /// The Python tool has a blank if the golden side has no item.
   bool is_blank() const { return python_texts_ && !row_.matched(); }
 
   void put_differences() {
@@ -85,7 +85,7 @@ class MemberWriter {
 }  // namespace
 
 std::string metric_text(const measuring::TensorMetrics& metrics, std::size_t metric) {
-  // By status; of what is computed a scalar has not all.
+  // The text by status. If the status is `computed`, a metric is missing only for a scalar.
   static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported", "shape unmatched",
                                                               "N/A", "N/A"};
   return metrics.has(metric) ? report::plain_text(metrics.value[metric])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison adds to the item of a node under test (docs/formats.md, "Item texts").
+// The members that a comparison adds to the items of a node under test (docs/formats.md, "Item texts").
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace msprobe::graph {
 
-// The tool tips are by the same names.
+// The tool tips use the same names.
 using verdict::kDifferenceNames;
 using verdict::kMetricNames;
 using verdict::kRelativeNames;
@@ -20,7 +20,7 @@ using verdict::kRelativeNames;
 /// `python_texts`: a row without partner has blanks for numbers, and infinite differences end with a TAB.
 TextMembers result_members(const verdict::RankResult& result, std::size_t row, bool python_texts);
 
-/// What a metric says, or why there is none.
+/// The value of a metric as text, or the reason why it is missing.
 std::string metric_text(const measuring::TensorMetrics& metrics, std::size_t metric);
 
 }  // namespace msprobe::graph

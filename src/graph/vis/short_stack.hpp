@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call stacks as releases 8.x show them unless the whole ones are asked for (-cs).
+// Shortens call stacks as releases 8.x do unless the user asks for whole ones (-cs).
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace msprobe::graph {
 
-/// The one of a stack's lines that is shown: of a module the first that calls it by its name; of an operation
-/// the one behind that which calls a wrapper (`...Template(`). kNone if all are.
+/// The line of a stack that releases 8.x show: for a module the first one that calls it by its name; for an
+/// operation the one after the call of a wrapper (`...Template(`). kNone if they show all lines.
 dump::Entry::Index line_that_counts(std::string_view node, const dump::Entry& stack);
 
 }  // namespace msprobe::graph

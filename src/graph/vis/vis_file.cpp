@@ -22,14 +22,14 @@ using model_tree::ModelTree;
 using model_tree::NodeIndex;
 
 constexpr int kVisIndent = 4;
-// So many nodes are made into texts before they are written.
+// The number of nodes whose texts are made before they are written.
 constexpr std::size_t kVisNodesAtOnce = 512;
 constexpr std::size_t kVisNodesInTurn = 16;
 
 struct MadeNode {
   NodeData data;
   std::string text;
-  std::size_t gap = 0;  // behind the last member
+  std::size_t gap = 0;  // the place after the last member
 };
 
 class NodeMaker {
@@ -125,7 +125,7 @@ std::size_t VisWriter::add(const NodeSource& source, const GraphObserver& observ
     head.null();
   }
   head.open_object("node");
-  // The object of a single run is that of the file, which is open.
+  // A file of a single run has one object for both the file and its graph, and that object is open already.
   put(head.take().substr(compared_ ? 0 : 1));
   const NodeMaker maker(source, whole_stacks_, own_level + 1);
   std::vector<MadeNode> nodes;
@@ -170,7 +170,7 @@ void VisWriter::end(const VisFrame& frame) {
   if (frame.task) json.member("task", task_name(*frame.task));
   json.member("OverflowCheck", frame.overflow_check);
   json.close();
-  // The members follow those that are there.
+  // More members follow those already written.
   put("," + json.take().substr(1));
 }
 

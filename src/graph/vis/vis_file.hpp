@@ -17,23 +17,24 @@
 
 namespace msprobe::graph {
 
-/// What a file says besides its graphs.
+/// The data of a file besides its graphs.
 struct VisFrame {
   std::optional<ComparedBy> task;  // none: a single run
   std::uint32_t micro_steps = 1;
   bool overflow_check = false;
 };
 
-/// Writes a file, or a part of one that holds several: begin(), one or two sides, end().
+/// Writes a file, or a part of a file that holds several: begin(), one or two sides, end().
 class VisWriter {
  public:
-  /// The whole call stacks, or the lines that releases 8.x show.
+  /// `whole_stacks`: write whole call stacks, not the lines that releases 8.x show.
   VisWriter(OutputFile& out, bool compared, bool whole_stacks);
 
-  /// The number of nodes. The observer's row is the place in `out` where the communication of the node goes.
+  /// Writes a graph and returns the number of its nodes. The observer's row is the place in `out` for the
+  /// node's communication.
   std::size_t add(const NodeSource& source, const GraphObserver& observer);
   void end(const VisFrame& frame);
-  /// Was anything refused? Then nothing can be added any more.
+  /// Has the writer refused anything? Then nothing can be added any more.
   bool failed() const { return failed_; }
 
  private:
@@ -47,9 +48,9 @@ class VisWriter {
   bool failed_ = false;
 };
 
-/// What the communication of a node is told by.
+/// A JSON writer in the style of the file, for the communication of a node.
 JsonWriter communication_text(bool compared);
-/// The member that tells it, for its place.
+/// The communication of a node as a member of its object, for insertion at its place.
 std::string communication_member(std::string_view json, bool compared);
 
 }  // namespace msprobe::graph

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a .vis file tells the viewer of its colours and columns (docs/formats.md, ".vis files").
+// The texts by which a .vis file explains its colours and columns to the viewer (docs/formats.md, ".vis
+// files").
 #pragma once
 
 #include <string>
@@ -9,9 +10,9 @@
 
 namespace msprobe::graph {
 
-/// The ranges of the index that colours stand for.
+/// Writes the ranges of the index that each colour represents.
 void put_vis_colors(JsonWriter& json, ComparedBy task);
-/// JSON: what columns mean.
+/// The meanings of the columns, as JSON.
 std::string vis_tool_tip(ComparedBy task);
 
 }  // namespace msprobe::graph
