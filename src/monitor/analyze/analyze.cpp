@@ -28,7 +28,7 @@ std::string below(const std::string& folder, std::string_view name) {
   return folder + (folder.ends_with('/') ? "" : "/") + std::string(name);
 }
 
-/// The folders that hold alerts, or were made for them.
+/// The folders that hold alerts or were created for alerts.
 std::vector<std::string> alert_folders(const std::string& input) {
   std::string folder = input;
   if (const std::string inner = below(input, "anomaly_detected"); path_exists(inner)) folder = inner;
@@ -57,7 +57,7 @@ struct StepRange {
   bool holds(std::int64_t step) const { return first <= step && step <= last; }
 };
 
-/// The ranks whose csv files are beside the alerts.
+/// The ranks whose csv files are in the same folder as the alerts.
 std::vector<RankFolder> ranks_with_series(const std::string& input) {
   try {
     return find_tree(folder_of_series(input)).ranks;
@@ -66,7 +66,7 @@ std::vector<RankFolder> ranks_with_series(const std::string& input) {
   }
 }
 
-/// The steps of the alerts and of the csv files.
+/// The range of steps that the alerts and the csv files cover.
 StepRange monitored_steps(const std::vector<RankFolder>& ranks, const std::vector<Alert>& alerts) {
   StepRange range;
   for (const Alert& alert : alerts) range.add(alert.step, alert.step);
@@ -76,7 +76,8 @@ StepRange monitored_steps(const std::vector<RankFolder>& ranks, const std::vecto
   return range;
 }
 
-/// Steps without an alert are clean only if they were monitored. Nothing if all are.
+/// A step without an alert is clean only if it was monitored. Returns a text about the other steps; empty if
+/// all were monitored.
 std::vector<std::string> steps_not_judged(const std::set<std::int64_t>& steps, const StepRange& monitored) {
   std::vector<std::int64_t> others;
   std::ranges::copy_if(steps, std::back_inserter(others),
@@ -84,7 +85,7 @@ std::vector<std::string> steps_not_judged(const std::set<std::int64_t>& steps, c
   if (others.empty()) return {};
   std::string text = fmt::format("step {}", others.front());
   if (others.size() > 1) text += fmt::format(" and {} more", human_count(others.size() - 1));
-  return {text + (monitored.empty() ? ": no file tells which steps were monitored"
+  return {text + (monitored.empty() ? ": no file says which steps were monitored"
                                     : fmt::format(": only steps {} to {} were monitored", monitored.first,
                                                   monitored.last))};
 }

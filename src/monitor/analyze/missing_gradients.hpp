@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alerts that the Python tool's monitor gives where there was no tensor.
+// Removes false alerts: the Python tool's monitor also alerts if there was no tensor.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,13 @@
 
 namespace msprobe::monitor {
 
-/// The folder of the csv files beside alerts: `folder`, or what it lies in if it is anomaly_detected.
+/// The folder of the csv files that belong to alerts: `folder`, or its parent if `folder` is
+/// anomaly_detected.
 std::string folder_of_series(const std::string& folder);
 
-/// Takes out alerts of NaN in activations and their gradients for which the csv files beside `folder` (where
-/// the alerts are, anomaly_detected or the one that it is in) have a row without a tensor, or no row: what is
-/// no number there was never measured. What no file tells of stays. Returns how many were taken out.
+/// Removes alerts of NaN in activations and their gradients if the csv files have no row for them, or a row
+/// without a tensor: such a NaN was never measured. `folder` holds the alerts: it is anomaly_detected or its
+/// parent. Alerts that no csv file covers stay. Returns how many alerts were removed.
 std::size_t drop_missing_gradients(const std::string& folder, std::vector<Alert>& alerts);
 
 }  // namespace msprobe::monitor

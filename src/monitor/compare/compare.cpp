@@ -14,7 +14,8 @@
 namespace msprobe::monitor {
 namespace {
 
-/// Rounding of one number of a type, relative; sums of many numbers round less than their elements.
+/// The relative rounding error of one number of a type. A sum of many numbers has a smaller one than its
+/// elements.
 double rounding_of(const std::string& dtype) {
   if (dtype.ends_with("bfloat16")) return 1.0 / 256;
   if (dtype.ends_with("float16")) return 1.0 / 2048;
@@ -66,7 +67,7 @@ class SeriesJudge {
     if (a.steps.empty() && b.steps.empty()) return results;
     const auto common = common_steps(a.steps, b.steps);
     for (const auto& [in_a, in_b] : common_) {
-      // A statistic that a kind of tensor does not have.
+      // This kind of tensor does not have the statistic.
       if (!has_number(a.values[in_a]) && !has_number(b.values[in_b]) && group_.a.statistics[in_a] == "id")
         continue;
       SeriesResult result = result_for(a);
@@ -128,7 +129,7 @@ class SeriesJudge {
   std::vector<std::pair<std::size_t, std::size_t>> common_;  // places of a statistic on both sides
 };
 
-/// What comes first in the table; less is earlier.
+/// The order of results in the table; smaller comes first.
 int rank_of(const SeriesResult& result) {
   if (!result.compared()) return 2;
   if (result.course.verdict == Verdict::parted) return 0;
@@ -136,7 +137,7 @@ int rank_of(const SeriesResult& result) {
   return result.course.verdict == Verdict::within ? 3 : 4;
 }
 
-/// Of the statistics of one tensor the norm tells most.
+/// The norm says most about a tensor, so the other statistics come after it.
 bool tells_less(const SeriesResult& result) {
   return result.statistic != "norm";
 }
@@ -154,10 +155,10 @@ void sort_series(std::vector<SeriesResult>& series) {
 
 constexpr std::string_view kOneRun = "one run alone has them";
 
-/// Cells of one tensor, which has several statistics. A finite number of a step speaks for the others of that
-/// step, as for a mean that is 0 / 0.
+/// Counts the cells of one tensor, which has several statistics. A finite number at a step makes the other
+/// cells of the step judged, too: a mean, for example, may be 0 / 0.
 void cover(const std::vector<SeriesResult>& statistics, std::size_t columns, Coverage& coverage) {
-  std::size_t most = 0;  // steps of which a statistic is finite
+  std::size_t most = 0;  // steps at which a statistic is finite
   for (const SeriesResult& result : statistics) {
     if (result.compared() && result.statistic != "nans")
       most = std::max(most, result.steps - result.course.not_finite);
@@ -171,7 +172,7 @@ void cover(const std::vector<SeriesResult>& statistics, std::size_t columns, Cov
       coverage.miss(kOneRun, name, alone);
     if (whole) continue;
     const std::size_t common = result.steps + result.blank;
-    // A count of elements that are NaN in both runs is no equality, whichever it is.
+    // A count of NaN elements is the same in both runs, whichever elements are NaN; that is not equality.
     const std::size_t finite = result.steps - result.course.not_finite - result.counted;
     const std::size_t known = std::min(common, std::max(most, finite));
     if (known < common) coverage.miss("they are NaN, infinite or empty in both runs", name, common - known);
@@ -260,7 +261,7 @@ void ComparisonBuilder::summarise(const SeriesResult& result) {
     ++found_.unknown;
     return;
   }
-  found_.numbers += result.statistic != "nans";  // how many elements are NaN says nothing of the others
+  found_.numbers += result.statistic != "nans";  // the number of NaN elements says nothing about the others
   const Verdict verdict = result.course.verdict;
   found_.parted += verdict == Verdict::parted;
   found_.passing += verdict == Verdict::passing;
@@ -275,10 +276,10 @@ void ComparisonBuilder::summarise(const SeriesResult& result) {
     summary.first_step = result.moment.step;
 }
 
-/// A parameter that the loss does not depend on, as the bias of attention's keys, has gradients that are
-/// rounding alone. Adam makes steps of full size of them, which no two runs have in common.
+/// If the loss does not depend on a parameter, such as the bias of attention's keys, its gradients are only
+/// rounding errors. Adam turns them into steps of full size, which differ between any two runs.
 void ComparisonBuilder::leave_out_noise() {
-  // Chosen: gradients of float32 that cancel are some 1e-8 of others.
+  // The threshold is chosen: float32 gradients that cancel are about 1e-8 of the others.
   constexpr double kNoise = 1e-6;
   const auto is_norm_of_gradient = [](const SeriesResult& result) {
     return result.compared() && result.statistic == "norm" && result.quantity.starts_with("grad_");
@@ -294,7 +295,7 @@ void ComparisonBuilder::leave_out_noise() {
   for (SeriesResult& result : found_.series) {
     const auto norm = norms.find({result.rank, result.name});
     if (norm == norms.end() || !(norm->second <= kNoise * largest[result.rank])) continue;
-    // 0 / 0, which a step without a gradient gives.
+    // The ratio is 0 / 0 after a step without a gradient.
     const bool ratio = result.quantity == "ratio" || result.quantity == "update";
     if (result.course.parting == Parting::number && !ratio) continue;
     result.noise = true;
@@ -306,8 +307,8 @@ void ComparisonBuilder::leave_out_noise() {
   }
 }
 
-/// A quantity of which most tensors stop being equal at one moment, all together, parts there, also where
-/// each of them fluctuates by more: the first such moment, if no series has parted before it.
+/// If most tensors of a quantity stop being equal at the same moment, the quantity parts there, even if each
+/// tensor fluctuates by more. The function finds the first such moment, if no series has parted before it.
 void ComparisonBuilder::find_start() {
   using Tensors = std::set<Tensor>;
   const auto moment_in_step = [](Moment moment) {
@@ -318,7 +319,7 @@ void ComparisonBuilder::find_start() {
   std::map<std::pair<Moment, std::string>, Tensors> starting;
   std::set<std::pair<Moment, std::string>> clear;
   std::optional<Moment> parted;
-  std::optional<Phase> equal;  // the first phase of which something begins equal
+  std::optional<Phase> equal;  // the first phase in which some series begins equal
   for (const SeriesResult& result : found_.series) {
     if (!result.compared()) continue;
     if (!result.zeros && !result.noise) tensors[result.quantity].emplace(result.rank, result.name);
@@ -331,7 +332,7 @@ void ComparisonBuilder::find_start() {
   }
   for (const auto& [at, names] : starting) {
     const auto& [moment, quantity] = at;
-    // At the first step it is only known of what comes behind something that was equal there.
+    // At the first step a cause is known only for phases after one in which something was equal.
     const bool first_step = moment.step == found_.from;
     if (parted && *parted < moment) return;
     const bool most = 2 * names.size() > tensors[quantity].size() && names.size() >= 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two runs of a training, series by series: which part beyond their own fluctuation, where, and which was
-// first.
+// Compares two runs of a training, series by series: finds series that part by more than their own
+// fluctuation, the place, and the first one.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct SeriesResult {
   std::optional<std::int64_t> stage;
   std::string name;
   std::optional<std::int64_t> micro_step;
-  std::string statistic;  // empty: all that the one run has
+  std::string statistic;  // empty: all statistics of the one run
   Presence presence = Presence::both;
 
   Course course;
@@ -43,18 +43,18 @@ struct SeriesResult {
   double a = 0;   // the numbers there
   double b = 0;
   std::int64_t first_unequal = 0;  // a step
-  double resolution = 0;           // how finely the numbers are written; 0: integers, or digits without end
-  bool endless = false;            // the second
-  bool zeros = false;              // there is no other number
+  double resolution = 0;           // step of the written decimals; 0: integers, or all digits
+  bool endless = false;            // doubles with all digits
+  bool zeros = false;              // every number is 0
   std::size_t steps = 0;           // compared
   std::int64_t from = 0;           // the first and the last of them
   std::int64_t to = 0;
-  std::size_t steps_a = 0;  // of which one run alone has a number
+  std::size_t steps_a = 0;  // steps at which only one run has a number
   std::size_t steps_b = 0;
-  std::size_t blank = 0;    // that both runs have, but no number of
-  std::size_t counted = 0;  // at which both count elements that are NaN
+  std::size_t blank = 0;    // steps at which both runs have a row, but no number
+  std::size_t counted = 0;  // steps at which both runs count NaN elements
 
-  /// Where it stops being equal, however much it fluctuates: its moment, and the numbers there.
+  /// The moment at which the series stops being equal, however much it fluctuates, and the numbers there.
   struct Start {
     Onset onset;
     Moment moment;
@@ -62,20 +62,20 @@ struct SeriesResult {
     double b = 0;
   };
   std::optional<Start> start;
-  double largest = 0;         // absolute number of both runs
-  bool noise = false;         // of a parameter whose gradients are rounding alone: not judged
-  bool begins_equal = false;  // at the first common step, but for rounding
+  double largest = 0;         // the largest absolute number of both runs
+  bool noise = false;         // the gradients of its parameter are only rounding errors: not judged
+  bool begins_equal = false;  // equal at the first common step, apart from rounding
 
   bool parted() const { return presence == Presence::both && course.verdict == Verdict::parted; }
   bool compared() const { return presence == Presence::both && steps > 0; }
-  /// Is it NaN or infinite in the same way in both runs, at every step? That is not equality.
+  /// Is the series NaN or infinite in the same way in both runs at every step? That is not equality.
   bool unknown() const {
     return compared() && course.not_finite == steps && course.verdict == Verdict::identical;
   }
   bool complete() const { return compared() && steps_a == 0 && steps_b == 0; }
 };
 
-/// What was found of one quantity.
+/// The result for one quantity.
 struct QuantitySummary {
   std::string quantity;
   std::size_t series = 0;  // compared
@@ -87,25 +87,25 @@ struct Comparison {
   std::vector<SeriesResult> series;  // parted ones by their moments, then passing, missing, other ones
   std::size_t parted = 0;
   std::size_t passing = 0;
-  std::size_t unequal = 0;  // of those that neither part nor pass
+  std::size_t unequal = 0;  // series that differ but neither part nor pass
   std::size_t identical = 0;
-  std::size_t unknown = 0;      // NaN or infinite throughout, in both runs
-  std::size_t numbers = 0;      // of the series that are not, those that are no counts of NaN
-  std::size_t zeros = 0;        // of those, 0 throughout
-  std::set<std::string> noise;  // parameters whose gradients are rounding alone, and which would have parted
-  std::optional<double> resolution;  // of the finest decimals; none: digits without end, or no decimals
-  std::size_t not_finite = 0;        // NaN or infinite at a step in both runs
-  std::size_t not_compared = 0;      // series of one run alone, or without a common step
-  std::size_t cut_short = 0;         // series that have steps of one run alone
+  std::size_t unknown = 0;                  // NaN or infinite throughout, in both runs
+  std::size_t numbers = 0;                  // series that are neither of those nor counts of NaN
+  std::size_t zeros = 0;                    // series among `numbers` that are 0 throughout
+  std::set<std::string> noise;              // parameters that would have parted by rounding errors alone
+  std::optional<double> resolution;         // step of the finest decimals, if they are limited
+  std::size_t not_finite = 0;               // series that are NaN or infinite at a step in both runs
+  std::size_t not_compared = 0;             // series that only one run has, or without a common step
+  std::size_t cut_short = 0;                // series with steps that only one run has
   std::vector<QuantitySummary> quantities;  // in the order of a step
   std::set<std::string> recorded;           // quantities that both runs have
   std::int64_t from = 0;                    // the first and the last step that was compared
   std::int64_t to = 0;
-  std::int64_t last_a = 0;  // of each run
+  std::int64_t last_a = 0;  // the last step of each run
   std::int64_t last_b = 0;
   std::size_t ranks = 0;
   Coverage coverage;               // of the cells
-  std::vector<std::string> alone;  // ranks and statistics of one run
+  std::vector<std::string> alone;  // ranks and statistics that only one run has
   std::vector<std::string> warnings;
   std::vector<std::string> problems;  // files that could not be read
 
@@ -113,20 +113,20 @@ struct Comparison {
   std::size_t compared() const { return parted + passing + unequal + identical + unknown; }
 };
 
-/// How a statistic of a pair of tracks is judged.
+/// The rule for judging a statistic of a pair of tracks.
 PartingRule rule_for(const Track& a, const std::string& statistic, std::span<const double> values,
                      double tolerance);
 
-/// Judges group after group.
+/// Judges one group of tracks after another.
 class ComparisonBuilder {
  public:
   explicit ComparisonBuilder(double tolerance) : tolerance_(tolerance) {}
 
-  /// The results stand in the order of the group's pairs and of the statistics.
+  /// Results have the order of the group's pairs and of the statistics.
   void take(const TrackPairs& group);
-  /// Counts the tensors of a rank that one run alone has.
+  /// Counts the tensors of a rank that only one run has.
   void take_alone(const LoneRank& rank);
-  /// After all of them: ranks of the first run of which nothing came are without series.
+  /// Call this last: ranks of the first run that contributed nothing are reported as ranks without series.
   void expect(const Tree& first);
   Comparison finish();
 
@@ -142,11 +142,11 @@ class ComparisonBuilder {
   bool endless_ = false;
   Comparison found_;
   std::set<std::int64_t> ranks_;
-  std::set<std::int64_t> with_series_;  // in one run at least
+  std::set<std::int64_t> with_series_;  // ranks with series in at least one run
   std::map<std::pair<Phase, std::string>, QuantitySummary> quantities_;
 };
 
-/// The statistics that were asked for; none: all.
+/// The statistics that the user chose; all if none were given.
 class ChosenStatistics {
  public:
   explicit ChosenStatistics(const std::vector<std::string>& wanted)
@@ -154,7 +154,7 @@ class ChosenStatistics {
 
   TakesStatistic filter() const;
   void take(const TrackPairs& group);
-  /// UsageError for one that no series had.
+  /// UsageError for a chosen statistic that no series has.
   void check_names() const;
 
  private:

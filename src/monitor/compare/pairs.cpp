@@ -22,7 +22,8 @@ bool is_first_layout(const RankFolder& rank) {
   return !rank.time.empty();
 }
 
-/// Without `module.` of DistributedDataParallel in front, and what other wrappers put anywhere.
+/// The name without `module.` of DistributedDataParallel at its beginning, and without the parts that other
+/// wrappers add anywhere.
 std::string plain_name(std::string_view name) {
   std::string plain;
   for (bool first = true; !name.empty();) {
@@ -75,7 +76,7 @@ Tracks read_side(const RankFolder* rank, std::string_view prefix, const TakesSta
   return rank == nullptr ? Tracks{} : read_tracks(*rank, prefix, takes);
 }
 
-/// Of both runs, each once.
+/// The prefixes of both runs, without duplicates.
 std::vector<std::string> prefixes_of(const RankPair& ranks) {
   std::vector<std::string> prefixes = ranks.first->prefixes();
   if (ranks.second == nullptr) return prefixes;
@@ -91,7 +92,8 @@ std::vector<std::string> prefixes_of(const RankPair& ranks) {
   return prefixes;
 }
 
-/// With one run the second of a pair is null. `alone` gets the ranks without a partner.
+/// Without a second run, the second member of each pair is null. `alone` receives the ranks without a
+/// partner.
 std::vector<RankPair> pair_ranks(const Tree& a, const Tree* b, std::vector<RankPair>& alone) {
   std::vector<RankPair> pairs;
   if (b != nullptr && a.ranks.size() == 1 && b->ranks.size() == 1) return {{&a.ranks[0], &b->ranks[0]}};

@@ -13,7 +13,7 @@ namespace msprobe::monitor {
 namespace {
 
 constexpr int kDigits = 6;
-constexpr std::size_t kListed = 12;  // of what was not compared
+constexpr std::size_t kListed = 12;  // the most listed of what was not compared
 
 std::string number(double value) {
   return short_number(value, kDigits);
@@ -58,7 +58,7 @@ bool recorded(const Comparison& comparison, std::string_view quantity) {
   return comparison.recorded.contains(std::string(quantity));
 }
 
-/// Is it what goes into the model?
+/// Is the series an input of the model?
 bool is_model_input(const SeriesResult& result) {
   return result.moment.place == 0 && result.name.find(".input") != std::string::npos;
 }
@@ -124,7 +124,7 @@ std::string quantity_table(const Comparison& comparison, bool color) {
   return report::render_columns({"quantity", "first step", "series that part"}, rows, {.color = color});
 }
 
-/// What being equal says of numbers that were cut off somewhere.
+/// The words for equality of numbers that may have been rounded to some decimals.
 std::string equal_words(const Comparison& comparison) {
   if (!comparison.resolution) return "equal in every number";
   const auto decimals = std::lround(-std::log10(*comparison.resolution));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison of two runs says to people.
+// The sentences by which a comparison of two runs reports its results.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ std::string place_of(const SeriesResult& result, bool several_ranks);
 /// One sentence: at which step and quantity the runs part, or that they do not.
 std::string headline(const Comparison& comparison);
 
-/// What that tells of the cause; empty where they do not part.
+/// A sentence about the cause that the moment of parting suggests; empty if the runs do not part.
 std::string cause(const Comparison& comparison);
 
 /// Why a row of the table has its result.
 std::string message_of(const SeriesResult& result);
 
-/// What one run has alone, one thing a text.
+/// The data that only one run has, one text for each.
 std::vector<std::string> not_compared(const Comparison& comparison);
 
-/// All of it, in lines: the sentence, the cause, the quantities, what was not compared.
+/// The whole report in lines: the headline, the cause, the quantities, and what was not compared.
 std::string summary(const Comparison& comparison, bool color);
 
 }  // namespace msprobe::monitor

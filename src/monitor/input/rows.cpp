@@ -16,7 +16,7 @@
 namespace msprobe::monitor {
 namespace {
 
-/// A quiet NaN that no arithmetic makes.
+/// A quiet NaN whose payload no arithmetic produces.
 constexpr std::uint64_t kNoNumber = 0x7ff8'6e6f'6e75'6d62;
 
 double cell_value(std::string_view text) {
@@ -29,7 +29,7 @@ double cell_value(std::string_view text) {
   return parse_number(text).value_or(no_number());
 }
 
-/// A whole number, also one that a column of floats made `3.0`.
+/// A whole number, including one that a column of floats turned into `3.0`.
 std::optional<std::int64_t> cell_integer(std::string_view text) {
   if (const auto value = whole_number<std::int64_t>(text)) return value;
   constexpr double kMost = 9e15;
@@ -42,7 +42,7 @@ bool is_no_value(std::string_view text) {
   return text.empty() || text == "nan";
 }
 
-/// What the second monitor calls it, as the first one does.
+/// Translates a scope of the second monitor to the quantity of the first one.
 std::string_view quantity_of_scope(std::string_view scope) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kScopes = {{
       {"forward", "actv"},
@@ -119,7 +119,7 @@ std::string MonitorRows::LeftOut::sentence(const std::string& file) const {
 bool MonitorRows::next(Row& row) {
   if (next_part(row)) return true;
   while (rows_.next(fields_)) {
-    // Communication has no stage, and the first monitor of the Python tool shifts its columns.
+    // Communication has no stage, and the Python tool's first monitor shifts its columns.
     if (stage_ == 0 && name_ == 1 && step_ == 2 && micro_step_ == kNone && scope_ == kNone &&
         !is_no_value(fields_[0]) && !cell_integer(fields_[0])) {
       if (take_misformed() && next_part(row)) return true;
@@ -158,9 +158,9 @@ bool MonitorRows::take(Row& row) {
     if (micro_step_ == kNone) {
       number_call(row);
     } else if (row.quantity != "grad_unreduced") {
-      row.micro_step.reset();  // it says how many there were
+      row.micro_step.reset();  // it is the count of micro steps here
     } else if (row.micro_step && *row.micro_step > 0) {
-      --*row.micro_step;  // counted from 1
+      --*row.micro_step;  // the column counts from 1
     }
   }
   for (std::size_t i = 0; i < places_.size(); ++i) values_[i] = cell_value(fields_[places_[i]]);
@@ -174,7 +174,7 @@ void MonitorRows::number_call(Row& row) {
   if (row.quantity != "actv" && row.quantity != "actv_grad") return;
   std::string key(row.quantity);
   key += row.name;
-  // Only names of the step under way are kept.
+  // Only the names of the current step are kept.
   if (!calls_.empty() && calls_.begin()->second.step != row.step) calls_.clear();
   Calls& calls = calls_.try_emplace(std::move(key), Calls{row.step, 0}).first->second;
   row.micro_step = calls.count++;
@@ -189,7 +189,7 @@ bool MonitorRows::take_misformed() {
   }
   parts_.assign(1, fields_[1]);
   parts_.insert(parts_.end(), fields_.begin() + 3, fields_.end());
-  // Rows of several tensors make the others' longer: what is only NaN at the end stands for nothing.
+  // A row of several tensors pads the shorter ones with NaN: a trailing part that is all NaN is no tensor.
   while (parts_.size() > each &&
          std::all_of(parts_.end() - static_cast<std::ptrdiff_t>(std::min(each, parts_.size() - each)),
                      parts_.end(), [](const std::string& part) { return is_no_value(part); })) {

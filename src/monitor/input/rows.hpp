@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a monitor's csv file, one at a time, whichever monitor wrote them.
+// Reads the rows of a monitor's csv file one by one, in the layout of either monitor.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,22 @@
 
 namespace msprobe::monitor {
 
-/// Stands for a cell that is blank or holds other text: the file says nothing, not even that a number is
-/// NaN. It is a NaN of its own, so that who looks for finite numbers alone need not know of it.
+/// Represents a cell that is blank or holds other text: the file says nothing, not even that the value is
+/// NaN. It is a NaN with a special payload, so that code which looks only for finite numbers needs no special
+/// case.
 double no_number();
 bool is_no_number(double value);
 
 /// One tensor in one step. Texts and values are valid until the next one is read.
 struct Row {
-  /// As the first monitor names its files: actv, actv_grad, grad_unreduced, grad_reduced, exp_avg,
-  /// exp_avg_sq, param_origin, param_updated, mg_direction, comm, ... The second monitor's scopes are told by
-  /// the same words.
+  /// Named as the first monitor names its files: actv, actv_grad, grad_unreduced, grad_reduced, exp_avg,
+  /// exp_avg_sq, param_origin, param_updated, mg_direction, comm, ... The second monitor's scopes are
+  /// translated to the same words.
   std::string_view quantity;
   std::optional<std::int64_t> stage;  // none: communication, or a single model of the second monitor
   std::string_view name;
   std::int64_t step = 0;
-  /// From 0, of the column; where the second monitor has none, how many calls of the step came before.
+  /// Counts from 0. If the second monitor has no such column: the number of earlier calls in the step.
   std::optional<std::int64_t> micro_step;
   /// One for each of statistics().
   std::span<const double> values;
@@ -41,7 +42,7 @@ struct Row {
   bool absent = false;  // no tensor was there: every value is NaN, or no number
 };
 
-/// Memory: one row, and for the second monitor's modules the names of one step.
+/// Memory: one row, and for modules of the second monitor the names of one step.
 class MonitorRows {
  public:
   /// FormatError naming the file if its first row is not the head of a monitor's table.
@@ -49,13 +50,13 @@ class MonitorRows {
 
   /// Columns with numbers, in the file's order.
   const std::vector<std::string>& statistics() const { return statistics_; }
-  /// False at the end of the file. FormatError for what is no csv. A row that does not fit under the head is
+  /// False at the end of the file. FormatError for text that is not csv. Rows that do not fit the header are
   /// left out.
   bool next(Row& row);
   struct LeftOut {
     std::uint64_t rows = 0;
     std::string first;  // "line 3: fewer fields than the header"
-    /// For the file of that name; empty if there is none.
+    /// A sentence for the file of that name; empty if nothing was left out.
     std::string sentence(const std::string& file) const;
   };
   const LeftOut& left_out() const { return left_out_; }
@@ -86,7 +87,7 @@ class MonitorRows {
   std::vector<std::size_t> places_;  // columns of the statistics
   std::vector<double> values_;
 
-  // Of a misformed row, whose tensors stand behind each other.
+  // The rest of a misformed row, which contains several tensors in sequence.
   std::vector<std::string> parts_;
   std::size_t next_part_ = 0;
   std::int64_t parts_step_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole series: what one tensor's statistics were, step by step.
+// Reads whole series: one tensor's statistics, step by step.
 #pragma once
 
 #include <cstddef>
@@ -22,33 +22,34 @@ struct Track {
   std::optional<std::int64_t> stage;
   std::string name;
   std::optional<std::int64_t> micro_step;
-  std::string shape;  // of its first tensor, where the file tells
+  std::string shape;  // of its first tensor, if the file has shapes
   std::string dtype;
   std::vector<std::int64_t> steps;  // ascending, each once
-  /// Of each of Tracks::statistics, a value for each step; no_number() where the file has none.
+  /// For each of Tracks::statistics, a value for each step; no_number() if the file has none.
   std::vector<std::vector<double>> values;
 };
 
 struct Tracks {
   std::vector<std::string> statistics;  // in the order of their first appearance
-  std::vector<Track> tracks;            // likewise: the order in which training came to them
-  std::vector<Coverage::Gap> unread;    // rows of which nothing can be compared
-  std::vector<std::string> warnings;    // rows left out, steps that came twice
-  std::vector<std::string> problems;    // files that could not be read, or not to their end
+  std::vector<Track> tracks;            // likewise: the order of training
+  std::vector<Coverage::Gap> unread;    // rows without any number to compare
+  std::vector<std::string> warnings;    // rows left out, steps that occurred twice
+  std::vector<std::string> problems;    // files that could not be read, or not completely
 };
 
-/// Adds the rows of which nothing can be compared; a row has `cells` of them.
+/// Counts the rows without any number to compare as missed; a row has `cells` cells.
 void miss_unread(const Tracks& tracks, std::size_t cells, Coverage& coverage);
 
-/// Which statistics are kept; all if it is empty.
+/// Decides which statistics to keep; an empty function keeps all.
 using TakesStatistic = std::function<bool(std::string_view)>;
 
-/// All files of one prefix (SeriesFile::prefix) of a rank. A step that comes twice counts as it came last:
-/// training was begun again from a checkpoint. Rows without a tensor make a track, but no step. Memory: 8
-/// bytes a value.
+/// Reads all files of one prefix (SeriesFile::prefix) of a rank. If a step occurs twice, the last occurrence
+/// counts, because training was resumed from a checkpoint. A row without a tensor makes a track, but no step.
+/// Memory: 8 bytes per value.
 Tracks read_tracks(const RankFolder& folder, std::string_view prefix, const TakesStatistic& takes = {});
 
-/// Calls `visit` with every row of a file, and gives what was wrong: rows are a warning, the file a problem.
+/// Calls `visit` with every row of a file, and returns what was wrong: bad rows are a warning, a bad file is
+/// a problem.
 struct FileNotes {
   std::string warning;
   std::string problem;

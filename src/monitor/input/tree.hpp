@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training monitor left in a folder: the folders of its ranks, and their csv files.
+// Finds the output of a training monitor in a folder: the folders of its ranks, and their csv files.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace msprobe::monitor {
 
 struct SeriesFile {
   std::string path;
-  std::string prefix;      // what it holds: actv, grad_reduced, module, ...
-  std::int64_t begin = 0;  // steps of its name, both inclusive
+  std::string prefix;      // the kind of content: actv, grad_reduced, module, ...
+  std::int64_t begin = 0;  // the steps in its name, both inclusive
   std::int64_t end = 0;
 };
 
 struct RankFolder {
   std::int64_t rank = 0;
   std::string path;
-  std::string time;               // of its name (Jan01_00-00-00); empty in the layout of the second monitor
+  std::string time;               // from its name (Jan01_00-00-00); empty in the layout of the second monitor
   std::vector<SeriesFile> files;  // by prefix, then by steps
 
-  /// Different ones, in order.
+  /// The different prefixes of the files, in order.
   std::vector<std::string> prefixes() const;
 };
 
@@ -32,19 +32,19 @@ struct Tree {
   std::vector<std::string> warnings;
 };
 
-/// Closed range of the times in the folders' names.
+/// A closed range of the times in the folders' names.
 struct TimeRange {
   std::string from;  // empty: no limit
   std::string to;
 };
 
-/// Seconds since the beginning of a leap year that a time as in a folder's name (Jan01_00-00-00) says, or
-/// nothing.
+/// The time in a folder's name (Jan01_00-00-00) as seconds since the beginning of a leap year, or nothing if
+/// the text is not such a time.
 std::optional<std::int64_t> folder_time(std::string_view text);
 
-/// The ranks below `folder`, in either layout; `folder` may be one rank's, too. Of several folders of a rank
-/// the one whose files are newest is taken, which a warning tells. IoError if it cannot be listed,
-/// FormatError if there is no rank.
+/// The ranks below `folder`, in either layout; `folder` may also be the folder of one rank. If a rank has
+/// several folders, the one with the newest files is taken, with a warning. IoError if `folder` cannot be
+/// listed, FormatError if it has no rank.
 Tree find_tree(const std::string& folder, const TimeRange& times = {});
 
 }  // namespace msprobe::monitor

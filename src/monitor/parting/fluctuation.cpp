@@ -10,7 +10,7 @@ namespace {
 constexpr double kOfMedian = 1.4826;
 constexpr double kOf95th = 0.51;  // 1 / 1.96
 constexpr double kOfLargest = 0.4;
-constexpr std::size_t kWays = 64;  // that are looked at for one distance
+constexpr std::size_t kWays = 64;  // the most pairs sampled for one distance
 
 double nth(std::vector<double>& values, std::size_t n) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n), values.end());
@@ -26,7 +26,7 @@ std::vector<double> changes_of(std::span<const double> values) {
   return changes;
 }
 
-/// Around zero. The numbers are finite and get lost.
+/// The spread around zero. The numbers must be finite; the function overwrites them.
 double size_of(std::vector<double>& values) {
   if (values.empty()) return 0;
   for (double& value : values) value = std::fabs(value);
@@ -36,7 +36,7 @@ double size_of(std::vector<double>& values) {
   return std::max({kOfMedian * usual, kOf95th * rare, kOfLargest * largest});
 }
 
-/// The median way from a number to the one `distance` behind it.
+/// The median change between numbers that are `distance` steps apart.
 double way(std::span<const double> values, std::size_t distance, std::vector<double>& ways) {
   ways.clear();
   const std::size_t count = values.size() - distance;

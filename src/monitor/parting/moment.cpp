@@ -26,7 +26,7 @@ std::string_view name_of(Phase phase) {
 Moment moment_of(std::int64_t step, const Track& track, std::size_t place, bool first_layout) {
   const Phase phase = phase_of(track.quantity, first_layout);
   const bool of_micro_step = phase == Phase::forward || phase == Phase::backward;
-  // What has no micro step is of the last one.
+  // A quantity without a micro step belongs to the last one.
   const std::int64_t micro_step =
       of_micro_step ? track.micro_step.value_or(phase == Phase::forward ? 0 : INT64_MAX) : 0;
   return {step, of_micro_step ? Phase::forward : phase, micro_step, phase, place};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When within a training step each quantity is taken: what comes first may be the cause of what comes later.
+// The moment within a training step at which each quantity is measured: an earlier one may be the cause of a
+// later one.
 #pragma once
 
 #include <compare>
@@ -12,24 +13,25 @@
 namespace msprobe::monitor {
 
 enum class Phase : std::uint8_t {
-  before,  // parameters, and moments that earlier steps left
+  before,  // parameters, and optimizer moments from earlier steps
   forward,
-  backward,       // gradients, before they are reduced
-  communication,  // gradients, after they are reduced
+  backward,       // gradients before they are reduced
+  communication,  // gradients after they are reduced
   optimizer,
-  after,  // parameters
+  after,  // updated parameters
 };
 
-/// `first_layout`: the first monitor takes the moments before the optimizer's step, the second one behind it.
+/// `first_layout`: the first monitor records the moments before the optimizer's step, the second one after
+/// it.
 Phase phase_of(std::string_view quantity, bool first_layout);
 
 /// "forward", "backward", "reduction of gradients", ...
 std::string_view name_of(Phase phase);
 
-/// Orders what happened in a training, micro step by micro step.
+/// Orders the events of a training, micro step by micro step.
 struct Moment {
   std::int64_t step = 0;
-  Phase stage = Phase::before;  // forward for all that belongs to a micro step
+  Phase stage = Phase::before;  // forward for everything inside a micro step
   std::int64_t micro_step = 0;
   Phase phase = Phase::before;
   std::size_t place = 0;  // in the order of first appearance

@@ -10,12 +10,12 @@
 namespace msprobe::monitor {
 namespace {
 
-constexpr std::size_t kWindow = 64;   // earlier steps that tell the fluctuation of a step
-constexpr std::size_t kRefresh = 16;  // steps for which one estimate holds
-constexpr std::size_t kShift = 16;    // for which a shift has to stay, but one
+constexpr std::size_t kWindow = 64;   // earlier steps that determine the fluctuation at a step
+constexpr std::size_t kRefresh = 16;  // steps that share one estimate
+constexpr std::size_t kShift = 16;    // steps for which a shift has to stay, except one
 constexpr std::size_t kLatest = 4;    // the last quarter
 
-/// 0 for a finite number; NaN and the infinities are three kinds.
+/// 0 for a finite number; NaN and the two infinities are three other kinds.
 int kind_of(double value) {
   if (std::isfinite(value)) return 0;
   return std::isnan(value) ? 1 : value > 0 ? 2 : 3;
@@ -30,7 +30,7 @@ bool has_sign(double value, double sign) {
   return !std::isfinite(value) || value * sign > 0;
 }
 
-/// Are all finite numbers of both sides of one sign, and there is one?
+/// Do all finite numbers of both sides have one sign, and is there any?
 bool of_one_sign(std::span<const double> a, std::span<const double> b) {
   const auto first = std::ranges::find_if(a, [](double value) { return std::isfinite(value); });
   if (first == a.end() || *first == 0) return false;
@@ -75,7 +75,7 @@ class Judge {
 
   bool both_finite(std::size_t at) const { return kind_of(a_[at]) == 0 && kind_of(b_[at]) == 0; }
 
-  /// What there is to say of all steps.
+  /// Collects the facts about all steps.
   void survey() {
     std::vector<double> late;
     const std::size_t late_from = a_.size() - (a_.size() + kLatest - 1) / kLatest;
@@ -92,7 +92,7 @@ class Judge {
     if (!late.empty()) course_.late_relative = median(late);
   }
 
-  /// Earlier steps; at the beginning, where there are none yet, the first ones of each run by itself.
+  /// The steps before the block; for the first block, the first steps of each run.
   std::span<const double> earlier(std::span<const double> side, std::size_t block, std::size_t most) const {
     if (block == 0) return side.first(std::min(side.size(), kRefresh + 1));
     const std::size_t from = block > most ? block - most : 0;
@@ -120,7 +120,7 @@ class Judge {
     return std::max(rule_.rounding * std::max(std::fabs(a_[at]), std::fabs(b_[at])), rule_.resolution);
   }
 
-  /// How many of the next steps are farther from `before` than fluctuation brings them.
+  /// How many of the next steps are farther from `before` than the fluctuation explains.
   struct Lasting {
     std::size_t beyond = 0;
     std::size_t seen = 0;
@@ -165,14 +165,15 @@ class Judge {
     return std::fabs(difference) > rule_.tolerance * drift && beyond(at, Parting::drift, 0, drift);
   }
 
-  /// How much the difference has changed from step to step of late: that of rounding grows by itself.
+  /// The usual change of the difference from step to step in the last steps: differences by rounding also
+  /// grow.
   double growth_before(std::size_t at) const {
     std::vector<double> differences;
     for (std::size_t i = at > kRefresh ? at - kRefresh : 0; i < at; ++i) differences.push_back(b_[i] - a_[i]);
     return size_of_changes(differences);
   }
 
-  /// Is the difference on the same side of the settled one, by more than the fluctuation, for many steps?
+  /// Does the difference stay on one side of the settled one, by more than the fluctuation, for many steps?
   bool stays_away(std::size_t at, double own) const {
     if (a_.size() - at < kShift) return false;
     const double sign = b_[at] - a_[at] > settled_ ? 1 : -1;
@@ -183,7 +184,7 @@ class Judge {
     return away + 1 >= kShift;
   }
 
-  /// What does not last is noted as passing.
+  /// Records a difference beyond the limit: as parted if it lasts, else as passing.
   bool beyond(std::size_t at, Parting how, double before, double fluctuation) {
     const double times = std::fabs(b_[at] - a_[at] - before) / fluctuation;
     const Lasting found = lasting(at, before, fluctuation);
@@ -211,7 +212,7 @@ class Judge {
   const PartingRule& rule_;
   Course course_;
   std::size_t block_ = static_cast<std::size_t>(-1);
-  double settled_ = 0;  // the last difference that was no jump; runs begin alike
+  double settled_ = 0;  // the last difference that was not a jump; runs begin equal
   double changes_ = 0;
   double reach_ = -1;
 };
@@ -228,7 +229,7 @@ bool is_rounding(double a, double b, const PartingRule& rule) {
 }
 
 std::optional<Onset> onset(std::span<const double> a, std::span<const double> b, const PartingRule& rule) {
-  // Chosen: rounding of a few parts in a million is not seen beside a change of a ten-thousandth.
+  // The limit is chosen: rounding of a few millionths is far below a change of one ten-thousandth.
   constexpr double kLeastShare = 0.02;
   double before = 0;
   for (std::size_t at = 0; at < a.size(); ++at) {
@@ -241,7 +242,7 @@ std::optional<Onset> onset(std::span<const double> a, std::span<const double> b,
     if (apart <= rule.tolerance * before || a.size() < 2) return std::nullopt;
     const double change = std::fabs(at > 0 ? a[at] - a[at - 1] : a[1] - a[0]);
     if (!(apart > kLeastShare * change)) return std::nullopt;
-    // Chosen.
+    // Chosen limits, not derived ones.
     constexpr double kClear = 0.1;
     constexpr std::size_t kSteps = 3;
     bool clear = at > 0 && at + kSteps <= a.size() &&
@@ -254,7 +255,7 @@ std::optional<Onset> onset(std::span<const double> a, std::span<const double> b,
 
 double resolution_of(std::span<const double> values) {
   constexpr int kMostDigits = 12;
-  constexpr double kMostUnits = 1e12;  // beyond, doubles are too coarse to tell
+  constexpr double kMostUnits = 1e12;  // beyond this, doubles are too coarse
   constexpr std::size_t kLooks = 64;
   int digits = 0;
   double unit = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where two series of the same quantity part beyond what they fluctuate by themselves.
+// Finds where two series of the same quantity part by more than their own fluctuation.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 namespace msprobe::monitor {
 
 struct PartingRule {
-  /// So many times its own fluctuation a difference may be.
+  /// A difference may be this many times the series' own fluctuation.
   double tolerance = 8;
-  /// What is beyond for fewer steps passes; one step in between may be within.
+  /// A difference that is beyond the limit for fewer steps passes; one step in between may be within.
   std::size_t lasting = 5;
-  /// What rounding does to numbers of this size, relative to them, and how finely they are written.
+  /// The rounding error of numbers of this size, relative to them, and the step of the written decimals.
   double rounding = 1e-6;
   double resolution = 0;
-  /// The numbers count elements that are NaN: none at all on one side alone is a parting.
+  /// The numbers count NaN elements: a count of zero on only one side is a parting.
   bool counts_nans = false;
 };
 
@@ -53,19 +53,20 @@ Course judge(std::span<const double> a, std::span<const double> b, const Parting
 /// Is the difference of two numbers one that rounding makes?
 bool is_rounding(double a, double b, const PartingRule& rule);
 
-/// Where a series stops being equal but for rounding, and at once by a part of what the step changes it.
+/// The place where a series stops being equal (apart from rounding), and at once differs by a noticeable part
+/// of the step's own change.
 struct Onset {
   std::size_t at = 0;
   double share = 0;  // the difference over the change from the number before; at the first one, to the next
-  /// Equal to the last digit before, and apart by a tenth of itself from then on: no rounding does that.
+  /// Equal to the last digit before, and different by a tenth or more from then on: rounding never does that.
   bool clear = false;
 };
-/// Nothing where they are equal throughout, or part slowly. Rounding may do the same to one series: unless it
-/// is clear, several have to agree.
+/// Nothing if the series are equal throughout, or part slowly. Rounding can do the same to a single series,
+/// so several must agree unless the onset is clear.
 std::optional<Onset> onset(std::span<const double> a, std::span<const double> b, const PartingRule& rule);
 
-/// How finely decimals are written: 1e-6 for 0.25, 0.123456, 1e-06; 0 where that cannot be told: integers, or
-/// digits without end.
+/// The step of the written decimals: 1e-6 for 0.25, 0.123456, 1e-06. 0 if it is unknown: for integers, and
+/// for doubles with all digits.
 double resolution_of(std::span<const double> values);
 
 }  // namespace msprobe::monitor

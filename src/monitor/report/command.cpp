@@ -44,9 +44,8 @@ class MonitorReportCommand final : public Command {
                  "Exit with 1 if the training blows up, or the two part")
         .details(
             "Runs that differ for some steps only also count.\n"
-            "What is NaN, infinite or empty from the first step on cannot be judged, and exits with 2, as "
-            "cells "
-            "do that one run alone has.");
+            "Series that are NaN, infinite or empty from the first step on cannot be judged. "
+            "They exit with 2, as do cells that only one run has.");
   }
 
   Outcome run(const Context& context) override {
@@ -72,7 +71,7 @@ class MonitorReportCommand final : public Command {
   }
 
  private:
-  /// None where the monitor kept no file of them.
+  /// Empty if the monitor kept no file of alerts.
   static std::vector<Alert> alerts_of(const std::string& folder, bool& failed) {
     if (!is_folder(folder + "/anomaly_detected")) return {};
     AnalyzeOptions all;

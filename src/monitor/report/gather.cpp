@@ -42,18 +42,18 @@ std::vector<double> present(const Aligned& row) {
   return values;
 }
 
-/// Its place is that among all steps of the block.
+/// Finds the outbreak; its place counts all steps of the block, including missing ones.
 std::optional<Outbreak> outbreak_of(const Aligned& row) {
   std::optional<Outbreak> found = find_outbreak(present(row));
   if (!found) return found;
-  std::size_t before = found->at;  // numbers
+  std::size_t before = found->at;  // the place among the present numbers
   found->at = 0;
   while (!row.there[found->at] || before-- > 0) ++found->at;
   return found;
 }
 
-/// Cells of a tensor of a run. They can be judged from a finite number on, one of which speaks for the other
-/// statistics of its step; how many elements are NaN says nothing of the others.
+/// Counts the cells of a tensor of one run. They can be judged from the first finite number on, which also
+/// covers the other statistics of its step; a count of NaN elements says nothing about the others.
 void cover(const Track& track, const std::vector<std::string>& statistics, Coverage& coverage) {
   for (std::size_t i = 0; i < track.steps.size(); ++i) {
     std::uint64_t finite = 0;
@@ -78,12 +78,12 @@ void cover(const Track& track, const std::vector<std::string>& statistics, Cover
   }
 }
 
-/// What is no number is the largest.
+/// NaN counts as the largest value.
 double badness(double value) {
   return std::isnan(value) ? INFINITY : value;
 }
 
-/// Codes of a row; of a bin the smallest and the largest.
+/// Appends the codes of a row; for a bin of several steps the smallest and the largest.
 void append_codes(std::vector<std::uint16_t>& codes, const Aligned& row, const CellScale& scale,
                   std::size_t width) {
   const std::size_t steps = row.values.size();
@@ -175,7 +175,7 @@ class Packer {
     return pairs;
   }
 
-  /// Of all of them, each once. Most tracks have the same.
+  /// The steps of all tracks, without duplicates. Most tracks have the same steps.
   static std::vector<std::int64_t> steps_of(const std::vector<Pair>& pairs) {
     std::vector<std::int64_t> steps;
     for (const Pair& pair : pairs) {
@@ -263,8 +263,8 @@ class Packer {
   void note_outbreak(const TrackPairs& group, Block& block, const Pair& pair, std::size_t row,
                      const std::string& statistic, std::size_t run, const std::optional<Outbreak>& outbreak,
                      const std::vector<std::int64_t>& steps) {
-    // Signed numbers near zero grow and shrink by themselves; a number of NaN is told by the other
-    // statistics.
+    // Statistics of signed numbers near zero grow and shrink without a fault, so only the norm shows growth.
+    // A count of NaN elements is no outbreak either: the other statistics show the NaN.
     const bool number = outbreak && outbreak->kind == Outbreak::Kind::number;
     if (!outbreak || (!number && statistic != "norm")) return;
     const Track& track = run == 0 ? *pair.a : *pair.b;
@@ -304,7 +304,7 @@ class Packer {
     data_.last_step = first ? steps.back() : std::max(data_.last_step, steps.back());
   }
 
-  /// What the comparison found, at the rows of the blocks.
+  /// Marks the partings of the comparison at the rows of the blocks.
   void place_partings() {
     using Key = std::tuple<std::int64_t, std::string, std::int64_t, std::string, std::int64_t>;
     std::map<Key, std::pair<std::size_t, std::size_t>> rows;
@@ -367,7 +367,7 @@ ReportData gather(const ReportOptions& options, Progress* progress) {
       }
       return data;
     }
-    // A bin keeps two numbers.
+    // A bin keeps two numbers, the smallest and the largest.
     const auto needed =
         static_cast<std::size_t>(2 * bytes * static_cast<double>(width == 1 ? 1 : width / 2) / most) + 1;
     while (width < needed) width *= 2;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page of the report shows, packed group by group so that memory follows the largest group of files.
+// Gathers the data of the report's page. It is packed group by group, so that memory depends on the largest
+// group of files.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +21,23 @@ struct ReportOptions {
   std::string output = "monitor_report.html";
   std::vector<std::string> statistics;
   double tolerance = 8;
-  double most_megabytes = 64;  // that the cells take in the file
+  double most_megabytes = 64;  // limit for the cells in the file
 };
 
-/// Where a row parts, passes or breaks out.
+/// A place where a row parts, passes or breaks out.
 struct RowMark {
   std::size_t row = 0;
   std::string statistic;
   std::int64_t step = 0;
   std::string kind;  // parted, passing, number, growth
-  int run = 0;       // whose outbreak: 0 or 1
+  int run = 0;       // run of the outbreak: 0 or 1
 };
 
 /// One statistic of a block: a scale for each row, and the packed cells of each run.
 struct PackedStatistic {
   std::string name;
   std::vector<CellScale> scales;
-  std::vector<std::string> cells;  // of one run or of both
+  std::vector<std::string> cells;  // of one run, or of both
 };
 
 /// The rows of one quantity on one rank.
@@ -44,16 +45,16 @@ struct Block {
   std::int64_t rank = 0;
   std::string quantity;
   std::vector<std::string> names;
-  std::vector<std::int64_t> stages;       // -1: none
-  std::vector<std::int64_t> micro_steps;  // -1: none
+  std::vector<std::int64_t> stages;       // -1: no stage
+  std::vector<std::int64_t> micro_steps;  // -1: no micro step
   std::vector<std::int64_t>
-      steps;              // where a bin begins; of each the smallest and the largest if they are binned
+      steps;              // the first step of each bin; a bin has its smallest and its largest number
   std::size_t width = 1;  // steps in a bin
   std::vector<PackedStatistic> statistics;
   std::vector<RowMark> marks;
 };
 
-/// What is like a loss: numbers alone in their tensors.
+/// A series like a loss: each of its tensors is a single number.
 struct Curve {
   std::string name;
   std::string quantity;
@@ -61,7 +62,7 @@ struct Curve {
   std::vector<std::int64_t> steps;
   struct Run {
     std::vector<double> values;
-    std::vector<bool> there;  // at which steps the run has one
+    std::vector<bool> there;  // whether the run has a number at the step
   };
   std::vector<Run> runs;
 };
@@ -80,8 +81,8 @@ struct ReportData {
   std::vector<Curve> curves;
   std::optional<Comparison> comparison;
   std::vector<std::optional<RunOutbreak>> outbreaks;  // of each run
-  Coverage coverage;                                  // of the cells: of the one run, or of both
-  std::vector<std::string> notes;                     // what is not shown
+  Coverage coverage;                                  // of the one run, or of both
+  std::vector<std::string> notes;                     // series that the page does not show
   std::vector<std::string> warnings;
   std::vector<std::string> problems;
   std::size_t series = 0;

@@ -10,16 +10,16 @@
 namespace msprobe::monitor {
 namespace {
 
-constexpr std::size_t kStepsBefore = 64;  // steps before that tell what is usual
-constexpr std::size_t kLeastBefore = 8;   // fewer tell nothing
+constexpr std::size_t kStepsBefore = 64;  // earlier steps that define the usual size
+constexpr std::size_t kLeastBefore = 8;   // with fewer steps the usual size is unknown
 constexpr std::size_t kSameUsual = 16;
-constexpr std::size_t kStepsAbove = 5;   // of which one may be within
-constexpr double kTimesFluctuation = 8;  // the fluctuation
-constexpr double kDoubled = 1;           // in powers of two
-constexpr std::size_t kLeastBlocks = 8;  // of kStepsBefore steps: fewer have no long past
-constexpr double kGrown = 2;             // in powers of two
+constexpr std::size_t kStepsAbove = 5;   // one of these may be within the limit
+constexpr double kTimesFluctuation = 8;  // limit in units of the fluctuation
+constexpr double kDoubled = 1;           // limit in powers of two
+constexpr std::size_t kLeastBlocks = 8;  // of kStepsBefore steps each: with fewer, the past is too short
+constexpr double kGrown = 2;             // limit in powers of two
 
-/// What is usual for the steps from a place on: middle and fluctuation of the logarithms before it.
+/// The usual size for the steps from a place on: median and fluctuation of the logarithms before it.
 struct Usual {
   double middle = 0;
   double limit = 0;
@@ -50,11 +50,11 @@ bool stays_above(const std::vector<double>& sizes, std::size_t at, const Usual& 
   return above + 1 >= seen && above >= std::min<std::size_t>(seen, 2);
 }
 
-/// What creeps: within the last quarter of its time the size came to four times of all that was before. What
-/// grows from 0 in the way of a parameter, or with the learning rate, does not.
+/// Finds slow growth: within the last quarter of its time the size grew to more than four times its earlier
+/// maximum. A parameter that grows from 0, or a size that grows with the learning rate, does not fulfil this.
 std::optional<Outbreak> find_creeping(std::span<const double> values, const std::vector<double>& sizes) {
-  std::vector<double> middles;  // of blocks of steps
-  std::vector<double> largest;  // middle up to there
+  std::vector<double> middles;  // the medians of blocks of steps
+  std::vector<double> largest;  // the largest median up to each block
   for (std::size_t from = 0; from + kStepsBefore <= sizes.size(); from += kStepsBefore) {
     std::vector<double> block = finite_among(sizes, from, from + kStepsBefore);
     middles.push_back(block.size() < kStepsBefore / 2 ? -INFINITY : median(block));

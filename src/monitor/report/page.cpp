@@ -42,7 +42,7 @@ std::string outbreak_sentence(const RunOutbreak& found, std::string_view who, bo
                      short_number(std::fabs(found.outbreak.value) / found.outbreak.usual, 3));
 }
 
-/// What a tag calls the quantity of a file.
+/// The quantity of a file that the task in a tag means.
 std::string_view quantity_of_task(std::string_view task) {
   if (task == "post_grad") return "grad_reduced";
   if (task == "pre_grad" || task == "acc_grad") return "grad_unreduced";
@@ -73,7 +73,7 @@ void write_block(JsonWriter& json, const Block& block) {
   json.close();
 }
 
-/// Alerts of rows that the page does not have lose nothing but their place on the map.
+/// An alert whose row is missing on the page is still listed; it only has no place on the map.
 void write_alerts(JsonWriter& json, const std::vector<Alert>& alerts) {
   json.open_list();
   for (std::size_t i = 0; i < std::min(alerts.size(), kMostAlerts); ++i) {
@@ -132,7 +132,7 @@ std::string overview(const ReportOptions& options, const ReportData& data,
   return json.take();
 }
 
-/// Four doubles a row: unit, from, quantum, fluctuation.
+/// Four doubles per row: unit, from, quantum, fluctuation.
 std::string scales_bytes(const PackedStatistic& statistic) {
   std::string bytes;
   for (const CellScale& scale : statistic.scales) {
@@ -142,7 +142,7 @@ std::string scales_bytes(const PackedStatistic& statistic) {
   return bytes;
 }
 
-/// Of each run the numbers, then 1 where it has one.
+/// For each run its numbers, then for each step 1 if the run has a number, else 0.
 std::string curve_bytes(const Curve& curve) {
   std::string bytes;
   for (const Curve::Run& run : curve.runs) {

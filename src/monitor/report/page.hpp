@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of a monitored training as one HTML file.
+// Writes the report of a monitored training as one HTML file.
 #pragma once
 
 #include <string>
@@ -12,20 +12,20 @@
 
 namespace msprobe::monitor {
 
-/// What the page says first: one sentence, what follows from it, and how bad it is (pass, warning, error).
+/// The first words of the page: one sentence, its consequences, and its grade (pass, warning, error).
 struct Headline {
   std::string text;
   std::string more;
   std::string grade;
-  bool is_trouble = false;  // the training blows up, or the two part, if only for some steps
+  bool is_trouble = false;  // the training blows up, or the two runs part, if only for some steps
 };
 
-/// The gate counts these.
+/// The unit that the gate counts.
 inline constexpr std::string_view kCells = "cells";
 
 Headline headline_of(const ReportData& data, bool several_ranks);
 
-/// `alerts`: of each run. The same bytes for the same data.
+/// `alerts`: of each run. The same data give the same bytes.
 void write_report(const ReportOptions& options, const ReportData& data,
                   const std::vector<std::vector<Alert>>& alerts, const report::PageSink& sink);
 

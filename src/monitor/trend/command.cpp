@@ -51,7 +51,7 @@ class TrendCommand final : public Command {
             "Count micro steps as steps: true, false")
         .details(
             "With `true` a step begins after all micro steps of the steps before it.\n"
-            "With `false` steps stay, and micro batches are targets of their own.")
+            "With `false` steps keep their numbers, and each micro batch is a separate target.")
         .check([](const std::string& value) {
           const bool known = lower_case(value) == "true" || lower_case(value) == "false";
           return known ? std::string() : "'" + display(value) + "' is neither true nor false";

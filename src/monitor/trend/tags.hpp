@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words by which the viewer finds targets (docs/formats.md, "Trend tags").
+// Makes the words by which the viewer finds targets (docs/formats.md, "Trend tags").
 #pragma once
 
 #include <string_view>
@@ -9,11 +9,11 @@
 
 namespace msprobe::monitor {
 
-/// Of a monitor's series: layers.0 is a layer, every word is a module.
+/// The tags of a series of a monitor: layers.0 is a layer, every word is a module.
 std::vector<TrendTag> series_tags(std::string_view target);
 
-/// Of what a dump holds: index (input.0), default (Module, parameters), layer (layers.0), module (what is
-/// between), function (Functional.linear).
+/// The tags of an item of a dump: index (input.0), default (Module, parameters), layer (layers.0), module
+/// (the part in between), function (Functional.linear).
 std::vector<TrendTag> dump_tags(std::string_view target);
 
 }  // namespace msprobe::monitor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `msprobe data2db`: dumps and monitors' csv files as data bases of trends.
+// `msprobe data2db`: converts dumps and monitors' csv files to databases of trends.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,35 @@ class Progress;
 
 namespace msprobe::monitor {
 
-/// Replaced in every name, one after the other.
+/// The replacements for every name, applied one after the other.
 using NameMapping = std::vector<std::pair<std::string, std::string>>;
 
 struct TrendOptions {
   std::string input;
   std::string output;  // folder
   NameMapping mapping;
-  bool micro_steps = true;  // a step of the data base is a micro step
+  bool micro_steps = true;  // a step of the database is a micro step
 };
 
 struct TrendReport {
-  std::string file;  // empty: there is none
+  std::string file;  // empty: no database was written
   std::uint64_t rows = 0;
   std::vector<std::string> warnings;
   std::vector<std::string> problems;  // files that could not be read
 };
 
-/// Writes `monitor_data.trend.db` of the ranks' csv files; nothing where there are none or one cannot be
-/// read.
+/// Writes `monitor_data.trend.db` from the ranks' csv files. Writes nothing if there are no such files or one
+/// cannot be read.
 TrendReport trend_of_monitor(const TrendOptions& options, Progress* progress);
 
-/// Writes `dump_data.trend.db` of step{n}/rank{r} or step{n}/proc{p}; nothing where there are none or one
-/// cannot be read.
+/// Writes `dump_data.trend.db` from step{n}/rank{r} or step{n}/proc{p}. Writes nothing if there are no such
+/// folders or one cannot be read.
 TrendReport trend_of_dump(const TrendOptions& options, Progress* progress);
 
-/// FormatError for anything but an object of texts.
+/// FormatError for anything but an object whose values are texts.
 NameMapping read_name_mapping(const std::string& path);
 
-/// FormatError for a name that grows beyond measure.
+/// FormatError if the name grows too long.
 std::string mapped_name(const NameMapping& mapping, std::string_view name);
 
 }  // namespace msprobe::monitor

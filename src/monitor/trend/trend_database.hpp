@@ -15,7 +15,7 @@
 
 namespace msprobe::monitor {
 
-/// A word by which targets are looked for.
+/// A word by which the viewer searches for targets.
 struct TrendTag {
   std::string name;
   std::string_view category;
@@ -31,7 +31,7 @@ struct TrendMetric {
 
 struct TrendPlan {
   std::vector<TrendMetric> metrics;
-  std::vector<std::string> statistics;  // columns: those of all metrics
+  std::vector<std::string> statistics;  // the columns: the statistics of all metrics
   TagMaker tags = nullptr;
   bool rank_first = false;  // the order of columns in the table of extremes
 };
@@ -42,18 +42,18 @@ struct TrendRow {
   std::string_view target;
   std::int64_t stage = 0;
   std::int64_t micro_step = 0;
-  std::size_t metric = 0;          // of the plan
+  std::size_t metric = 0;          // index into the plan's metrics
   std::span<const double> values;  // one for each of the plan's statistics
-  std::uint64_t given = 0;         // a bit for each of them that was there
+  std::uint64_t given = 0;         // one bit for each statistic that the row has
 };
 
 class TrendDatabase {
  public:
   static constexpr std::size_t kMostStatistics = 64;
 
-  /// Names of metrics and statistics have to be plain words.
+  /// Metrics and statistics need names that are plain words.
   TrendDatabase(const std::string& path, TrendPlan plan);
-  /// The last of several rows with one key counts.
+  /// If several rows have the same key, the last one counts.
   void add(const TrendRow& row);
   std::uint64_t rows() const { return rows_; }
   /// Gives the file its name.
@@ -63,7 +63,7 @@ class TrendDatabase {
   void create_tables();
   std::int64_t target_of(const TrendRow& row);
   void add_tags(const TrendRow& row, std::int64_t target);
-  /// A NaN is NULL in its column; a table of our own says that it was there.
+  /// A NaN is NULL in its column; the table trend_nan, which is msprobe's own, records the NaN.
   void add_nan(const TrendRow& row, std::int64_t target);
 
   TrendPlan plan_;
@@ -72,11 +72,11 @@ class TrendDatabase {
   database::Statement add_tag_;
   database::Statement add_mapping_;
   database::Statement add_row_;
-  database::Statement add_nan_;  // there is one once there was a NaN
+  database::Statement add_nan_;  // prepared at the first NaN
   database::Statement drop_nan_;
   std::unordered_map<std::string, std::int64_t> targets_;
   std::unordered_map<std::string, std::int64_t> tags_;
-  std::set<std::pair<std::int64_t, std::size_t>> tagged_;  // targets and metrics
+  std::set<std::pair<std::int64_t, std::size_t>> tagged_;  // the targets and metrics that have tags
   std::uint64_t rows_ = 0;
   std::int64_t least_step_ = 0;
   std::int64_t greatest_step_ = 0;
