@@ -51,7 +51,7 @@ class InspectCommand final : public Command {
             "no such global.\n"
             "Every member of an archive is looked at by its content, whatever its name, also archives in it. "
             "Archives with code (TorchScript, torch.package, torch.export) end with 2.\n"
-            "Of a folder every file below it is rated, hidden ones too. A file is ok if it was read to its "
+            "In a folder every file below it is rated, hidden ones too. A file is ok if it was read to its "
             "last "
             "byte as a format that is pure data: tensors, plain pickles, JSON, YAML, texts, templates, "
             "pictures. "
@@ -63,7 +63,7 @@ class InspectCommand final : public Command {
 
   Outcome run(const Context& context) override {
     if (paths_.empty()) throw UsageError("no path given", "try 'msprobe inspect --help'");
-    // The result goes to stdout; what was decided about colour was decided for stderr.
+    // The result goes to stdout, but the context decided about colour for stderr.
     const bool color = context.color && report::is_terminal(STDOUT_FILENO);
     bool failed = false;
     bool findings = false;
@@ -89,7 +89,7 @@ class InspectCommand final : public Command {
                    rating_of(facts) >= (gate_.level() == "unknown" ? Rating::unknown : Rating::dangerous);
       for (const std::string& problem : facts.problems) log_error(display(path) + ": " + display(problem));
       for (const std::string& warning : facts.warnings) log_warning(display(path) + ": " + display(warning));
-      // Of many tensors the first one says what is wrong; the listing has them all.
+      // The log shows only the first bad tensor; the listing has them all.
       if (facts.file) {
         const auto bad =
             std::ranges::find_if_not(facts.file->tensors, &std::string::empty, &TensorFacts::problem);

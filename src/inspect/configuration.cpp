@@ -33,7 +33,7 @@ struct KeyRule {
   std::string file;
   std::string key;
   Kind kind = Kind::text;
-  std::vector<std::string> names;  // allowed, or refused
+  std::vector<std::string> names;  // names that are allowed, or refused
 };
 
 std::vector<KeyRule> read_rules() {
@@ -67,7 +67,7 @@ bool is_word(char c) {
   return is_letter(c) || (c >= '0' && c <= '9');
 }
 
-/// Identifiers of ASCII with dots between them, and how many. 0 for other texts.
+/// The number of ASCII identifiers separated by dots; 0 for other texts.
 std::size_t identifiers(std::string_view text) {
   std::size_t count = 0;
   while (!text.empty()) {
@@ -91,7 +91,7 @@ bool ends_with_any(std::string_view text, std::initializer_list<std::string_view
   return std::ranges::any_of(ends, [&](std::string_view end) { return text.ends_with(end); });
 }
 
-/// Files of data, as repositories name them.
+/// Is the text a name that repositories give to data files?
 bool names_data_file(std::string_view text) {
   return ends_with_any(
       lower_case(text),
@@ -102,14 +102,14 @@ bool names_data_file(std::string_view text) {
        ".log",         ".html", ".xml",  ".db",      ".arrow",   ".vocab", ".jinja"});
 }
 
-/// The last part of a parameter's name: modules are saved by it.
+/// Is the text the last part of a parameter's name? Some files list the modules to save by it.
 bool names_parameter(std::string_view text) {
   return ends_with_any(text,
                        {".weight", ".bias", ".scale", ".running_mean", ".running_var", ".gamma", ".beta"});
 }
 
 bool is_importable(std::string_view text) {
-  // "repository--module.Class" of transformers.
+  // transformers writes classes of other repositories as "repository--module.Class".
   if (const std::size_t other = text.rfind("--"); other != std::string_view::npos)
     text.remove_prefix(other + 2);
   if (const std::size_t colon = text.find(':'); colon != std::string_view::npos)
@@ -126,7 +126,7 @@ bool is_path_of_code(std::string_view text) {
                        {".py", ".pyc", ".pyx", ".so", ".ipynb", ".dll", ".dylib", ".pyd", ".sh", ".whl"});
 }
 
-/// `${oc.env:X}`, `$import os`, `f(x)`, `lambda x: x`.
+/// Is the text an expression such as `${oc.env:X}`, `$import os`, `f(x)` or `lambda x: x`?
 bool is_expression(std::string_view text) {
   if (text.find("${") != std::string_view::npos) return true;
   if (text.size() > 1 && text[0] == '$') return true;
@@ -135,12 +135,12 @@ bool is_expression(std::string_view text) {
   if (text.starts_with("lambda ") || text.starts_with("lambda:") || text.starts_with("import ") ||
       text.find("__import__") != std::string_view::npos)
     return true;
-  // open('x'), wherever it stands
+  // A call such as open('x'), at any place.
   for (const std::string_view quote : {"('", "(\"", "(b'", "(f'"}) {
     const std::size_t at = text.find(quote);
     if (at != std::string_view::npos && at > 0 && is_word(text[at - 1])) return true;
   }
-  // A shell may take the address.
+  // A loader may pass the address to a shell.
   if ((text.starts_with("http://") || text.starts_with("https://")) &&
       text.find_first_of("'\"`;|<> \t\n") != std::string_view::npos)
     return true;
@@ -148,7 +148,7 @@ bool is_expression(std::string_view text) {
       std::ranges::find_if_not(text, [](char c) { return is_word(c) || c == '.'; }) - text.begin());
   const std::size_t opened = text.find_first_not_of(" \t", name);
   if (name == 0 || opened == std::string_view::npos || text[opened] != '(') return false;
-  // Python allows blanks there, as people do before a remark: `MIT (Expat)`.
+  // Python allows blanks before a parenthesis; people also write them before a remark: `MIT (Expat)`.
   const bool nested = text.find_first_of("('\"", opened + 1) != std::string_view::npos;
   return opened == name ? text.ends_with(')') || nested : nested;
 }
@@ -176,7 +176,7 @@ class Judge {
     next();
   }
 
-  /// Is there something below the key at hand that is not looked at as a name?
+  /// Does a rule say that the texts below the current key are words, not names of code?
   bool is_free() const { return rule() != nullptr && rule()->kind == KeyRule::Kind::text; }
 
   void add(std::string what, Rating rating = Rating::unknown) {
@@ -209,8 +209,8 @@ class Judge {
            (file_.size() == rule.file.size() || file_[file_.size() - rule.file.size() - 1] == '/');
   }
 
-  /// That of the innermost key with a rule. Words stay words below a key, but where a loader calls what is
-  /// named; in a file of a known kind nothing does.
+  /// The rule of the innermost key that has one. If an outer key has words, the keys below it have words,
+  /// too, except those whose value a loader calls; in a file of a known kind there are no such exceptions.
   const KeyRule* rule() const {
     const KeyRule* found = nullptr;
     const auto consider = [&](std::string_view key) {
@@ -289,7 +289,7 @@ class Judge {
     if (is_expression(text)) return add(fmt::format("{} {}, an expression", key_shown(), shown));
   }
 
-  /// {"module": "keras.layers", "class_name": "Dense"}: the module is imported.
+  /// Keras imports the module of {"module": "keras.layers", "class_name": "Dense"}.
   void judge_object_of_keras(std::string_view text) {
     if (levels_.empty() || !levels_.back().is_map) return;
     Level& level = levels_.back();
@@ -301,14 +301,14 @@ class Judge {
         std::max(rating, Rating::unknown));
   }
 
-  /// sentence-transformers takes no others by default.
+  /// sentence-transformers accepts no other activations by default.
   bool is_activation() const {
     const std::string_view key = key_shown();
     return key == "activation_function" || key == "activation_fn" ||
            key == "sbert_ce_default_activation_function";
   }
 
-  /// Loaders use these keys to name what they make.
+  /// Loaders use these keys for the class or function that they call.
   bool is_named_code() const {
     static constexpr std::array<std::string_view, 9> kKeys = {"type",
                                                               "class",
@@ -357,7 +357,7 @@ class JsonTokens : public IgnoreTokens {
 /// The reason why the text is not JSON; empty for JSON.
 std::string scan_json(std::string_view text, Judge& judge, bool many);
 
-/// A text may hold JSON itself.
+/// A text may contain JSON itself.
 void Judge::judge_nested(std::string_view text) {
   if (text.size() < 2 || (text.front() != '{' && text.front() != '[') || nesting_ == kMostNesting) return;
   Judge inner(file_);
@@ -371,7 +371,7 @@ std::string scan_json(std::string_view text, Judge& judge, bool many) {
   Scan scan{padded.data(), padded.data() + text.size(), nullptr};
   JsonTokens tokens(judge);
   do {
-    // A number ends where something else begins; the end of the text is nothing.
+    // A number is complete only if something follows it; at the end of the text nothing does.
     const ScanStatus status = scan_value(scan, tokens);
     const bool at_number = status == ScanStatus::incomplete && scan.at == scan.end && !text.empty() &&
                            text.find_first_of("{[\"") == std::string_view::npos;
@@ -394,7 +394,7 @@ class YamlTokens {
     for (;;) {
       YamlEvent next;
       if (!parser_.read(next)) {
-        // Loaders make objects only of documents that are complete.
+        // Loaders make objects only from complete documents.
         judge_.drop_to(std::max(complete_, before_));
         return judge_.add(fmt::format("not YAML (line {}: {})", parser_.line() + 1,
                                       parser_.problem() == nullptr ? "broken" : display(parser_.problem())));
@@ -410,7 +410,7 @@ class YamlTokens {
   }
 
  private:
-  /// libyaml needs time by the square of the depth; configurations are a few levels deep.
+  /// libyaml needs time proportional to the square of the depth; real configurations are a few levels deep.
   static constexpr std::size_t kMostDepth = 256;
   struct Level {
     bool is_map = false;
@@ -423,7 +423,7 @@ class YamlTokens {
         anchors_.clear();
         for (const auto* each = event.data.document_start.tag_directives.start;
              each != event.data.document_start.tag_directives.end; ++each)
-          judge_.add("YAML tags of its own", yaml_text(each->prefix).starts_with("tag:yaml.org,2002:")
+          judge_.add("YAML tag definitions", yaml_text(each->prefix).starts_with("tag:yaml.org,2002:")
                                                  ? Rating::dangerous
                                                  : Rating::unknown);
         return;
@@ -460,7 +460,7 @@ class YamlTokens {
   void open(bool is_map, const yaml_char_t* anchor) {
     if (!levels_.empty() && levels_.back().is_map && levels_.back().at_key)
       judge_.add("a key of YAML that is no text");
-    // Under another name the same texts may be something else.
+    // An alias may put the same texts under another key, with another meaning.
     if (anchor != nullptr && judge_.is_free()) judge_.add("an anchor of YAML below a key of words");
     levels_.push_back({is_map, true});
     judge_.open(is_map);
@@ -508,13 +508,13 @@ class YamlTokens {
 
   Judge& judge_;
   std::size_t before_ = judge_.count();
-  std::size_t complete_ = 0;  // findings of documents whose end was read
+  std::size_t complete_ = 0;  // findings in complete documents
   YamlParser parser_;
   std::vector<Level> levels_;
-  std::map<std::string, std::string, std::less<>> anchors_;  // of scalars
+  std::map<std::string, std::string, std::less<>> anchors_;  // of scalar values
 };
 
-/// Parsers of YAML differ in what else ends a line.
+/// Does the text have other line breaks than LF? Parsers of YAML differ in what else ends a line.
 bool has_other_line_breaks(std::string_view text) {
   for (std::size_t at = text.find('\r'); at != std::string_view::npos; at = text.find('\r', at + 1)) {
     if (at + 1 == text.size() || text[at + 1] != '\n') return true;
@@ -548,7 +548,7 @@ std::vector<ContentFacts> rate_yaml(std::string_view text, std::string_view name
 std::vector<ContentFacts> rate_tags(std::string_view text) {
   Judge judge("");
   YamlTokens(text, judge).run();
-  // Model cards are read between two such lines.
+  // Readers of model cards parse the text between two such lines.
   for (std::size_t at = text.find("---"); at != std::string_view::npos; at = text.find("---", at + 3)) {
     const std::string_view part = text.substr(at + 3);
     YamlTokens(part.substr(0, part.find("---")), judge).run();

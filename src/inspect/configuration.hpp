@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON and YAML, read to their end by strict parsers: what a loader may import or call by what is in them.
+// Rates JSON and YAML by what a loader may import or call because of their content. Strict parsers read them
+// to the end.
 #pragma once
 
 #include <string_view>
@@ -9,17 +10,17 @@
 
 namespace msprobe::inspect {
 
-/// What keeps a file from being mere data, without the place; nothing for mere data. `name` may be a path, by
-/// which data/inspect_keys.yaml knows what some keys mean.
+/// The findings by which a file is more than pure data, without their place; empty for pure data. `name` may
+/// be a path; data/inspect_keys.yaml gives some keys a meaning by the file's name.
 std::vector<ContentFacts> rate_json(std::string_view text, std::string_view name);
-/// A value in each line.
+/// For a file with one value per line.
 std::vector<ContentFacts> rate_json_lines(std::string_view text, std::string_view name);
 std::vector<ContentFacts> rate_yaml(std::string_view text, std::string_view name);
-/// The tags alone, of a text that may be no YAML from some place on.
+/// Rates only the tags, of a text that may stop being YAML at some place.
 std::vector<ContentFacts> rate_tags(std::string_view text);
-/// Lines of TOML and its relatives: `key = value`. What else they mean is not read.
+/// For lines of TOML and similar formats: `key = value`. Other syntax is not interpreted.
 std::vector<ContentFacts> rate_assignments(std::string_view text);
-/// A text under a name, as the metadata of a file have it.
+/// Rates a text under a name, as in the metadata of a file.
 std::vector<ContentFacts> rate_value(std::string_view key, std::string_view value);
 
 }  // namespace msprobe::inspect

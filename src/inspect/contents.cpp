@@ -29,9 +29,9 @@ namespace {
 using formats::Container;
 using Source = std::shared_ptr<const ByteSource>;
 
-// A checkpoint packed by hand has two archives in one another, an exported program three.
+// A checkpoint packed by hand has archives two levels deep, an exported program three.
 constexpr int kMostDepth = 8;
-// Of one file; twice as many contents if they are dangerous.
+// The limit for one file; dangerous contents may be twice as many.
 constexpr std::size_t kMostContents = 1000;
 constexpr std::size_t kMostProblems = 1000;
 
@@ -39,7 +39,8 @@ bool starts_with(const ByteSource& bytes, std::string_view start) {
   return first_bytes(bytes, start.size()) == start;
 }
 
-/// The elements of a tensor may begin in any way: what torch.save and torch.package call storages.
+/// Is the member a storage of torch.save or torch.package? It holds the elements of a tensor, which may begin
+/// with any bytes.
 bool is_storage(std::string_view name) {
   return name.find("/data/") != std::string_view::npos || name.ends_with(".storage");
 }
@@ -52,7 +53,7 @@ std::string torch_root(const archive::ZipReader& zip) {
   return zip.find(root + "data.pkl") != nullptr ? root : std::string();
 }
 
-// Numbers and words that torch.save() writes beside the pickle.
+// Notes, numbers and words, that torch.save() writes beside the pickle.
 constexpr std::array<std::string_view, 5> kNotes = {"version", "byteorder", ".data/serialization_id",
                                                     ".format_version", ".storage_alignment"};
 
@@ -65,14 +66,14 @@ bool is_of_torch(std::string_view name, std::string_view root) {
          name.find_first_not_of("0123456789", kData.size()) == std::string_view::npos;
 }
 
-/// A note of torch.save() that is one.
+/// Is the member such a note, and does it look like one?
 bool is_small_text(const ByteSource& member, std::string_view name) {
   const bool note = std::ranges::any_of(kNotes, [&](std::string_view each) { return name.ends_with(each); });
   constexpr std::uint64_t kLongest = 64;
   return note && member.size() <= kLongest && is_text(member);
 }
 
-/// What torch.export.save() writes, of either generation.
+/// Did torch.export.save() write the member, in either generation of the format?
 bool is_exported_program(const ByteSource& member, std::string_view name) {
   return name == "serialized_exported_program.json" ||
          (name.ends_with("archive_format") && starts_with(member, "pt2"));
@@ -135,7 +136,7 @@ void ContentScanner::scan_archive(const archive::ZipReader& zip, const std::stri
     check_interrupt();
     const std::string where = prefix + entry.name;
     const bool array = container == Container::npz && entry.name.ends_with(".npy");
-    if (array && !rates_) continue;  // it is read as such
+    if (array && !rates_) continue;  // the reader of npz reads it
     if (rates_ && !array && !is_of_torch(entry.name, root))
       note({"a member that belongs to no format", where, Rating::unknown});
     try {
@@ -153,7 +154,7 @@ void ContentScanner::scan_archive(const archive::ZipReader& zip, const std::stri
     const std::string surplus = zip.surplus();
     if (!surplus.empty()) note({"a zip archive with " + surplus, prefix, Rating::unknown});
   }
-  // Python runs it on import, as PyTorch runs the code of TorchScript, which is told already.
+  // Python runs such code on import. For TorchScript the caller has reported its code already.
   if (code_count == 0 || container == Container::torchscript) return;
   problem(code, fmt::format("code, which is not inspected{}",
                             code_count == 1 ? "" : fmt::format(" (and {} more)", code_count - 1)));
@@ -168,7 +169,7 @@ Source ContentScanner::open_member(const archive::ZipReader& zip, const archive:
 
 void ContentScanner::scan_member(const Source& member, std::string_view member_name, const std::string& where,
                                  int depth) {
-  // PyTorch finds the members of an archive whatever their case.
+  // PyTorch ignores case in the names of archive members.
   const std::string name = lower_case(member_name);
   const bool named = name.ends_with(".pkl") || name.ends_with(".pickle");
   const bool elements = is_storage(name) && !named;
@@ -195,14 +196,14 @@ void ContentScanner::scan_object_member(const archive::ZipReader& zip, const arc
     const Source member = open_member(zip, entry);
     if (starts_with(*member, "\x93N")) pickles_.scan_object_array(*member, where);
   } catch (const FormatError&) {
-    // That it cannot be read is told already.
+    // The caller has reported already that the member cannot be read.
   }
 }
 
 namespace {
 
-/// joblib unpacks these two by themselves, too. The first two bytes of zlib are a method, a window of 32 KiB
-/// and a check sum (RFC 1950); those of lzma are its usual settings (the .lzma format).
+/// joblib unpacks these two formats without being asked. The first two bytes of zlib are a method, a window
+/// of 32 KiB and a checksum (RFC 1950); the first bytes of lzma are its usual settings (the .lzma format).
 bool is_packed_without_magic(const ByteSource& bytes) {
   const std::string start = first_bytes(bytes, 3);
   if (start.size() < 3) return false;
@@ -216,7 +217,7 @@ void ContentScanner::look_at_other(const ByteSource& bytes, std::string_view nam
   if (const std::string code = code_kind(bytes, name); !code.empty())
     return note({code, where, Rating::unknown});
   if (const std::string format = formats::foreign_format(bytes); !format.empty()) {
-    // Some loaders unpack these by themselves, and whatever is in them.
+    // Some loaders unpack these without being asked, and then load the content.
     if (formats::is_packed_format(format)) return problem(where, format + ", which is not unpacked");
     return note({format + ", which is not inspected", where, Rating::unknown});
   }
@@ -226,7 +227,7 @@ void ContentScanner::look_at_other(const ByteSource& bytes, std::string_view nam
   }
   if (const std::string picture = picture_kind(bytes); !picture.empty()) {
     if (!is_whole_picture(bytes))
-      note({picture + " with something else in it or behind it", where, Rating::unknown});
+      note({picture + " with something else in it or after it", where, Rating::unknown});
     return;
   }
   if (is_sentencepiece(bytes) && !is_named(name, {".pb", ".pbtxt", ".meta"})) return;

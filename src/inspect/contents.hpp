@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a file, to any depth of archives within archives: each member is looked at by its content,
-// whatever its name. What may act is added to the facts of the file, and so is what is not understood.
+// Inspects the content of a file, with archives nested to any depth. Each member is judged by its content,
+// not by its name. Members that may act, and members that are not understood, are added to the facts of the
+// file.
 #pragma once
 
 #include <cstdint>
@@ -20,35 +21,36 @@ namespace msprobe::inspect {
 
 class ContentScanner {
  public:
-  /// `facts` has a file; `pickles` adds to it as well. `rates`: also what is merely not known to be harmless
-  /// is told.
+  /// `facts` has a file; `pickles` adds to it as well. `rates`: also report contents that are merely not
+  /// known to be harmless.
   ContentScanner(std::shared_ptr<const ByteSource> source, PathFacts& facts, PickleFinder& pickles,
                  bool rates);
 
-  /// Every member of the zip archive that the file is. Where nothing is rated, the arrays of an npz are left
-  /// to whoever reads them.
+  /// Scans every member of the zip archive that the file is. If nothing is rated, the arrays of an npz are
+  /// skipped, because another reader handles them.
   void scan_members(formats::Container container);
-  /// Every member of each of the archives that the file is made of.
+  /// Scans every member of each of the archives that make up the file.
   void scan_series(const std::vector<std::shared_ptr<const ByteSource>>& archives);
-  /// Of a file that is something else by its first bytes: other programs look for archives elsewhere.
+  /// For a file that is something else by its first bytes: other programs search for archives at other
+  /// places.
   void look_for_archives();
   /// An array of an npz that could not be read as numbers.
   void scan_object_member(const archive::ZipReader& zip, const archive::ZipEntry& entry,
                           const std::string& where);
-  /// An array of NumPy, which may be a pickle behind its header.
+  /// Looks at an array of NumPy, whose elements may be a pickle after its header.
   void look_at_array(const ByteSource& npy, const std::string& where);
-  /// What is neither tensors nor a pickle: text, code, other formats.
+  /// Looks at bytes that are neither tensors nor a pickle: text, code, other formats.
   void look_at_other(const ByteSource& bytes, std::string_view name, const std::string& where);
-  /// Of a safetensors file: loaders make configurations of it.
+  /// Looks at the metadata of a safetensors file: loaders make configurations from them.
   void look_at_metadata(const std::vector<std::pair<std::string, std::string>>& metadata);
-  /// A text of the metadata of a file, which loaders may take for a template.
+  /// Looks at a text of a file's metadata, which a loader may use as a template.
   void look_at_text(const ByteSource& text, const std::string& key);
 
  private:
   void problem(const std::string& where, const std::string& message);
   void note(ContentFacts content);
   void note(ContentFacts content, const std::string& where);
-  /// The bytes of a member; FormatError if it is packed and too many have been already.
+  /// The bytes of a member; FormatError if it is packed and too much has been unpacked already.
   std::shared_ptr<const ByteSource> open_member(const archive::ZipReader& zip,
                                                 const archive::ZipEntry& entry);
   void scan_archive(const archive::ZipReader& zip, const std::string& prefix, int depth,

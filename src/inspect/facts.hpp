@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What inspect finds out about a path: plain data, for the two renderers.
+// The findings of inspect about a path: plain data, which the two renderers print.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace msprobe::inspect {
 using formats::Rating;
 
 struct TensorFacts {
-  std::string name;  // empty: the only tensor of its file
+  std::string name;  // empty for the only tensor of its file
   std::string dtype;
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
@@ -31,14 +31,14 @@ struct TensorFacts {
   bool big_endian = false;
   bool conjugate = false;
   bool negative = false;
-  std::shared_ptr<const tensor::Statistics> statistics;  // nullptr: not asked for
-  std::optional<formats::IntegerRange> range;            // of integers, with the statistics
+  std::shared_ptr<const tensor::Statistics> statistics;  // nullptr: not requested
+  std::optional<formats::IntegerRange> range;            // of integers, if statistics were requested
   std::vector<std::string> first;
-  /// Of a part of a tensor that is spread over ranks: the shape of the whole, and where in it the part
-  /// begins.
+  /// For a part of a tensor that is spread over ranks: the shape of the whole tensor, and the position of the
+  /// part in it.
   std::vector<std::int64_t> whole;
   std::vector<std::int64_t> begin;
-  std::string problem;  // why it could not be read; then only the name is sure
+  std::string problem;  // why it could not be read; then only the name is certain
 };
 
 struct GlobalFacts {
@@ -49,8 +49,8 @@ struct GlobalFacts {
   Rating rating = Rating::unknown;
 };
 
-/// What a file holds beside tensors and names of pickles, if that may act: code, or bytes that nothing here
-/// understands.
+/// Content of a file besides tensors and names of pickles that may act: code, or bytes that msprobe does not
+/// understand.
 struct ContentFacts {
   std::string what;   // "Python source", "not recognized"
   std::string where;  // member of an archive; empty: the file itself
@@ -61,15 +61,15 @@ struct FileFacts {
   std::string container;
   std::uint64_t size = 0;
   std::vector<TensorFacts> tensors;
-  bool single = false;                                        // one tensor, told in full
-  std::string holds;                                          // of a pickle: what its outermost value is
-  std::vector<std::pair<std::string, std::string>> values;    // of its outermost dict: what is no tensor
+  bool single = false;                                        // one tensor, described in full
+  std::string holds;                                          // for a pickle: the kind of its outermost value
+  std::vector<std::pair<std::string, std::string>> values;    // of its outermost dict: no tensors
   std::vector<std::pair<std::string, std::string>> metadata;  // of a safetensors file
   bool has_pickle = false;
   std::vector<GlobalFacts> globals;
   std::vector<ContentFacts> contents;
 
-  /// The worst of what was found.
+  /// The worst rating among the findings.
   Rating rating() const;
 };
 
@@ -80,15 +80,15 @@ struct RankFacts {
   std::string level;
   std::string framework;
   std::uint64_t entries = 0;
-  std::uint64_t tensors = 0;                        // values with a dtype
+  std::uint64_t tensors = 0;                        // number of values with a dtype
   std::map<std::string, std::uint64_t> types;       // Functional, Module, …
   std::map<std::string, std::uint64_t> directions;  // forward, backward, …
-  std::uint64_t named_files = 0;                    // data_name's
-  std::uint64_t files = 0;                          // in dump_tensor_data
-  std::vector<std::string> absent;                  // stack.json, construct.json
-  std::vector<std::string> missing_files;           // named, but not there; the first kMostNames
+  std::uint64_t named_files = 0;                    // number of data_name members
+  std::uint64_t files = 0;                          // number of files in dump_tensor_data
+  std::vector<std::string> absent;                  // those of stack.json and construct.json that are missing
+  std::vector<std::string> missing_files;           // named in the dump but missing; the first kMostNames
   std::uint64_t missing_count = 0;
-  std::vector<std::string> stray_files;  // there, but not named; the first kMostNames
+  std::vector<std::string> stray_files;  // present but not named in the dump; the first kMostNames
   std::uint64_t stray_count = 0;
   std::string problem;
 };
@@ -97,7 +97,7 @@ inline constexpr std::size_t kMostNames = 10;
 struct StepFacts {
   std::string label;
   std::vector<RankFacts> ranks;
-  std::vector<std::string> missing_ranks;  // that other steps have, or that leave a gap in the numbers
+  std::vector<std::string> missing_ranks;  // ranks that other steps have, or that leave a gap in the numbers
 };
 
 struct TreeFacts {
@@ -105,7 +105,7 @@ struct TreeFacts {
   std::vector<StepFacts> steps;
 };
 
-/// Of a folder that is a checkpoint: its parameters as ckpt_compare would name them.
+/// For a folder that is a checkpoint: its parameters, with the names that ckpt_compare uses.
 struct CheckpointFacts {
   std::string format;
   std::uint64_t parameters = 0;
@@ -113,7 +113,7 @@ struct CheckpointFacts {
   std::uint64_t bytes = 0;
   std::map<std::string, std::uint64_t> types;  // float32, …
   std::vector<std::string> warnings;
-  std::vector<std::string> unreadable;  // parameters, each with the reason; the first kMostNames
+  std::vector<std::string> unreadable;  // parameters and reasons; the first kMostNames
   std::uint64_t unreadable_count = 0;
 };
 
@@ -123,20 +123,20 @@ struct RatedFile {
   Rating rating = Rating::unknown;
   std::vector<std::string> reasons;  // the worst first; the first kMostReasons
   std::uint64_t reason_count = 0;
-  std::string problem;  // why it could not be looked at to its end
+  std::string problem;  // why it could not be read completely
 };
 inline constexpr std::size_t kMostReasons = 3;
 
-/// Of a folder whose files were all looked at.
+/// For a folder whose files were all rated.
 struct RatedFolder {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::uint64_t ok = 0;
   std::uint64_t unknown = 0;
   std::uint64_t dangerous = 0;
-  std::uint64_t empty = 0;        // those without a byte
-  std::uint64_t unfinished = 0;   // those with a problem, whatever their rating
-  std::vector<RatedFile> listed;  // by path; all but those that are ok
+  std::uint64_t empty = 0;        // files without a byte
+  std::uint64_t unfinished = 0;   // files with a problem, regardless of their rating
+  std::vector<RatedFile> listed;  // by path; all files that are not ok
 
   Rating rating() const {
     return dangerous > 0 ? Rating::dangerous : unknown > 0 ? Rating::unknown : Rating::ok;
@@ -150,21 +150,21 @@ struct PathFacts {
   std::optional<TreeFacts> tree;
   std::optional<RatedFolder> rated;
   std::vector<std::string> problems;  // what could not be inspected, and why
-  std::vector<std::string> warnings;  // what is not described, though it was rated
+  std::vector<std::string> warnings;  // what was rated but not described
 
   bool failed() const;
 };
 
 struct Options {
-  bool all_statistics = false;  // also of each tensor of a file with several
-  std::size_t first = 8;        // elements shown
-  bool rate = false;            // every file of a folder, too
+  bool all_statistics = false;  // also for each tensor of a file with several
+  std::size_t first = 8;        // number of elements shown
+  bool rate = false;            // rate every file of a folder, too
 };
 
-/// Tells what is wrong with the path in its problems.
+/// Inspects the path; problems with the path itself go into `problems`.
 PathFacts inspect_path(const std::string& path, const Options& options);
 
-/// The message without the file's name, which stands before it already.
+/// The message without the file's name, which the output shows already.
 std::string without_path(const std::string& message, const std::string& path);
 
 // The parts of inspect_path().
@@ -173,13 +173,13 @@ void inspect_tree(const std::string& path, PathFacts& facts);
 void inspect_checkpoint(const std::string& path, PathFacts& facts);
 /// Rates every file below the folder by its content.
 void rate_folder(const std::string& path, PathFacts& facts);
-/// Rates a file whose tensors nobody wants to see. What is no tensor file and no pickle is rated by what it
-/// is and by its name.
+/// Rates a file without listing its tensors. A file that is neither a tensor file nor a pickle is rated by
+/// its kind and its name.
 void rate_file(const std::shared_ptr<const ByteSource>& source, PathFacts& facts);
 
-/// What was found; the problems with the path itself are left out. Empty if there is nothing else.
+/// The findings as text, without the problems of the path itself. Empty if there is nothing else.
 std::string to_text(const PathFacts& facts, bool color);
-/// One document: the object of the only path, or an array of them. It is given to `write` in pieces.
+/// One JSON document: an object for a single path, or an array of objects. `write` receives it in pieces.
 void to_json(const std::vector<PathFacts>& facts, const std::function<void(const std::string&)>& write);
 
 }  // namespace msprobe::inspect

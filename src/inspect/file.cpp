@@ -36,12 +36,12 @@ using Source = std::shared_ptr<const ByteSource>;
 
 constexpr std::size_t kMostValues = 50;
 constexpr std::size_t kMostText = 60;
-// Those of a legacy PyTorch file: the fourth one is what was saved. The storages follow.
+// The number of pickles in a legacy PyTorch file: the fourth one is the saved object. The storages follow.
 constexpr int kLegacyPickles = 5;
 
 class FileInspector {
  public:
-  /// Without options nobody wants to see the tensors, and a file of any kind is rated.
+  /// Without options the tensors are not listed, and a file of any kind is rated.
   FileInspector(Source source, const Options* options, PathFacts& facts)
       : source_(std::move(source)),
         options_(options),
@@ -57,7 +57,7 @@ class FileInspector {
       if (options_ != nullptr) problem("an empty file");
       return;
     }
-    file_.container = "broken zip archive";  // unless this returns
+    file_.container = "broken zip archive";  // if container_of() throws
     Container container = Container::unknown;
     try {
       container = formats::container_of(source_);
@@ -75,7 +75,7 @@ class FileInspector {
       case Container::torch_zip:
         is_zip = true;
         contents_.scan_members(container);
-        // What its pickles say is the whole rating of a PyTorch archive, whether it makes tensors or not.
+        // The pickles alone determine the rating of a PyTorch archive, whether or not it makes tensors.
         if (options_ != nullptr) tensors();
         break;
       case Container::torchscript:
@@ -134,7 +134,7 @@ class FileInspector {
  private:
   bool is_rated() const { return options_ == nullptr || options_->rate; }
 
-  /// Programs that look elsewhere than at the first bytes, and those that go by the name.
+  /// Looks for readers that search other places than the first bytes, and for those that judge by the name.
   void look_for_other_readers(Container container) {
     constexpr std::string_view kHdf5 = "\x89HDF\r\n\x1a\n";
     for (std::uint64_t at = 512; at + kHdf5.size() <= source_->size(); at *= 2) {
@@ -146,7 +146,8 @@ class FileInspector {
       file_.contents.push_back({"a model of TensorFlow by its name", "", Rating::unknown});
   }
 
-  // Anything may be a pickle: protocols 0 and 1 have no magic. A legacy PyTorch file is one, too.
+  // Any file may be a pickle, because protocols 0 and 1 have no magic. A legacy PyTorch file is a pickle,
+  // too.
   void stream_of_pickles(bool announced) {
     std::unique_ptr<formats::TorchTensors> tensors;
     std::string reason;
@@ -157,7 +158,7 @@ class FileInspector {
     }
     if (tensors != nullptr) {
       file_.container = formats::container_name(Container::torch_legacy);
-      // It was read to its last byte, all behind the pickles is storages.
+      // The tensor reader read the file to its last byte; everything after the pickles is storages.
       const auto chain = pickles_.scan_read_chain(kLegacyPickles);
       if (!chain.failure.empty()) problem(chain.failure);
       describe_root(tensors->pickle());
@@ -178,8 +179,8 @@ class FileInspector {
     }
     file_.container = "pickle";
     file_.has_pickle = true;
-    // A chain that reads well to its end is a pickle that was inspected, if not one of tensors. What else the
-    // file holds nobody knows, so it must not pass for clean.
+    // A chain that is readable to its end is an inspected pickle, even if it holds no tensors. After a
+    // failure the rest of the file is unknown, so the file must not pass as clean.
     if (!chain.failure.empty()) problem(chain.failure);
     if (!chain.failure.empty() && announced && reason != chain.failure) problem(reason);
   }
@@ -197,7 +198,7 @@ class FileInspector {
     try {
       set = formats::open_tensors(source_);
     } catch (const FormatError& error) {
-      // By their first bytes these may be anything.
+      // The first bytes of these formats are too common to be sure of the format.
       if (is_rated() && is_weakly_marked) return contents_.look_at_other(*source_, source_->name(), "");
       problem(error.what());
       if (first_bytes(*source_, 2) == "\x93N" && !is_rated()) pickles_.scan_object_array(*source_, "");
@@ -244,7 +245,7 @@ class FileInspector {
     }
   }
 
-  // What can be said of a tensor whose elements are out of reach.
+  // Fills in what is known about a tensor whose elements cannot be read.
   void describe_unreadable(const formats::TensorSet& set, std::size_t index, TensorFacts& tensor) {
     if (const auto* safe = dynamic_cast<const formats::SafetensorsFile*>(&set)) {
       tensor.dtype = safe->dtype_name(index);
@@ -290,7 +291,7 @@ class FileInspector {
     }
   }
 
-  /// Empty for what is told elsewhere.
+  /// The value as text; empty for kinds that are reported elsewhere.
   static std::string value_text(const Pickle& pickle, PickleRef ref) {
     switch (pickle.kind(ref)) {
       case PickleKind::none:

@@ -26,14 +26,14 @@ namespace fs = std::filesystem;
 constexpr int kMostFolderDepth = 64;
 constexpr std::size_t kMostFiles = 2'000'000;
 
-/// A file below the folder, or why there is none to look at.
+/// A file below the folder, or the reason why it cannot be inspected.
 struct Found {
   std::string path;  // relative
   std::string reason;
 };
 
-/// Where Hugging Face's cache keeps the contents of the files that a snapshot, or a folder that was filled
-/// from it, has links to: `models--ORGANIZATION--NAME/blobs`.
+/// Is the path in `models--ORGANIZATION--NAME/blobs`? Hugging Face's cache keeps the contents of files there;
+/// snapshots, and folders filled from the cache, link to them.
 bool is_cached_blob(const fs::path& path) {
   const fs::path blobs = path.parent_path();
   const std::string owner = blobs.parent_path().filename().string();
@@ -85,7 +85,7 @@ class FolderWalk {
   const std::string& root_;
   fs::path real_root_;
   std::vector<Found> found_;
-  std::set<std::pair<dev_t, ino_t>> known_;  // folders, so that links make no circles
+  std::set<std::pair<dev_t, ino_t>> known_;  // folders visited, so that links cannot form a loop
 };
 
 struct Rated {
@@ -93,7 +93,7 @@ struct Rated {
   RatedFile file;
 };
 
-/// The worst first, each reason once.
+/// Sorts the reasons by severity and removes duplicates.
 void take_reasons(const FileFacts& file, RatedFile& rated) {
   std::vector<std::string> reasons;
   const auto add = [&](std::string reason, const std::string& where) {
@@ -137,7 +137,7 @@ Rated rate(const std::string& root, const Found& found) {
   if (!facts.file) return rated;
   rated.file.rating = facts.file->rating();
   take_reasons(*facts.file, rated.file);
-  // Shells take such a name for an option, or for more than one.
+  // A shell takes such a name for an option, or for several words.
   const std::string base = found.path.substr(found.path.rfind('/') + 1);
   if (base.starts_with('-') ||
       std::ranges::any_of(base, [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {

@@ -10,12 +10,12 @@
 namespace msprobe::inspect {
 namespace {
 
-/// The text leaves in pieces, since it may be much longer than the file.
+/// The text is written in pieces, since it may be much longer than the file.
 class Document : public JsonWriter {
  public:
   using Write = std::function<void(const std::string&)>;
 
-  // Names that are not UTF-8 lose the bytes that are not; everything else is refused by readers of JSON.
+  // Bytes in names that are not UTF-8 are dropped: readers of JSON refuse anything else.
   explicit Document(const Write& write) : JsonWriter({.indent = 2, .text = JsonText::utf8}), write_(write) {}
 
   void hand_on() {
@@ -27,7 +27,7 @@ class Document : public JsonWriter {
   const Write& write_;
 };
 
-/// JSON has no words for these; the other results of msprobe spell them so.
+/// JSON has no words for NaN and infinity; msprobe's other results spell them in this way, too.
 void number(JsonWriter& json, std::string_view name, double value) {
   if (std::isfinite(value)) {
     json.member(name, value);
@@ -89,7 +89,7 @@ void write(JsonWriter& json, const TensorFacts& tensor) {
   json.close();
 }
 
-/// Of several members of one name the last one's value, in the place of the first.
+/// If several members have one name, the last value takes the place of the first one.
 std::vector<std::pair<std::string_view, std::string_view>> without_twins(
     const std::vector<std::pair<std::string, std::string>>& values) {
   std::vector<std::pair<std::string_view, std::string_view>> single;

@@ -40,7 +40,7 @@ enum class Message : std::uint8_t {
 struct OnnxField {
   Message in;
   std::uint64_t number;
-  std::optional<Message> message;  // of its content; nothing: a number or bytes
+  std::optional<Message> message;  // the message in the field; nothing: a number or bytes
 };
 
 constexpr std::array kOnnxMessages = {
@@ -63,7 +63,7 @@ constexpr std::array kOnnxMessages = {
     OnnxField{Message::value, 4, Message::entry},
 };
 
-/// Numbers and bytes of each message, as bits.
+/// The fields of each message that hold numbers and bytes, as bits.
 constexpr std::uint64_t plain_fields(Message message) {
   const auto bits = [](std::initializer_list<int> numbers) {
     std::uint64_t all = 0;
@@ -141,7 +141,7 @@ class OnnxGraph {
     std::string value;
     while (fields.next(field)) {
       check_interrupt();
-      if (message == Message::other) continue;  // types: whatever numbers and names they have
+      if (message == Message::other) continue;  // types: any numbers and names are allowed
       const auto* inner = std::ranges::find_if(kOnnxMessages, [&](const OnnxField& each) {
         return each.in == message && each.number == field.number;
       });
@@ -155,9 +155,9 @@ class OnnxGraph {
       if (message == Message::node && field.number == 7) used_.insert(text(field));
       if (message == Message::function && field.number == 10) own_.insert(text(field));
       if (message == Message::node && field.number == 4) judge_operator(text(field));
-      // Other formats of protobuf keep messages where ONNX has its texts.
+      // Other protobuf formats have messages where ONNX has texts.
       const bool is_text = message == Message::model || (message == Message::node && field.number <= 4);
-      if (is_text && !is_plain(text(field))) return note("a text that is none");
+      if (is_text && !is_plain(text(field))) return note("a text field that is not text");
       if (message == Message::entry && field.number == 1) key = text(field);
       if (message == Message::entry && field.number == 2) value = text(field);
     }
@@ -175,8 +175,8 @@ class OnnxGraph {
   }
 
   const ByteSource& file_;
-  std::set<std::string> used_;  // domains of operators
-  std::set<std::string> own_;   // of the functions of the model
+  std::set<std::string> used_;  // domains of the operators in use
+  std::set<std::string> own_;   // domains of the model's own functions
   std::string reason_;
 };
 

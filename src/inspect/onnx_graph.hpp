@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX models, followed message by message as onnx.proto describes them.
+// Checks ONNX models, message by message, against onnx.proto.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace msprobe::inspect {
 
-/// What a model has that is no data and no operator of ONNX or ONNX Runtime: fields that are not known,
-/// operators that other programs define or that run Python, elements in files elsewhere. Empty where it has
-/// nothing.
+/// A description of content that is neither data nor an operator of ONNX or ONNX Runtime: unknown fields,
+/// operators that other programs define or that run Python, elements in files elsewhere. Empty if there is no
+/// such content.
 std::string onnx_surplus(const ByteSource& file);
 
 }  // namespace msprobe::inspect

@@ -28,9 +28,10 @@ using formats::PickleGlobal;
 using formats::PickleScan;
 using Source = std::shared_ptr<const ByteSource>;
 
-// A legacy PyTorch file is a chain of five pickles. Of one with more than this the rest would go unseen.
+// A legacy PyTorch file is a chain of five pickles. In a file with more pickles than this, the rest is not
+// scanned.
 constexpr int kMostPickles = 10'000;
-// Of one file; twice as many if they are dangerous.
+// The limit for one file; dangerous globals may be twice as many.
 constexpr std::size_t kMostGlobals = 10'000;
 constexpr int kNoLimit = 0;
 
@@ -38,12 +39,12 @@ bool names_importable(const PickleScan& scan) {
   return std::ranges::any_of(scan.globals, formats::is_importable);
 }
 
-// Frames that lie are seldom there by chance, and never for a good reason.
+// False frame lengths seldom occur by chance, and never for a good reason.
 bool may_name(const PickleScan& scan) {
   return names_importable(scan) || scan.straddles;
 }
 
-/// Elements of tensors spell a name by chance less often than they hold the opcodes that compute one.
+/// In the elements of a tensor, a name occurs by chance less often than opcodes that compute one.
 bool spells_importable(const PickleScan& scan) {
   return std::ranges::any_of(scan.globals, [](const PickleGlobal& global) {
     return !global.computed && formats::is_importable(global) &&
@@ -111,7 +112,7 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
       note_new(names, std::vector<bool>(names.size()));
       break;
     }
-    // What its values are is another question, and so is whether they make sense.
+    // The scan does not check the values and whether they make sense; load_pickle() does.
     try {
       const formats::Pickle pickle = formats::load_pickle(source, offset, {.file_size = source_->size()});
       if (count == kNoLimit && i == 0 && where.empty())
@@ -122,7 +123,7 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
     }
     offset = scan.end;
   }
-  // Read with one memo for all, the same pickles may name other things.
+  // If one reader with one memo reads them all, the same pickles may name other things.
   if (count == kNoLimit && i > 1) {
     const PickleScan together = formats::scan_pickle(source, begin, offset, {.file_size = source_->size()});
     note_new(together.globals, together.initialized);
@@ -133,7 +134,7 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
 }
 
 void PickleFinder::note(const PickleGlobal& global, const std::string& where, bool initialized) {
-  // A name that is made when the pickle is loaded is hidden on purpose.
+  // A name that is computed when the pickle is loaded is hidden on purpose.
   Rating rating = global.computed ? Rating::dangerous : formats::rate_global(global.module, global.name);
   if (initialized && formats::is_data_class(global.module, global.name)) rating = Rating::unknown;
   const std::size_t limit = rating == Rating::dangerous ? 2 * kMostGlobals : kMostGlobals;
@@ -165,7 +166,7 @@ void PickleFinder::tell_what_was_left_out() {
 void PickleFinder::look_for_second_face() {
   const PickleScan scan = formats::scan_pickle(*source_, 0);
   if (!spells_importable(scan) && !scan.straddles) return;
-  // What a pickle made of mere numbers would name, no Python could import.
+  // If numbers look like a pickle by chance, Python could not import the names in it.
   for (const PickleGlobal& global : scan.globals) {
     if (formats::is_importable(global)) note(global, "", true);
   }
@@ -175,7 +176,7 @@ void PickleFinder::look_for_second_face() {
 }
 
 bool PickleFinder::may_act(const ByteSource& bytes, std::uint64_t offset, PickleHint hint) const {
-  // Pickles that name nothing may stand before one that does.
+  // Pickles without names may precede one with names.
   for (int i = 0; i < kMostPickles && offset < bytes.size(); ++i) {
     const PickleScan scan = formats::scan_pickle(bytes, offset, 0, {.file_size = source_->size()});
     const bool names =
@@ -190,7 +191,7 @@ bool PickleFinder::may_act(const ByteSource& bytes, std::uint64_t offset, Pickle
 }
 
 bool PickleFinder::scan_bytes(const ByteSource& bytes, const std::string& where, PickleHint hint) {
-  // Old protocols begin with no mark. What is a pickle by chance names nothing that Python has.
+  // Old protocols have no magic number. Bytes that are a pickle only by chance name nothing that Python has.
   const bool surely = hint == PickleHint::named || (hint == PickleHint::none && begins_like_pickle(bytes));
   if (!surely && is_text(bytes) && !formats::scan_pickle(bytes, 0).failure.empty())
     return scan_lines(bytes, where);
@@ -202,7 +203,7 @@ bool PickleFinder::scan_bytes(const ByteSource& bytes, const std::string& where,
 }
 
 bool PickleFinder::scan_lines(const ByteSource& text, const std::string& where) {
-  // Opcodes that may come first and stand in a text.
+  // Opcodes that can begin a pickle and occur in a text.
   constexpr std::string_view kFirst = "(]})NIJKLMFGSTUVXBCPchijgeq\xc2";
   // Words that follow one another by chance name no module with a dot, and seldom one of Python's.
   const auto is_meant = [](const PickleGlobal& global) {
@@ -244,7 +245,7 @@ void PickleFinder::scan_object_array(const ByteSource& npy, const std::string& w
   const std::uint64_t payload = short_length ? 10 + std::uint64_t{load_le<std::uint16_t>(&start[8])}
                                              : 12 + std::uint64_t{load_le<std::uint32_t>(&start[8])};
   if (payload >= npy.size()) return;
-  // Numbers that are not a pickle may still begin like one.
+  // An array of numbers is not a pickle, but its bytes may begin like one.
   if (!may_act(npy, payload, PickleHint::none)) return;
   const Chain chain = scan_chain(npy, payload, where);
   if (!chain.failure.empty())

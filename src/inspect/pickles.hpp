@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pickles of a file, wherever they are: what they name is added to its facts, and so is what could not be
-// followed, since that may name anything.
+// Finds the pickles of a file, at any place. Their names are added to its facts; so are parts that could not
+// be followed, since they may name anything.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace msprobe::inspect {
 
-/// What is known of bytes that may be a pickle.
+/// The caller's knowledge about bytes that may be a pickle.
 enum class PickleHint : std::uint8_t {
   none,
-  named,     // by their name they are one
-  elements,  // of a tensor: they may begin in any way
+  named,     // their name says that they are a pickle
+  elements,  // elements of a tensor, which may begin with any bytes
 };
 
 class PickleFinder {
@@ -27,31 +27,32 @@ class PickleFinder {
   PickleFinder(std::shared_ptr<const ByteSource> source, PathFacts& facts);
 
   struct Chain {
-    bool is_pickle = false;  // the first one is whole, or it names what Python could import
+    bool is_pickle = false;  // the first pickle is complete, or it names something that Python could import
     std::string failure;     // why there may be more than was found
   };
-  /// One pickle behind the other, from `offset` of `source` to its end.
+  /// Scans consecutive pickles, from `offset` of `source` to its end.
   Chain scan_chain(const ByteSource& source, std::uint64_t offset, const std::string& where);
-  /// The first `count` pickles of the file, whose values were read without complaint before.
+  /// Scans the first `count` pickles of the file, whose values another reader has read without an error.
   Chain scan_read_chain(int count);
-  /// Of a file that begins with a number, which may be chosen so that Python reads the file as a pickle, too.
+  /// For a file that begins with a number: the number may be chosen so that Python reads the file as a
+  /// pickle, too.
   void look_for_second_face();
-  /// Of other bytes: false if they are no pickle.
+  /// For other bytes. False if they are not a pickle.
   bool scan_bytes(const ByteSource& bytes, const std::string& where, PickleHint hint);
-  /// Of a text: does one of its lines begin a pickle that calls something? A reader of Python that begins
-  /// there may have begun anywhere else.
+  /// For a text: does one of its lines begin a pickle that calls something? A reader in Python could begin
+  /// there as well as anywhere else.
   bool scan_lines(const ByteSource& text, const std::string& where);
-  /// An object array of NumPy is a pickle behind the header. `npy` begins like an array.
+  /// Scans an object array of NumPy, which has a pickle after the header. `npy` begins like an array.
   void scan_object_array(const ByteSource& npy, const std::string& where);
-  /// To be called at the end.
+  /// Call this last: reports how many names were left out.
   void tell_what_was_left_out();
 
  private:
   void problem(const std::string& message);
   Chain follow_chain(const ByteSource& source, std::uint64_t offset, const std::string& where, int count);
-  /// Could one of the pickles from `offset` on name what Python has?
+  /// Could one of the pickles from `offset` on name something that Python has?
   bool may_act(const ByteSource& bytes, std::uint64_t offset, PickleHint hint) const;
-  /// `initialized`: it is called as Python calls a class.
+  /// `initialized`: the pickle calls the class with its initialiser.
   void note(const formats::PickleGlobal& global, const std::string& where, bool initialized);
   void note_content(std::string what, const std::string& where, Rating rating);
   void note_numpy_objects(const formats::Pickle& pickle, const std::string& where);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are neither tensors nor pickles, as they lie in the folder of a model: text, code, vocabularies.
-// They are known by their first bytes, and code also by its name, since that is how Python and shells find
-// it.
+// Recognizes files in a model's folder that are neither tensors nor pickles: text, code, vocabularies. The
+// first bytes identify them. Code is also identified by its name, since Python and shells find it in that
+// way.
 #pragma once
 
 #include <string>
@@ -11,13 +11,15 @@
 
 namespace msprobe::inspect {
 
-/// "Python source", "machine code"; empty for what is no code. `name` may be a path.
+/// "Python source", "machine code"; empty for anything else. `name` may be a path.
 std::string code_kind(const ByteSource& file, std::string_view name);
 
-/// Is all of it UTF-8 without control characters but those that lay out text? An empty file is.
+/// Is the whole file UTF-8, without control characters except those that lay out text? True for an empty
+/// file.
 bool is_text(const ByteSource& file);
 
-/// The vocabulary that sentencepiece_model.proto of Google's SentencePiece describes, read to its end.
+/// True if the file, up to its end, is a vocabulary as sentencepiece_model.proto of Google's SentencePiece
+/// describes it.
 bool is_sentencepiece(const ByteSource& file);
 
 }  // namespace msprobe::inspect

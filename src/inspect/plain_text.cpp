@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kLargestText = std::uint64_t{512} << 20;
 
-// Files without an ending, or with one that says nothing.
+// Names of files without an extension, or with one that has no fixed meaning.
 constexpr std::array<std::string_view, 34> kProse = {
     "readme",      "license",         "licence",        "notice",        "copying",
     "copyright",   "changelog",       "authors",        "contributors",  "citation",
@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 34> kProse = {
 constexpr std::array<std::string_view, 20> kProseEndings = {
     ".md",  ".markdown", ".txt", ".rst",    ".csv", ".tsv",    ".jinja", ".jinja2", ".log",     ".bib",
     ".tex", ".vocab",    ".bpe", ".sha256", ".md5", ".labels", ".names", ".lst",    ".license", ".codes"};
-// Tools that build, install or start what these name.
+// Files that make tools build, install or start something.
 constexpr std::array<std::string_view, 22> kPrograms = {".pre-commit-config.yaml",
                                                         ".gitlab-ci.yml",
                                                         "taskfile.yml",
@@ -53,7 +53,7 @@ constexpr std::array<std::string_view, 22> kPrograms = {".pre-commit-config.yaml
                                                         "environment.yaml",
                                                         "action.yml"};
 
-/// Nothing but blanks of ASCII and Unicode?
+/// Does the text consist only of blanks of ASCII and Unicode?
 bool is_blank(std::string_view text) {
   constexpr std::array<std::string_view, 8> kBlanks = {"\xc2\xa0",     "\xc2\x85",     "\xe1\x9a\x80",
                                                        "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xaf",
@@ -79,21 +79,21 @@ bool is_blank(std::string_view text) {
   return true;
 }
 
-/// `${x}`, `<% x %>` and lines such as `% for x in y:`, which Mako runs as Python. Documents for people have
-/// such things as examples of shells.
+/// Does the text have `${x}`, `<% x %>` or lines such as `% for x in y:`, which Mako runs as Python?
+/// Documents for people contain such text in examples for shells.
 bool may_be_mako(std::string_view text) {
   if (text.find("<%") != std::string_view::npos) return true;
   for (std::size_t at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 1)) {
     const std::size_t end = text.find_first_of("}\n", at);
     if (end != std::string_view::npos && end > at + 2 && text[end] == '}') return true;
   }
-  // A line that ends with a bar is a command, to Kaldi, which strips what Python takes for blank.
+  // Kaldi runs a line that ends with a bar as a command; it strips the same blanks as Python.
   for (std::size_t at = text.find('|'); at != std::string_view::npos; at = text.find('|', at + 1)) {
     const std::string_view rest = text.substr(at + 1, text.find('\n', at) - at - 1);
     if (is_blank(rest)) return true;
   }
   if (text.starts_with("pipe:") || text.find("\npipe:") != std::string_view::npos)
-    return true;  // to webdataset
+    return true;  // webdataset runs it as a command
   for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
     const std::string_view before = text.substr(0, at);
     const std::string_view line = text.substr(at, text.find('\n', at) - at);
@@ -104,8 +104,8 @@ bool may_be_mako(std::string_view text) {
   return false;
 }
 
-/// Has it a section of an INI file, `[name]` with `key = value` below? logging.config evaluates the arguments
-/// of its handlers, whatever the name of the file.
+/// Does the text have a section of an INI file, `[name]` with `key = value` below? logging.config evaluates
+/// the arguments of handlers in such a file, whatever its name.
 bool has_section(std::string_view text) {
   bool section = false;
   while (!text.empty()) {
@@ -142,7 +142,7 @@ bool is_in(const List& list, std::string_view word) {
 
 TextKind text_kind(std::string_view name) {
   const std::string base = lower_case(name.substr(name.rfind('/') + 1));
-  // pytest runs the examples in texts that are named so.
+  // pytest runs the examples in texts with such names.
   const bool tests = base.starts_with("test") && base.ends_with(".txt");
   if (is_in(kPrograms, base) || base.starts_with("requirements") || base.starts_with("docker-compose") ||
       name.find(".github/") != std::string_view::npos || tests)
@@ -154,7 +154,7 @@ TextKind text_kind(std::string_view name) {
   if (ending == ".jsonl") return TextKind::json_lines;
   if (ending == ".yaml" || ending == ".yml" || ending == ".cff") return TextKind::yaml;
   if (is_in(kProseEndings, ending) || is_in(kProse, base)) return TextKind::prose;
-  // LICENSE-MIT, README_zh
+  // Names such as LICENSE-MIT and README_zh.
   const bool begins = std::ranges::any_of(
       std::array<std::string_view, 4>{"readme", "license", "licence", "notice"}, [&](std::string_view word) {
         return base.starts_with(word) && (base[word.size()] == '-' || base[word.size()] == '_') &&
@@ -198,8 +198,8 @@ std::vector<ContentFacts> rate_text(const ByteSource& file, std::string_view nam
     }
     return found;
   }
-  // Loaders that are told to read it as YAML, of which JSON is a part, or as TOML. What is dangerous is
-  // named.
+  // A loader may read any text as YAML (of which JSON is a part) or as TOML, so dangerous findings of these
+  // parsers are reported.
   std::vector<ContentFacts> read = rate_yaml(text, name);
   for (ContentFacts& each : rate_assignments(text)) read.push_back(std::move(each));
   for (ContentFacts& each : read) {

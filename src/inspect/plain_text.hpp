@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that lie in the folder of a model. By its name a text is read by the parser of its kind, to its end.
+// Rates the texts in a model's folder. The name of a text selects the parser, which reads it to its end.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ enum class TextKind : std::uint8_t {
   json,
   json_lines,
   yaml,
-  prose,    // for people, lists of tokens, tables, templates
-  program,  // what a program does by default, or what a tool installs
-  other,    // any loader may claim it
+  prose,    // text for people, lists of tokens, tables, templates
+  program,  // programs run it by default, or tools install what it lists
+  other,    // any loader may read it
 };
 
 /// `name` may be a path.
 TextKind text_kind(std::string_view name);
 
-/// What keeps a text from being pure data, without the place; nothing where all of it is. Pickles within it
-/// are not looked for.
+/// The findings by which a text is more than pure data, without their place; empty for pure data. Pickles in
+/// the text are not searched.
 std::vector<ContentFacts> rate_text(const ByteSource& file, std::string_view name);
 
 }  // namespace msprobe::inspect

@@ -19,7 +19,7 @@ constexpr std::size_t kTarBlock = 512;
 constexpr std::size_t kSumBegin = 148;
 constexpr std::size_t kSumSize = 8;
 
-// An octal number, as generously as Python reads it, or a binary one.
+// Reads an octal number with Python's tolerance, or a binary one.
 std::optional<std::uint64_t> tar_number(std::string_view field) {
   std::uint64_t value = 0;
   if (field.front() == '\x80') {
@@ -48,7 +48,7 @@ bool is_tar(const ByteSource& file) {
   if (!sum) return false;
   std::fill_n(block.begin() + kSumBegin, kSumSize, ' ');
   std::uint64_t plain = 0;
-  std::int64_t with_signs = 0;  // some old writers added bytes so
+  std::int64_t with_signs = 0;  // some old writers summed signed bytes
   for (const char c : block) {
     plain += static_cast<std::uint8_t>(c);
     with_signs += static_cast<signed char>(c);
@@ -73,7 +73,7 @@ std::shared_ptr<const ByteSource> appended_zip(const std::shared_ptr<const ByteS
       file->read_at(end - kLocator64Size, start);
       if (load_le<std::uint32_t>(start.data()) == kLocator64Signature) return file;
     }
-    // Python looks for the directory right before this record, wherever the archive begins.
+    // Python searches for the directory directly before this record, wherever the archive begins.
     if (size < kCentralSize || size > end) continue;
     file->read_at(end - size, start);
     if (load_le<std::uint32_t>(start.data()) != kCentralSignature) continue;
@@ -89,7 +89,7 @@ std::vector<std::shared_ptr<const ByteSource>> consecutive_zips(
   using namespace archive;
   constexpr std::size_t kMostArchives = 1'000'000;
   std::vector<std::shared_ptr<const ByteSource>> archives;
-  // From the back: the end record of an archive tells where it begins.
+  // The loop goes backwards: the end record of an archive shows where it begins.
   for (std::uint64_t end = file->size(); end > 0;) {
     std::array<std::byte, kEnd64Size + kLocator64Size + kEndSize> tail{};
     if (end < tail.size() || archives.size() == kMostArchives) return {};

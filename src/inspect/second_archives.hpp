@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives that a file is besides what its first bytes say: a tar archive is known by a sum over the first
-// 512 bytes, a zip archive by its last ones.
+// Detects archives that a file is in addition to the format of its first bytes: a tar archive has a checksum
+// over the first 512 bytes, a zip archive ends with a record that locates its directory.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace msprobe::inspect {
 
-/// PyTorch takes a file that is no zip archive for a tar archive first.
+/// PyTorch tries a file that is not a zip archive as a tar archive first.
 bool is_tar(const ByteSource& file);
 
-/// The zip archive that Python's zipfile finds at the end of the file; nullptr if there is none.
+/// The zip archive that Python's zipfile finds at the end of the file; nullptr if it finds none.
 std::shared_ptr<const ByteSource> appended_zip(const std::shared_ptr<const ByteSource>& file);
 
-/// The zip archives, one right behind the other, that make up the whole file, as in the `.distcp` files of
-/// torch.distributed.checkpoint; empty if they do not, or if there are more than a million.
+/// The zip archives that make up the whole file, without gaps, as in the `.distcp` files of
+/// torch.distributed.checkpoint; empty if the file has other content, or more than a million archives.
 std::vector<std::shared_ptr<const ByteSource>> consecutive_zips(
     const std::shared_ptr<const ByteSource>& file);
 

@@ -15,15 +15,15 @@ using formats::Rating;
 using Kind = TemplateKind;
 using Ref = std::uint32_t;
 
-/// The texts that a value may be, where it comes to name an attribute.
+/// The origin of a value, which decides which texts it may be when it is used as the name of an attribute.
 enum class Origin : std::uint8_t {
-  number,   // no text
-  caller,   // as the caller has it
-  literal,  // a text of the template, letter by letter
-  made,     // put together here, so that it may be any text
+  number,   // never a text
+  caller,   // a value from the caller, unchanged
+  literal,  // a text of the template, character by character
+  made,     // computed in the template, so it may be any text
 };
 
-/// Words with blanks between them.
+/// Does the list of words, separated by blanks, contain the word?
 bool has_word(std::string_view words, std::string_view word) {
   for (std::size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
     const bool begins = at == 0 || words[at - 1] == ' ';
@@ -43,7 +43,7 @@ constexpr std::string_view kMethods =
     "reverse rfind rindex rpartition rsplit rstrip setdefault sort split splitlines startswith strip "
     "swapcase "
     "title update upper values zfill ljust rjust center cycle changed next reset strftime isoformat";
-// These put their arguments into the object that they belong to.
+// These methods put their arguments into their object.
 constexpr std::string_view kChanging = "append extend insert setdefault update add";
 // The first argument of these names a filter, a test or an attribute.
 constexpr std::string_view kNaming = "map select reject selectattr rejectattr groupby";
@@ -54,16 +54,16 @@ constexpr std::string_view kFilters =
     "reject "
     "rejectattr replace reverse round safe select selectattr slice sort string striptags sum title tojson "
     "to_json trim truncate unique upper urlencode urlize wordcount wordwrap";
-// The result of these is no text.
+// These filters never return a text.
 constexpr std::string_view kCounting = "abs count float int length round sum wordcount";
-// The result of these is their value or a part of it.
+// These filters return their value or a part of it.
 constexpr std::string_view kPassing =
     "batch capitalize d default dictsort first groupby items last list lower max min reverse select "
     "selectattr "
     "reject rejectattr slice sort title trim unique upper";
-// Python's names for the parts of generators, frames and functions, which lead on to modules.
+// Prefixes of Python's names for the parts of generators, frames and functions, which lead to modules.
 constexpr std::string_view kInternal = "gi_ cr_ ag_ f_ tb_ func_ im_ co_";
-// From any value these reach the modules of Python.
+// From any value these names lead to the modules of Python.
 constexpr std::string_view kGadgets =
     "__globals__ __subclasses__ __builtins__ __import__ __mro__ __bases__ __init__ __class__ __base__ "
     "__dict__";
@@ -78,7 +78,7 @@ class TemplateJudge {
       if (node.kind == Kind::call && at(node.children[0]).kind == Kind::attribute)
         called_.insert(at(node.children[0]).text);
     }
-    // Origins only get worse, so this ends.
+    // The loop ends, because an origin never becomes less severe.
     origins_.resize(tree_.nodes.size());
     constexpr int kMostPasses = 30;
     int passes = 0;
@@ -181,7 +181,7 @@ class TemplateJudge {
     return worst;
   }
 
-  // Parts come before what they are parts of, so that one pass over the nodes needs no recursion.
+  // Children have smaller numbers than their parents, so that one pass over the nodes needs no recursion.
   Origin origin_of(Ref ref) const { return origins_[ref]; }
 
   Origin origin_of_node(const TemplateNode& node) const {
@@ -207,7 +207,7 @@ class TemplateJudge {
       }
       case Kind::item: {
         const Origin from = origin_of(node.children[0]);
-        // A piece of a text of the template is another text.
+        // A piece of the template's text is a different text.
         if (from == Origin::literal && at(node.children[0]).kind != Kind::list) return Origin::made;
         const TemplateNode& index = at(node.children[1]);
         Origin own = Origin::caller;
@@ -246,7 +246,7 @@ class TemplateJudge {
   }
 
   Origin origin_of_product(const TemplateNode& node) const {
-    // Only a text to the left of % is a format.
+    // With a text on the left, % formats.
     return origin_of(node.children[0]) == Origin::number && origin_of(node.children[1]) <= Origin::caller
                ? Origin::caller
                : Origin::made;
@@ -263,7 +263,7 @@ class TemplateJudge {
   Origin origin_of_call(const TemplateNode& node) const {
     const TemplateNode& callee = at(node.children[0]);
     if (callee.kind == Kind::name && callee.text == "range") return Origin::number;
-    if (is_namespace(callee)) return Origin::caller;  // its attributes are known by their names
+    if (is_namespace(callee)) return Origin::caller;  // `attributes_` tracks its members by name
     if (callee.kind != Kind::attribute) return Origin::made;
     const Origin from = origin_of(callee.children[0]);
     if (has_word("find rfind index count isdigit", callee.text)) return Origin::number;
@@ -289,7 +289,7 @@ class TemplateJudge {
                                                            std::string(name.substr(0, 40)) + ")");
   }
 
-  /// Wherever it stands: it may come to be the name of an attribute.
+  /// Judges a constant at any place, since it may become the name of an attribute.
   void judge_constant(const TemplateNode& node) {
     if (node.strange) return note(Rating::unknown, "hides a text");
     const bool name = node.text.find("__") != std::string::npos || node.text.find("._") != std::string::npos;
@@ -302,7 +302,7 @@ class TemplateJudge {
 
   void judge(const TemplateNode& node) {
     if (node.kind == Kind::constant) judge_constant(node);
-    // A call of what looks like a method calls what lies there.
+    // If a template replaces a member that it calls like a method, the call runs the replacement.
     const auto replaces = [&](std::string_view name) {
       if (called_.contains(name))
         note(Rating::unknown, "gives the method " + std::string(name.substr(0, 40)) + " another meaning");
@@ -327,15 +327,15 @@ class TemplateJudge {
     if (node.kind == Kind::call) judge_call(node);
   }
 
-  /// Is it a name of Jinja's or of a macro? Such a thing has Python's internals behind its attributes.
+  /// Is it a function of Jinja or a macro? Its attributes lead to Python's internals.
   bool is_function(Ref ref) const {
     const TemplateNode& node = at(ref);
     return node.kind == Kind::name && (has_word(kFunctions, node.text) ||
                                        has_word("self lipsum", node.text) || macros_.contains(node.text));
   }
 
-  /// An index that the caller sets, as a special token, may be the name of any attribute: it is harmless on
-  /// the caller's data, which are texts, lists and dicts, and nowhere else.
+  /// If the caller sets an index (as for a special token), it may be the name of any attribute. This is
+  /// harmless only on the caller's data, which are texts, lists and dicts.
   void judge_indexed(const TemplateNode& node) {
     const TemplateNode& index = at(node.children[1]);
     if (index.kind == Kind::constant || index.kind == Kind::slice ||
@@ -371,7 +371,7 @@ class TemplateJudge {
       const bool first =
           i == 1 && given.kind != Kind::keyword && node.kind == Kind::filter && has_word(kNaming, node.text);
       if (given.kind == Kind::spread) note(Rating::unknown, "hands on arguments that are not told");
-      // Further ones of these name attributes, too.
+      // Their further arguments name attributes, too.
       const bool separator = node.text == "join" && i == 1;
       if (!separator && has_word("sum join sort unique max min", node.text) &&
           origin_of(node.children[i]) == Origin::made)
@@ -390,7 +390,7 @@ class TemplateJudge {
       }
       if (first && node.text == "map" && !has_word(kFilters, name.text))
         note(Rating::unknown, "uses the filter " + name.text.substr(0, 40));
-      // map hands its arguments on to a filter.
+      // map passes its other arguments to a filter.
       if (first && node.text == "map" && has_word(kNaming, name.text))
         note(Rating::unknown, "asks for attributes by map");
     }
@@ -414,10 +414,10 @@ class TemplateJudge {
 
   const TemplateTree& tree_;
   std::map<std::string, std::vector<const TemplateNode*>, std::less<>> macros_;
-  std::set<std::string, std::less<>> called_;              // names of methods
-  std::set<std::string, std::less<>> namespaces_;          // names of such objects
-  std::map<std::string, Origin, std::less<>> names_;       // that the template sets
-  std::map<std::string, Origin, std::less<>> attributes_;  // of its namespaces
+  std::set<std::string, std::less<>> called_;              // names of called methods
+  std::set<std::string, std::less<>> namespaces_;          // names of namespace objects
+  std::map<std::string, Origin, std::less<>> names_;       // the names that the template sets
+  std::map<std::string, Origin, std::less<>> attributes_;  // the attributes of its namespaces
   std::vector<Origin> origins_;                            // of the nodes
   bool changed_ = false;
   std::optional<TemplateFinding> finding_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rating of a text that a program may take for a template of Jinja.
+// Rates a text that a program may use as a template of Jinja.
 #pragma once
 
 #include <optional>
@@ -15,10 +15,10 @@ struct TemplateFinding {
   std::string what;  // "a template that calls x.open()"
 };
 
-/// Nothing for a text that makes text of what it is given and does nothing else. Such a template reaches
-/// attributes and items whose names do not begin with an underscore and are no work of its own, and calls its
-/// own macros, functions that chat templates are given, and methods of texts, lists and dicts. `prose`:
-/// braces in it are mostly no template, so that what Jinja refuses passes.
+/// Nothing for a text that only makes text from its inputs. Such a template reaches only attributes and items
+/// whose names do not begin with an underscore and are not computed by the template. It calls only its own
+/// macros, functions that chat templates get, and methods of texts, lists and dicts. `prose`: braces in the
+/// text are seldom a template, so text that Jinja refuses passes.
 std::optional<TemplateFinding> rate_template(std::string_view text, bool prose = false);
 
 }  // namespace msprobe::inspect

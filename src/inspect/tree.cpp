@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTensorFolder = "dump_tensor_data";
-// A type stands before the first dot; hostile names must not fill the table.
+// The type is the part before the first dot; hostile names must not fill the table.
 constexpr std::size_t kMostTypes = 200;
 
 std::string direction_name(std::string_view name) {
@@ -79,7 +79,7 @@ class RankInspector {
     walk(entry, 0);
   }
 
-  // The reader bounds the depth.
+  // The recursion is safe, because the reader bounds the depth.
   void walk(const dump::Entry& entry, dump::Entry::Index node) {
     if (entry.is(node, dump::NodeKind::object)) {
       if (entry.find(node, "dtype") != dump::Entry::kNone) ++facts_.tensors;
@@ -107,7 +107,7 @@ class RankInspector {
     std::ranges::sort(there);
     facts_.files = there.size();
     note_difference(names_, there, facts_.missing_files, facts_.missing_count);
-    // Of a dump that could not be read to its end nobody knows what it names.
+    // A dump that was not read to its end may name more files.
     if (facts_.problem.empty()) note_difference(there, names_, facts_.stray_files, facts_.stray_count);
   }
 
@@ -130,9 +130,9 @@ std::string_view kind_text(dump::TreeKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-/// Ranks that another step has, and the gaps in the numbers of all.
+/// Ranks that another step has, and the gaps in the numbers of all ranks.
 std::vector<std::string> missing_ranks(const dump::StepDump& step, const std::set<std::int64_t>& all) {
-  // A lone rank of a high number is no reason to list all below it.
+  // A single rank with a high number is no reason to list all lower numbers.
   constexpr std::int64_t kMostRanks = 1024;
   std::vector<std::string> missing;
   if (all.empty() || *all.rbegin() < 0) return missing;
