@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks and steps taken together: the earliest evidence, followed through communication
-// (docs/diagnosis.md, "Ranks and steps").
+// (docs/how-it-decides.md, "Ranks and steps").
 #pragma once
 
 #include <array>

@@ -12,7 +12,7 @@
 
 namespace msprobe::diagnosis {
 
-/// In the order in which evidence of one entry counts (docs/diagnosis.md, "Evidence").
+/// In the order in which evidence of one entry counts (docs/how-it-decides.md, "Evidence").
 enum class Rule : std::uint8_t { structure, source, replay, introduced, gain };
 inline constexpr std::string_view kRuleLetters = "abcde";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who put a tensor out, found by what is in it: views and reshapes, which nobody records, keep count, Max,
-// Min and Norm (docs/diagnosis.md, "What is compared with what").
+// Min and Norm (docs/how-it-decides.md, "What is compared with what").
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers by which the diagnosis tells a fault from rounding, noise and drift (docs/diagnosis.md),
+// The numbers by which the diagnosis tells a fault from rounding, noise and drift (docs/how-it-decides.md),
 // grouped by the evidence that they belong to. Each says what it bounds, and whether it follows from error
 // analysis (`Derived`), from runs (`Measured`), or was chosen without a measurement on record (`Chosen`).
 //
 // All of them together: none of the 199 benign pairs of benchmarks/diagnosis has evidence on a CPU, two of
-// 20 have between a CPU and a GPU (docs/diagnosis.md, "How it was tested"). That supports no single one of
-// them.
+// 20 have between a CPU and a GPU (docs/how-it-decides.md, "How it was tested"). That supports no single one
+// of them.
 //
 // u is a unit roundoff: k operations are off by k u at most, and by the root of k times u where their errors
 // are independent, which makes them a random walk (N. J. Higham, Accuracy and Stability of Numerical
@@ -23,7 +23,7 @@ namespace msprobe::diagnosis {
 // Excess: an error over what explains it
 
 /// From here on it is evidence. Statistics show single tensors worse.
-/// Measured: with these two no benign pair has evidence (docs/diagnosis.md, "How it was tested").
+/// Measured: with these two no benign pair has evidence (docs/how-it-decides.md, "How it was tested").
 inline constexpr double kThresholdTensors = 4;
 inline constexpr double kThresholdStatistics = 10;
 /// From here on it is shown, as a hint. Chosen, not measured.

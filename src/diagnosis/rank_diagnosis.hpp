@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The evidence of one rank in one step: each entry is judged by whether its error follows from what it
-// received (docs/diagnosis.md, "Evidence").
+// received (docs/how-it-decides.md, "Evidence").
 #pragma once
 
 #include <array>

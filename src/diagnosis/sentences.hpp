@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the diagnosis: what a finding says, and the answer (docs/diagnosis.md, "The answer").
+// The words of the diagnosis: what a finding says, and the answer (docs/loss-differs.md, "The answer").
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two calls were given otherwise: arguments, dtypes, shapes (docs/diagnosis.md, "Evidence").
+// What two calls were given otherwise: arguments, dtypes, shapes (docs/how-it-decides.md, "Evidence").
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Were all parameters of a rank updated otherwise than in the reference (docs/diagnosis.md, "Evidence")?
+// Were all parameters of a rank updated otherwise than in the reference (docs/how-it-decides.md, "Evidence")?
 #pragma once
 
 #include <algorithm>

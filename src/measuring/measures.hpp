@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far two tensors are apart, relative to the reference (docs/diagnosis.md, "Measures").
+// How far two tensors are apart, relative to the reference (docs/how-it-decides.md, "Measures").
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which entry of the reference belongs to which entry under test: by what they do and where, not by their
-// names, which carry call numbers (docs/diagnosis.md, "What is compared with what").
+// names, which carry call numbers (docs/how-it-decides.md, "What is compared with what").
 #pragma once
 
 #include <cstdint>

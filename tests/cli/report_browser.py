@@ -271,7 +271,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         for name, error, explained in shown:
             introduced = expected[name]["Origin"] == "introduced"
             check_equal(f"{name} lies above the band: {error} {explained}", error >= explained, introduced) if explained is not None else None
-        # docs/diagnosis.md, "In the report": T times the largest error that came in and the rounding of float32.
+        # docs/how-it-decides.md, "Evidence": T times the largest error that came in and the rounding of float32.
         received = max(float(row["Error"]) for row in table if row["NPU Name"].startswith("Functional.gelu.0.forward.input") and row["Error"] != "N/A")
         (band,) = [explained for name, _, explained in shown if name == "Functional.gelu.0.forward.output.0"]
         check(abs(band / (4 * (received + 2**-24)) - 1) < 0.01, f"band {band} of {received}")
