@@ -32,7 +32,8 @@ class Fields {
   const AdumpFile& dump_;
 };
 
-/// The nano form numbers its element types in its own way; codes of docs/formats.md, "Nano form", or none.
+/// The nano form numbers its element types in its own way; codes of docs/formats.md, "Element type codes", or
+/// none.
 std::int64_t common_type(std::int64_t code) {
   switch (code) {
     case 0:

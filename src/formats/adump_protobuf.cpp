@@ -11,7 +11,7 @@
 namespace msprobe::formats {
 namespace {
 
-// Field numbers of DumpData and of the messages in it (docs/formats.md, "Kernel dumps").
+// Field numbers of the message DumpData; the header is described in docs/formats.md, "Kernel dumps".
 enum DumpField : std::uint64_t {
   kVersion = 1,
   kOutput = 3,
