@@ -83,7 +83,7 @@ bool is_recorded(const Item& item) {
   return false;
 }
 
-/// Recorders write no statistics of these types (docs/collector.md).
+/// Recorders write no statistics of these types (docs/collector-details.md).
 bool has_no_statistics(std::string_view dtype) {
   return dtype.find("complex") != std::string_view::npos || dtype.find("float8") != std::string_view::npos ||
          dtype.find("qint") != std::string_view::npos || dtype.find("quint") != std::string_view::npos;

@@ -209,7 +209,7 @@ EXPLAINED = [
 EXPLAINED_GOLDEN = [r"Module\.\S+\.backward\.\d+ only here$", r"^decoder_list: .*\.backward only here$"]
 
 
-# The same for MindSpore; docs/collector.md has the reasons.
+# The same for MindSpore; docs/collector-mindspore.md has the reasons.
 EXPLAINED_MINDSPORE = [
     # The parents of backwards are those of the forwards.
     r"construct\.json: \S+backward\S*: '\S+backward\.\d+', theirs None",

@@ -166,7 +166,7 @@ class Values(Case):
 
 
 class Decided(Case):
-    """What docs/collector.md says of values and places that could be otherwise."""
+    """What docs/collector-details.md says of values and places that could be otherwise."""
 
     def test_no_dtype_is_null(self):
         debugger = self.open("L1")

@@ -19,9 +19,9 @@ using namespace msprobe::collector;
 
 namespace {
 
-/// The keys of the first table behind a line of docs/collector.md, with the text of their values.
-std::map<std::string, std::string, std::less<>> documented(const std::string& line) {
-  std::ifstream page(test::in_source("docs/collector.md"));
+/// The keys of the first table after a line of a page, with the text of their values.
+std::map<std::string, std::string, std::less<>> documented(const std::string& file, const std::string& line) {
+  std::ifstream page(test::in_source(file));
   std::string text;
   while (std::getline(page, text) && text != line) {
   }
@@ -42,9 +42,9 @@ std::map<std::string, std::string, std::less<>> documented(const std::string& li
   return keys;
 }
 
-void check_table(const std::string& line, KeyGroup place) {
+void check_table(const std::string& file, const std::string& line, KeyGroup place) {
   CAPTURE(line);
-  const auto keys = documented(line);
+  const auto keys = documented(file, line);
   CHECK(keys.size() == keys_of(place).size());
   for (const Key& key : keys_of(place)) {
     CAPTURE(key.name);
@@ -63,13 +63,13 @@ void check_table(const std::string& line, KeyGroup place) {
 
 }  // namespace
 
-TEST_CASE("docs/collector.md has every key with its choices and its default") {
-  check_table("## config.json", KeyGroup::common);
-  check_table("and, in a section with the name of the task:", KeyGroup::task);
-  check_table("## load: a module on the inputs of another run", KeyGroup::load);
-  check_table("## free_benchmark: calls that are not stable", KeyGroup::free_benchmark);
-  check_table("## grad_probe: the gradients of each step", KeyGroup::grad_probe);
-  check_table("## Level L2: kernels", KeyGroup::kernels);
+TEST_CASE("the pages have every key with its choices and its default") {
+  check_table("docs/collector.md", "## config.json", KeyGroup::common);
+  check_table("docs/collector.md", "and, in a section with the name of the task:", KeyGroup::task);
+  check_table("docs/collector.md", "## load: a module on the inputs of another run", KeyGroup::load);
+  check_table("docs/training-checks.md", "## free_benchmark: calls that are not stable", KeyGroup::free_benchmark);
+  check_table("docs/training-checks.md", "## grad_probe: the gradients of each step", KeyGroup::grad_probe);
+  check_table("docs/collector-mindspore.md", "## Level L2: kernels", KeyGroup::kernels);
 }
 
 TEST_CASE("a key stands once in its place") {
