@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder of the reference: that of the same rank; of processes without ranks the only one.
+/// The folder of the reference: that of the same rank, or the only one for processes without ranks.
 std::string reference_folder(const std::string& step_folder, const std::string& leaf) {
   if (!leaf.starts_with("proc")) return step_folder + '/' + leaf;
   std::vector<std::string> found;
@@ -32,7 +32,7 @@ std::string reference_folder(const std::string& step_folder, const std::string& 
 
 using Checksums = std::unordered_map<std::string, std::string>;
 
-/// Adds those of the tensors at and below the node.
+/// Adds the checksums of the tensors at and below the node.
 void add_checksums(const dump::Entry& entry, dump::Entry::Index node, const std::string& path,
                    Checksums& found) {
   if (const std::string_view md5 = entry.string(node, "md5"); !md5.empty()) {

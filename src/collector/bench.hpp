@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dump with checksums with which a run is compared while it goes on: the tensors of an entry are saved
-// where one of them differs.
+// A dump with checksums with which a running training is compared: the tensors of an entry are saved if one
+// of them differs.
 #pragma once
 
 #include <string>
@@ -19,10 +19,10 @@ struct SeenTensor {
 class Bench {
  public:
   /// Reads dump.json of the folder that belongs to `step`/`leaf` ("rank0", or "proc123": then there must be
-  /// one such folder). IoError, FormatError.
+  /// only one such folder). Throws IoError and FormatError.
   Bench(const std::string& path, const std::string& step, const std::string& leaf);
 
-  /// Has a tensor of the entry another checksum than the reference has at its place?
+  /// True if a tensor of the entry has another checksum than the reference has at its place.
   bool differs(const std::string& entry, const std::vector<SeenTensor>& seen) const;
 
  private:

@@ -34,7 +34,7 @@ bool Builder::item(const char* key) {
   return writer_.item(text_or_empty(key));
 }
 
-/// A leaf that may get a gradient: the copy has a gap for it.
+/// Marks a leaf that may get a gradient: the copy has a gap for it.
 void Builder::leaf(const char* key, bool gradient) {
   if (!gradient_ || !gradient_->writer.item(text_or_empty(key))) return;
   if (gradient) {
@@ -71,7 +71,7 @@ msprobe_status Builder::add_null(const char* key) {
   return MSPROBE_OK;
 }
 
-/// {"type": type, "value": …}
+/// Writes {"type": type, "value": …}
 template <typename Value>
 msprobe_status Builder::add_leaf(const char* key, const char* type, Value value) {
   if (type == nullptr) throw InvalidCall("a value needs a type");
@@ -163,7 +163,7 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
   return status;
 }
 
-/// Of the item that was begun last.
+/// The file name of the item that was begun last.
 std::string Builder::name_of_file() const {
   std::string name = target_.stem;
   if (target_.indexed && !writer_.path().empty()) {

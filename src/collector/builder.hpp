@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One section of an entry in the making. Belongs to one thread until it is committed.
+// Builds one section of an entry. A builder belongs to one thread until it is committed.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ class Builder {
     int place = 0;                     // of the member
     std::string key;                   // of the member; empty: the entry is this value
     std::string stem;                  // of the names of tensor files
-    int level = 0;                     // at which the value stands
+    int level = 0;                     // of the value
     bool list = false;                 // the value is a list, already open
     bool object = false;               // the value is an object, already open
-    bool indexed = true;               // names of files go on with the place in the value
+    bool indexed = true;               // names of files continue with the place in the value
     bool files = false;                // tensors are saved
-    bool keep_files = false;           // until it is known whether they are wanted
-    bool close_entry = false;          // nothing else will come to the entry
+    bool keep_files = false;           // until it is known whether they are needed
+    bool close_entry = false;          // nothing else will be added to the entry
     std::uint64_t gradient_entry = 0;  // gets the same value with gaps for its leaves
   };
   Builder(Session& session, Target target);
@@ -63,7 +63,7 @@ class Builder {
     std::vector<GradientLeaf> leaves;
   };
 
-  /// False where nothing can stand; throws InvalidCall where the caller is wrong.
+  /// Returns false if no item can be at this place; throws InvalidCall if the caller is wrong.
   bool item(const char* key);
   void leaf(const char* key, bool gradient);
   std::string name_of_file() const;

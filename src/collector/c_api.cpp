@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface: checks arguments, and lets no exception out.
+// The C interface. It checks arguments and lets no exception out.
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,11 +18,11 @@
 #include "support/error.hpp"
 #include "support/version.hpp"
 
-using namespace msprobe::collector;  // NOLINT: this file is nothing but their outside
+using namespace msprobe::collector;  // NOLINT: this file is their C interface
 
 namespace {
 
-/// A call that needs a session of this process.
+/// Runs a call that needs a session of this process.
 template <typename Body>
 msprobe_status with(msprobe_session* session, Body body) noexcept {
   if (session == nullptr) return failed(MSPROBE_INVALID, "the session is missing");
@@ -30,7 +30,7 @@ msprobe_status with(msprobe_session* session, Body body) noexcept {
   return guarded(MSPROBE_FAILED, [&] { return body(session->session); });
 }
 
-/// A call of what the session records.
+/// Runs a call on the session's recorder.
 template <typename Body>
 msprobe_status with_recorder(msprobe_session* session, Body body) noexcept {
   return with(session, [&](Session& s) { return s.locked(body); });
@@ -55,13 +55,13 @@ msprobe_status hand_out(std::unique_ptr<Builder> made, msprobe_builder** builder
   return MSPROBE_OK;
 }
 
-/// Sees to it that an owner is released, whatever happens.
+/// The owner releases the tensor even if the call fails.
 std::shared_ptr<const Owner> owner_of(const msprobe_tensor& tensor) {
   if (tensor.release == nullptr) return nullptr;
   return std::make_shared<const Owner>(tensor);
 }
 
-/// Its owner is released, whatever happens.
+/// The owner of the tensor is released even if the call fails.
 TensorView borrowed_view(const msprobe_tensor* tensor) {
   const msprobe_tensor known = known_part(tensor);
   const auto owner = owner_of(known);
@@ -81,7 +81,7 @@ msprobe_status msprobe_get_dtype(uint32_t dtype, msprobe_dtype_info* info) {
   return guarded(MSPROBE_FAILED, [&] {
     const msprobe::tensor::DTypeInfo& known =
         msprobe::tensor::info(static_cast<msprobe::tensor::DType>(dtype));
-    // Both are literals, which end with a NUL.
+    // Both names are literals, which end with a NUL.
     needed(info, "the place for what is known of the type") = {known.name.data(), known.numpy.data(),
                                                                static_cast<uint32_t>(known.size)};
     return MSPROBE_OK;
@@ -128,7 +128,7 @@ msprobe_status msprobe_session_open(const char* config_path, const char* config_
 
 msprobe_status msprobe_session_close(msprobe_session* session) {
   if (session == nullptr) return MSPROBE_OK;
-  // What another process was changing in the middle of is left as it is.
+  // Another process may have been changing the session when it forked, so the session is left as it is.
   if (session->session.orphaned()) return MSPROBE_SKIP;
   return guarded(MSPROBE_FAILED, [&] {
     const std::unique_ptr<msprobe_session> owner(session);
@@ -246,7 +246,7 @@ msprobe_status msprobe_enter(msprobe_session* session, msprobe_kind kind, uint32
 msprobe_status msprobe_leave(msprobe_session* session, msprobe_event* event) {
   return with(session, [&](Session& s) {
     const msprobe_event& left = needed(event, "the event");
-    if (left.step == 0) return MSPROBE_SKIP;  // what was never entered waits for nobody
+    if (left.step == 0) return MSPROBE_SKIP;  // nothing waits for an event that was never entered
     return s.locked([&](Recorder& r) { return r.leave(left); });
   });
 }

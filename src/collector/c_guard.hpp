@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every function of the C interfaces needs: no exception gets out, and the reason of a failure is kept.
+// Helpers for every function of the C interfaces: they let no exception out and keep the reason of a failure.
 #pragma once
 
 #include <exception>
@@ -20,7 +20,7 @@ inline msprobe_status failed(msprobe_status status, const char* text) noexcept {
   return status;
 }
 
-/// Whatever goes wrong in `body` becomes a status. An Error is `error_status`.
+/// Turns every exception from `body` into a status. An Error becomes `error_status`.
 template <typename Body>
 msprobe_status guarded(msprobe_status error_status, Body body) noexcept {
   try {
@@ -50,7 +50,7 @@ T& needed(T* pointer, const char* what) {
   return *pointer;
 }
 
-/// A tensor whose elements are at hand.
+/// The view of a tensor whose elements must be present.
 inline TensorView filled_view(const msprobe_tensor& tensor) {
   const TensorView view = view_of(tensor);
   if (view.data == nullptr && view.count > 0) throw InvalidCall("a tensor has no values");

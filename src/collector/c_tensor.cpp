@@ -23,7 +23,7 @@ TensorView view_of(const msprobe_tensor& tensor) {
   view.conjugate = (tensor.flags & MSPROBE_TENSOR_CONJ) != 0;
   view.negative = (tensor.flags & MSPROBE_TENSOR_NEG) != 0;
 
-  // All offsets in bytes must fit, whatever is said about the strides.
+  // All offsets in bytes must fit into 64 bits, whatever strides the caller passes.
   constexpr std::int64_t kMost = INT64_MAX / 32;
   std::int64_t dense = 1;
   std::int64_t reach = 0;
@@ -49,7 +49,7 @@ TensorView view_of(const msprobe_tensor& tensor) {
 
 namespace {
 
-// As DLPack lays them out (dlpack.h); a tensor that is borrowed for a call needs no more of it.
+// The layout that DLPack defines (dlpack.h); a tensor that is borrowed for a call needs no more of it.
 struct DlTensor {
   void* data;
   std::int32_t device_type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structures of the C interface, checked, as what the collector works on.
+// Checks the structures of the C interface and converts them to the types that the collector uses.
 #pragma once
 
 #include <cstring>
@@ -12,13 +12,14 @@
 
 namespace msprobe::collector {
 
-/// An argument is wrong: MSPROBE_INVALID.
+/// A wrong argument: becomes MSPROBE_INVALID.
 class InvalidCall : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-/// A copy of what the caller knows of a structure that begins with struct_size; the rest is 0.
+/// A copy of the part of a structure that the caller knows; the structure begins with struct_size, the rest
+/// is 0.
 template <typename T>
 T known_part(const T* from) {
   if (from == nullptr) throw InvalidCall("a structure is missing");
@@ -28,20 +29,20 @@ T known_part(const T* from) {
   return copy;
 }
 
-/// Copies back what the caller knows of.
+/// Copies back the part of a structure that the caller knows.
 template <typename T>
 void give_known_part(T* to, T value) {
   value.struct_size = to->struct_size;
   std::memcpy(static_cast<void*>(to), &value, to->struct_size < sizeof(T) ? to->struct_size : sizeof(T));
 }
 
-/// Nothing for a type that has no values here.
+/// Returns nothing for a type that has no values here.
 std::optional<tensor::DType> dtype_of(std::uint32_t dtype);
 
-/// The tensor's elements. Its data may be null.
+/// The view of the tensor's elements. Its data may be null.
 TensorView view_of(const msprobe_tensor& tensor);
 
-/// What a DLTensor says.
+/// Converts a DLTensor.
 msprobe_tensor tensor_from_dlpack(const void* dl_tensor);
 
 Measured measured_of(const msprobe_statistics& statistics);

@@ -15,7 +15,7 @@
 namespace msprobe::collector {
 namespace {
 
-// Names lie in blocks that never move, so that they are read without a lock.
+// Names are stored in blocks that never move, so they can be read without a lock.
 constexpr std::size_t kBlock = 1024;
 constexpr std::size_t kBlocks = 4096;
 using Block = std::array<Name, kBlock>;
@@ -27,7 +27,7 @@ struct Table {
   std::atomic<std::uint32_t> count = 0;
 };
 
-/// Never destroyed: events may come while the process ends.
+/// The table is never destroyed, because events may arrive while the process ends.
 Table& table() {
   static Table* const kTable = new Table;
   return *kTable;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of what is called, and the entries' names made of them.
+// Names of called functions and modules, and the entry names that are made of them.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace msprobe::collector {
 
-/// A name and the parts of it that are looked at again and again; views into `text`.
+/// A name and the parts of it that are used often, as views into `text`.
 struct Name {
   std::string text;              // "Module.layers.0.Layer"
   std::string_view path;         // "Module.layers.0"
@@ -17,10 +17,10 @@ struct Name {
 
 /// The number of a name, the same for the whole process. Names are never forgotten.
 std::uint32_t intern(std::string_view text);
-/// std::out_of_range for a number that intern() did not give. Takes no lock.
+/// Throws std::out_of_range for a number that intern() did not return. Takes no lock.
 const Name& name_of(std::uint32_t id);
 
-/// No thread may hold the table of names while the process forks.
+/// Locks the table of names for a fork: no other thread may hold it meanwhile.
 void lock_names();
 void unlock_names();
 
@@ -36,8 +36,8 @@ struct Call {
 /// "Functional.relu.0.forward", "Module.fc.Linear.forward.0".
 void append_entry_name(std::string& out, const Call& call);
 
-/// What stands above a call in construct.json: a module's call of the same direction, a name without a number
-/// (optimizer, clip_grad), or nothing (0). In one number, so that events can carry it around.
+/// The parent of a call in construct.json: a module's call of the same direction, a name without a number
+/// (optimizer, clip_grad), or nothing (0). It is one number, so that events can carry it.
 class Parent {
  public:
   Parent() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: their numbers, places, filters and parents.
+// Handles events: their numbers, places, filters and parents.
 #include <utility>
 
 #include "collector/recorder.hpp"
@@ -19,7 +19,7 @@ std::string entry_name(const Call& call) {
 
 }  // namespace
 
-/// What an event whose name the filter lets pass (`recorded`), or does not, shall be filled with.
+/// The data that an event needs. `recorded`: the filter accepted the name.
 std::uint32_t Recorder::wants_of(const std::string& entry, const Call& call, bool recorded) const {
   if (config_.calls_again())
     return recorded && !call.module && !call.backward ? std::uint32_t{MSPROBE_WANT_AGAIN} : 0;
@@ -31,7 +31,8 @@ std::uint32_t Recorder::wants_of(const std::string& entry, const Call& call, boo
   if (data && mode.output) wants |= MSPROBE_WANT_OUTPUT;
   if (data && mode.output && call.module && !call.backward) wants |= MSPROBE_WANT_PARAMETERS;
   if (!call.backward) {
-    // The backward's own name may pass where this one did not, unless only the kind of API decides.
+    // The filter may accept the backward's own name even if it rejected this one, unless only the kind of API
+    // decides.
     const bool by_name = !config_.scope.empty() || !config_.list.empty();
     const bool backward_data = mode.backward && config_.task != Task::structure && (recorded || by_name);
     if (backward_data || config_.has_structure(call.module)) wants |= MSPROBE_WANT_BACKWARD;
@@ -50,14 +51,14 @@ void Recorder::add_node(const Call& call, Parent parent) {
   step_->fresh += step_->construct.text().size() - before;
 }
 
-/// An entry for which it is not known yet whether it is wanted is not shown.
+/// Makes an entry. It stays hidden as long as it is unknown whether it is needed.
 Entry& Recorder::new_entry(std::string name, bool later) {
   Entry& entry = later ? step_->entries.place_later(std::move(name)) : step_->entries.place(std::move(name));
   entry.hidden = config_.task == Task::overflow_check;
   return entry;
 }
 
-/// Nothing else comes to the entry, unless it is held.
+/// Closes an entry: nothing else is added to it, unless it is held.
 void Recorder::close_entry(Entry& entry) {
   step_->entries.close(entry);
   if (!keeps_files()) return;
@@ -84,7 +85,7 @@ void Recorder::close_entry(Entry& entry) {
   }
 }
 
-/// Whether tensors' files wait until it is known if their call is of interest.
+/// True if tensor files wait until it is known whether their call is of interest.
 bool Recorder::keeps_files() const {
   return config_.task == Task::overflow_check || (step_ && step_->bench);
 }
@@ -115,7 +116,7 @@ msprobe_status Recorder::enter(bool module, std::uint32_t name, msprobe_event& e
   open.recorded = filter_->check(entry);
   event.wants = wants_of(entry, open.call, open.recorded);
   if ((event.wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) != 0) {
-    // A module's entry comes behind those of its children, where its output is recorded.
+    // If the output of a module is recorded, its entry comes after those of its children.
     const bool later = module && (event.wants & MSPROBE_WANT_OUTPUT) != 0;
     event.entry = new_entry(entry, later).id;
   }
@@ -154,7 +155,7 @@ msprobe_status Recorder::leave(const msprobe_event& event) {
   Thread* owner = nullptr;
   OpenCall* open = step_->structure.find(call, owner);
   if (open == nullptr) return MSPROBE_SKIP;
-  // What was entered after it and not left was left by an exception.
+  // Calls that were entered after it and never left were ended by an exception.
   const auto place = static_cast<std::size_t>(open - owner->calls.data());
   owner->api_depth = open->api_depth;
   while (owner->calls.size() > place) {
@@ -181,12 +182,12 @@ msprobe_status Recorder::enter_backward(const msprobe_event& forward, msprobe_ev
   if (call.module) filter_->open_module(name);
   event.wants = wants_of(name, call, filter_->check(name));
   if ((event.wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) != 0) {
-    // A second backward through the same call takes the place of the first, while that is still at hand.
+    // A second backward through the same call replaces the first as long as that can still change.
     std::uint64_t& id = step_->backward_entries[name];
     if (Entry* before = step_->entries.find(id)) {
       before->open = true;
     } else {
-      // A module's comes behind those of its children, as in the forward.
+      // The entry of a module comes after those of its children, as in the forward.
       const bool later = call.module && (event.wants & MSPROBE_WANT_OUTPUT) != 0;
       id = new_entry(name, later).id;
     }

@@ -14,7 +14,7 @@ std::uint32_t crc32_of(const TensorView& view) {
 }
 
 std::uint64_t xor_of(const TensorView& view) {
-  // Pieces are of whole words, all but the last.
+  // All pieces but the last consist of whole words.
   std::uint64_t result = 0;
   each_piece(view, [&](std::span<const std::byte> bytes) {
     std::size_t at = 0;

@@ -9,7 +9,7 @@
 namespace msprobe::collector {
 
 std::uint32_t crc32_of(const TensorView& view);
-/// Of little-endian 64-bit words, the last one filled up with zeros.
+/// The exclusive or of little-endian 64-bit words; zeros fill up the last one.
 std::uint64_t xor_of(const TensorView& view);
 
 }  // namespace msprobe::collector

@@ -31,7 +31,7 @@ constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxFile = std::size_t{16} << 20;
 constexpr int kLastPort = 65535;
 
-/// Tasks and levels of the Python tool that need more than a training process on its own.
+/// Tasks and levels of the Python tool that need more than the training process alone.
 struct Elsewhere {
   std::string_view name;
   std::string_view why;
@@ -51,7 +51,7 @@ bool is_direction(std::string_view text) {
   return text == "forward" || text == "backward";
 }
 
-/// The parts before, between and after the last two dots; empty ones if there are fewer.
+/// The parts before, between and after the last two dots; empty parts if there are fewer dots.
 std::array<std::string_view, 3> last_parts(std::string_view name) {
   const std::size_t last = name.rfind('.');
   if (last == std::string_view::npos || last == 0) return {};
@@ -134,7 +134,7 @@ std::int64_t read_limit(const ConfigReader& section, std::string_view key) {
   return number == 0 ? 1 : number;
 }
 
-/// Where calls are sent to, if it is another process than the training's own judge.
+/// Checks where calls are sent to, if another process than the training judges them.
 void read_server(const ConfigReader& section) {
   const std::string server = section.text("server");
   const std::string host = section.text("host");
@@ -161,7 +161,7 @@ void read_server(const ConfigReader& section) {
   }
 }
 
-/// The section of task acc_check: the front end carries it out.
+/// Reads the section of task acc_check, which the front end carries out.
 void read_online_check(const ConfigReader& section, Config& config) {
   section.texts("white_list");
   section.texts("black_list");
@@ -178,7 +178,7 @@ void read_online_check(const ConfigReader& section, Config& config) {
   if (config.ranks.empty()) config.ranks = ranks;
 }
 
-/// Of the section of the task.
+/// The group of the keys in the task's section.
 KeyGroup place_of(const Config& config) {
   if (config.by_runtime) return KeyGroup::kernels;
   return config.task == Task::free_benchmark ? KeyGroup::free_benchmark
@@ -216,7 +216,7 @@ void read_section(const ConfigReader& common, const Json& object, const std::str
   config.overflow_nums = read_limit(section, "overflow_nums");
 }
 
-/// What is settled only when all is read.
+/// Settles the values that depend on several keys.
 void settle(const ConfigReader& common, Config& config) {
   if (config.task == Task::structure && (config.level == Level::l1 || config.level == Level::debug)) {
     config.warnings.push_back("task structure records at level L0 or mix: level mix is used instead of " +
@@ -280,13 +280,13 @@ Task read_task(const ConfigReader& common, const std::string& name, const std::s
   return static_cast<Task>(common.choice("task", name));
 }
 
-/// The same wherever the program goes to. A relative path begins at `folder`, or where the process is if that
-/// is empty.
+/// An absolute path, which stays valid when the program changes its folder. A relative path begins at
+/// `folder`, or at the current folder if that is empty.
 std::string whole_path(const std::string& path, const std::string& folder) {
   return std::filesystem::absolute(std::filesystem::path(folder) / path).lexically_normal().string();
 }
 
-/// Section load: the front end carries it out.
+/// Reads section load, which the front end carries out.
 void read_load(const Json& section, const std::string& where, Config& config) {
   if (!section.is_object()) throw FormatError(where, "must hold an object");
   const ConfigReader reader(section, KeyGroup::load, where);
@@ -380,7 +380,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
         return true;
       });
     } catch (const Json::exception& error) {
-      // "[json.exception...] parse error at line 1, column 2: ..."
+      // The text is "[json.exception...] parse error at line 1, column 2: ...".
       const std::string_view why = error.what();
       throw FormatError(
           name, "not valid JSON: " + std::string(why.substr(std::min(why.find("line "), why.size()))));
@@ -445,7 +445,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
     const bool online = config.task == Task::acc_check;
     for (const Key& key : keys_of(online ? KeyGroup::acc_check : KeyGroup::free_benchmark)) {
       const std::string setting(key.name);
-      // Without a limit is something else than not said.
+      // A null that was set means "no limit"; a missing key means the default.
       if (online ? !settings.contains(setting) : settings[setting].is_null())
         settings[setting] = Json::parse(key.fallback);
     }

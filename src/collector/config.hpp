@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector's configuration file, config.json: its keys, their defaults and what is wrong with them.
+// The collector's configuration file, config.json: its keys, their defaults, and the errors in them.
 #pragma once
 
 #include <cstddef>
@@ -31,10 +31,10 @@ enum class RiskLevel : std::uint8_t { all, core, focus };
 std::string_view name_of(Task task);
 std::string_view name_of(Level level);
 
-/// As a dump names a call of one: "Functional.linear.0.forward".
+/// True for the name that a dump gives to a call of an API: "Functional.linear.0.forward".
 bool is_api_name(std::string_view name);
 
-/// A wrong `scope` or `list`: users tell it from other errors by its class.
+/// A wrong `scope` or `list`. It is a separate class so that users can distinguish it from other errors.
 class ScopeError : public Error {
  public:
   using Error::Error;
@@ -61,28 +61,28 @@ struct Config {
   Task task = Task::statistics;
   Level level = Level::l1;
   std::string dump_path;             // as it was given
-  std::string root;                  // that folder, wherever the program may go to
+  std::string root;                  // the same folder as an absolute path
   std::vector<std::uint32_t> ranks;  // sorted; empty: all
   std::vector<std::uint32_t> steps;  // sorted; empty: all
   bool extra_info = true;
   bool async_dump = false;
   bool high_precision = false;
   RiskLevel risk_level = RiskLevel::focus;
-  std::optional<bool> dump_enable;  // present: the file is looked at again and again
+  std::optional<bool> dump_enable;  // if set, the file is read again whenever it changes
   std::vector<std::string> custom_op_namespaces;
-  /// Values where the Python tool 26.2 leaves none or odd ones are left out or odd here, too.
+  /// Reproduces values that the Python tool 26.2 leaves out or records in an odd form.
   bool python_compatible = false;
-  /// Inputs of modules are taken from a dump; and nothing is recorded.
+  /// Inputs of modules are taken from a dump. `loads_only`: nothing is recorded.
   bool loads = false;
   bool loads_only = false;
   /// Level L2 of MindSpore: the runtime of the NPU dumps kernels, and nothing else is recorded. (With PyTorch
-  /// it dumps those of one call, which the front end makes.)
+  /// the runtime dumps the kernels of one call, which the front end makes.)
   bool by_runtime = false;
-  /// A tensor that was saved before in the step gets another name of that file.
+  /// A tensor that was saved before in the step gets another name for the same file.
   bool hard_links = true;
   std::uint64_t write_buffer = 256;  // MiB of tensors that wait to be written
 
-  // Of the section that has the task's name.
+  // Values of the section with the task's name.
   std::vector<std::string> scope;  // none or two
   std::vector<std::string> list;
   DataMode data_mode;
@@ -95,48 +95,48 @@ struct Config {
   std::int64_t overflow_nums = 1;  // -1: no limit
   GradientProbeConfig gradient_probe;
 
-  /// What was corrected or ignored; one line each.
+  /// Remarks about values that were corrected or ignored; one line each.
   std::vector<std::string> warnings;
-  /// A key of the file after defaults and overrides, as JSON, "null" if absent; "section.<key>" is one of the
-  /// task's section. For keys that only a front end understands. "warnings" is the above as
-  /// a list.
+  /// The value of a key after defaults and overrides, as JSON; "null" if absent. "section.<key>" is a key of
+  /// the task's section. This serves keys that only a front end understands. "warnings" gives the lines above
+  /// as a list.
   std::string setting(std::string_view key) const;
 
-  std::string text;  // what setting() looks into
+  std::string text;  // the text that setting() searches
 
-  /// Nothing else changes. A relative path begins at `folder`, or where the process is if that is empty.
+  /// Changes only the path. A relative path begins at `folder`, or at the current folder if that is empty.
   void set_dump_path(const std::string& path, const std::string& folder);
 
-  /// Is anything recorded?
+  /// True if anything is recorded.
   bool records() const { return dump_enable != false && !loads_only && !by_runtime; }
   bool records_apis() const {
     return level == Level::l1 || level == Level::mix || (level == Level::l2 && !by_runtime);
   }
-  /// Can a step have files of tensors?
+  /// True if a step can have tensor files.
   bool wants_tensor_folder() const;
-  /// Besides files: for checksums, or a part that is cut out.
+  /// True if elements are read for more than files: for checksums, or for a part that is cut out.
   bool reads_elements() const;
-  /// Are outputs compared with those of another dump?
+  /// True if outputs are compared with those of another dump.
   bool has_bench() const { return task == Task::tensor && !bench_path.empty() && level != Level::debug; }
-  /// Does a tensor that was saved before get another name of that file? What waits until it is known whether
-  /// it is wanted has no file yet.
+  /// True if a tensor that was saved before gets another name for the same file. Tensors that wait until it
+  /// is known whether they are needed have no file yet.
   bool links_tensors() const {
     return hard_links && wants_tensor_folder() && task != Task::overflow_check && !has_bench();
   }
-  /// Are the tensors of an entry saved?
+  /// True if the tensors of an entry are saved.
   bool wants_files(std::string_view entry) const;
-  /// Does a step have a dump.json?
+  /// True if a step has a dump.json.
   bool has_entries() const {
     return task != Task::free_benchmark && task != Task::grad_probe && task != Task::acc_check &&
            level != Level::l2;
   }
-  /// Does a step have a folder from its begin on?
+  /// True if a step has a folder from its begin on.
   bool has_step_folders() const { return task != Task::acc_check && level != Level::l2; }
-  /// Does the front end make, or follow, each call?
+  /// True if the front end makes, or follows, each call.
   bool calls_again() const {
     return task == Task::free_benchmark || task == Task::acc_check || level == Level::l2;
   }
-  /// Are calls of modules, or of APIs, written into construct.json?
+  /// True if calls of modules (or of APIs) are written into construct.json.
   bool has_structure(bool module) const;
 };
 
@@ -147,13 +147,13 @@ struct ConfigOverrides {
   std::optional<std::string> dump_path;
   std::optional<std::string> level;
   std::optional<std::string> step;  // JSON
-  std::string kernels_of{};         // the framework whose runtime can dump kernels; empty: none can
-  std::string folder{};             // where relative paths begin; empty: where the process is
+  std::string kernels_of{};         // the framework whose runtime can dump kernels; empty if it cannot
+  std::string folder{};             // where relative paths begin; empty: the current folder
 };
 
-/// Reads and checks a configuration; `name` stands for it in messages. FormatError or ScopeError.
+/// Reads and checks a configuration; messages call it `name`. Throws FormatError and ScopeError.
 Config parse_config(std::string_view text, const std::string& name, const ConfigOverrides& overrides);
-/// As above, from a file. IoError if it cannot be read.
+/// The same, from a file. Throws IoError if it cannot be read.
 Config read_config(const std::string& path, const ConfigOverrides& overrides);
 
 }  // namespace msprobe::collector

@@ -104,7 +104,7 @@ constexpr Key kKernelKeys[] = {
     {"check_mode", R"("all")", kCheckModes},
 };
 
-// Sections of tasks that are not recorded here.
+// The sections of tasks that the collector does not record.
 constexpr std::string_view kOtherSections[] = {"nan_check", "diff_check", "run_ut"};
 
 struct Ineffective {
@@ -133,7 +133,7 @@ constexpr Ineffective kSectionIneffective[] = {
     {"error_data_path", "it is for task acc_check"},
 };
 
-// By which releases 8.x send operations of a running training to another host.
+// The keys by which releases 8.x send operations of a running training to another host.
 constexpr std::string_view kOnline[] = {"online_run_ut", "online_run_ut_recompute",
                                         "is_online",     "is_benchmark_device",
                                         "nfs_path",      "tls_path",
@@ -141,7 +141,7 @@ constexpr std::string_view kOnline[] = {"online_run_ut", "online_run_ut_recomput
                                         "rank_list"};
 
 constexpr std::size_t kMostLines = 20;
-constexpr std::size_t kLongest = 64;  // of a key that is worth a comparison
+constexpr std::size_t kLongest = 64;  // longer keys are not compared with known ones
 
 bool holds(KeyGroup place, std::string_view key) {
   return std::ranges::find(keys_of(place), key, &Key::name) != keys_of(place).end();
@@ -163,7 +163,7 @@ class Notes {
  public:
   Notes(std::string file, std::vector<std::string>& lines) : file_(std::move(file)), lines_(lines) {}
 
-  /// `section`: empty for a key beside the sections.
+  /// `section` is empty for a key outside the sections.
   void add(std::string_view section, std::string_view key, const std::string& text) {
     if (lines_.size() >= kMostLines) return;
     const std::string shown = display(key.substr(0, kLongest));
@@ -181,7 +181,7 @@ const Ineffective* find_ineffective(std::span<const Ineffective> known, std::str
   return found == known.end() ? nullptr : &*found;
 }
 
-/// Keys that someone uses for remarks.
+/// Keys that users use for remarks.
 bool is_remark(std::string_view key) {
   return key.empty() || key.front() == '_' || key.front() == '#' || key.starts_with("//");
 }
@@ -252,7 +252,7 @@ void note_section(const nlohmann::ordered_json& section, std::string_view task, 
       notes.add(task, key, unknown(names_of(KeyGroup::task), key));
     }
   }
-  // One line for all: they go together, and a default file has them, switched off.
+  // One line for all of them: these keys belong together, and a default file has them, switched off.
   const auto is_on = [&](const char* key) {
     const auto found = section.find(key);
     return found != section.end() && *found == true;
@@ -264,7 +264,7 @@ void note_section(const nlohmann::ordered_json& section, std::string_view task, 
         "another host");
 }
 
-/// Of a section of another task: a default file has all of them, empty.
+/// Notes keys in the section of another task. A default file has all these sections, with empty values.
 void note_other_section(const nlohmann::ordered_json& section, std::string_view its_task,
                         std::string_view task, Notes& notes) {
   constexpr std::string_view kChoosing[] = {"scope", "list", "tensor_list", "request_id", "bench_path"};

@@ -45,7 +45,7 @@ const Key& ConfigReader::key_of(std::string_view key) const {
 
 ConfigReader::Json ConfigReader::value(std::string_view key) const {
   const Json* found = find(key);
-  // As in the Python tool.
+  // The Python tool does the same.
   const bool absent =
       found == nullptr ||
       ((place_ == KeyGroup::free_benchmark || place_ == KeyGroup::kernels) && found->is_null());

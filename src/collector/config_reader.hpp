@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the values of one object of config.json by the table of its keys.
+// Reads the values of one object of config.json, guided by the table of its keys.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace msprobe::collector {
 
-/// FormatError that names the first byte of a configuration that is no UTF-8, as all of JSON is.
+/// Throws FormatError with the first wrong byte if a configuration is not UTF-8, as all JSON is.
 void check_utf8(std::string_view text, const std::string& name);
 
-/// What is absent has the default of the table. A wrong value is a FormatError with `where`, the key and the
-/// values that are possible.
+/// An absent key has the default of the table. A wrong value throws a FormatError with `where`, the key and
+/// the possible values.
 class ConfigReader {
  public:
   using Json = nlohmann::ordered_json;
@@ -28,19 +28,19 @@ class ConfigReader {
 
   [[noreturn]] void fail(std::string_view key, const std::string& reason) const;
 
-  /// Null if it is absent.
+  /// Null if the key is absent.
   const Json* find(std::string_view key) const;
 
   std::string text(std::string_view key) const;
   bool boolean(std::string_view key) const;
-  /// null is an empty list.
+  /// Reads null as an empty list.
   std::vector<std::string> texts(std::string_view key) const;
-  /// One of its choices.
+  /// One of the key's choices.
   std::string word(std::string_view key) const;
-  /// Its place among the choices, that of `word` for a value from elsewhere.
+  /// The place of the value, or of `word` from elsewhere, among the choices.
   std::size_t choice(std::string_view key) const { return choice(key, word(key)); }
   std::size_t choice(std::string_view key, std::string_view word) const;
-  /// A whole number of the key's range.
+  /// A whole number in the key's range.
   std::uint32_t count(std::string_view key) const;
   std::int64_t integer(std::string_view key, const Json& value) const;
   /// Numbers and ranges, [0, "3", "5-7"], as a sorted list without duplicates; null is an empty list.

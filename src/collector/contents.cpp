@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What builders hand over, and what comes later.
+// Takes over contents from builders, and contents that arrive later.
 #include <algorithm>
 #include <atomic>
 #include <iterator>
@@ -18,7 +18,7 @@ Builder::Target Recorder::new_target() const {
   return target;
 }
 
-/// Numbers of their own in the process: what comes late is not taken for that of a session opened since.
+/// Numbers are unique in the process, so that late contents never go to a session that was opened since.
 std::uint64_t Recorder::add_slot(Deferred deferred) {
   static std::atomic<std::uint64_t> last{0};
   const std::uint64_t number = ++last;

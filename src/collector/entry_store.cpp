@@ -97,7 +97,7 @@ void EntryStore::close(Entry& entry) {
 }
 
 void EntryStore::close_all() {
-  // What was begun last lies within what was begun before.
+  // Entries that began last are inside those that began before.
   while (!aside_.empty()) close(*aside_.back());
   for (Entry* entry : order_) {
     entry->open = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of dump.json that can still change, in the order in which they will stand in the file.
+// The entries of dump.json that can still change, in their order in the file.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace msprobe::collector {
 
-/// A piece of text that comes later.
+/// A piece of text that arrives later.
 struct Slot {
-  std::uint64_t entry = 0;  // that waits for it; 0: none yet
+  std::uint64_t entry = 0;  // the entry that waits for it; 0: none yet
   bool filled = false;
   bool awaited = true;  // the entry stays open for it
   std::string text;     // null, until it is filled
@@ -44,26 +44,26 @@ struct Entry {
   std::vector<Member> members;
   bool open = true;
   bool aside = false;
-  bool hidden = false;  // not in the file, whatever it has
+  bool hidden = false;  // not in the file, whatever it contains
   std::uint32_t holds = 0;
   std::list<Entry*>::iterator position;
 
-  /// Takes the place of an earlier one of its key.
+  /// Replaces an earlier member with the same key.
   void set(int place, std::string_view key, Section section);
   bool final() const;
 };
 
 class EntryStore {
  public:
-  /// An entry at the end, with its place for good.
+  /// Adds an entry at the end, where it stays.
   Entry& place(std::string name);
-  /// An entry that gets its place when it is closed: behind all that come before that.
+  /// Adds an entry that gets its place when it is closed: after all entries that came before that.
   Entry& place_later(std::string name);
-  /// Null for an entry that has been dropped, or never was.
+  /// Null for an entry that was dropped or never existed.
   Entry* find(std::uint64_t id);
   void close(Entry& entry);
   void close_all();
-  /// All that are open, those begun last first.
+  /// Visits all open entries, those begun last first.
   template <typename Visit>
   void each_open(Visit visit) {
     std::vector<Entry*> open;
@@ -74,15 +74,15 @@ class EntryStore {
     for (Entry* entry : open) visit(*entry);
   }
 
-  /// Moves the final entries in front into the file. Entries without members vanish.
+  /// Moves the final entries at the front into the file. Entries without members vanish.
   void take_final(GrowingFile& file);
-  /// All others as they are now.
+  /// All other entries in their present state.
   std::string provisional(const GrowingFile& file) const;
-  /// Entries that were moved into the file, or will be as things stand.
+  /// The number of entries that were moved into the file or will be, as far as is known now.
   std::uint64_t count() const { return taken_ + waiting(); }
-  /// Those that were not moved yet.
+  /// The number of entries that were not moved yet.
   std::uint64_t waiting() const;
-  /// Bytes of text held.
+  /// The number of bytes of text in memory.
   std::uint64_t held() const;
 
  private:

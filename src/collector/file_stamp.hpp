@@ -6,7 +6,7 @@
 
 namespace msprobe::collector {
 
-/// By what a file is known to be another one than before.
+/// Identifies the state of a file, to notice that it was changed or replaced.
 struct FileStamp {
   std::int64_t time = -1;  // ns
   std::int64_t size = 0;

@@ -30,7 +30,7 @@ const Risks& risks() {
 
 constexpr std::size_t kMostPassed = 4096;
 
-/// "Torch.matmul.0.forward" -> "Torch.matmul"
+/// Cuts "Torch.matmul.0.forward" to "Torch.matmul".
 std::string_view without_call(std::string_view entry) {
   const std::size_t last = entry.rfind('.');
   if (last == std::string_view::npos) return entry;
@@ -85,7 +85,8 @@ std::vector<std::string> Filter::unmatched() const {
   return names;
 }
 
-/// The gradients of the parameters of a module, and of those in it, come after its backward: they are inside.
+/// The gradients of the parameters of a module, and of modules in it, come after its backward but belong to
+/// the scope.
 void Filter::close_scope(std::string_view entry) {
   if (in_scope_ && is_backward_of_module(entry))
     ended_module_ = entry.substr(0, entry.rfind('.', entry.rfind(".backward.") - 1) + 1);
@@ -124,9 +125,9 @@ bool Filter::check(std::string_view entry) {
     return risk_level_ == RiskLevel::core ? risk == RiskLevel::core : risk != RiskLevel::all;
   }
   if (scope_.empty()) return !windows_.empty() || listed(entry);
-  // Modules open their window when they begin, APIs with their input. It closes when the last module ends at
-  // level L0, and in any case if that is its backward; else with the last call's input, so that its output is
-  // outside.
+  // A module opens its window when it begins, an API with its input. A last module closes the window when it
+  // ends at level L0, and at any level if that is its backward; any other last call closes it with its input,
+  // so that its output is outside.
   if (!is_module(entry) && entry == scope_[0]) in_scope_ = true;
   const bool result = (in_scope_ || of_ended_module(entry)) && (!windows_.empty() || listed(entry));
   if (entry == scope_[1] && (mix_ ? !is_backward_of_module(entry) : !is_module(entry))) close_scope(entry);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which events are recorded: scope, list and risk level. (data_mode, which needs no names, is in Config.) For
-// one session; the caller keeps calls from different threads apart.
+// Decides which events are recorded: scope, list and risk level. (data_mode, which needs no names, is in
+// Config.) A filter belongs to one session; the caller serializes calls from different threads.
 #pragma once
 
 #include <set>
@@ -12,7 +12,7 @@
 
 namespace msprobe::collector {
 
-/// How likely a deviation in an API is to matter; `name` is an entry's, "Torch.matmul.0.forward" or
+/// How likely a deviation in an API matters; `name` is that of an entry, "Torch.matmul.0.forward" or
 /// "Torch.matmul".
 RiskLevel risk_of(std::string_view name);  // `all` for those of low risk
 
@@ -27,12 +27,12 @@ class Filter {
   void open_module(std::string_view entry);
   bool check(std::string_view entry);
   void close_module(std::string_view entry);
-  /// All windows are closed again.
+  /// Closes all windows.
   void next_step();
 
-  /// Names of `scope`, `list` and `tensor_list` that nothing had so far.
+  /// Names of `scope`, `list` and `tensor_list` that no event had so far.
   std::vector<std::string> unmatched() const;
-  /// Of entries that came while there were such; not all of very many.
+  /// Names of entries that came while there were such names; not all if there are very many.
   const std::set<std::string, std::less<>>& passed() const { return passed_; }
 
  private:
@@ -46,7 +46,7 @@ class Filter {
   RiskLevel risk_level_;
   std::vector<std::string> scope_;
   std::vector<std::string> list_;
-  std::vector<std::string> missing_scope_;  // that nothing had so far
+  std::vector<std::string> missing_scope_;  // that no event had so far
   std::vector<std::string> missing_list_;   // and of `tensor_list`
   std::set<std::string, std::less<>> passed_;
   bool in_scope_ = false;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// In a child made by fork() nothing is recorded: what was open is its parent's.
+// Counts forks. A child made by fork() records nothing, because the open session belongs to its parent.
 #pragma once
 
 #include <cstdint>
 
 namespace msprobe::collector {
 
-/// Counts from now on.
+/// Starts to count.
 void watch_forks();
-/// The forks that lead to this process.
+/// The number of forks that led to this process.
 std::uint64_t fork_count();
 
 }  // namespace msprobe::collector

@@ -77,7 +77,7 @@ void each_values(const TensorView& view, Piece piece) {
   });
 }
 
-/// Of the bytes as float32.
+/// The checksum of the elements as float32.
 std::uint32_t checksum_of(const TensorView& view) {
   std::uint32_t crc = 0;
   std::array<float, 2048> floats;
@@ -88,7 +88,7 @@ std::uint32_t checksum_of(const TensorView& view) {
   return crc;
 }
 
-/// How many elements lie in each interval between the bounds, and how many are 0. NaN lies in none.
+/// The number of elements in each interval between the bounds, and of zeros. A NaN is in no interval.
 struct Shares {
   std::vector<std::uint64_t> intervals;
   std::uint64_t zero = 0;

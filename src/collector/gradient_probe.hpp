@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Task grad_probe: what the gradients of parameters are at each step of an optimizer, as one table a step
+// Task grad_probe: records the gradients of parameters at each step of an optimizer, as one table per step
 // (`grad_summary_<step>.csv`) and, from level L1 on, the signs of their elements
 // (`step<step>/<parameter>.npy`). Files and columns are those of the Python tool 8.1.
 #pragma once
@@ -31,22 +31,23 @@ struct GradientProbeConfig {
   bool takes(std::string_view parameter) const;
 };
 
-/// Of the section. FormatError that names `where`, the key and what would be right.
+/// Reads the section. Throws FormatError with `where`, the key and the right values.
 GradientProbeConfig read_gradient_probe(const nlohmann::ordered_json& section, const std::string& where);
 
-/// The table of one step in the making.
+/// The table of the current step.
 class GradientProbe {
  public:
-  /// A row of a step, and the file of the signs. `folder` is that of the rank; it is made. IoError.
+  /// Adds a row for a step, and writes the file of the signs. `folder` is that of the rank, which is created.
+  /// Throws IoError.
   void add(const GradientProbeConfig& config, const std::string& folder, std::uint64_t step,
            std::string_view parameter, const TensorView& gradient);
-  /// Writes the table of the step, if there is one. IoError; the table is gone then, too.
+  /// Writes the table of the step, if there is one. Throws IoError; the table is lost then, too.
   void finish();
 
   std::uint64_t gradients() const { return kept() + lost_; }
-  /// Those of them that are in a table, be it one in the making.
+  /// The number of gradients in a table, including the current one.
   std::uint64_t kept() const { return gradients_ + rows_; }
-  /// Those that could not be written, and why the first could not.
+  /// The number of gradients that could not be written, and the reason of the first failure.
   std::uint64_t lost() const { return lost_; }
   const std::string& reason() const { return reason_; }
   std::uint64_t steps() const { return steps_; }
@@ -56,7 +57,7 @@ class GradientProbe {
               std::string_view parameter, const TensorView& gradient);
   void lose(std::uint64_t gradients, const Error& error);
 
-  std::string path_;  // of the table; empty: there is none
+  std::string path_;  // of the table; empty without a table
   std::string text_;
   std::uint64_t rows_ = 0;       // of the table
   std::uint64_t gradients_ = 0;  // of all tables before

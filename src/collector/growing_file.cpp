@@ -10,7 +10,7 @@
 namespace msprobe::collector {
 namespace {
 
-// While a file cannot be written, so much is kept in the hope that it can later.
+// The text that is kept while the file cannot be written, in the hope that writing succeeds later.
 constexpr std::size_t kMaxPending = std::size_t{64} << 20;
 
 }  // namespace
@@ -53,7 +53,8 @@ void GrowingFile::write(const std::string& provisional) {
     members_ += std::exchange(waiting_, 0);
   } catch (const Error&) {
     if (pending_.size() > kMaxPending) {
-      // What is in the file already begins without a comma; what will come must not begin with one alone.
+      // The contents of the file begin without a comma, so later members must begin with one only if there
+      // are such contents.
       pending_.clear();
       waiting_ = 0;
       any_ = kept_ > 0;

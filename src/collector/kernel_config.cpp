@@ -13,7 +13,7 @@
 namespace msprobe::collector {
 namespace {
 
-// summary_mode may list them.
+// summary_mode may list these.
 constexpr std::string_view kStatistics[] = {"max",
                                             "min",
                                             "mean",
@@ -28,7 +28,7 @@ constexpr std::string_view kStatistics[] = {"max",
                                             "hash",
                                             "md5"};
 
-/// With PyTorch, one call is dumped, forward or backward. The name of its forward finds it.
+/// With PyTorch, a single call is dumped, forward or backward. The name of its forward finds it.
 void read_call(const ConfigReader& common, const ConfigReader& section, Config& config) {
   if (config.task != Task::tensor) common.fail("task", "must be \"tensor\" at level L2");
   if (!section.texts("scope").empty()) section.fail("scope", "is not for level L2: list names the call");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The section of a task at level L2: which kernels the runtime of an NPU dumps. The front end has it do so.
+// Reads the section of a task at level L2: the kernels that the runtime of an NPU dumps for the front end.
 #pragma once
 
 #include "collector/config.hpp"
@@ -7,7 +7,7 @@
 
 namespace msprobe::collector {
 
-/// Reads and checks it; with PyTorch the call whose kernels are dumped becomes `list`.
+/// Reads and checks the section; with PyTorch the call whose kernels are dumped becomes `list`.
 void read_kernels(const ConfigReader& common, const ConfigReader& section, Config& config);
 
 }  // namespace msprobe::collector

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the last call of a thread failed, in a place that needs no memory.
+// Keeps the reason why the last call of a thread failed, in a place that needs no allocation.
 #pragma once
 
 namespace msprobe::collector {

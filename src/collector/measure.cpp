@@ -27,13 +27,13 @@ const tensor::Kernels& kernels() {
   return kBest;
 }
 
-/// Hands runs of elements to `feed(pointer, n)`, n at most kWidened if they have to be gathered.
+/// Passes runs of elements to `feed(pointer, n)`; n is at most kWidened if elements have to be gathered.
 template <typename Feed>
 void each_stretch(const TensorView& view, const Walk& walk, std::size_t most, std::uint32_t* crc, Feed pass) {
   const std::size_t size = view.element_size();
   const auto feed = [&](const std::byte* from, std::size_t n) {
     pass(from, n);
-    // While they are in the cache.
+    // The checksum follows while the elements are in the cache.
     if (crc != nullptr) *crc = crc32(*crc, std::span(from, n * size));
   };
   if (crc != nullptr) most = std::min(most, kCachedBytes / size);
@@ -76,8 +76,8 @@ Measured finish(const tensor::Statistics& statistics, std::uint64_t repetitions)
   return result;
 }
 
-/// Elements that the kernels take as they are; small ones are those below `small`, and without it nobody asks
-/// for them.
+/// Measures elements that the kernels accept unchanged. Elements below `small` count as small; without it
+/// they are not counted.
 template <typename T>
 Measured measure_native(const TensorView& view, std::uint32_t* crc,
                         std::optional<T> small = std::numeric_limits<T>::min()) {
@@ -98,7 +98,7 @@ Measured measure_native(const TensorView& view, std::uint32_t* crc,
   return finish(pass.finish(), walk.repetitions);
 }
 
-/// Elements that widen(bytes, n, out) makes those of a working type of.
+/// Measures elements that widen(bytes, n, out) converts to a working type.
 template <typename T, typename Widen>
 Measured measure_widened(const TensorView& view, std::uint32_t* crc, Widen widen,
                          std::optional<T> small = std::numeric_limits<T>::min()) {
@@ -228,7 +228,7 @@ Measured measure_as_stored(const TensorView& view, std::uint32_t* crc) {
   return measure_narrow_float(view, crc, std::numeric_limits<float>::min());
 }
 
-/// The first of two numbers; a NaN in the second one makes the element NaN.
+/// Takes the first of two numbers; a NaN in the second one makes the element NaN.
 template <typename T>
 void take_real_parts(const std::byte* from, std::size_t n, T* out) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -281,7 +281,7 @@ Measured measure_real_elements(const TensorView& view, std::optional<double> eps
   return result;
 }
 
-/// Squares of doubles leave the range of doubles: the sums once more, over elements that are brought near 1.
+/// Sums again over elements scaled near 1, because squares of doubles can leave the range of double.
 void rescale_sums(const TensorView& view, Measured& result) {
   const double largest = std::max(std::abs(result.max), std::abs(result.min));
   if (largest == 0 || !std::isfinite(largest)) return;
@@ -300,7 +300,7 @@ void rescale_sums(const TensorView& view, Measured& result) {
   result.mean = std::scalbn(scaled.mean, exponent);
 }
 
-/// All elements have the other sign.
+/// Changes the sign of all elements.
 void negate(Measured& result) {
   result.max = -std::exchange(result.min, -result.max);
   result.mean = -result.mean;

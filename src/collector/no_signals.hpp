@@ -7,7 +7,7 @@
 
 namespace msprobe::collector {
 
-/// While a thread of ours is started: signals are for the threads of the program.
+/// Blocks signals while a thread of the collector starts: signals are for the threads of the program.
 class NoSignals {
  public:
   NoSignals() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step that is open, and its files.
+// Manages the open step and its files.
 #include "collector/recorder.hpp"
 
 #include <fcntl.h>
@@ -25,12 +25,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a process that is killed may lose: so much, or a share of the file.
+// A killed process may lose at most this many bytes, or this share of the file.
 constexpr std::uint64_t kFlushBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kFlushShare = 16;
-// Behind an entry that stays open, so much is held; then it is closed as it is.
+// If more than this is waiting after an entry that stays open, the entry is closed as it is.
 constexpr std::uint64_t kMaxHeld = std::uint64_t{128} << 20;
-// Of a program that takes ever new folders and never ends its step, so many are kept to go on with.
+// A program may use ever new folders without ending its step, so only this many are kept to be continued.
 constexpr std::size_t kMaxResting = 64;
 
 std::string leaf_name(std::int64_t rank) {
@@ -41,7 +41,7 @@ std::string step_folder(const std::string& root, const Place& place) {
   return root + "/step" + std::to_string(place.step);
 }
 
-/// Into a folder that may be there already: then file by file.
+/// Renames a folder; if the target exists already, moves file by file.
 void rename_folder(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) == 0) return;
   create_directories(to);
@@ -49,7 +49,7 @@ void rename_folder(const std::string& from, const std::string& to) {
   std::vector<fs::path> files;
   for (fs::recursive_directory_iterator file(from, error), end; !error && file != end; file.increment(error))
     files.push_back(file->path().lexically_relative(from));
-  // What was not seen would be removed with the folder.
+  // Files that were not listed would be removed together with the folder.
   if (error) throw IoError(display(from), "cannot be read: " + error.message());
   for (const fs::path& file : files) {
     if (fs::is_directory(from / file, error)) {
@@ -109,7 +109,7 @@ std::string Recorder::header(const Place& place) const {
   member("task", name_of(config_.task));
   member("level", name_of(config_.level));
   member("framework", framework_);
-  // Readers learn from it that sums were taken in double. Other tools read past keys that they do not know.
+  // Readers learn from it that sums were computed in double. Other tools ignore keys that they do not know.
   if (!config_.python_compatible) {
     member("recorder", std::string("msprobe ") + kVersion);
     out.item("format");
@@ -136,7 +136,7 @@ void Recorder::begin_step(const Place& place) {
     if (losses_.reason.empty()) losses_.reason = error.what();
     throw;
   }
-  // It may have been tried before, when the disk was full.
+  // The step may have been tried before, when the disk was full.
   losses_.no_steps.erase("step" + std::to_string(place.step));
   ++steps_;
 }
@@ -192,18 +192,18 @@ bool Recorder::move_step(const Place& place) {
   return true;
 }
 
-/// Are buffers and settings of the training recorded, which the Python tool does not know?
+/// True if buffers and settings of the training are recorded, which the Python tool does not know.
 bool Recorder::records_surroundings() const {
   return (config_.task == Task::statistics || config_.task == Task::tensor) && !config_.python_compatible;
 }
 
-/// Events of an earlier session must not be taken for those of a later one.
+/// Numbers steps in the process, so that an event of an earlier session never counts for a later one.
 std::uint64_t Recorder::next_serial() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
 }
 
-/// Nothing of it changes any more.
+/// Closes the step, so that nothing in it can change.
 msprobe_status Recorder::close_step() {
   step_->entries.each_open([this](Entry& entry) { close_entry(entry); });
   step_->entries.close_all();
@@ -238,7 +238,7 @@ msprobe_status Recorder::drop_step(const Place& place) {
   --steps_;
   std::error_code error;
   fs::remove_all(folder, error);
-  fs::remove(parent, error);  // unless other ranks have their folders there
+  fs::remove(parent, error);  // this fails if other ranks have folders there
   return end_step();
 }
 
@@ -298,7 +298,7 @@ Kept Recorder::kept() const {
   return all;
 }
 
-/// Waits for the tensors' files.
+/// Waits for the tensor files.
 void Recorder::finish_tensor_files() {
   for (const std::string& failure : queue_.finish()) note_failure("tensor file", failure);
 }
@@ -330,7 +330,7 @@ msprobe_status Recorder::write_files() {
     step_->failing = false;
     return MSPROBE_OK;
   } catch (const std::exception& error) {
-    // Not tried again at once.
+    // The next write waits until more has been recorded.
     step_->fresh = 0;
     step_->failing = true;
     note_failure("write", error.what());
@@ -351,7 +351,7 @@ void Recorder::note_failure(const char* kind, const std::string& text) noexcept 
     if (losses_.reason.empty()) losses_.reason = text;
     write_error(kind, text);
   } catch (...) {
-    // There is no place left to tell it but the status.
+    // Only the status can report this failure.
     return;
   }
 }

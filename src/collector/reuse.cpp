@@ -26,13 +26,13 @@ std::uint64_t hash_of(const TensorView& view, const Identity& identity) {
   return hash;
 }
 
-/// One number out of elements spread over all.
+/// A hash of samples that are spread over all elements.
 std::uint64_t samples_of(const TensorView& view) {
   constexpr std::uint64_t kSamples = 64;
   const std::size_t size = view.element_size();
   std::uint64_t hash = 0;
   for (std::uint64_t k = 0; k < kSamples; ++k) {
-    // The first and the last are among them.
+    // The first and the last element are among the samples.
     std::uint64_t index = view.count / kSamples * k + view.count % kSamples * k / kSamples;
     if (k == kSamples - 1) index = view.count - 1;
     std::int64_t offset = 0;
@@ -99,7 +99,7 @@ Results ReuseCache::find(const TensorView& view, const Identity& identity, Check
 void ReuseCache::keep(const TensorView& view, const Identity& identity, std::shared_ptr<const Owner> owner,
                       const Results& results) {
   auto fresh = std::make_shared<const Known>(view, identity, std::move(owner), results);
-  std::shared_ptr<const Known> before;  // goes when the lock is gone, as these do
+  std::shared_ptr<const Known> before;  // freed after the lock is released, like these
   Table all;
   const std::lock_guard lock(mutex_);
   if (table_.size() >= kMost) all.swap(table_);

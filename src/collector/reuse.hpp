@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of tensors that are seen again: a program hands the same ones from call to call.
+// Reuses results of tensors that are seen again: a program passes the same tensors from call to call.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace msprobe::collector {
 
 struct SavedFile;
 
-/// What the caller says keeps a tensor's elements the same; released when the last copy goes.
+/// The caller's object that keeps a tensor's elements unchanged; it is released with the last copy.
 class Owner {
  public:
   explicit Owner(const msprobe_tensor& tensor)
@@ -28,7 +28,7 @@ class Owner {
   }
   Owner(const Owner&) = delete;
   Owner& operator=(const Owner&) = delete;
-  /// Can it be kept at all?
+  /// True if the owner can be kept at all.
   bool keepable() const { return alive_ != nullptr && release_ != nullptr; }
   bool alive() const { return alive_(owner_) != 0; }
 
@@ -41,29 +41,30 @@ class Owner {
 struct Results {
   std::optional<Measured> measured;
   std::optional<std::uint32_t> crc;
-  std::shared_ptr<SavedFile> file;  // that holds the elements; null: none is known
+  std::shared_ptr<SavedFile> file;  // that holds the elements; null: unknown
 };
 
-/// Elements, by where they are and how often they were changed there.
+/// Identifies elements by their place and by how often they were changed there.
 struct Identity {
-  const std::byte* data = nullptr;  // what the view's elements are, or are a copy of
+  const std::byte* data = nullptr;  // the view's elements, or the original that they are a copy of
   std::uint64_t version = 0;
 };
 
-/// How it is made sure that elements which should be the same are.
+/// How to verify that elements are really unchanged.
 enum class Check : std::uint8_t {
-  samples,   // writes that no version counts are noticed mostly
-  checksum,  // of all elements: for what stands for them from then on, as files do
+  samples,   // finds most writes that no version counts
+  checksum,  // of all elements, for results that replace them from then on, as files do
 };
 
 class ReuseCache {
  public:
-  /// Below this many bytes measuring is cheaper than asking.
+  /// Below this many bytes, measuring is cheaper than a lookup.
   static constexpr std::uint64_t kMinBytes = std::uint64_t{128} << 10;
 
-  /// What is known of these elements. With Check::checksum theirs is there if any were known at this place.
+  /// Finds results for these elements. With Check::checksum, their checksum is among them if results for this
+  /// place were known.
   Results find(const TensorView& view, const Identity& identity, Check check);
-  /// Keeps results, and `owner` as long as they are kept.
+  /// Keeps results, and keeps `owner` just as long.
   void keep(const TensorView& view, const Identity& identity, std::shared_ptr<const Owner> owner,
             const Results& results);
   void clear();
@@ -71,10 +72,10 @@ class ReuseCache {
  private:
   struct Known;
   using Table = std::unordered_map<std::uint64_t, std::shared_ptr<const Known>>;  // by hash
-  // Then all are forgotten: a step of a large model has fewer.
+  // At this number all are forgotten; a step of a large model has fewer.
   static constexpr std::size_t kMost = 65'536;
 
-  // alive() and release() of owners are called without it.
+  // Not held while alive() and release() of owners are called.
   std::mutex mutex_;
   Table table_;
 };

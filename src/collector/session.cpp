@@ -16,10 +16,11 @@
 namespace msprobe::collector {
 namespace {
 
-// A file that cannot be used is read again so often, though it looks as it did: somebody may be writing it.
+// A file that cannot be used is read again after this time even if it looks unchanged: it may be half
+// written.
 constexpr auto kTryAgainAfter = std::chrono::milliseconds(500);
 
-/// Do they differ in more than whether recording is on?
+/// True if they differ in more than whether recording is on.
 bool other_settings(const Config& a, const Config& b) {
   auto first = nlohmann::json::parse(a.text);
   auto second = nlohmann::json::parse(b.text);
@@ -33,7 +34,7 @@ bool other_settings(const Config& a, const Config& b) {
 Session::Session(Config config, const Origin& origin)
     : recorder_(origin.framework, origin.suffix), overrides_(origin.overrides) {
   watch_forks();
-  std::error_code gone;  // then a relative path is refused
+  std::error_code gone;  // if set, a relative path is rejected
   overrides_.folder = std::filesystem::current_path(gone).string();
   child_ = fork_count();
   enabled_ = config.dump_enable.value_or(true);
@@ -124,7 +125,7 @@ msprobe_status Session::set_dump_path(const std::string& path) {
     throw InvalidCall(path.empty() ? "dump_path is empty" : "dump_path is longer than 4096 bytes");
   reuse_.clear();
   const std::lock_guard lock(mutex_);
-  overrides_.dump_path = path;  // also if the configuration is read again
+  overrides_.dump_path = path;  // applies also when the configuration is read again
   return recorder_.redirect(path, overrides_.folder);
 }
 
@@ -174,8 +175,8 @@ msprobe_status Session::reload(bool& changed) {
   const std::lock_guard lock(mutex_);
   const Config& config = recorder_.config();
   if (path_.empty() || !config.dump_enable) return MSPROBE_OK;
-  // With every verb, so that what is switched on between two steps is on for the second one. It costs a
-  // microsecond.
+  // The file is checked at every call, so that recording that is switched on between two steps is on for the
+  // second one. The check takes a microsecond.
   const FileStamp stamp = stamp_of(path_);
   const auto time = std::chrono::steady_clock::now();
   if (stamp == tried_ && (!broken_ || time - looked_ < kTryAgainAfter)) return MSPROBE_OK;
@@ -194,8 +195,8 @@ msprobe_status Session::reload(bool& changed) {
     return MSPROBE_INVALID;
   }
   if (!fresh->dump_enable) fresh->dump_enable = enabled_;
-  // While a step is open only the switch is turned; the rest waits for its end, so that its files are of one
-  // kind.
+  // While a step is open, only the switch takes effect. Other changes wait for the end of the step, so that
+  // its files are of one kind.
   const bool other = other_settings(*fresh, config);
   if (recorder_.has_step() && other) return MSPROBE_OK;
   changed = broken_ || other || fresh->dump_enable != config.dump_enable;
@@ -234,7 +235,7 @@ msprobe_status Session::fill_gradient(std::uint64_t gradient_entry, std::string_
   crop(view, leaf->rules->slice);
   std::string text;
   append_record(text, *leaf->rules, tensor, view, {}, record);
-  // There is nothing to put the numbers into later: what is known is all.
+  // These numbers cannot be filled in later, so only known ones are written.
   for (auto gap = record.gaps.rbegin(); gap != record.gaps.rend(); ++gap)
     text.insert(gap->offset, gap->slot->text);
   const msprobe_status status =

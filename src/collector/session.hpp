@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One recording as its callers see it: when it records, under which configuration, in which process. What it
-// records is its recorder's matter. Any thread may call anything.
+// One recording from its callers' view: when it records, with which configuration, in which process. The
+// recorder does the recording. All functions are thread-safe.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@
 namespace msprobe::collector {
 
 struct Origin {
-  std::string path;  // of the configuration file; empty: none
+  std::string path;  // of the configuration file; may be empty
   ConfigOverrides overrides;
   std::string framework = "pytorch";
   std::string suffix = "pt";
@@ -34,7 +34,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Is this a child that was forked while the session was open?
+  /// True in a child that was forked while the session was open.
   bool orphaned() const;
 
   msprobe_status start(msprobe_decision& decision, bool& first_time);
@@ -49,19 +49,19 @@ class Session {
   msprobe_status set_tokens(std::int64_t begin, std::int64_t end);
   msprobe_status flush();
   msprobe_status reload(bool& changed);
-  /// Ends the step that is open.
+  /// Ends the open step.
   msprobe_status close();
   void get_info(msprobe_info& info);
   const char* setting(const char* key);
   const std::atomic<int>& running() const { return recorder_.running(); }
 
-  /// Calls `body(recorder)` while no other thread does.
+  /// Calls `body(recorder)` while no other thread can.
   template <typename Body>
   auto locked(Body body) {
     const std::lock_guard lock(mutex_);
     return body(recorder_);
   }
-  /// A builder for the target that `body(recorder)` gives; null if it gives none.
+  /// A builder for the target that `body(recorder)` gives; null without a target.
   template <typename Body>
   std::unique_ptr<Builder> build(Body body) {
     auto target = locked(body);
@@ -75,9 +75,9 @@ class Session {
 
   ReuseCache& reuse() { return reuse_; }
   TensorQueue& queue() { return recorder_.queue(); }
-  /// MSPROBE_SKIP if it is none of those asked for.
+  /// Returns MSPROBE_SKIP for a parameter that was not asked for.
   msprobe_status probe_gradient(std::string_view parameter, const TensorView& gradient);
-  /// Where the same elements have a file, another name of that one; `keep` is told what is kept of these.
+  /// If the same elements have a file already, only adds a name for it; `keep` receives the results to keep.
   msprobe_status save_tensor(std::uint64_t serial, const std::string& name, const TensorView& view,
                              Keep& keep);
 
@@ -90,19 +90,19 @@ class Session {
   ReuseCache reuse_;
   std::mutex mutex_;
   Recorder recorder_;
-  std::uint64_t child_;  // how many forks lie above the process that opened it
+  std::uint64_t child_;  // the number of forks that led to the process that opened it
   std::uint64_t loop_ = 0;
   std::uint64_t init_step_ = 0;
   std::int64_t rank_ = -1;
   std::optional<std::pair<std::int64_t, std::int64_t>> tokens_;
-  // The configuration file, and as it was seen last.
+  // The configuration file, and its state at the last look.
   std::string path_;
   ConfigOverrides overrides_;
   std::chrono::steady_clock::time_point looked_;
   FileStamp tried_;
   bool broken_ = false;
   GradientProbe gradients_;
-  bool enabled_ = true;  // what dump_enable was last
+  bool enabled_ = true;  // the last value of dump_enable
 };
 
 }  // namespace msprobe::collector

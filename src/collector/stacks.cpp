@@ -9,7 +9,8 @@
 namespace msprobe::collector {
 namespace {
 
-// A program has so many places to call from; more are keys made of something that never comes again.
+// A program calls from fewer places than this; more keys mean that they are made of something that never
+// recurs.
 constexpr std::size_t kMaxStacks = 100'000;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of stack.json: entries that share a call stack.
+// The contents of stack.json: groups of entries that share a call stack.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ class Stacks {
  public:
   bool knows(std::uint64_t key) const { return frames_.contains(key); }
   void define(std::uint64_t key, std::vector<std::string> frames);
-  /// The key must be known.
+  /// `key` must be defined.
   void use(std::uint64_t key, const Call& call);
-  /// What was used is forgotten, what was defined is not.
+  /// Forgets uses but keeps definitions.
   void next_step();
 
   bool changed() const { return changed_; }

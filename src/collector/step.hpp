@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the step that is being recorded.
+// The state of the step that is being recorded.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ namespace msprobe::collector {
 /// The gradients of one module's parameters.
 struct ParameterGradients {
   std::string first;        // the parameter that came first
-  std::uint32_t count = 0;  // how often it has
-  std::uint64_t entry = 0;  // of the accumulation that goes on
+  std::uint32_t count = 0;  // how often it has come
+  std::uint64_t entry = 0;  // of the current accumulation
   std::unordered_set<std::string> arrived;
 };
 
@@ -36,25 +36,25 @@ struct GradientLeaf {
   std::shared_ptr<Slot> slot;
 };
 
-/// What records of tensors are made by; the same for the whole step.
+/// The rules for records of tensors; the same for the whole step.
 struct RecordRules {
   NumberRules numbers;
   SummaryMode summary = SummaryMode::statistics;
   bool mindspore = false;
   std::string suffix;       // of tensor files
-  bool bench = false;       // md5 stands before data_name
-  bool hard_links = false;  // a tensor that was saved before gets another name of that file
+  bool bench = false;       // md5 comes before data_name
+  bool hard_links = false;  // a tensor that was saved before gets another name for the same file
   std::vector<SliceRule> slice;
 };
 
-/// What decides whether an entry, or its tensors' files, are kept.
+/// The facts that decide whether an entry, or its tensor files, are kept.
 struct Findings {
   bool nonfinite = false;
   std::vector<SeenTensor> seen;
   std::vector<std::pair<std::string, TensorCopy>> files;  // by name
 };
 
-/// How often each was called.
+/// The number of calls of each function and module.
 struct CallNumbers {
   std::unordered_map<std::uint32_t, std::uint32_t> calls;
   std::unordered_map<std::string, std::uint32_t> saves;
@@ -79,14 +79,14 @@ struct Step {
   std::shared_ptr<const RecordRules> rules;
   std::unique_ptr<const Bench> bench;
   CallNumbers numbers;
-  std::unordered_map<std::string, std::uint64_t> backward_entries;  // by name, while they can change
+  std::unordered_map<std::string, std::uint64_t> backward_entries;  // by name, as long as they can change
   std::unordered_map<std::uint32_t, ParameterGradients> gradients;
   std::unordered_map<std::uint64_t, std::vector<GradientLeaf>> gradient_leaves;  // by entry
   std::unordered_map<std::uint64_t, Findings> findings;                          // by entry
   std::set<std::string, std::less<>> logged;                                     // kinds of errors
   std::uint64_t fresh = 0;    // bytes since the files were written
-  std::uint64_t written = 0;  // entries that the file has
-  bool failing = false;       // the files could not be written when that was tried last
+  std::uint64_t written = 0;  // entries in the file
+  bool failing = false;       // the last attempt to write the files failed
   bool changed = false;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kNodeLevel = 1;
 
-/// The system gives the number of a thread that ended to the next one; these are never given twice.
+/// Numbers threads. The system gives the number of an ended thread to the next one; these are never reused.
 std::uint64_t this_thread() {
   static std::atomic<std::uint64_t> count{0};
   thread_local const std::uint64_t number = ++count;
@@ -46,7 +46,7 @@ Parent Structure::parent_of(const Call& call, const Thread& thread) const {
                                   [](const OpenCall& open) { return open.call.module; });
   if (above != thread.calls.rend()) return Parent::module(above->call.name, above->call.number);
   if (!call.module) return thread.pseudo_parent ? Parent::pseudo(*thread.pseudo_parent) : Parent();
-  // A module that another thread runs on behalf of the one around it.
+  // The module may run in another thread than the module around it.
   const OpenCall* latest = nullptr;
   const std::string_view wanted = name_of(call.name).parent_path;
   for (const auto& [number, other] : threads_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is being called right now, thread by thread, and what stands above what in construct.json.
+// The calls that are open now, by thread, and the parents of calls in construct.json.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,36 @@
 
 namespace msprobe::collector {
 
-/// A forward call that was entered and not left.
+/// A forward call that was entered and has not been left.
 struct OpenCall {
   Call call;
   std::uint64_t sequence = 0;  // of all calls of the step
   std::uint64_t entry = 0;
-  std::uint32_t api_depth = 0;   // of its thread when it was entered
+  std::uint32_t api_depth = 0;   // of its thread at the time of entry
   bool recorded = false;         // its input passed the filter
   bool output_checked = false;   // the filter was asked about its output
-  bool output_recorded = false;  // and said so
+  bool output_recorded = false;  // and accepted it
 };
 
 struct Thread {
   std::vector<OpenCall> calls;
-  std::uint32_t api_depth = 0;  // APIs within APIs
+  std::uint32_t api_depth = 0;  // nesting of APIs
   std::optional<std::uint32_t> pseudo_parent;
 };
 
 class Structure {
  public:
-  /// The calling thread's.
+  /// The state of the calling thread.
   Thread& thread();
-  /// The open call, in this thread or else in any; null if it is not open. `owner` is its thread.
+  /// The open call, in this thread or else in any thread; null if it is not open. `owner` receives its
+  /// thread.
   OpenCall* find(const Call& call, Thread*& owner);
-  /// What a forward call that begins now stands under.
+  /// The parent of a forward call that begins now.
   Parent parent_of(const Call& call, const Thread& thread) const;
 
-  /// One more line of construct.json.
+  /// Adds a line to construct.json.
   void add_node(GrowingFile& file, const Call& call, Parent parent);
-  /// What follows the lines: the number of micro steps, where there are any.
+  /// The text after the lines: the number of micro steps, if there are any.
   std::string provisional(const GrowingFile& file) const;
   bool changed() const { return changed_; }
   void set_written() { changed_ = false; }

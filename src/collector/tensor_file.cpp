@@ -16,10 +16,10 @@
 namespace msprobe::collector {
 namespace {
 
-/// Types NumPy lacks, as the float32 that holds all their values.
+/// Writes types that NumPy lacks as float32, which holds all their values.
 void write_widened(formats::TensorWriter& writer, tensor::DType dtype, std::span<const std::byte> bytes) {
   std::array<float, 4096> wide;
-  // Complex numbers are two of a narrower type.
+  // A complex number is two numbers of a narrower type.
   const tensor::DType part = dtype == tensor::DType::complex32 ? tensor::DType::float16 : dtype;
   const std::size_t size = tensor::info(part).size;
   while (!bytes.empty()) {

@@ -11,8 +11,8 @@
 
 namespace msprobe::collector {
 
-/// Writes the elements to `<path>`, whose end says how: ".pt" or ".npy". IoError, FormatError. `crc`: of the
-/// elements' bytes as they lie there, if it is known. Returns it.
+/// Writes the elements to `<path>`, in the format of its ending: ".pt" or ".npy". Throws IoError and
+/// FormatError. `crc`: the checksum of the element bytes in the file, if known. Returns that checksum.
 std::uint32_t write_tensor_file(const std::string& path, const TensorView& view,
                                 std::optional<std::uint32_t> crc = std::nullopt);
 

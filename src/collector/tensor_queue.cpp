@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::size_t kThreads = 2;
 constexpr std::uint64_t kMaxSpare = std::uint64_t{64} << 20;
-constexpr std::size_t kWorthKeeping = std::size_t{128} << 10;  // such memory comes from the system each time
+constexpr std::size_t kWorthKeeping = std::size_t{128} << 10;  // larger blocks come from the system each time
 constexpr std::size_t kMaxFailures = 20;
-// Of a copy, so that its checksum finds the bytes in the processor's cache.
+// The size of pieces of a copy, so that the checksum finds the bytes in the processor's cache.
 constexpr std::size_t kCopyPiece = std::size_t{64} << 10;
 
 }  // namespace
@@ -48,7 +48,7 @@ bool TensorQueue::start_threads() {
   try {
     while (threads_.size() < kThreads) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
-    // One is enough, and none means that files are written by who brings them.
+    // One thread is enough. Without any thread, the callers write the files themselves.
     return !threads_.empty();
   }
   return true;
@@ -95,7 +95,7 @@ TensorCopy TensorQueue::copy(const TensorView& view) {
 
 void TensorQueue::take_name(Lock& lock, const std::string& path, const File& file) {
   if (files_.try_emplace(path, file).second) return;
-  // Two that write to one name would do so in any order, and what is linked to it may not be made yet.
+  // Two writers to one name would finish in any order, and links to it may not be made yet.
   room_.wait(lock, [this] { return idle(); });
   File& former = files_[path];
   if (former && former->path == path) former->state = SavedFile::State::gone;
@@ -116,7 +116,7 @@ bool TensorQueue::write_once(std::string path, const TensorView& view, Results& 
 std::optional<std::uint32_t> TensorQueue::write_new(const File& file, const TensorView& view) {
   Lock lock(mutex_);
   take_name(lock, file->path, file);
-  // A copy as large as that takes longer to make than it saves.
+  // A copy of this size takes longer to make than it saves.
   if (view.bytes() > budget_ / 2 || !start_threads()) return write_here(lock, *file, view, std::nullopt);
   ++busy_;
   room_.wait(lock, [&] { return held_ == 0 || held_ + view.bytes() <= budget_; });
@@ -169,7 +169,7 @@ std::optional<std::uint32_t> TensorQueue::write_here(Lock& lock, SavedFile& file
   return written ? crc : std::nullopt;
 }
 
-/// False if the elements have to be written once more.
+/// Returns false if the elements have to be written again.
 bool TensorQueue::link(const std::string& path, const File& file) {
   Lock lock(mutex_);
   const auto usable = [&] { return !refused_ && !file->forgotten && file->state != SavedFile::State::gone; };
@@ -207,7 +207,7 @@ bool TensorQueue::attempt(Lock& lock, Body body) noexcept {
     try {
       failures_.emplace_back(error.what());
     } catch (const std::bad_alloc&) {
-      return false;  // no memory even to say so
+      return false;  // no memory even to report it
     }
   }
   return false;
@@ -238,7 +238,7 @@ void TensorQueue::make_link(SavedFile& file, const std::string& path) {
   copy_file(from, path);
   const std::lock_guard lock(mutex_);
   if (linked == Linked::too_many) {
-    file.path = path;  // which has room for more
+    file.path = path;  // this file has room for more
   } else {
     refused_ = true;
   }
@@ -250,7 +250,7 @@ void TensorQueue::recycle(TensorCopy copy) {
     spare_.emplace(copy.capacity, std::move(copy.memory));
     spare_bytes_ += copy.capacity;
   } catch (const std::bad_alloc&) {
-    return;  // then it is no memory to use again
+    return;  // then this memory is not reused
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes tensor files behind the program's back, from copies, in a bounded amount of memory. A file that
-// holds what another one of the step does becomes a second name of that one.
+// Writes tensor files in the background, from copies, in a bounded amount of memory. If another file of the
+// step has the same contents, the new file becomes a second name for it.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@
 
 namespace msprobe::collector {
 
-/// A tensor's elements in memory of its own, in row-major order.
+/// A tensor's elements in separate memory, in row-major order.
 struct TensorCopy {
   TensorView view;
   std::unique_ptr<std::byte[]> memory;
@@ -28,43 +28,43 @@ struct TensorCopy {
   std::uint32_t crc = 0;
 };
 
-/// A tensor's file, as far as it has come. All of it under the lock of its queue.
+/// The state of a tensor's file. The lock of its queue protects all of it.
 struct SavedFile {
   enum class State : std::uint8_t { waiting, written, gone };
   explicit SavedFile(std::string name) : path(std::move(name)) {}
 
   std::string path;
   State state = State::waiting;
-  bool forgotten = false;          // it gets no other names any more
-  std::vector<std::string> links;  // that it gets as soon as it is written
+  bool forgotten = false;          // it gets no further names
+  std::vector<std::string> links;  // names to add when it is written
 };
 
 class TensorQueue {
  public:
   TensorQueue() = default;
-  /// Writes what waits.
+  /// Writes all waiting files.
   ~TensorQueue();
   TensorQueue(const TensorQueue&) = delete;
   TensorQueue& operator=(const TensorQueue&) = delete;
 
-  /// Memory of copies that wait to be written; who brings more waits, too. 0, as long as nothing is said: who
-  /// brings a tensor writes it.
+  /// The memory for copies that wait to be written; a caller that brings more has to wait. With 0, the
+  /// default, the caller writes each tensor itself.
   void set_budget(std::uint64_t bytes);
 
-  /// The elements are copied before it returns, or written at once where they are too many for that.
+  /// Copies the elements before it returns, or writes them at once if they are too many to copy.
   void write(std::string path, const TensorView& view);
-  /// As above, unless `known` names a file with the same elements: that gets another name. True if there is a
-  /// new file; then `known` has it, and the checksum of its elements.
+  /// The same, unless `known` names a file with the same elements: then only adds a name. Returns true for a
+  /// new file; then `known` receives it and the checksum of its elements.
   bool write_once(std::string path, const TensorView& view, Results& known);
-  /// A copy made before; it does not wait.
+  /// Writes a copy that was made before, without waiting.
   void write(std::string path, TensorCopy copy);
-  /// Room for the copy is not waited for.
+  /// Makes a copy without waiting for room.
   TensorCopy copy(const TensorView& view);
-  /// Waits until all is written. Returns what failed since the last time, one line each.
+  /// Waits until everything is written. Returns the failures since the last time, one line each.
   std::vector<std::string> finish();
-  /// Files that could not be written, of all.
+  /// The number of all files that could not be written.
   std::uint64_t lost();
-  /// From now on no file gets another name: they are elsewhere, or are not of this step.
+  /// From now on no known file gets another name: the files are elsewhere, or not of this step.
   void forget_files();
 
  private:
@@ -72,26 +72,26 @@ class TensorQueue {
   using Lock = std::unique_lock<std::mutex>;
   struct Task {
     File file;
-    TensorCopy copy;  // is written; nothing: the file only gets its links
+    TensorCopy copy;  // to be written; empty: the file only gets its links
   };
-  /// With the lock held; false: there are none.
+  /// Called with the lock held. Returns false if no thread runs.
   bool start_threads();
-  /// With the lock held: a name that was given before in this step loses what it stood for.
+  /// Called with the lock held. Frees a name that was used before in this step.
   void take_name(Lock& lock, const std::string& path, const File& file);
   bool idle() const { return tasks_.empty() && busy_ == 0; }
   bool link(const std::string& path, const File& file);
-  /// The checksum of what is written; nothing if it could not be.
+  /// The checksum of the written elements; nothing if writing failed.
   std::optional<std::uint32_t> write_new(const File& file, const TensorView& view);
-  /// With the lock held, as below.
+  /// These are called with the lock held.
   void enqueue(Task task);
   std::optional<std::uint32_t> write_here(Lock& lock, SavedFile& file, const TensorView& view,
                                           std::optional<std::uint32_t> crc);
   void work();
-  /// What the file's links wait for has happened.
+  /// Sets the state that the file's links wait for.
   void settle(Lock& lock, SavedFile& file, SavedFile::State state) noexcept;
   void make_links(Lock& lock, SavedFile& file) noexcept;
   void make_link(SavedFile& file, const std::string& path);
-  /// Calls `body()` with the lock; what it throws is told by finish(). False if it did.
+  /// Calls `body()` without the lock. If it throws, finish() reports it, and attempt() returns false.
   template <typename Body>
   bool attempt(Lock& lock, Body body) noexcept;
   void recycle(TensorCopy copy);
@@ -101,11 +101,11 @@ class TensorQueue {
   std::condition_variable room_;
   std::uint64_t budget_ = 0;
   std::deque<Task> tasks_;
-  std::uint64_t held_ = 0;  // bytes of tasks that wait or are written
-  std::size_t busy_ = 0;    // threads that write, or copy what is to be written
+  std::uint64_t held_ = 0;  // bytes of tasks that wait or are being written
+  std::size_t busy_ = 0;    // threads that write, or copy elements for a task
   bool stop_ = false;
-  bool tried_ = false;    // to start threads
-  bool refused_ = false;  // the file system gives no second names
+  bool tried_ = false;    // the start of threads was tried
+  bool refused_ = false;  // the file system supports no second names
   std::vector<std::thread> threads_;
   std::multimap<std::size_t, std::unique_ptr<std::byte[]>> spare_;  // memory to use again, by its size
   std::uint64_t spare_bytes_ = 0;

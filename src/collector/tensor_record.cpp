@@ -31,7 +31,7 @@ bool is_float8(DType dtype) {
   return tensor::info(dtype).kind == Kind::floating && tensor::info(dtype).size == 1;
 }
 
-/// To as many bits of the mantissa as the type has; what is beyond its largest number becomes infinite.
+/// Rounds to as many bits of the mantissa as the type has; a number beyond its largest becomes infinite.
 double round_to(DType dtype, double value) {
   if (dtype == DType::float64 || !std::isfinite(value) || value == 0) return value;
   if (dtype == DType::float32) return static_cast<float>(value);
@@ -85,14 +85,15 @@ class Numbers {
   int level_;
 };
 
-/// For PyTorch, Python 26.2 computes these of floats of at most 32 bits only, and not at precision high.
+/// For PyTorch, the Python tool 26.2 computes these only for floats of at most 32 bits, and not at precision
+/// high.
 bool has_mean(DType dtype, const NumberRules& rules) {
   if (!rules.python_compatible || rules.mindspore) return true;
   return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64 && !rules.high_precision;
 }
 
-/// How the mean and the norm are rounded. Half precision goes to float32, not to its own: a sum must not turn
-/// infinite where no element is.
+/// The type to which the mean and the norm are rounded. Half precision is rounded to float32, not to its own
+/// type: a sum must not become infinite if no element is.
 DType rounding(DType dtype, const NumberRules& rules) {
   if (tensor::info(dtype).kind == Kind::integer || dtype == DType::float64 || dtype == DType::complex128)
     return DType::float64;
@@ -132,7 +133,7 @@ void append_hex(std::string& out, std::uint64_t value, int digits) {
   for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kDigits[(value >> shift) & 15];
 }
 
-/// The numbers of one tensor, computed when they are asked for, unless they are known from before.
+/// The numbers of one tensor, computed on demand, unless they are known from before.
 class Values {
  public:
   /// `saved`: a file will hold the elements.
@@ -144,13 +145,13 @@ class Values {
     if (!keep_.possible) return;
     const std::byte* data = view.data;
     if (tensor.source != nullptr) {
-      // As far into the one as into the other.
+      // The offset is the same in both.
       data = static_cast<const std::byte*>(tensor.source) +
              (view.data - static_cast<const std::byte*>(tensor.data));
     }
     keep_.identity = {data, tensor.version};
     const bool checked = saved || (tensor.flags & MSPROBE_TENSOR_UNCOUNTED) != 0;
-    with_crc_ = with_crc_ || (checked && !saved);  // a file's is that of the copy that is written
+    with_crc_ = with_crc_ || (checked && !saved);  // the file's checksum is that of the copy that is written
     keep_.results = reuse.cache->find(view, keep_.identity, checked ? Check::checksum : Check::samples);
   }
   Values(const TensorView& view, Keep keep, bool with_crc)
@@ -171,7 +172,7 @@ class Values {
     }
     return *crc;
   }
-  /// What there is for the next one who asks.
+  /// The results to keep for the next caller.
   Keep take() { return std::move(keep_); }
 
  private:
@@ -180,7 +181,7 @@ class Values {
   Keep keep_;
 };
 
-/// As it stands in the record.
+/// The checksum as the record spells it.
 std::string checksum_text(SummaryMode summary, std::uint64_t value) {
   std::string text = summary == SummaryMode::xor_ ? "\"0x" : "\"";
   append_hex(text, value, summary == SummaryMode::xor_ ? 16 : 8);
@@ -188,7 +189,7 @@ std::string checksum_text(SummaryMode summary, std::uint64_t value) {
   return text;
 }
 
-/// Empty without bytes to compute it of.
+/// Empty if there are no bytes to compute it from.
 std::string crc32_text(const TensorView& view, Values& values) {
   std::string text;
   if (view.data == nullptr && view.count > 0) return text;
@@ -256,7 +257,7 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
       return;
     }
   }
-  // NumPy's results are of the array's own type.
+  // NumPy's results have the array's own type.
   const DType rounded = rounding(dtype, {rules.high_precision, rules.python_compatible || kind.array, false});
   if (type == Kind::complex) {
     numbers.real("Mean", round_to(rounded, measured->mean));
@@ -274,7 +275,7 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
   }
   double mean = measured->mean;
   double norm = measured->norm;
-  // The Python tool's sums are of float32: those of a mask overflow.
+  // The Python tool sums in float32, so the sums of a mask overflow.
   if (rules.python_compatible && !rules.mindspore && type == Kind::floating && dtype != DType::float64) {
     if (beyond_float(mean * static_cast<double>(measured->count))) mean = std::copysign(HUGE_VAL, mean);
     if (beyond_float(norm * norm)) norm = HUGE_VAL;
@@ -370,7 +371,7 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   const bool by_crc = checksums && rules.summary == SummaryMode::md5;
   const bool named = !record.data_name.empty();
   const bool later = (tensor.flags & MSPROBE_TENSOR_LATER) != 0 && view.count > 0;
-  // Of numbers that come, only the kernel of a device makes checksums, too.
+  // Among numbers that arrive later, only those of a device's kernel include checksums.
   const bool checksum_comes = checksums && (later || (tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0);
   if (later || ((tensor.flags & MSPROBE_TENSOR_DEFERRED) != 0 && (!by_xor || checksum_comes))) {
     Deferred& deferred = record.deferred.emplace();

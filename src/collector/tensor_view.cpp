@@ -6,7 +6,7 @@
 namespace msprobe::collector {
 namespace {
 
-/// Merges axes that lie behind one another in memory, from the innermost out.
+/// Merges axes that are contiguous in memory, from the innermost out.
 void merge(Walk& walk) {
   std::size_t kept = 0;
   for (std::size_t axis = 0; axis < walk.rank; ++axis) {
@@ -79,7 +79,7 @@ void resolve_signs(const TensorView& view, std::span<std::byte> elements) {
   const tensor::DTypeInfo& type = tensor::info(view.dtype);
   if (type.kind == tensor::Kind::complex) {
     const std::size_t component = type.size / 2;
-    // Both at once leave the sign of the imaginary part alone.
+    // If both apply, the sign of the imaginary part stays.
     if (view.negative) tensor::flip_signs(elements, component, 0, 2);
     if (view.negative != view.conjugate) tensor::flip_signs(elements, component, 1, 2);
   } else if (view.negative && type.kind == tensor::Kind::floating) {

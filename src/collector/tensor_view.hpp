@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in somebody else's memory, with any strides, and the ways to walk over them.
+// Views of elements in the caller's memory, with any strides, and the ways to walk over them.
 #pragma once
 
 #include <array>
@@ -26,22 +26,22 @@ struct TensorView {
 
   std::size_t element_size() const { return tensor::info(dtype).size; }
   std::uint64_t bytes() const { return count * element_size(); }
-  /// Do the bytes at `data` stand for themselves, in row-major order without gaps?
+  /// True if the bytes at `data` are the elements themselves, in row-major order without gaps.
   bool plain() const;
 };
 
-/// Elements to walk over: axes from the innermost out, none of length 1, neighbours merged where they can be.
+/// An order in which to visit elements: axes from the innermost out, none of length 1, merged if possible.
 struct Walk {
   const std::byte* data = nullptr;
   std::size_t rank = 0;
-  std::uint64_t repetitions = 1;  // each element counts that often
+  std::uint64_t repetitions = 1;  // how often each element counts
   std::array<std::int64_t, kMaxRank> length;
   std::array<std::int64_t, kMaxRank> stride;  // in elements
 
   std::int64_t inner_length() const { return rank == 0 ? 1 : length[0]; }
   std::int64_t inner_stride() const { return rank == 0 ? 1 : stride[0]; }
 
-  /// Calls run(first element) for each run of inner_length() elements inner_stride() apart.
+  /// Calls run(first element) for each run of inner_length() elements that are inner_stride() apart.
   template <typename Run>
   void each_run(std::size_t element_size, Run run) const {
     std::array<std::int64_t, kMaxRank> index;
@@ -66,10 +66,10 @@ struct Walk {
 
 /// All elements in row-major order. The view must not be empty.
 Walk walk_in_order(const TensorView& view);
-/// All elements in the order that is the fastest: as they lie in memory, repeated ones once.
+/// All elements in the fastest order: that of memory, with repeated ones once.
 Walk walk_in_memory(const TensorView& view);
 
-/// Makes the bytes what they stand for: other signs for negative and conjugate views.
+/// Changes the bytes to the elements' real values: other signs for negative and conjugate views.
 void resolve_signs(const TensorView& view, std::span<std::byte> elements);
 
 /// Calls piece(bytes) with all elements in row-major order, signs resolved, in pieces of whole elements.

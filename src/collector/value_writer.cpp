@@ -10,7 +10,7 @@
 namespace msprobe::collector {
 namespace {
 
-/// `level`: where it will stand; no reader takes a value that is deeper than kMaxDepth in all.
+/// `level`: that of its place; readers reject a value deeper than kMaxDepth in all.
 dump::Entry parse_foreign(std::string_view json, int level) {
   constexpr int kMost = static_cast<int>(kMaxJsonDepth);
   try {
@@ -65,7 +65,7 @@ void ValueWriter::go_back(const Mark& mark) noexcept {
 
 void ValueWriter::open(std::string_view key, bool object) {
   if (!item(key)) {
-    // The container that does not fit is an item, too: its close() must find it.
+    // A container that does not fit is an item, too, because its close() must find it.
     ++hidden_;
     return;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface of GPUs: checks arguments, and lets no exception out.
+// The C interface of GPUs. It checks arguments and lets no exception out.
 #include "msprobe/device.h"
 
 #include <memory>
@@ -41,12 +41,12 @@ std::uint8_t tasks_of(SummaryMode summary, bool statistics) {
 bool is_taken(const collector::RecordRules& rules, collector::TensorView view) {
   collector::crop(view, rules.slice);
   const bool by_xor = rules.summary == SummaryMode::xor_;
-  // There the Python tool has the number itself.
+  // In this case the Python tool records the number itself.
   if (by_xor && rules.numbers.python_compatible && view.rank == 0) return false;
   return make_plan(view, tasks_of(rules.summary, !by_xor)).has_value();
 }
 
-/// What is gone meanwhile is left out.
+/// Slots that no longer exist are left out.
 std::vector<Request> requests_for(const Recorder& recorder, std::span<const std::uint64_t> slots) {
   std::vector<Request> requests;
   requests.reserve(slots.size());

@@ -8,7 +8,7 @@
 
 namespace msprobe::gpu {
 
-/// The only thread of a block, and blocks one after another.
+/// A block has this single thread, and blocks run one after another.
 struct SinglePlace {
   u32 thread = 0;
   u32 threads = 1;
@@ -19,7 +19,7 @@ struct SinglePlace {
   u32 add_one(u32* number) { return (*number)++; }
 };
 
-/// The same results as a launch.
+/// Gives the same results as a launch.
 inline void emulate(const Launch& launch) {
   const auto shared = std::make_unique<Shared>();
   measure(launch, *shared, SinglePlace{});

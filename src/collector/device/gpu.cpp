@@ -15,14 +15,14 @@ constexpr u32 kMostBlocks = 1024;
 std::vector<char> compile_kernel(Maker maker, const std::string& driver, const std::string& compiler,
                                  std::string architecture, int ordinal) {
   if (maker == Maker::cuda) architecture = Driver(maker, driver, ordinal).architecture();
-  // B300: 1.2 TFLOPS in double precision at 8 TB/s. What it would take for the sums is several times what
-  // reading the tensors three times does.
+  // B300: 1.2 TFLOPS in double precision at 8 TB/s. The sums would take several times as long as reading the
+  // tensors three times.
   if (architecture == "sm_103")
     throw GpuError("this GPU is slow in double precision, in which the kernel adds");
   return compile(maker, compiler, kKernelText, architecture);
 }
 
-/// The GPU is this thread's while it lives.
+/// Makes the GPU current for this thread as long as the object lives.
 class Gpu::Current {
  public:
   explicit Current(const Driver& driver) : driver_(driver), before_(driver.enter()) {}
@@ -37,7 +37,7 @@ class Gpu::Current {
 
 Gpu::Gpu(Maker maker, const std::string& driver, int ordinal) : driver_(maker, driver, ordinal) {}
 
-// What the delegate made is destroyed if the rest fails.
+// The delegating constructor has finished, so the destructor runs if the rest fails.
 Gpu::Gpu(Maker maker, const std::string& driver, int ordinal, std::span<const char> code)
     : Gpu(maker, driver, ordinal) {
   const Current current(driver_);
@@ -45,7 +45,8 @@ Gpu::Gpu(Maker maker, const std::string& driver, int ordinal, std::span<const ch
   driver_.check(driver_.load_module(&module, code.data()), "load the kernel");
   driver_.check(driver_.get_function(&function_, module, "msprobe_measure"), "find the kernel");
   driver_.check(driver_.make_stream(&stream_, kOnItsOwn), "make a stream");
-  // All that is needed: later there may be no memory, or a graph is captured, which an allocation would end.
+  // Allocates all memory now: later there may be no memory left, or a graph may be captured, which an
+  // allocation would end.
   constexpr std::size_t kRowMemory = kRows * sizeof(Tally);
   constexpr std::size_t kPartials = sizeof(Tally) * kMostJobs * kMostChunks;
   constexpr std::size_t kScratch = kPartials + sizeof(Tally) * kMostJobs;
@@ -84,8 +85,9 @@ Driver::Address Gpu::allocate(std::size_t bytes) {
   throw GpuError("the GPU's driver does not clear memory");
 }
 
-/// The stream's, or one whose last launch is over, or else the one that was not used for the longest time;
-/// the stream waits for that launch in any case, for another stream may come under the same handle.
+/// Takes the stream's own scratch, or one whose last launch is over, or else the one that was not used for
+/// the longest time. The stream waits for that launch in any case, because another stream may come under the
+/// same handle.
 Gpu::Scratch& Gpu::scratch_for(void* stream) {
   Scratch* best = nullptr;
   for (Scratch& scratch : scratch_) {
@@ -120,7 +122,7 @@ void Gpu::bring_rows(std::vector<Tally>& tallies) {
     if (scratch.used != 0)
       driver_.check(driver_.let_wait(stream_, scratch.event, 0), "let a stream wait for another");
   }
-  // Before the copy, which may hold the driver's own locks as long as it takes.
+  // Waits before the copy, which may hold the driver's own locks as long as it takes.
   driver_.check(driver_.wait_for_stream(stream_), "end its work");
   if (tallies.empty()) return;
   driver_.check(driver_.copy_to_host(tallies.data(), memory_, tallies.size() * sizeof(Tally), stream_),
@@ -128,7 +130,7 @@ void Gpu::bring_rows(std::vector<Tally>& tallies) {
   driver_.check(driver_.wait_for_stream(stream_), "end its work");
 }
 
-/// After a failure rows may hold what was there before: nobody may read them.
+/// After a failure, rows may hold old contents, so they must not be read.
 template <typename Work>
 void Gpu::unless_broken(Work work) {
   const std::lock_guard lock(mutex_);
@@ -159,7 +161,7 @@ void Gpu::measure_locked(void* stream, std::span<const Request> requests, const 
   Launch some = launch_in(scratch);
   for (const Request& request : requests) {
     const std::optional<Plan> plan = make_plan(request.view, request.tasks);
-    if (!plan) throw GpuError("a tensor is none that the kernel measures");
+    if (!plan) throw GpuError("the kernel cannot measure this tensor");
     const bool full = used_ + plan->count > kRows;
     if (full || some.jobs + plan->count > kMostJobs) {
       launch(scratch, some);

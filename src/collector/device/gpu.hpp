@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU: the kernel on it, and results there that are fetched all at once.
+// One GPU: the kernel on it, and results in its memory that are fetched together.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@
 
 namespace msprobe::gpu {
 
-/// A tensor to measure, what of it, and what its results are called.
+/// A tensor to measure, the requested tasks, and the number of its results.
 struct Request {
   collector::TensorView view;
   std::uint8_t tasks = kStatistics;
   std::uint64_t name = 0;
 };
 
-/// The kernel's code for a GPU. Of a CUDA device the driver tells the architecture.
+/// Compiles the kernel for a GPU. The driver of a CUDA device reports the architecture.
 std::vector<char> compile_kernel(Maker maker, const std::string& driver, const std::string& compiler,
                                  std::string architecture, int ordinal);
 
@@ -30,18 +30,18 @@ class Gpu {
  public:
   using Take = std::function<void(std::uint64_t name, const collector::DeviceResults&)>;
 
-  /// Loads and tests the kernel; GpuError if anything of it fails, or the GPU computes other numbers than the
-  /// host.
+  /// Loads and tests the kernel. Throws GpuError if any of this fails, or if the GPU computes other numbers
+  /// than the host.
   Gpu(Maker maker, const std::string& driver, int ordinal, std::span<const char> code);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu();
 
-  /// Measures tensors on the stream, without waiting for it. All of them are such that make_plan() takes
-  /// them. `take` receives earlier results if there is no room for more, which are waited for. GpuError:
-  /// nothing more comes of the GPU, and what was not fetched is lost.
+  /// Measures tensors on the stream, without waiting for it. make_plan() must accept all of them. If there is
+  /// no room for more results, waits for earlier ones and passes them to `take`. Throws GpuError: then the
+  /// GPU gives no more results, and those that were not fetched are lost.
   void measure(void* stream, std::span<const Request> requests, const Take& take);
-  /// Waits for what was measured, and hands out all results.
+  /// Waits for the measurements, and hands out all results.
   void fetch(const Take& take);
 
  private:
@@ -49,16 +49,16 @@ class Gpu {
     std::uint64_t name;
     Measuring what;
     std::uint8_t tasks;
-    std::uint8_t rows;  // that follow one another: the statistics', the checksum's, or one of both
+    std::uint8_t rows;  // consecutive ones: the statistics', the checksum's, or one of both
     std::uint64_t bytes;
   };
-  /// What launches work in that do not overlap: those of one stream, until another one takes it over.
+  /// Scratch memory for launches that do not overlap: those of one stream, until another one takes it over.
   struct Scratch {
     Driver::Address partials = 0;  // in memory_
     Driver::Address done = 0;
     void* stream = nullptr;
-    void* event = nullptr;   // behind its last launch
-    std::uint64_t used = 0;  // when; 0: never
+    void* event = nullptr;   // recorded after its last launch
+    std::uint64_t used = 0;  // the number of its last launch; 0: never used
   };
   class Current;
 
@@ -67,7 +67,7 @@ class Gpu {
   Scratch& scratch_for(void* stream);
   Launch launch_in(const Scratch& scratch) const;
   void launch(Scratch& scratch, Launch& launch);
-  /// Waits for all launches and nothing else.
+  /// Waits for all launches but for nothing else.
   void bring_rows(std::vector<Tally>& tallies);
   void measure_locked(void* stream, std::span<const Request> requests, const Take& take);
   void fetch_locked(const Take& take);
@@ -76,8 +76,8 @@ class Gpu {
   void test();
   void test_some(std::span<const collector::TensorView> views, const std::byte* host, Driver::Address device);
 
-  static constexpr std::size_t kRows = 16'384;  // more than a step of a small model has
-  static constexpr std::size_t kStreams = 4;    // that do not wait for one another
+  static constexpr std::size_t kRows = 16'384;  // more than a step of a small model needs
+  static constexpr std::size_t kStreams = 4;    // streams that do not wait for one another
 
   Driver driver_;
   std::mutex mutex_;
@@ -88,7 +88,7 @@ class Gpu {
   void* stream_ = nullptr;        // our own, for copies
   Driver::Address tested_ = 0;    // elements of the test
   std::vector<Pending> pending_;  // in the order of their rows
-  std::size_t used_ = 0;          // rows
+  std::size_t used_ = 0;          // rows in use
   bool broken_ = false;
 };
 

@@ -3,16 +3,16 @@
 // NVRTC or hipRTC compiles it from this text at run time, so it includes nothing; the C++ compiler compiles
 // the same text over an emulation of blocks and threads (emulation.hpp).
 //
-// All results depend on the tensor alone, not on the launch: elements are taken in groups of 16 bytes; group
-// g belongs to lane g % 256, each lane sees its groups in order, a tensor is cut into chunks of whole rows of
-// 256 groups whose length depends on its size alone, and lanes and chunks are combined in a fixed order. A
-// block works on one chunk at a time with any number of threads.
+// All results depend on the tensor alone, not on the launch. Elements are taken in groups of 16 bytes. Group
+// g belongs to lane g % 256, and each lane sees its groups in order. A tensor is cut into chunks of whole
+// rows of 256 groups, whose length depends on its size alone. Lanes and chunks are combined in a fixed order.
+// A block works on one chunk at a time with any number of threads.
 #pragma once
 
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
 #define MSPROBE_ON_GPU
 #define MSPROBE_DEVICE __device__ inline
-// What is large or off the path of each element is compiled once: the whole takes a second that way, else a
+// Code that is large or not executed for each element is compiled once: then compiling takes a second, else a
 // minute.
 #define MSPROBE_APART __device__ __noinline__
 #define MSPROBE_UNROLL _Pragma("unroll")
@@ -32,7 +32,7 @@ using u64 = unsigned long long;
 using i64 = long long;
 
 constexpr u32 kLanes = 256;
-constexpr u32 kLevels = 8;         // of halving them
+constexpr u32 kLevels = 8;         // how often the lanes are halved
 constexpr u32 kGroup = 16;         // bytes that a lane takes at once
 constexpr u32 kMostChunks = 1024;  // of a tensor
 constexpr u32 kMostAxes = 5;
@@ -64,11 +64,11 @@ enum Type : u8 {
   kComplex64,
 };
 
-/// Elements to measure, and what of.
+/// Elements to measure, and the tasks for them.
 struct Job {
   const u8* data;
   u64 count;  // of elements
-  u64 flip;   // exclusive or on the bytes of each 8, before the checksums: other signs
+  u64 flip;   // exclusive or on each 8 bytes, before the checksums, to change signs
   u32 first_chunk;
   u32 chunks;
   u32 chunk_rows;
@@ -79,45 +79,45 @@ struct Job {
   u8 rank;
   u32 unused;
   u32 chunk_power;  // x to the power of the bits of a chunk, and of the last one, filled up to whole rows:
-  u32 last_power;   // what a remainder is multiplied by to lie before it
+  u32 last_power;   // a remainder is multiplied by this to come before the chunk
   i64 length[kMostAxes];  // of the axes, the innermost first
   i64 stride[kMostAxes];  // in elements
 };
 
-/// Results. Of what no task asked for the numbers are 0.
+/// The results. Numbers that no task asked for are 0.
 struct Tally {
   double sum;
   double squares;
-  u64 max;  // the bits of the working type; of a tensor that is all NaN the lowest number
+  u64 max;  // the bits of the working type; the lowest number for a tensor that is all NaN
   u64 min;
   u64 nan;
   u64 pos_inf;
   u64 neg_inf;
   u64 zero;
-  u64 exclusive_or;  // of the words of 8 bytes, the last one filled with zeros
+  u64 exclusive_or;  // exclusive or of the words of 8 bytes; zeros fill up the last one
   u32 crc;           // the remainder of the bytes, up to whole rows: without a start value, not inverted
   u32 unused;
 };
 
 struct Launch {
-  Tally* rows;      // the results; a job says which is its own
+  Tally* rows;      // the results; each job has the number of its row
   Tally* partials;  // kMostChunks for each job
   u32* done;        // for each job; 0 before and after
   u32 jobs;
   u32 chunks;         // of all jobs
   u32 tasks;          // of any job
-  u32 skip;           // what a remainder is multiplied by to pass the other lanes' groups
+  u32 skip;           // the factor that moves a remainder over the other lanes' groups
   u32 fold[kLevels];  // the same for 128, 64, ... groups
   Job job[kMostJobs];
 };
 static_assert(sizeof(Launch) <= 4096, "more than the parameters of a kernel may be");
 
-/// What the threads of a block share.
+/// The memory that the threads of a block share.
 struct Shared {
   Tally lane[kLanes];
-  u32 step[4][256];       // a byte's remainder after it and k more
+  u32 step[4][256];       // a byte's remainder after the byte and k more
   u32 skip[4][256];       // byte k of a remainder, moved over the other lanes' groups
-  u32 fold[kLevels][32];  // what the left half of the lanes is multiplied by, and that times x, x^2, ...
+  u32 fold[kLevels][32];  // the factor for the left half of the lanes, and that times x, x^2, ...
   Job job;
   u32 index;
   u32 last;
@@ -144,7 +144,8 @@ MSPROBE_APART u32 multiply(u32 a, u32 b) {
   return product;
 }
 
-/// The product with a factor of which multiples[i] is that times x^i: its terms do not wait for one another.
+/// The product with a factor; multiples[i] is the factor times x^i, so that the terms do not wait for one
+/// another.
 MSPROBE_DEVICE u32 multiply_by(const u32 (&multiples)[32], u32 a) {
   u32 product = 0;
   MSPROBE_UNROLL
@@ -152,7 +153,7 @@ MSPROBE_DEVICE u32 multiply_by(const u32 (&multiples)[32], u32 a) {
   return product;
 }
 
-/// x^(8 * bytes); a negative number takes bytes away.
+/// x^(8 * bytes); a negative number of bytes divides.
 MSPROBE_APART u32 x_to_bytes(i64 bytes) {
   i64 rest = bytes % static_cast<i64>(kOrder);
   if (rest < 0) rest += kOrder;
@@ -211,7 +212,7 @@ MSPROBE_DEVICE u64 bits_of(u64 value) {
 constexpr u32 kFloatInfinity = 0x7F800000;
 constexpr u32 kFloatNan = 0x7FC00000;
 
-/// What maxima and minima begin with, and the way back from bits.
+/// The initial values of maxima and minima, and the conversion back from bits.
 template <typename T>
 struct Working;
 template <>
@@ -262,7 +263,7 @@ struct Bfloat16 {
 
 enum class Highest { ieee, all_ones_is_nan, minus_zero_is_nan };
 
-/// Numbers of 8 and 16 bits with an exponent of few bits.
+/// Numbers of 8 and 16 bits whose exponent has few bits.
 template <u32 size, u32 fraction_bits, u32 bias, Highest highest>
 struct SmallFloat {
   using Work = float;
@@ -281,7 +282,7 @@ struct SmallFloat {
     if (highest == Highest::all_ones_is_nan && magnitude == sign_bit - 1) return float_of(kFloatNan);
     if (highest == Highest::minus_zero_is_nan && code == sign_bit) return float_of(kFloatNan);
     if (exponent == 0) {
-      // A whole number of the smallest steps.
+      // The magnitude is a whole number of the smallest steps.
       const float step = float_of((128 - bias - fraction_bits) << 23);
       const float small = static_cast<float>(magnitude) * step;
       return sign != 0 ? -small : small;
@@ -306,7 +307,7 @@ struct E8m0fnu {
   }
 };
 
-/// By its modulus, infinite if a part is.
+/// A complex number counts by its modulus, which is infinite if a part is.
 template <class Part>
 struct Complex {
   using Work = float;
@@ -346,7 +347,7 @@ struct Boolean {
   static MSPROBE_DEVICE i64 value(u64 bits) { return bits != 0 ? 1 : 0; }
 };
 
-/// A group of elements, as it would lie in memory.
+/// A group of elements, laid out as in memory.
 struct alignas(16) Words {
   u64 word[2];
 };
@@ -358,7 +359,7 @@ MSPROBE_DEVICE u64 element_at(const u8* at, u32 size) {
   return *at;
 }
 
-/// Where element `index` is, in elements from the first.
+/// The offset of element `index`, in elements from the first.
 template <typename Number>
 MSPROBE_DEVICE i64 offset_of(const Job& job, Number index) {
   i64 offset = 0;
@@ -372,7 +373,7 @@ MSPROBE_DEVICE i64 offset_of(const Job& job, Number index) {
   return job.rank == 0 ? 0 : offset + static_cast<i64>(index) * job.stride[job.rank - 1];
 }
 
-/// `n` elements from number `first` on, one by one, and zeros.
+/// Reads `n` elements from number `first` on, one by one, and fills up with zeros.
 MSPROBE_APART Words gather(const Job& job, u32 size, u64 first, u32 n) {
   Words words = {};
   MSPROBE_LOOP
@@ -409,7 +410,7 @@ MSPROBE_DEVICE Tally empty_tally() {
   return tally;
 }
 
-/// All but the remainders.
+/// Combines everything but the remainders.
 template <typename Work>
 MSPROBE_APART void combine(Tally& left, const Tally& right) {
   left.sum += right.sum;
@@ -423,7 +424,7 @@ MSPROBE_APART void combine(Tally& left, const Tally& right) {
   left.exclusive_or ^= right.exclusive_or;
 }
 
-/// One lane's statistics of a chunk, in registers: of fewer than 2^32 elements (plan.cpp).
+/// One lane's statistics of a chunk, in registers; a chunk has fewer than 2^32 elements (plan.cpp).
 template <class Element>
 struct Sums {
   using Work = typename Element::Work;
@@ -445,7 +446,7 @@ struct Sums {
     if (value < min) min = value;
     if (value == 0) ++zero;
     if constexpr (Element::kFloating) {
-      if (value != value) ++nan;  // NOLINT: it is NaN then
+      if (value != value) ++nan;  // NOLINT: only NaN differs from itself
       if (value == Working<Work>::highest()) ++pos_inf;
       if (value == Working<Work>::lowest()) ++neg_inf;
     }
@@ -468,7 +469,7 @@ MSPROBE_DEVICE u32 by_bytes(const u32 (&table)[4][256], u32 value) {
          table[3][value >> 24];
 }
 
-/// The remainder of what `crc` is that of, the other lanes' groups as zeros, and these 16 bytes.
+/// The remainder after the data of `crc`, the other lanes' groups as zeros, and these 16 bytes.
 MSPROBE_APART u32 next_remainder(const Shared& shared, u32 crc, const Words& words) {
   crc = by_bytes(shared.skip, crc);
   MSPROBE_UNROLL
@@ -477,7 +478,7 @@ MSPROBE_APART u32 next_remainder(const Shared& shared, u32 crc, const Words& wor
   return crc;
 }
 
-/// The bytes of `n` elements changed by `flip`.
+/// Changes the bytes of `n` elements by `flip`.
 MSPROBE_DEVICE void flip_signs(Words& words, u64 flip, u32 bytes) {
   if (bytes >= 8) words.word[0] ^= flip;
   if (bytes >= 16) words.word[1] ^= flip;
@@ -490,7 +491,7 @@ MSPROBE_DEVICE void flip_signs(Words& words, u64 flip, u32 bytes) {
   }
 }
 
-/// What one lane finds in a chunk.
+/// Measures the groups of one lane in a chunk.
 template <class Element>
 MSPROBE_DEVICE void measure_lane(const Shared& shared, u32 chunk, u32 lane, Tally& tally) {
   constexpr u32 kInGroup = kGroup / Element::kSize;
@@ -508,7 +509,7 @@ MSPROBE_DEVICE void measure_lane(const Shared& shared, u32 chunk, u32 lane, Tall
     const u32 n = first >= job.count              ? 0
                   : job.count - first >= kInGroup ? kInGroup
                                                   : static_cast<u32>(job.count - first);
-    // Contiguous ones are aligned.
+    // Contiguous elements are aligned.
     Words words = job.contiguous != 0 && n == kInGroup
                       ? *reinterpret_cast<const Words*>(job.data + first * Element::kSize)
                       : gather(job, Element::kSize, first, n);
@@ -531,7 +532,7 @@ MSPROBE_DEVICE void measure_lane(const Shared& shared, u32 chunk, u32 lane, Tall
   tally.crc = crc;
 }
 
-/// All lanes into the first. Remainders by shared.fold, if there are any.
+/// Combines all lanes into the first. Remainders use shared.fold, if there are any.
 template <typename Work, class Place>
 MSPROBE_DEVICE void combine_lanes(Shared& shared, Place& place, bool remainders) {
   u32 level = 0;
@@ -548,7 +549,7 @@ MSPROBE_DEVICE void combine_lanes(Shared& shared, Place& place, bool remainders)
   }
 }
 
-/// For combine_lanes(). powers[k]: what the lanes are multiplied by when 128 >> k are on each side.
+/// Prepares combine_lanes(). powers[k]: the factor for the lanes when 128 >> k are on each side.
 template <class Place>
 MSPROBE_DEVICE void set_fold(Shared& shared, Place& place, const u32* powers) {
   MSPROBE_LOOP
@@ -560,8 +561,8 @@ MSPROBE_DEVICE void set_fold(Shared& shared, Place& place, const u32* powers) {
   }
 }
 
-/// The remainders of all chunks but the last, put into lanes: lane L has those L + 1, L + 257, ... from the
-/// front if the front is filled up with chunks of zeros to a multiple of 256.
+/// Puts the remainders of all chunks but the last into lanes: lane L has those of chunks L + 1, L + 257, ...
+/// from the front, as if chunks of zeros filled up the front to a multiple of 256.
 template <class Place>
 MSPROBE_APART void spread_remainders(Shared& shared, Place& place, const Tally* partials) {
   const Job& job = shared.job;
@@ -588,8 +589,8 @@ MSPROBE_APART void spread_remainders(Shared& shared, Place& place, const Tally* 
   }
 }
 
-/// What is done with what the lanes found in a chunk. The block that ends the last chunk of a job combines
-/// all.
+/// Combines the results of the lanes in a chunk. The block that ends the last chunk of a job combines all
+/// chunks.
 template <typename Work, class Place>
 MSPROBE_APART void finish_chunk(const Launch& launch, Shared& shared, Place& place, u32 chunk) {
   const Job& job = shared.job;
@@ -617,7 +618,7 @@ MSPROBE_APART void finish_chunk(const Launch& launch, Shared& shared, Place& pla
   if (remainders) spread_remainders(shared, place, partials);
   place.barrier();
   combine_lanes<Work>(shared, place, remainders);
-  if (remainders) set_fold(shared, place, launch.fold);  // for the next chunk of this block
+  if (remainders) set_fold(shared, place, launch.fold);  // restores it for the next chunk of this block
   if (place.thread == 0) {
     Tally& all = shared.lane[0];
     if (remainders) {
@@ -644,7 +645,7 @@ MSPROBE_APART void make_tables(const Launch& launch, Shared& shared, Place& plac
     MSPROBE_LOOP
     for (u32 k = 0; k < 4; ++k) {
       for (u32 bit = 0; bit < 8; ++bit) remainder = times_x(remainder);
-      // Of the lowest of four bytes, which comes first, three more follow.
+      // The lowest of four bytes comes first, so three more follow it.
       shared.step[3 - k][byte] = remainder;
       shared.skip[k][byte] = multiply(byte << (8 * k), launch.skip);
     }
@@ -751,8 +752,8 @@ struct ThreadPlace {
 
 }  // namespace msprobe::gpu
 
-// The parameter is read where it lies: a copy for each thread would be of 4096 bytes. With CUDA that is asked
-// for; of HIP's compilers it is not to be had otherwise.
+// The parameter is read in place, because a copy for each thread would take 4096 bytes. CUDA has an attribute
+// for this; HIP's compilers offer no other way.
 #if defined(__HIPCC_RTC__)
 extern "C" __global__ void __launch_bounds__(256) msprobe_measure(const msprobe::gpu::Launch) {
   const auto& launch = *(const msprobe::gpu::Launch*)__builtin_amdgcn_kernarg_segment_ptr();

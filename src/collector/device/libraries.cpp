@@ -12,7 +12,7 @@ namespace msprobe::gpu {
 
 void Driver::check(int status, const char* what) const {
   if (status == 0) return;
-  // HIP keeps it for whoever asks next, which would be the framework.
+  // HIP keeps the error for the next caller that asks, which would be the framework.
   if (last_error_ != nullptr) last_error_();
   throw GpuError("the GPU's driver does not " + std::string(what) + " (error " + std::to_string(status) +
                  ")");
@@ -67,7 +67,7 @@ void Driver::open_cuda(const Library& library) {
   library.find(push_context_, "cuCtxPushCurrent_v2");
   library.find(pop_context_, "cuCtxPopCurrent_v2");
   check(device_get(&device_, ordinal_), "find the device");
-  // The context that the framework uses; it is kept to the end of the process.
+  // Uses the framework's context, which is kept until the end of the process.
   check(retain_context(&context_, device_), "give its context");
 }
 
@@ -110,13 +110,13 @@ void Driver::leave(int before) const {
 
 bool Driver::is_over(void* event) const {
   const bool over = query_event_(event) == 0;
-  if (!over && last_error_ != nullptr) last_error_();  // "not ready" is one
+  if (!over && last_error_ != nullptr) last_error_();  // "not ready" is an error, too
   return over;
 }
 
 namespace {
 
-/// What the compilers have in common; NVRTC's names begin with "nvrtc", hipRTC's with "hiprtc".
+/// The functions that both compilers have; NVRTC's names begin with "nvrtc", hipRTC's with "hiprtc".
 class Program {
  public:
   Program(Maker maker, const Library& library, const char* source) {
@@ -143,7 +143,7 @@ class Program {
   bool compile(const std::array<const char*, 3>& options) {
     return compile_(program_, static_cast<int>(options.size()), options.data()) == 0;
   }
-  /// Empty if there is none.
+  /// Empty if no code was made.
   std::vector<char> code() const {
     std::size_t size = 0;
     if (code_size_(program_, &size) != 0) return {};
@@ -173,8 +173,8 @@ class Program {
 
 namespace {
 
-/// The number of the architecture ("sm_90" is 90), or the highest of its generation below that the compiler
-/// knows: its code runs there, too.
+/// The number of the architecture ("sm_90" is 90), or the highest of its generation below it that the
+/// compiler knows: code for that runs on it, too.
 std::string known_to(const Library& library, const std::string& architecture) {
   constexpr std::string_view kPrefix = "sm_";
   int count = 0;
@@ -185,7 +185,7 @@ std::string known_to(const Library& library, const std::string& architecture) {
   if (get_count(&count) != 0 || count < 1 || count > 1000) return architecture;
   std::vector<int> all(static_cast<std::size_t>(count));
   if (get_all(all.data()) != 0) return architecture;
-  // Code for Jetson and Thor runs on nothing else.
+  // Code for Jetson and Thor runs on no other GPU.
   constexpr std::array kAlone = {53, 62, 72, 87, 101, 110};
   const int wanted = std::stoi(architecture.substr(kPrefix.size()));
   int best = 0;
@@ -206,7 +206,7 @@ std::vector<char> compile(Maker maker, const std::string& library_path, const ch
   const bool cuda = maker == Maker::cuda;
   const std::string target =
       cuda ? "--gpu-architecture=" + known_to(library, architecture) : "--offload-arch=" + architecture;
-  // Fused operations would give other sums than the host's.
+  // Fused operations would give other sums than those of the host.
   if (!program.compile({target.c_str(), "--std=c++17", cuda ? "--fmad=false" : "-ffp-contract=off"})) {
     throw GpuError("the GPU's compiler does not make code for " + architecture + ": " + program.complaint());
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU's driver and compiler, which a framework brings: CUDA's driver and NVRTC, or the HIP runtime and
-// hipRTC. They are loaded by name; nothing of them is needed to build.
+// hipRTC. They are loaded by name, so the build needs none of their files.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace msprobe::gpu {
 
-/// Why a GPU is not used, in one line.
+/// The reason why a GPU is not used, in one line.
 class GpuError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A library that stays loaded to the end of the process.
+/// A library that stays loaded until the end of the process.
 class Library {
  public:
   explicit Library(const std::string& path);
@@ -36,31 +36,31 @@ class Library {
 
 enum class Maker { cuda, hip };
 
-/// One device as its driver has it. The functions are those that CUDA's driver and the HIP runtime have in
-/// common, but for their names.
+/// One device, through its driver. The functions exist in CUDA's driver and in the HIP runtime under
+/// different names.
 class Driver {
  public:
   using Address = std::uint64_t;
 
   Driver(Maker maker, const std::string& path, int ordinal);
 
-  /// For the compiler ("sm_90"); CUDA only.
+  /// The architecture for the compiler ("sm_90"); CUDA only.
   std::string architecture() const;
-  /// Throws unless the driver did it: its functions return 0 then.
+  /// Throws unless `status` is 0, which the driver's functions return on success.
   void check(int status, const char* what) const;
-  /// The device is this thread's until leave(), which takes what enter() gave.
+  /// Makes the device current for this thread until leave(), which takes the result of enter().
   int enter() const;
   void leave(int before) const;
 
-  /// Whether all before an event that was recorded is done.
+  /// True if all work before a recorded event is done.
   bool is_over(void* event) const;
 
   int (*load_module)(void** module, const void* image);
   int (*get_function)(void** function, void* module, const char* name);
   int (*allocate)(Address* address, std::size_t size);
   int (*release)(Address address);
-  // All on a stream. Nothing here waits for others: they may have to wait for other machines, and those for
-  // us.
+  // These all work on a stream. Nothing here waits for other streams: they may have to wait for other
+  // machines, and those for this one.
   int (*copy_to_host)(void* to, Address from, std::size_t size, void* stream);
   int (*copy_to_device)(Address to, const void* from, std::size_t size, void* stream);
   int (*fill)(Address to, unsigned char value, std::size_t size, void* stream);
@@ -70,7 +70,7 @@ class Driver {
   int (*make_event)(void** event, unsigned flags);
   int (*end_event)(void* event);
   int (*record_event)(void* event, void* stream);
-  int (*let_wait)(void* stream, void* event, unsigned flags);  // what the stream is given next, for the event
+  int (*let_wait)(void* stream, void* event, unsigned flags);  // later work of the stream waits for the event
   int (*launch)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                 unsigned block_y, unsigned block_z, unsigned shared, void* stream, void** parameters,
                 void** extra);
@@ -81,32 +81,32 @@ class Driver {
 
   Maker maker_;
   int ordinal_;
-  // CUDA's
+  // CUDA only
   int device_ = 0;
   void* context_ = nullptr;
   int (*device_attribute_)(int* value, int attribute, int device) = nullptr;
   int (*push_context_)(void* context) = nullptr;
   int (*pop_context_)(void** context) = nullptr;
-  // HIP's
+  // HIP only
   int (*get_device_)(int* ordinal) = nullptr;
   int (*set_device_)(int ordinal) = nullptr;
   int (*last_error_)() = nullptr;
   int (*query_event_)(void* event) = nullptr;
 };
 
-// The same for both makers.
+// These values are the same for both makers.
 inline constexpr unsigned kOnItsOwn = 1;  // a stream that does not wait for the default one
 inline constexpr unsigned kNoTiming = 2;  // of an event
 
 /// Memory of the device, which the driver knows by numbers.
 template <typename T>
 T* pointer(Driver::Address address) {
-  return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));  // NOLINT: nothing here follows it
+  return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));  // NOLINT: only the GPU dereferences it
 }
 
-/// The code of a program for an architecture ("sm_90", "gfx90a:xnack-"), by NVRTC or hipRTC; of one that
-/// NVRTC does not know yet, for the highest of its generation. GpuError has the first line of the compiler's
-/// complaint.
+/// Compiles a program for an architecture ("sm_90", "gfx90a:xnack-") with NVRTC or hipRTC. If NVRTC does not
+/// know the architecture yet, takes the highest of its generation. GpuError has the first line of the
+/// compiler's complaint.
 std::vector<char> compile(Maker maker, const std::string& library, const char* source,
                           const std::string& architecture);
 

@@ -16,7 +16,7 @@ using tensor::DType;
 using tensor::Kind;
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
-constexpr u32 kLeastRows = 8;  // of a chunk, but for the last one
+constexpr u32 kLeastRows = 8;  // of each chunk but the last
 
 bool is_known(DType dtype) {
   switch (dtype) {
@@ -31,7 +31,7 @@ bool is_known(DType dtype) {
   }
 }
 
-/// What changes the signs of the parts of elements in 8 bytes.
+/// The bits that change the signs of the parts of elements in 8 bytes.
 u64 flip_of(const TensorView& view) {
   const Kind kind = tensor::info(view.dtype).kind;
   const std::size_t bits = 8 * view.element_size();
@@ -160,7 +160,7 @@ collector::Measured measured_of(const Tally& tally, const Measuring& what) {
 }
 
 std::uint32_t crc32_of(const Tally& tally, std::uint64_t bytes) {
-  // Without the zeros that fill up the last row.
+  // Removes the zeros that fill up the last row.
   const auto zeros = static_cast<i64>((kRowBytes - bytes % kRowBytes) % kRowBytes);
   const u32 remainder = multiply(tally.crc, x_to_bytes(-zeros));
   return ~(remainder ^ multiply(0xFFFFFFFF, x_to_bytes(static_cast<i64>(bytes))));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU has to show before it measures anything: 40 tensors, by it, by the emulation and by the host.
+// Tests a GPU before it measures anything: 40 tensors, measured by the GPU, by the emulation and by the host.
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -23,14 +23,14 @@ bool same(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-/// Of the device and of the emulation: the same bits.
+/// Compares device and emulation, which must agree in every bit.
 bool same(const Tally& a, const Tally& b) {
   return same(a.sum, b.sum) && same(a.squares, b.squares) && a.max == b.max && a.min == b.min &&
          a.nan == b.nan && a.pos_inf == b.pos_inf && a.neg_inf == b.neg_inf && a.zero == b.zero &&
          a.exclusive_or == b.exclusive_or && a.crc == b.crc;
 }
 
-/// Of the device and of the host, whose sums have another order.
+/// Compares device and host, whose sums have another order.
 bool same(const Measured& a, const Measured& b) {
   const auto near = [](double x, double y, double scale) {
     return same(x, y) || std::fabs(x - y) <= 1e-12 * scale;
@@ -42,8 +42,8 @@ bool same(const Measured& a, const Measured& b) {
          near(a.norm, b.norm, b.norm);
 }
 
-/// Every type twice: any bits one behind the other, and finite numbers with gaps between them. Each has its
-/// room in `memory`, in their order; they do not point there yet.
+/// Every type twice: contiguous elements of any bits, and finite numbers with gaps between them. Each has its
+/// room in `memory`, in their order; the views do not point there yet.
 std::vector<TensorView> test_views(std::vector<std::byte>& memory) {
   alignas(kGroup) static constexpr std::byte kAnywhere{};
   std::vector<TensorView> views;

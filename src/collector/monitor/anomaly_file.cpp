@@ -12,15 +12,15 @@
 namespace msprobe::collector::monitor {
 namespace {
 
-// A training that is broken for good breaks rules in every step, and the file is written anew each time: the
-// first ones tell what happened.
+// A training that is broken for good breaks rules in every step, and the file is rewritten each time. The
+// first members show what happened.
 constexpr std::uint64_t kMostMembers = 20'000;
 
 }  // namespace
 
 std::string anomaly_member(const Hit& hit, const std::vector<std::int64_t>& group_mates) {
   std::string key = series::alert_key(hit);
-  // Several statistics of a series: the first one has the key that it always had.
+  // If several statistics of a series break rules, the first one keeps the short key.
   if (!hit.first_of_tag) key += "_" + hit.statistic;
   std::string member;
   append_json_string(member, key);

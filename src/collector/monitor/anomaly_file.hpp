@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// anomaly.json of a rank: it grows, and is whole whenever somebody looks.
+// anomaly.json of a rank: it grows, and is whole whenever a program reads it.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,18 @@ struct Hit : series::AlertRecord {
 
 /// The member of the file; `group_mates` is a JSON list.
 std::string anomaly_member(const Hit& hit, const std::vector<std::int64_t>& group_mates);
-/// All of them, as a JSON list that also names the rule, the statistic, the value and the mean.
+/// All hits, as a JSON list that also names the rule, the statistic, the value and the mean.
 std::string hits_json(const std::vector<Hit>& hits, const std::vector<std::int64_t>& group_mates);
 
 class AnomalyFile {
  public:
   /// `folder` is that of the rank; the first append() makes it.
   explicit AnomalyFile(std::string folder);
-  /// What an earlier run left is no finding of this one.
+  /// Removes the file of an earlier run, whose contents are not findings of this run.
   void remove_old() noexcept;
-  /// The first call writes the file also without a member: an empty one says that there was no alert.
-  /// IoError; what could not be written is kept for the next time. Error, once, when the file takes no more.
+  /// The first call writes the file even without members: an empty one says that there was no alert. Throws
+  /// IoError; members that could not be written are kept for the next time. Throws Error, once, when the file
+  /// is full.
   void append(const std::vector<std::string>& members);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of one step, on their way to the files.
+// Carries the rows of one step to the files.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace msprobe::collector::monitor {
 
-/// What a series is; never changes, and lives as long as the engine.
+/// The properties of a series. They never change and live as long as the engine.
 struct SeriesInfo {
   const series::Quantity* quantity = nullptr;  // of layout 1
   std::size_t part = 0;                        // of layout 2: which of Settings::parts
   bool has_stage = true;
-  bool is_call = false;  // of communication: those of a step are folded
+  bool is_call = false;  // of communication: calls in one step are folded
   std::int32_t stage = 0;
   std::int32_t micro_step = -1;  // -1: none
   std::string name;              // as its column has it
@@ -35,7 +35,7 @@ struct Row {
 struct Batch {
   std::uint64_t step = 0;
   double wall_time = 0;                // seconds since 1970
-  std::vector<Row> rows;               // as they came
+  std::vector<Row> rows;               // in the order of arrival
   std::vector<std::string> anomalies;  // members of anomaly.json
   std::shared_ptr<const Settings> settings;
 };

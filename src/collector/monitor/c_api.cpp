@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface of the monitor: checks arguments, and lets no exception out.
+// The C interface of the monitor. It checks arguments and lets no exception out.
 #include <cstring>
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ struct msprobe_monitor {
 namespace msprobe::collector::monitor {
 namespace {
 
-thread_local std::string t_monitor_text;  // handed out until the next call of the thread
+thread_local std::string t_monitor_text;  // returned to the caller; valid until the next call of the thread
 
 msprobe_status hand_out_text(std::string text, const char** to) {
   t_monitor_text = std::move(text);
@@ -72,7 +72,7 @@ std::vector<std::int64_t> shape_of(const std::int64_t* shape, std::uint32_t ndim
 }  // namespace
 }  // namespace msprobe::collector::monitor
 
-using namespace msprobe::collector;           // NOLINT: this file is nothing but their outside
+using namespace msprobe::collector;           // NOLINT: this file is their C interface
 using namespace msprobe::collector::monitor;  // NOLINT
 
 extern "C" {
@@ -90,7 +90,7 @@ msprobe_status msprobe_monitor_open(const char* config_path, const char* config_
 
 msprobe_status msprobe_monitor_close(msprobe_monitor* monitor) {
   if (monitor == nullptr) return MSPROBE_OK;
-  // Its files are its parent's.
+  // Its files belong to the parent process.
   if (monitor->engine.orphaned()) return MSPROBE_SKIP;
   delete monitor;
   return MSPROBE_OK;

@@ -12,7 +12,7 @@ namespace msprobe::collector::monitor {
 
 using series::Json;
 
-/// Whole numbers; what is wrong is a warning, and the default counts.
+/// Reads whole numbers; a wrong one gives a warning and its default.
 class NumberChecks {
  public:
   NumberChecks(const Json& object, std::vector<std::string>& warnings)
@@ -27,7 +27,7 @@ class NumberChecks {
   std::vector<std::string>& warnings_;
 };
 
-/// The elements of a list of ranks. SettingError (TypeError) if one is no whole number.
+/// The elements of a list of ranks. Throws SettingError (TypeError) if one is no whole number.
 std::vector<std::int64_t> rank_list(const Json& list);
 
 }  // namespace msprobe::collector::monitor

@@ -34,7 +34,7 @@ AppendedFile& AppendedFile::operator=(AppendedFile&& other) noexcept {
 void AppendedFile::open(const std::string& path, bool lines) {
   close();
   path_ = path;
-  // Nobody's pipe or device shall make the training wait.
+  // A pipe or device at this path must not make the training wait.
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
   struct stat status {};
   if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) throw IoError(path, std::strerror(errno));

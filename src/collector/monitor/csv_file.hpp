@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that rows are added to, a new one every so many steps.
+// Files that rows are added to; a new file begins after a fixed number of steps.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace msprobe::collector::monitor {
 
-/// An open file that is only appended to. What a failed write has left is cut off again.
+/// An open file that is only appended to. The remains of a failed write are cut off again.
 class AppendedFile {
  public:
   AppendedFile() = default;
@@ -18,15 +18,15 @@ class AppendedFile {
   AppendedFile(const AppendedFile&) = delete;
   AppendedFile& operator=(const AppendedFile&) = delete;
 
-  /// IoError. A last line without its end, which a killed process has left, is cut off if `lines`.
+  /// Throws IoError. `lines`: an incomplete last line, which a killed process left, is cut off.
   void open(const std::string& path, bool lines);
   void close() noexcept;
   bool is_open() const { return descriptor_ >= 0; }
   bool empty() const { return size_ == 0; }
   const std::string& path() const { return path_; }
-  /// Up to the end of the first line; "" if that is longer than any header.
+  /// The text up to the end of the first line; empty if that is longer than any header.
   std::string first_line() const;
-  /// IoError; the file is as before then.
+  /// Throws IoError; then the file is unchanged.
   void append(std::string_view bytes);
 
  private:
@@ -37,13 +37,13 @@ class AppendedFile {
   std::uint64_t size_ = 0;
 };
 
-/// <folder>/<prefix><a>-<b>.csv: the rows of steps a to b. Where the columns change within such a file, the
-/// next one begins with the step under way.
+/// <folder>/<prefix><a>-<b>.csv: the rows of steps a to b. If the columns change within such a file, the next
+/// file begins with the current step.
 class CsvSeries {
  public:
   CsvSeries(std::string folder, std::string prefix, std::uint64_t first_step, std::uint64_t steps_per_file);
 
-  /// `header` and `rows` are whole lines. IoError.
+  /// `header` and `rows` are whole lines. Throws IoError.
   void append(std::uint64_t step, std::string_view header, std::string_view rows);
 
  private:
@@ -54,7 +54,7 @@ class CsvSeries {
   std::string prefix_;
   std::uint64_t first_step_;
   std::uint64_t steps_per_file_;
-  std::uint64_t end_ = 0;  // behind the last step of the open file
+  std::uint64_t end_ = 0;  // the step after the last one of the open file
   std::uint64_t begin_ = 0;
   std::string header_;
   AppendedFile file_;

@@ -353,7 +353,7 @@ StepResult Engine::end_step() {
       }
       result.failure = output().write(batch);
       result.written = true;
-      rows_ = std::move(batch.rows);  // whose memory the next step takes
+      rows_ = std::move(batch.rows);  // the next step uses its memory
     }
   }
   rows_.clear();
@@ -381,11 +381,11 @@ void Engine::finish_dynamic() {
   try {
     Json configuration = parse_configuration(read_configuration(path_), path_);
     configuration["dynamic_on"] = false;
-    OutputFile file(std::filesystem::canonical(path_).string());  // it is the user's, and may be a link
+    OutputFile file(std::filesystem::canonical(path_).string());  // it belongs to the user, and may be a link
     file.write(configuration.dump(2, ' ', true));
     file.commit();
   } catch (const std::exception&) {
-    // Nobody can write there: the file still says on, and is looked at again when it changes.
+    // The file cannot be written: it still says on, and is read again when it changes.
   }
   stamp_ = stamp_of(path_);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One monitor: the series of a rank, the window of steps, the alerts. Any thread may call anything.
+// One monitor: the series of a rank, the window of steps, the alerts. All functions are thread-safe.
 #pragma once
 
 #include <atomic>
@@ -29,12 +29,12 @@ struct EngineOptions {
   std::int64_t pp_stage = 0;
   bool dynamic = false;
   bool distributed = false;
-  std::string framework;  // "" : pytorch, or as a configuration of layout 2 says
+  std::string framework;  // "" : pytorch, or as the configuration of layout 2 says
   std::string output_dir;
   std::vector<std::int64_t> group_mates = {0};
 };
 
-/// Which series; see msprobe_series.
+/// Identifies a series; see msprobe_series.
 struct SeriesKey {
   std::string quantity;
   std::int32_t stage = 0;
@@ -54,27 +54,27 @@ enum class Reload : std::uint8_t { nothing, started, stopped };
 
 class Engine {
  public:
-  /// `path` is that of the configuration, "" if there is none. series::SettingError and FormatError.
+  /// `path` is that of the configuration, or empty. Throws series::SettingError and FormatError.
   Engine(const std::string& text, const std::string& path, EngineOptions options);
 
-  /// Is this a child that was forked while the engine was there?
+  /// True in a child that was forked while the engine existed.
   bool orphaned() const;
   const std::atomic<int>& collecting() const { return collecting_; }
 
-  /// Nothing for an unknown key.
+  /// Returns nothing for an unknown key.
   std::optional<std::string> setting(std::string_view key);
   void set_statistics(const Json& names);
   void set_rank(std::int64_t rank);
   void set_step(std::uint64_t step);
 
   std::uint32_t add_series(const SeriesKey& key);
-  /// False outside of the window. `dtype`: "" for the usual text of the type.
+  /// Returns false outside of the window. `dtype`: "" for the usual text of the type.
   bool observe(std::uint32_t id, const TensorView& view, std::string dtype);
   bool observe(std::uint32_t id, const Measured& measured, std::optional<std::uint64_t> below,
                std::vector<std::int64_t> shape, std::optional<tensor::DType> dtype, std::string dtype_text);
   bool observe_values(std::uint32_t id, std::vector<double> values);
   bool absent(std::uint32_t id);
-  /// Nothing if the series has no value in this step.
+  /// Returns nothing if the series has no value in this step.
   std::optional<std::string> value(std::uint32_t id);
 
   StepResult end_step();
@@ -84,7 +84,7 @@ class Engine {
  private:
   struct Series {
     SeriesInfo info;
-    std::uint64_t step_mark = 0;  // of the step whose row it has
+    std::uint64_t step_mark = 0;  // of the step for which the series has a row
     std::size_t row = 0;
     std::vector<series::RunningMean> means;  // by column
   };
@@ -109,7 +109,7 @@ class Engine {
 
   std::mutex mutex_;
   std::shared_ptr<const Settings> settings_;
-  std::atomic<double> eps_{1e-8};  // NaN: no series tells of zeros
+  std::atomic<double> eps_{1e-8};  // NaN: no series counts zeros
   std::atomic<int> collecting_{0};
   std::int64_t rank_;
   bool active_ = true;  // dynamic mode: switched on
@@ -120,7 +120,7 @@ class Engine {
 
   std::deque<Series> series_;
   std::unordered_map<std::string, std::uint32_t> ids_;
-  std::vector<Row> rows_;  // of the step under way
+  std::vector<Row> rows_;  // of the current step
   std::vector<std::uint32_t> row_series_;
   std::uint64_t mark_ = 1;
   std::uint32_t calls_ = 0;

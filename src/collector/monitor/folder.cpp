@@ -29,7 +29,7 @@ std::string time_tag() {
   return std::string(kMonths.substr(3 * static_cast<std::size_t>(parts.tm_mon), 3)) + text.data();
 }
 
-/// A number that grows with the time within a year; such tags know no more.
+/// A number that grows with the time within a year; such tags contain no year.
 std::optional<std::int64_t> time_of(std::string_view tag) {
   if (tag.size() != kTimeSize || tag[5] != '_' || tag[8] != '-' || tag[11] != '-') return std::nullopt;
   const std::size_t month = kMonths.find(tag.substr(0, 3));

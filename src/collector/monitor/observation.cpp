@@ -76,7 +76,7 @@ Extrema extrema_of(tensor::DType dtype) {
     case tensor::Kind::floating:
       break;
   }
-  // PyTorch compares no 8-bit floats.
+  // PyTorch cannot compare 8-bit floats.
   return tensor::info(dtype).size == 1 ? Extrema::none : Extrema::real;
 }
 
@@ -116,7 +116,7 @@ void Observation::fold(const Observation& other) {
   }
   if (other.measured.count > 0 && measured.count > 0) {
     if (extrema != other.extrema) extrema = Extrema::real;
-    // A NaN stays.
+    // A NaN stays NaN.
     if (!(measured.max >= other.measured.max) && !std::isnan(measured.max)) measured.max = other.measured.max;
     if (!(measured.min <= other.measured.min) && !std::isnan(measured.min)) measured.min = other.measured.min;
     measured.integer_max = std::max(measured.integer_max, other.measured.integer_max);
@@ -139,7 +139,7 @@ Observation observe_view(const TensorView& view, std::optional<double> eps, std:
   result.dtype = std::move(dtype);
   if (view.count == 0) return result;
   result.measured = measure_real(view, eps);
-  // Frameworks cannot tell the magnitude of a boolean, nor compare 8-bit floats.
+  // Frameworks have no magnitude of a boolean, and cannot compare 8-bit floats.
   result.has_zeros =
       eps && result.extrema != Extrema::boolean &&
       (result.extrema != Extrema::none || tensor::info(view.dtype).kind == tensor::Kind::complex);

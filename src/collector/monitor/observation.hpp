@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a series holds of a step, and the cells of its row.
+// The values of a series in one step, and the cells of its row.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace msprobe::collector::monitor {
 
-/// How extrema of an element type are written; `none`: the type has no order, or the frameworks know none.
+/// How extrema of an element type are written; `none`: the type has no order, or frameworks give no extrema.
 enum class Extrema : std::uint8_t { real, integer, natural, boolean, none };
 
 struct Cell {
   enum class Kind : std::uint8_t { absent, real, integer, natural, boolean, text };
   Kind kind = Kind::absent;
   double real = 0;           // of every number
-  std::int64_t integer = 0;  // exact; of natural the same 64 bits
+  std::int64_t integer = 0;  // exact; for natural numbers the same 64 bits
   std::string text;
 
   bool is_number() const { return kind != Kind::absent && kind != Kind::text; }
@@ -30,7 +30,7 @@ struct Observation {
   Held held = Held::absent;
   Extrema extrema = Extrema::none;
   bool has_zeros = false;
-  std::uint32_t folded = 1;  // observations that this one is made of
+  std::uint32_t folded = 1;  // the number of observations that were folded into this one
   std::uint32_t call = 0;    // its place among the first observations of the step
   Measured measured;
   double zeros = 0;  // share of elements below eps, as the float that frameworks make of it
@@ -39,13 +39,13 @@ struct Observation {
   std::vector<double> values;
 
   Cell cell(series::Statistic statistic) const;
-  /// Takes in another call of the same operation.
+  /// Adds another call of the same operation.
   void fold(const Observation& other);
 };
 
-/// Elements on the host. Without `eps` it has no zeros.
+/// Observes elements on the host. Without `eps`, the observation has no zeros.
 Observation observe_view(const TensorView& view, std::optional<double> eps, std::string dtype);
-/// A single number, as a tensor without axes.
+/// Observes a single number as a tensor without axes.
 Observation observe_number(double value, std::optional<double> eps, std::string dtype);
 
 Extrema extrema_of(tensor::DType dtype);

@@ -15,7 +15,7 @@
 namespace msprobe::collector::monitor {
 namespace {
 
-/// "events.out.tfevents.<seconds>.<host>.<process>.0": the name that TensorBoard looks for.
+/// Makes "events.out.tfevents.<seconds>.<host>.<process>.0", the name that TensorBoard looks for.
 std::string event_file_name(double wall_time) {
   std::array<char, 256> host{};
   const bool named = ::gethostname(host.data(), host.size() - 1) == 0;
@@ -71,7 +71,7 @@ void Output::write_csv(const Batch& batch) {
       }
       file->second.append(batch.step, block.header, block.rows);
     } catch (const Error&) {
-      // The other files may have room.
+      // Goes on, because the other files may have room.
       if (!first_failure) first_failure = std::current_exception();
     }
   }

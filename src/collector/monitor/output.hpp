@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a rank. A step that has ended is in them: programs look as soon as their optimizer has
-// stepped, and the rows of a large model take a few milliseconds.
+// The files of a rank. A step that has ended is in them: programs read them right after their optimizer has
+// stepped, and the rows of a large model take only a few milliseconds.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ namespace msprobe::collector::monitor {
 
 class Output {
  public:
-  /// Creates nothing until the first step comes.
+  /// Creates nothing until the first step arrives.
   Output(std::string folder, const std::string& anomaly_folder);
 
-  /// Why something could not be written: once, until writing has succeeded again.
+  /// Returns the reason if something could not be written; only once, until writing has succeeded again.
   std::optional<std::string> write(const Batch& batch);
 
  private:

@@ -20,13 +20,14 @@ namespace {
 
 using Rows = std::vector<const Row*>;
 
-/// How the numbers of a column are spelt: those that are written together have one type, as in a data frame.
+/// How the numbers of a column are spelt: numbers that are written together have one type, as in a data
+/// frame.
 enum class ColumnType : std::uint8_t { whole, real, mixed };
 
-/// Rounded to so many decimals as NumPy does it: times 10^digits, to the nearest even whole number, and back.
-/// What would overflow on the way has no decimals.
+/// Rounds to decimals as NumPy does: times 10^digits, to the nearest even whole number, and back. A number
+/// that would overflow on the way is returned unchanged.
 double round_decimals(double value, int digits) {
-  // Exact up to 10^22.
+  // These powers are exact up to 10^22.
   static constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
                                        1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20};
   const double power = kPowers[digits];
@@ -103,13 +104,13 @@ class Frame {
   std::vector<ColumnType> types_;
 };
 
-/// "0:layers.0.fc" of "layers.0.fc.input_1".
+/// Gives "0:layers.0.fc" for "layers.0.fc.input_1".
 std::string module_of(const SeriesInfo& info) {
   const std::size_t dot = info.name.rfind('.');
   return std::to_string(info.stage) + ':' + info.name.substr(0, dot == std::string::npos ? 0 : dot);
 }
 
-/// Rows of a module beside each other, in the order in which the modules came first.
+/// Groups rows by module, in the order in which the modules first occurred.
 std::vector<Rows> by_module(const Rows& rows) {
   std::vector<Rows> groups;
   std::unordered_map<std::string, std::size_t> place;
@@ -121,7 +122,7 @@ std::vector<Rows> by_module(const Rows& rows) {
   return groups;
 }
 
-/// Rows by `key`, in the order in which the keys came first.
+/// Groups rows by `key`, in the order in which the keys first occurred.
 template <typename Key, typename KeyOf>
 std::vector<std::pair<Key, Rows>> grouped(const std::vector<Row>& rows, KeyOf key_of) {
   std::vector<std::pair<Key, Rows>> groups;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as the text of csv files, and as records of an event file.
+// Formats rows as the text of csv files, and as records of an event file.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace msprobe::collector::monitor {
 
-/// What a step adds to one file.
+/// The text that a step adds to one file.
 struct Block {
   std::string prefix;  // of the file's name
   std::string header;  // a line
@@ -20,10 +20,10 @@ std::vector<Block> csv_blocks(const Batch& batch);
 /// Scalars of layout 1.
 std::string event_records(const Batch& batch);
 
-/// The value as alerts quote it.
+/// The value in the form that alerts quote.
 std::string quoted_value(const Cell& cell);
 
-/// The columns of a row: its own ones, or the statistics that are configured.
+/// The columns of a row: its own ones, or the configured statistics.
 std::vector<Cell> cells_of(const Row& row, const std::vector<series::Statistic>& statistics);
 std::size_t column_count(const SeriesInfo& series, const std::vector<series::Statistic>& statistics);
 std::string_view column_name(const SeriesInfo& series, const std::vector<series::Statistic>& statistics,

@@ -55,7 +55,7 @@ class V1Reader {
           "recording_l2_features", "squash_name", "dynamic_on", "mg_distribution"}) {
       known[key] = strict_boolean(key);
     }
-    // The Python tool looks at a key of another name here: any true value counts.
+    // The Python tool reads these keys without checks: any true value counts.
     for (const char* key :
          {"mv_distribution", "mg_direction", "forward_only", "backward_only", "all_xy", "stack_info"}) {
       known[key] = python_truth_of(get(key, false));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of the monitor, read and checked: of TrainerMon (layout 1) and of TrainerMonitorV2
+// Reads and checks the configuration of the monitor: that of TrainerMon (layout 1) and of TrainerMonitorV2
 // (layout 2).
 #pragma once
 
@@ -22,7 +22,7 @@ using series::Statistic;
 
 enum class FileFormat : std::uint8_t { csv, tensorboard };
 
-/// Which steps are collected.
+/// The steps that are collected.
 struct Window {
   std::uint64_t start = 0;
   std::uint64_t stop = std::numeric_limits<std::uint64_t>::max();  // exclusive
@@ -44,7 +44,7 @@ struct Part {
 struct Settings {
   int layout = 1;
   Window window;
-  std::vector<std::int64_t> ranks;  // none: all
+  std::vector<std::int64_t> ranks;  // empty: all
   std::uint64_t steps_per_file = 1;
   std::vector<Statistic> statistics;  // of layout 1, shape and dtype among them
   double eps = 1e-8;
@@ -55,22 +55,22 @@ struct Settings {
   bool dump_alerts = false;
   std::optional<std::pair<std::string, std::string>> append_output;  // of time tags
   std::string output_dir = "./";                                     // of layout 2
-  std::vector<Part> parts;                                           // of layout 2: those that are enabled
+  std::vector<Part> parts;                                           // of layout 2: the enabled ones
 
   Json effective;  // key -> value after defaults and checks
   std::vector<std::string> warnings;
 };
 
-/// `name` is for messages. series::SettingError; FormatError if the text is no JSON object.
+/// Messages use `name`. Throws series::SettingError, and FormatError if the text is no JSON object.
 Json parse_configuration(std::string_view text, const std::string& name);
-/// The text of a file. IoError, FormatError.
+/// Reads the text of a file. Throws IoError and FormatError.
 std::string read_configuration(const std::string& path);
 
 Settings read_settings(const Json& configuration);
-/// `framework` ("" : that of the file) takes precedence.
+/// `framework` takes precedence over the file unless it is empty.
 Settings read_settings_v2(const Json& configuration, const std::string& framework);
 
-/// Replaces `ops` of layout 1; more texts in `warnings`.
+/// Replaces `ops` of layout 1; adds texts to `warnings`.
 void set_statistics(Settings& settings, const Json& value);
 
 }  // namespace msprobe::collector::monitor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of layout 2. Most of what is wrong in it is a warning.
+// Reads the configuration of layout 2. Most errors in it give only a warning.
 #include <algorithm>
 #include <array>
 
@@ -169,7 +169,7 @@ class V2Reader {
     for (const Statistic one : part.statistics) names.push_back(std::string(name_of(one)));
     known["ops"] = std::move(names);
     known["enabled"] = true;
-    // Those of communication may also stand in an object of their own, as in layout 1.
+    // The keys of communication may also be in an object inside, as in layout 1.
     if (const auto inner = known.find("cc_distribution"); inner != known.end() && inner->is_object()) {
       const Json moved = *inner;
       for (const auto& [key, value] : moved.items()) {
