@@ -14,7 +14,7 @@
 namespace msprobe {
 namespace {
 
-constexpr std::size_t kFarName = 3;  // letters that differ: nobody meant that
+constexpr std::size_t kFarName = 3;  // a name with this many wrong letters is no typing error
 
 bool is_framework(std::string_view word) {
   return word == "pytorch" || word == "mindspore";
@@ -32,7 +32,7 @@ std::vector<std::string> long_names(const OptionInfo& option) {
   return names;
 }
 
-/// One pass over the words; `scope_` is the program until the command's name is met.
+/// Reads the words once; `scope_` is the program until the command's name has been read.
 class Rewriter {
  public:
   Rewriter(const std::vector<std::string>& in, const ProgramInfo& program)
@@ -83,9 +83,9 @@ class Rewriter {
     return nullptr;
   }
 
-  /// The option as the parser knows it, or an empty string.
+  /// The option's name in the parser, or an empty string.
   std::string long_form(const std::string& name) const {
-    // The parser has no short names of several letters.
+    // The parser has no short names with several letters.
     if (name.size() > 2 && name[1] != '-') {
       const OptionInfo* option = find(name);
       return option == nullptr ? std::string() : long_names(*option).front();
@@ -102,7 +102,7 @@ class Rewriter {
     return abbreviated(name);
   }
 
-  /// The long option that begins so, as Python's argparse takes it; an empty string if there is none.
+  /// The long option that begins with these letters, as Python's argparse finds it; else an empty string.
   std::string abbreviated(const std::string& name) const {
     if (name.size() < 3 || !name.starts_with("--")) return {};
     const auto plain = [](std::string text) {
@@ -139,7 +139,7 @@ class Rewriter {
       short_flag();
       return;
     }
-    // The Python tool's acc_check has -j for --jit_compile: without a number it is not ours.
+    // The Python tool's acc_check has -j for --jit_compile; -j means jobs only if a number follows.
     if (typed == "-j" && equals == std::string::npos && find("--jit_compile") != nullptr &&
         (next_ == in_.size() || !is_digits(in_[next_]))) {
       out_.emplace_back("--jit_compile");
@@ -152,7 +152,7 @@ class Rewriter {
     if (word[1] == '-' || !cluster(word)) throw unknown_option(typed);
   }
 
-  /// What -f is where no framework follows.
+  /// Resolves -f if no framework follows.
   void short_flag() {
     if (find("--filter_api") != nullptr) {
       out_.emplace_back("--filter_api");
@@ -186,7 +186,7 @@ class Rewriter {
     if (!flag) take_values(typed, option.values);
   }
 
-  /// Copies the values an option must have, whatever they look like.
+  /// Copies the values that an option must have, whatever they look like.
   void take_values(const std::string& typed, int count) {
     for (int i = 0; i < count; ++i) {
       if (next_ == in_.size()) throw UsageError(fmt::format("option {} needs a value", typed), help_hint());
@@ -200,7 +200,7 @@ class Rewriter {
     }
   }
 
-  /// Single-letter options written together, the last one perhaps with its value: -vq, -j4.
+  /// Splits single-letter options that are written together, the last one perhaps with its value: -vq, -j4.
   bool cluster(const std::string& word) {
     for (std::size_t i = 1; i < word.size(); ++i) {
       const std::string name = {'-', word[i]};
@@ -250,7 +250,7 @@ class Rewriter {
   const std::vector<std::string>& in_;
   const ProgramInfo& program_;
   const CommandInfo* scope_;
-  std::string group_;  // the word of a group that was met before the command
+  std::string group_;  // the first word of a two-word command that was read before the second
   std::size_t next_ = 0;
   std::vector<std::string> out_;
 };

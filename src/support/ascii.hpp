@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Letters and digits of ASCII, whatever the locale says.
+// Letters and digits of ASCII, independent of the locale.
 #pragma once
 
 #include <charconv>
@@ -21,7 +21,7 @@ inline bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Is it one digit or more, and nothing else?
+/// True for one digit or more, and nothing else.
 inline bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -34,8 +34,8 @@ inline std::string lower_case(std::string_view text) {
   return out;
 }
 
-/// The whole text as a number, with a minus where the type has a sign; nothing for other texts, and for what
-/// does not fit.
+/// The whole text as a number, with a minus if the type has a sign; nothing for other texts and for numbers
+/// that do not fit.
 template <std::integral T>
 std::optional<T> whole_number(std::string_view text) {
   T value = 0;

@@ -146,7 +146,7 @@ std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   long fd = -1;
   int error = EAGAIN;
-  // A `..` in a link is given up while anything is renamed anywhere on the machine: openat2(2) asks for
+  // While anything is renamed anywhere on the machine, openat2(2) gives up a `..` in a link and asks for
   // another try.
   for (int tries = 0; fd < 0 && error == EAGAIN && tries < 1000; ++tries) {
     fd = ::syscall(SYS_openat2, dir, relative.c_str(), &how, sizeof how);

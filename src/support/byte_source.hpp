@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes that can be read at any offset: a file on disk or memory. Every reader of foreign formats reads
-// through this, so that the tests and the fuzz targets can hand it memory.
+// through this, so that tests and fuzz targets can pass memory.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace msprobe {
 
-/// Where bytes lie on disk: those of one place are the same ones, whatever names lead there.
+/// The place of bytes on disk. Equal places hold the same bytes, whatever names lead there.
 struct BytePlace {
   std::uint64_t device = 0;
   std::uint64_t file = 0;
@@ -33,19 +33,20 @@ class ByteSource {
   virtual void read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
   /// The name used in messages.
   virtual const std::string& name() const = 0;
-  /// Of the first byte, if the bytes lie in a file as they are read.
+  /// The place of the first byte, if the bytes are read unchanged from a file.
   virtual std::optional<BytePlace> place() const { return {}; }
 };
 
-/// What each read_at() begins with: FormatError unless the range lies inside a source of that size.
+/// Each read_at() begins with this check: throws FormatError unless the range is inside a source of that
+/// size.
 void check_range(std::uint64_t offset, std::size_t length, std::uint64_t size, const std::string& name);
 
-/// Opens a regular file for reading. Directories, pipes, sockets and devices are refused (IoError), so that
-/// no reader can be made to wait for ever.
+/// Opens a regular file for reading. Rejects directories, pipes, sockets and devices with IoError, so that no
+/// reader waits forever.
 std::shared_ptr<const ByteSource> open_file(const std::string& path);
 
-/// Opens `relative` below `directory`. The name must not be absolute nor contain `..`, and no symbolic link
-/// on the way may lead out of `directory` (FormatError); a missing file is an IoError.
+/// Opens `relative` below `directory`. The name must be relative and must not contain `..`, and no symbolic
+/// link on the way may lead out of `directory` (FormatError); a missing file is an IoError.
 std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory,
                                                     const std::string& relative);
 
@@ -62,7 +63,7 @@ std::shared_ptr<const ByteSource> slice_source(std::shared_ptr<const ByteSource>
 std::string read_text(const ByteSource& source, std::uint64_t offset, std::uint64_t size);
 /// The first bytes, at most `size`.
 std::string first_bytes(const ByteSource& source, std::uint64_t size);
-/// The whole source; FormatError naming the file if it is larger than `limit` bytes.
+/// The whole source; throws FormatError with the file's name if it is larger than `limit` bytes.
 std::string read_all(const ByteSource& source, std::uint64_t limit);
 
 }  // namespace msprobe

@@ -7,9 +7,9 @@
 
 namespace msprobe {
 
-/// A bug of msprobe, never of an input. It is no Error: code that turns the Error of one row or file into a
-/// message, and continues, does not catch it. report_failures() prints it and returns status 2; the
-/// collector's C functions return a failure.
+/// A bug of msprobe, never an error in an input. It does not derive from Error, so code that turns the Error
+/// of one row or file into a message, and continues, does not catch it. report_failures() prints it and
+/// returns status 2; the collector's C functions return a failure.
 class InternalError : public std::logic_error {
  public:
   InternalError(const std::string& invariant, const char* file, int line);

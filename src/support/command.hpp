@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a subcommand is: options bound to a plain struct, and one run. program.cpp holds the list of them.
+// A subcommand: options bound to a plain struct, and one run. program.cpp holds the list of commands.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ enum class Outcome { clean, findings, failure };
 
 enum class Framework { unspecified, pytorch, mindspore };
 
-/// What every command gets from the global options.
+/// The values of the global options that every command receives.
 struct Context {
   Framework framework = Framework::unspecified;
   int jobs = 0;               // 0: all cores
@@ -31,19 +31,19 @@ struct Context {
 class Command {
  public:
   virtual ~Command() = default;
-  /// As typed; two words where several commands belong together: "monitor analyze".
+  /// The name as it is typed; two words if several commands belong together: "monitor analyze".
   virtual std::string_view name() const = 0;
-  /// Names of the Python tool that stand for it.
+  /// The Python tool's names for this command.
   virtual std::vector<std::string> other_names() const { return {}; }
   virtual std::string_view summary() const = 0;  // one line of `msprobe --help`
   /// Declares options (support/option_list.hpp) and binds them to members. Opens nothing.
   virtual void declare(OptionList& options) = 0;
-  /// Are there units that other processes of a job may take over (support/team.hpp)? Else its root runs it
-  /// alone.
+  /// True if other processes of a job can take over units of work (support/team.hpp). If not, the root runs
+  /// the command alone.
   virtual bool shares_work() const { return false; }
-  /// And may these see different files? Then Context::local can be true.
+  /// True if these processes may also see different files. Then Context::local can be true.
   virtual bool takes_local_input() const { return false; }
-  /// Does the work. Called after parsing; throws Error to stop.
+  /// Runs the command after parsing; throws Error to stop.
   virtual Outcome run(const Context& context) = 0;
 };
 

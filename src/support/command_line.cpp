@@ -17,12 +17,12 @@ namespace msprobe {
 namespace {
 
 constexpr std::size_t kHelpWidth = 100;
-constexpr std::size_t kHelpColumn = 32;  // where the explanations begin
+constexpr std::size_t kHelpColumn = 32;  // the column where explanations begin
 
 CommandInfo describe_app(const CLI::App& app, const OptionList& options) {
   CommandInfo info;
   info.summary = app.get_description();
-  // Those of a group stand together, the groups in the order of their first ones.
+  // Options of one group are adjacent; groups are in the order of their first options.
   std::vector<std::string> groups;
   const auto place = [&](const OptionInfo& option) {
     return std::find(groups.begin(), groups.end(), option.group) - groups.begin();
@@ -41,7 +41,7 @@ CommandInfo describe_app(const CLI::App& app, const OptionList& options) {
   return info;
 }
 
-/// `left` in its column, `text` wrapped beside it (or below it, where `left` is too long).
+/// Puts `left` in its column and wraps `text` beside it (or below it, if `left` is too long).
 void append_entry(std::string& out, const std::string& left, const std::string& text) {
   std::string line = "  " + left;
   if (line.size() + 2 > kHelpColumn) {
@@ -78,7 +78,7 @@ std::string group_help(const ProgramInfo& info, std::string_view group) {
                    group);
 }
 
-/// What the program and every command have.
+/// Declares the options that the program and every command have.
 void declare_common(OptionList& options, GlobalOptions& globals, bool& version) {
   options.add_help("-h,--help", "Show this help and exit").group(kGlobalGroup);
   declare_global_options(options, globals);
@@ -95,7 +95,7 @@ UsageError as_usage_error(const CLI::ParseError& error, const CLI::App& program,
   return UsageError(display(error.what()), hint);
 }
 
-/// Headings of its options, in the order of the first option of each.
+/// The headings of the options, in the order of the first option of each.
 std::vector<std::string> groups_of(const CommandInfo& command) {
   std::vector<std::string> groups;
   for (const OptionInfo& option : command.options) {
@@ -114,7 +114,7 @@ struct CommandLine::Impl {
   bool version = false;
   CLI::App program{"Compares the results of two training runs and shows where they diverge.", "msprobe"};
   OptionList options{program};
-  std::deque<OptionList> options_of;  // the commands, in their order
+  std::deque<OptionList> options_of;  // of the commands, in their order
 };
 
 CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands, std::vector<AbsentCommand> absent)
@@ -122,7 +122,7 @@ CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands, std::ve
   impl_->commands = std::move(commands);
   impl_->absent = std::move(absent);
   CLI::App& program = impl_->program;
-  // As in the Python tool an option that is given twice takes the last value.
+  // In the Python tool, too, an option that is given twice takes the last value.
   program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   declare_common(impl_->options, impl_->globals, impl_->version);
   for (const auto& command : impl_->commands) {
@@ -141,7 +141,7 @@ Request CommandLine::parse(const std::vector<std::string>& arguments) {
   CLI::App& program = impl_->program;
   Rewritten rewritten = rewrite_arguments(arguments, describe());
   std::vector<std::string>& words = rewritten.words;
-  std::reverse(words.begin(), words.end());  // the parser wants them last first
+  std::reverse(words.begin(), words.end());  // the parser needs the last word first
   const OptionList* options = nullptr;       // of the command
   const auto chosen = [&]() -> Command* {
     const auto parsed = program.get_subcommands();
@@ -206,8 +206,8 @@ std::vector<std::string> synopsis(const CommandInfo& command) {
     const std::string argument = argument_text(option);
     return " " + option.names.front() + (argument.empty() ? "" : " ") + argument;
   };
-  std::string always;             // required in any case
-  std::string usual;              // required unless another option takes their place
+  std::string always;             // always required
+  std::string usual;              // required unless another option replaces it
   std::vector<std::string> ways;  // alternatives
   std::vector<const OptionInfo*> instead;
   for (const OptionInfo& option : command.options) {
@@ -224,7 +224,7 @@ std::vector<std::string> synopsis(const CommandInfo& command) {
   for (const OptionInfo* other : instead) ways.push_back(typed(*other));
   const std::string operands = command.operands.empty() ? "" : " " + command.operands;
   for (std::string& way : ways) way += always + " [options]" + (usual.empty() ? operands : "");
-  // Operands may stand for the options that are required.
+  // Operands may replace the required options.
   if (!usual.empty() && !operands.empty()) ways.insert(ways.begin(), always + " [options]" + operands);
   return ways;
 }

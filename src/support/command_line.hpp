@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's command line: which commands and options there are, and what was asked for. Help texts,
-// completion and the drift test read one and the same description of it.
+// The program's command line: the available commands and options, and the user's request. Help texts,
+// completion and the drift test read the same description of it.
 #pragma once
 
 #include <memory>
@@ -19,11 +19,11 @@ struct CommandInfo {
   std::vector<std::string> other_names;
   std::string summary;
   std::vector<OptionInfo> options;
-  std::string operands;  // what the help calls the words that are no options, e.g. "PATH..."; empty: none
+  std::string operands;  // the help's name for words that are no options, e.g. "PATH..."; may be empty
   std::string operands_help;
 };
 
-/// A command that people may look for here, and what to do instead.
+/// A command that people may look for here, with the alternative.
 struct AbsentCommand {
   std::string name;
   std::string instead;
@@ -38,16 +38,16 @@ struct ProgramInfo {
 /// The first of a name's two words; empty if it has one.
 std::string_view group_of(std::string_view command);
 
-/// Is it the first word of commands' names?
+/// True if it is the first word of commands' names.
 bool is_group(const ProgramInfo& program, std::string_view word);
 
-/// What the user asked for. `command` is null for help and version of the program and for help of a group.
+/// The user's request. `command` is null for help and version of the program and for help of a group.
 struct Request {
   enum class Kind { help, version, run };
   Kind kind = Kind::help;
   Command* command = nullptr;
   GlobalOptions globals;
-  std::string group = {};  // whose help is wanted
+  std::string group = {};  // the group whose help is requested
 };
 
 class CommandLine {
@@ -58,12 +58,12 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  /// Reads the words after the program's name and fills the chosen command's options. Throws UsageError. Once
-  /// only.
+  /// Reads the words after the program's name and fills the chosen command's options. Throws UsageError. May
+  /// be called only once.
   Request parse(const std::vector<std::string>& arguments);
 
-  /// All commands and options, in the order of help. A value is completed as a file name where its argument
-  /// is called FILE, DIR or PATH.
+  /// All commands and options, in the order of help. A value is completed as a file name if its argument is
+  /// called FILE, DIR or PATH.
   ProgramInfo describe() const;
 
  private:
@@ -71,7 +71,7 @@ class CommandLine {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The ways to call a command, behind its name: " -i DIR [options]". Without options that need not be given.
+/// The ways to call a command, after its name: " -i DIR [options]". Optional options are left out.
 std::vector<std::string> synopsis(const CommandInfo& command);
 
 /// The text of --help for the program (`command` empty), one command or a group of them, at most 100 columns

@@ -16,7 +16,7 @@ const OptionInfo* find_option(const CommandInfo& command, std::string_view name)
   return nullptr;
 }
 
-/// bash cuts words at `=`; the pieces are joined again.
+/// bash splits words at `=`, so the pieces are joined again.
 std::vector<std::string> join_at_equals(const std::vector<std::string>& words) {
   std::vector<std::string> joined;
   bool glue = false;
@@ -38,7 +38,7 @@ class Candidates {
   void add(const std::string& word, std::string_view help) {
     if (!word.starts_with(prefix_)) return;
     if (shell_ == Shell::zsh) {
-      // zsh splits at the first colon that no backslash precedes
+      // zsh splits at the first colon without a backslash before it.
       for (const char c : word) {
         if (c == ':' || c == '\\') text_ += '\\';
         text_ += c;
@@ -61,7 +61,7 @@ class Candidates {
   std::string text_;
 };
 
-/// The commands, or those of a group; of other groups the first word.
+/// Adds the commands, or those of a group; adds only the first word of other groups.
 void add_commands(Candidates& candidates, const ProgramInfo& info, std::string_view group) {
   std::string_view last;
   for (const CommandInfo& command : info.commands) {
@@ -77,7 +77,7 @@ void add_commands(Candidates& candidates, const ProgramInfo& info, std::string_v
   }
 }
 
-/// Candidates for the value of an option. `lead` stands before the value in the same word (`--opt=`).
+/// Candidates for the value of an option. `lead` is the text before the value in the same word (`--opt=`).
 std::string complete_value(const OptionInfo& option, Shell shell, const std::string& lead,
                            const std::string& typed) {
   const std::vector<std::string>& values = option.choices.empty() ? option.suggestions : option.choices;
@@ -85,10 +85,10 @@ std::string complete_value(const OptionInfo& option, Shell shell, const std::str
     if (option.argument == "DIR") return ":dirs\n";
     return option.argument == "FILE" || option.argument == "PATH" ? ":files\n" : "";
   }
-  // Of a list the part after the last comma is completed.
+  // In a list, the part after the last comma is completed.
   const std::size_t comma = option.list ? typed.rfind(',') : std::string::npos;
   const std::string kept = comma == std::string::npos ? "" : typed.substr(0, comma + 1);
-  // bash replaces only what stands after the `=`.
+  // bash replaces only the text after the `=`.
   const std::string before = (shell == Shell::bash ? "" : lead) + kept;
   Candidates candidates(shell, (shell == Shell::bash ? "" : lead) + typed);
   for (const std::string& choice : values) candidates.add(before + choice, {});
@@ -109,7 +109,7 @@ std::string complete(const ProgramInfo& info, Shell shell, std::vector<std::stri
   if (words.empty()) words.emplace_back();
   const CommandInfo* command = &info.program;
   const OptionInfo* pending = nullptr;  // the option whose value comes next
-  std::string group;                    // the first word of a name of two
+  std::string group;                    // the first word of a two-word name
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (std::exchange(pending, nullptr) != nullptr) continue;
     const OptionInfo* option = find_option(*command, words[i]);

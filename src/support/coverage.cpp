@@ -12,7 +12,7 @@
 namespace msprobe {
 namespace {
 
-/// More reasons than a reader wants to know at once.
+/// A reader does not want more reasons at once.
 constexpr std::size_t kShownReasons = 3;
 
 }  // namespace
@@ -41,7 +41,7 @@ double Coverage::share() const {
 
 std::string Coverage::percent() const {
   if (is_complete()) return "100 %";
-  constexpr int kMostDigits = 9;  // of a share that is all but complete
+  constexpr int kMostDigits = 9;  // for a share that is almost complete
   for (int digits = 0;; ++digits) {
     const double unit = std::pow(10, digits);
     const double rounded = std::floor(share() * 100 * unit) / unit;

@@ -23,7 +23,7 @@ constexpr std::array<std::uint32_t, 256> castagnoli_table() {
 }  // namespace
 
 std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> bytes) {
-  // libdeflate takes a null pointer for the start of a new checksum.
+  // libdeflate would read a null pointer as the start of a new checksum.
   return bytes.empty() ? crc : libdeflate_crc32(crc, bytes.data(), bytes.size());
 }
 

@@ -8,11 +8,11 @@
 
 namespace msprobe {
 
-/// CRC-32 of the PKZIP polynomial, as in zip archives, dumps and zlib: the checksum of the bytes that `crc`
-/// is the checksum of (0: none), followed by `bytes`.
+/// CRC-32 with the PKZIP polynomial, as in zip archives, dumps and zlib. `crc` is the checksum of the bytes
+/// before (0: there were no bytes); `bytes` follow them.
 std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> bytes);
 
-/// CRC-32C, of the Castagnoli polynomial, as in the event files of TensorBoard.
+/// CRC-32C, with the Castagnoli polynomial, as in the event files of TensorBoard.
 std::uint32_t crc32c(std::span<const std::byte> bytes);
 
 }  // namespace msprobe

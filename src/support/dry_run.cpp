@@ -12,7 +12,7 @@
 namespace msprobe {
 namespace {
 
-constexpr std::size_t kLargestShown = 10;  // of the largest units
+constexpr std::size_t kLargestShown = 10;  // the number of large units that are listed
 
 template <typename T>
 std::string range_of(const std::vector<T>& values, std::string (*text)(std::uint64_t)) {
@@ -34,7 +34,7 @@ void DryRun::share(const SharedWork& work) {
   }
 }
 
-/// What is shared later begins when all before it is done.
+/// A later part begins only when all earlier parts are done.
 std::string DryRun::plan() const {
   std::vector<std::uint64_t> bytes(processes_);
   std::vector<std::size_t> units(processes_);

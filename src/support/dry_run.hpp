@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A team that computes nothing (--dry-run): it only takes note of what there would be to do.
+// A team that computes nothing (--dry-run): it only notes the work that would have to be done.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class DryRun final : public Team {
   explicit DryRun(std::size_t processes) : processes_(processes) {}
 
   void share(const SharedWork& work) override;
-  bool is_root() const override { return false; }  // no output is ended
+  bool is_root() const override { return false; }  // so that no output is finished
   bool hands_out() const override { return true; }
   bool computes() const override { return false; }
   std::size_t processes() const override { return processes_; }
@@ -24,18 +24,18 @@ class DryRun final : public Team {
   std::string host() const override { return "this machine"; }
   std::time_t begun() const override { return 0; }
 
-  /// The plan in words: units, bytes, the largest units, and how they spread over the processes.
+  /// The plan in words: units, bytes, the largest units, and their distribution over the processes.
   std::string plan() const;
 
  private:
   struct Part {
     std::string units;
     std::vector<std::uint64_t> bytes;
-    std::vector<std::string> largest;  // by name, the largest first
+    std::vector<std::string> largest;  // names, the largest first
   };
 
   std::size_t processes_;
-  std::vector<Part> parts_;  // one behind the other
+  std::vector<Part> parts_;  // one after another
 };
 
 }  // namespace msprobe

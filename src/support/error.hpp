@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exceptions that stop a command. Whatever concerns one row only is a value in that row instead.
+// The exceptions that stop a command. A problem of a single row is a value in that row instead.
 #pragma once
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 
 namespace msprobe {
 
-/// Base of everything msprobe throws on purpose; `what()` is one line a user can act on.
+/// The base of every exception that msprobe throws on purpose; `what()` is one line that a user can act on.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, std::string hint = {})
@@ -25,7 +25,7 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-/// The operating system refused: the message names the file and the reason.
+/// The operating system reported an error: the message names the file and the reason.
 class IoError : public Error {
  public:
   explicit IoError(const std::string& message) : Error(message) {}
@@ -39,8 +39,9 @@ class FormatError : public Error {
   FormatError(const std::string& path, const std::string& reason) : Error(path + ": " + reason) {}
 };
 
-/// The user pressed Ctrl-C (or the process got SIGTERM). Neither an Error nor a std::exception, so that a
-/// handler that goes on after a failure never takes it for one; main() turns it into an exit status.
+/// The user pressed Ctrl-C (or the process got SIGTERM). It derives neither from Error nor from
+/// std::exception, so that code that continues after a failure never catches it; main() turns it into an exit
+/// status.
 class Interrupted {};
 
 }  // namespace msprobe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of entries as names of files.
+// Makes file names from the names of entries.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace msprobe {
 
-/// `name` as that of a file with `suffix` ("pt"): characters that the readers refuse are replaced, names that
-/// are too long are cut; such names end in a number made of the whole, so that they stay different.
+/// `name` as a file name with `suffix` ("pt"): replaces characters that readers reject and cuts long names. A
+/// changed name ends in a number made of the whole name, so that different names stay different.
 std::string file_name(std::string_view name, std::string_view suffix);
 
 }  // namespace msprobe

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What {fmt} keeps out of its headers, compiled once. Debian has it as a shared library only, and the
-// collector brings none; -DFMT_HEADER_ONLY would compile it again in every file.
+// Compiles once the parts of {fmt} that are not in its headers. Debian has them only as a shared library, and
+// the collector brings none; -DFMT_HEADER_ONLY would compile them again in every file.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

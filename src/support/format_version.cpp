@@ -18,7 +18,7 @@ void check_format_version(const std::string& file, std::string_view version, std
       is_digits(version)
           ? fmt::format("a later msprobe wrote it, in format {}; msprobe {} reads formats up to {}",
                         display(version.substr(0, kShown)), kVersion, newest)
-          : fmt::format("its format '{}' is none that msprobe {} knows", display(version.substr(0, kShown)),
+          : fmt::format("its format '{}' is unknown to msprobe {}", display(version.substr(0, kShown)),
                         kVersion));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The versions of the files that msprobe writes and reads again. They change when an earlier msprobe could
-// not read what is written, or would take it for something else. A file without a version is of the first.
+// The versions of the files that msprobe writes and reads again. A version changes if an earlier msprobe
+// could not read the new files, or would misread them. A file without a version has version 1.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ inline constexpr std::uint64_t kDumpFormat = 1;
 /// In the comment of a pack: "msprobe pack 1".
 inline constexpr std::uint64_t kPackFormat = 1;
 
-/// FormatError naming the file unless `version`, as it stands there, is a number up to `newest`.
+/// Throws FormatError with the file's name unless `version` (as in the file) is a number up to `newest`.
 void check_format_version(const std::string& file, std::string_view version, std::uint64_t newest);
 
 }  // namespace msprobe

@@ -15,8 +15,8 @@
 namespace msprobe {
 namespace {
 
-constexpr std::size_t kMostTold = 3;      // in one line
-constexpr std::size_t kMostWarnings = 8;  // the first of many say enough
+constexpr std::size_t kMostTold = 3;      // reasons in one line
+constexpr std::size_t kMostWarnings = 8;  // the first of many are enough
 constexpr std::string_view kPage = "status-0";
 
 }  // namespace
@@ -51,7 +51,7 @@ bool Gate::is_enough(const Coverage& coverage) const {
 std::string Gate::not_judged_line(bool findings, const Coverage& coverage,
                                   const std::vector<std::string>& not_judged) const {
   std::vector<std::string> parts;
-  // Beside findings the result says what was not compared.
+  // With findings, the result itself reports what was not compared.
   if (!findings && !coverage.is_complete()) parts.push_back(coverage.text(unit_));
   const std::size_t told = std::min(not_judged.size(), kMostTold);
   parts.insert(parts.end(), not_judged.begin(), not_judged.begin() + static_cast<std::ptrdiff_t>(told));
@@ -76,7 +76,7 @@ Outcome Gate::outcome(bool findings, const Coverage& coverage,
 Outcome Gate::end(bool findings, const Coverage& coverage, const std::vector<std::string>& not_judged) const {
   const Outcome result = outcome(findings, coverage, not_judged);
   if (!is_set()) {
-    // Without a gate the result says what was not compared.
+    // Without a gate, the result itself reports what was not compared.
     for (std::size_t i = 0; i < std::min(not_judged.size(), kMostWarnings); ++i)
       log_warning("not judged: " + not_judged[i]);
     if (not_judged.size() > kMostWarnings)

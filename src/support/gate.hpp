@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --fail-on: the exit status of a command that judges. Status 0 says that all that was asked for was compared
-// and that nothing was found; a part that was not compared never passes for clean.
+// --fail-on: the exit status of a command that judges. Status 0 means that everything requested was compared
+// and nothing was found. A part that was not compared never counts as clean.
 #pragma once
 
 #include <string>
@@ -26,19 +26,20 @@ class Gate {
   bool is_set() const { return level_ != "never"; }
   std::string_view unit() const { return unit_; }
 
-  /// Status 1 where there are `findings` of the level that was asked for; else 2 unless enough was compared
-  /// and `not_judged` is empty. At a gate it prints one line of what was not judged; else a warning for each
-  /// thing that was not judged ("step0/rank1: the dump has no entries").
+  /// Returns status 1 if there are `findings` of the requested level; else 2 unless enough was compared and
+  /// `not_judged` is empty. At a gate, prints one line about everything that was not judged; otherwise a
+  /// warning for each such thing ("step0/rank1: the dump has no entries").
   Outcome end(bool findings, const Coverage& coverage, const std::vector<std::string>& not_judged = {}) const;
-  /// The same without the lines.
+  /// The same without printing.
   Outcome outcome(bool findings, const Coverage& coverage,
                   const std::vector<std::string>& not_judged = {}) const;
-  /// The line: how much was not compared, which first, why, and what to do. Empty where all was.
+  /// The line: how much was not compared, the first item, the reason, and the remedy. Empty if all was
+  /// compared.
   std::string not_judged_line(bool findings, const Coverage& coverage,
                               const std::vector<std::string>& not_judged) const;
 
  private:
-  /// Was as much compared as --allow-uncompared asks for?
+  /// True if as much was compared as --allow-uncompared requires.
   bool is_enough(const Coverage& coverage) const;
 
   std::string level_ = "never";

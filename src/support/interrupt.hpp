@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C as a flag that long work looks at.
+// Ctrl-C as a flag that long work checks.
 #pragma once
 
 namespace msprobe {
 
-/// From now on SIGINT and SIGTERM only set the flag (a second one ends the process at once); SIGPIPE is
-/// ignored, so that a closed pipe shows as a failed write.
+/// From now on, SIGINT and SIGTERM only set the flag (a second signal ends the process at once); SIGPIPE is
+/// ignored, so that a closed pipe becomes a failed write.
 void catch_signals();
 
-/// Was the process asked to stop?
+/// True if the process was asked to stop.
 bool interrupted() noexcept;
 
 /// Throws Interrupted if the process was asked to stop.

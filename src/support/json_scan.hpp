@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks one JSON value in memory: checks every byte, allocates nothing, and hands the tokens to a handler as
-// they stand in the file. Accepts what Python's json module does: bare NaN, Infinity and -Infinity, integers
-// of any length, escaped surrogates without a partner.
+// Walks through one JSON value in memory: checks every byte, allocates nothing, and passes the tokens to a
+// handler exactly as they are in the file. Accepts the same texts as Python's json module: bare NaN, Infinity
+// and -Infinity, integers of any length, escaped surrogates without a partner.
 #pragma once
 
 #include <array>
@@ -18,17 +18,17 @@ namespace msprobe {
 
 enum class ScanStatus : std::uint8_t {
   done,
-  incomplete,  // the text ends inside the value (or a number touches its end)
+  incomplete,  // the text ends inside the value (or a number extends to its end)
   broken,
 };
 
-/// No value is deeper: 400 levels of a value in a dump.json, plus root, data, entry, section.
+/// The greatest depth: 400 levels of a value in a dump.json, plus root, data, entry, section.
 inline constexpr std::size_t kMaxJsonDepth = 404;
 
 /// The text to scan must be followed by this many NUL bytes.
 inline constexpr std::size_t kScanPadding = 8;
 
-/// What a handler of scan_value() is told; a base for handlers that want only some of it.
+/// The calls that scan_value() makes; a base for handlers that need only some of them.
 struct IgnoreTokens {
   void restart() {}
   void open(bool /*object*/) {}
@@ -42,7 +42,7 @@ struct IgnoreTokens {
 };
 
 struct Scan {
-  const char* at = nullptr;      // where the scan stands; behind the value when it is done
+  const char* at = nullptr;      // the position; after the value at the end
   const char* end = nullptr;     // end of the text
   const char* reason = nullptr;  // why it is broken
 
@@ -57,7 +57,7 @@ inline void skip_blanks(Scan& scan) {
   while (*scan.at == ' ' || *scan.at == '\n' || *scan.at == '\r' || *scan.at == '\t') ++scan.at;
 }
 
-/// The next byte of a string that needs a look: quote, backslash, control character, non-ASCII.
+/// The next byte of a string that needs attention: quote, backslash, control character, non-ASCII.
 inline const char* next_special(const char* at) {
   if constexpr (std::endian::native == std::endian::little) {
     constexpr std::uint64_t kOnes = 0x0101010101010101;
@@ -67,7 +67,7 @@ inline const char* next_special(const char* at) {
       std::memcpy(&v, at, 8);
       const std::uint64_t quote = v ^ (kOnes * '"');
       const std::uint64_t slash = v ^ (kOnes * '\\');
-      // A byte may be marked by mistake only behind one that is marked rightly.
+      // A wrong mark is possible only after a right one, so the first mark is right.
       const std::uint64_t marks =
           (((quote - kOnes) & ~quote) | ((slash - kOnes) & ~slash) | (v - kOnes * 0x20) | v) & kHigh;
       if (marks != 0) return at + std::countr_zero(marks) / 8;
@@ -81,7 +81,7 @@ inline const char* next_special(const char* at) {
   }
 }
 
-/// From behind the opening quote to behind the closing one.
+/// Scans from after the opening quote to after the closing one.
 inline ScanStatus scan_string(Scan& scan, bool& escaped) {
   for (;;) {
     scan.at = next_special(scan.at);
@@ -198,7 +198,7 @@ ScanStatus scan_value(Scan& scan, Handler& handler, std::size_t max_depth = kMax
       if (const ScanStatus status = scan_number(scan, exponent); status != ScanStatus::done) return status;
       handler.number({first, static_cast<std::size_t>(scan.at - first)}, exponent);
     }
-    // What ends here?
+    // A value, or a container, may end here.
     for (;;) {
       if (depth == 0) return ScanStatus::done;
       skip_blanks(scan);

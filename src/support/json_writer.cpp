@@ -22,7 +22,7 @@ bool is_plain(char c) {
   return c >= ' ' && c <= '~' && c != '"' && c != '\\';
 }
 
-/// How many characters stand for themselves, up to the first that does not.
+/// The number of characters that need no escape, up to the first that does.
 std::size_t plain_length(std::string_view text) {
   std::size_t length = 0;
   if constexpr (std::endian::native == std::endian::little) {
@@ -33,7 +33,7 @@ std::size_t plain_length(std::string_view text) {
       std::memcpy(&v, text.data() + length, 8);
       const std::uint64_t quote = v ^ (kOnes * '"');
       const std::uint64_t slash = v ^ (kOnes * '\\');
-      // A byte may be marked by mistake only behind one that is marked rightly.
+      // A wrong mark is possible only after a right one, so the first mark is right.
       const std::uint64_t marks =
           (((quote - kOnes) & ~quote) | ((slash - kOnes) & ~slash) | (v - kOnes * 0x20) | v | (v + kOnes)) &
           kHigh;
@@ -153,7 +153,7 @@ void JsonWriter::close() {
   const Frame frame = frames_.back();
   frames_.pop_back();
   started_ = false;
-  // What is empty stays on its line.
+  // An empty container stays on its line.
   if (frame.count > 0) append_json_line(text_, level(), style_.indent);
   text_ += frame.object ? '}' : ']';
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON text in the making. By default as Python's json module writes it: only ASCII, bare NaN and Infinity.
+// Writes JSON text. The default is the form of Python's json module: only ASCII, bare NaN and Infinity.
 #pragma once
 
 #include <array>
@@ -16,19 +16,19 @@
 
 namespace msprobe {
 
-/// What becomes of characters that are not ASCII.
+/// The form of characters that are not ASCII.
 enum class JsonText : std::uint8_t {
-  ascii,  // escapes; bytes that are not UTF-8 become the surrogates Python reads them as
-  utf8,   // they stay; bytes that are not UTF-8 become U+FFFD, so that every reader takes the file
+  ascii,  // escaped; bytes that are not UTF-8 become the surrogates that Python reads
+  utf8,   // unchanged; bytes that are not UTF-8 become U+FFFD, so that every reader accepts the file
 };
 
-/// The text in quotes.
+/// Appends the text in quotes.
 void append_json_string(std::string& out, std::string_view text, JsonText style = JsonText::ascii);
 
-/// A list of texts on one line; bytes that are not UTF-8 become U+FFFD.
+/// Appends a list of texts on one line; bytes that are not UTF-8 become U+FFFD.
 void append_json_list(std::string& out, const std::vector<std::string>& texts);
 
-/// The number as `repr` has it; NaN, Infinity, -Infinity.
+/// Appends the number in the form of `repr`, or NaN, Infinity, -Infinity.
 void append_json_real(std::string& out, double value);
 
 template <std::integral T>
@@ -37,19 +37,19 @@ void append_json_integer(std::string& out, T value) {
   out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
 }
 
-/// Ends a line and indents the next; nothing for an `indent` of 0.
+/// Ends a line and indents the next one; does nothing if `indent` is 0.
 void append_json_line(std::string& out, int level, int indent);
 
 struct JsonStyle {
   int indent = 0;        // columns a level; 0: all on one line
-  bool compact = false;  // no blanks behind commas and colons
+  bool compact = false;  // no blanks after commas and colons
   JsonText text = JsonText::ascii;
 };
 
-/// Puts a value together piece by piece; who opens a container closes it.
+/// Builds a value piece by piece; the code that opens a container must close it.
 class JsonWriter {
  public:
-  /// Lines begin as those of a value that stands at `level` of its file.
+  /// Lines are indented as those of a value at `level` of its file.
   explicit JsonWriter(const JsonStyle& style = {}, int level = 0) : style_(style), level_(level) {}
 
   void open_object() { open(true); }
@@ -69,8 +69,9 @@ class JsonWriter {
   void key(std::string_view name);
   void element();
 
-  /// A value: text, a number, a boolean, a list of such, or an object made of pairs. A value that no key() or
-  /// element() started is the next element. What has no function here is appended to text() behind one.
+  /// Writes a value: text, a number, a boolean, a list of such, or an object made of pairs. A value without
+  /// key() or element() before it is the next element. Other kinds of values are appended to text() after one
+  /// of these.
   template <typename T>
   void value(const T& what);
   void null() { place() += "null"; }
@@ -81,7 +82,7 @@ class JsonWriter {
     key(name);
     value(what);
   }
-  /// A list of these, of any types.
+  /// Writes a list of these items, of any types.
   template <typename... Items>
   void list(const Items&... items) {
     open_list();
@@ -89,7 +90,7 @@ class JsonWriter {
     close();
   }
 
-  /// Where an item may begin, to go back to if it comes to nothing.
+  /// A position before an item, to return to if the item is dropped.
   struct Mark {
     std::size_t size = 0;
     std::uint64_t count = 0;
@@ -98,11 +99,11 @@ class JsonWriter {
   void go_back(const Mark& mark) noexcept;
 
   std::size_t depth() const { return frames_.size(); }
-  /// Of the container that is open.
+  /// The number of items in the open container.
   std::uint64_t items() const { return frames_.empty() ? 0 : frames_.back().count; }
   bool in_object() const { return !frames_.empty() && frames_.back().object; }
   int indent() const { return style_.indent; }
-  /// Of an item of the container that is open.
+  /// The level of an item in the open container.
   int level() const { return level_ + static_cast<int>(frames_.size()); }
 
   std::string& text() {
@@ -117,7 +118,7 @@ class JsonWriter {
     std::uint64_t count = 0;
   };
   void open(bool object);
-  /// The text, where a value may begin.
+  /// The text, at a place where a value may begin.
   std::string& place();
 
   JsonStyle style_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Little-endian integers out of and into raw bytes, as every container format we read or write stores them.
+// Converts little-endian integers from and to raw bytes, as all container formats store them.
 #pragma once
 
 #include <concepts>

@@ -19,8 +19,8 @@ std::atomic<bool> g_muted{false};
 std::mutex g_mutex;
 std::function<void()> g_preamble;
 
-/// In one call of the system's, so that lines of several processes do not mix, and without asking for memory:
-/// there may be none, and that is what the line says.
+/// Writes a line with one system call, so that lines of several processes do not mix, and without allocating
+/// memory: the line may report that no memory is left.
 void write_line(std::string_view prefix, std::string_view message) {
   if (message.ends_with('\n')) message.remove_suffix(1);
   const std::lock_guard lock(g_mutex);

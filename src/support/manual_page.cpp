@@ -11,7 +11,7 @@
 namespace msprobe {
 namespace {
 
-/// Text that roff prints as it is, in a font: B or I.
+/// The text in a font (B or I), escaped so that roff prints it unchanged.
 std::string in_font(char font, std::string_view text) {
   std::string out = fmt::format("\\f{}", font);
   for (const char c : text) {
@@ -35,7 +35,7 @@ std::string alternatives(const std::vector<std::string>& names) {
   return text;
 }
 
-/// The length of the option's name that `text` begins with; 0 if there is none.
+/// The length of the option's name at the start of `text`; 0 without one.
 std::size_t option_length(std::string_view text) {
   const std::size_t letter = text.find_first_not_of('-');
   if (letter == 0 || letter > 2 || letter == std::string_view::npos ||
@@ -46,7 +46,7 @@ std::size_t option_length(std::string_view text) {
   return static_cast<std::size_t>(end - text.begin());
 }
 
-/// Text of Option::details() as roff. Names of options are bold.
+/// Converts text of Option::details() to roff. Names of options are bold.
 std::string roff(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -69,7 +69,7 @@ std::string roff(std::string_view text) {
       at += 2;
       continue;
     }
-    if (c == '.' && word) out += "\\&";  // else a line that begins with a point is a command
+    if (c == '.' && word) out += "\\&";  // else a line that begins with a dot is a command
     out += c;
     ++at;
   }
@@ -80,8 +80,7 @@ std::string as_sentence(std::string_view text) {
   return roff(text) + (text.ends_with('.') || text.ends_with('?') ? "\n" : ".\n");
 }
 
-/// The words of an argument or a synopsis: options and fixed words are bold, what stands for something else
-/// is in italics.
+/// The words of an argument or a synopsis: options and fixed words are bold, placeholders are in italics.
 std::string marked(std::string_view text, char font) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -142,7 +141,7 @@ std::string synopsis_of(const CommandInfo& command) {
   return text;
 }
 
-/// Those whose names begin with `group`, without it; all where that is empty.
+/// The commands whose names begin with `group`, without that word; all commands if it is empty.
 std::string commands_of(const ProgramInfo& info, std::string_view group) {
   std::string text;
   for (const CommandInfo& command : info.commands) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manual pages: prose by hand, and what the declarations of commands and options say.
+// Manual pages: text written by hand, completed from the declarations of commands and options.
 #pragma once
 
 #include <istream>
@@ -10,8 +10,8 @@
 
 namespace msprobe {
 
-/// `page` is roff. Its lines `.\" SYNOPSIS`, `.\" OPTIONS` and `.\" COMMANDS` are replaced by what the
-/// program knows of `command`: empty for the program itself, the first word of names for a group.
+/// `page` is roff. Replaces its lines `.\" SYNOPSIS`, `.\" OPTIONS` and `.\" COMMANDS` by the program's data
+/// about `command`: empty for the program itself, the first word of names for a group.
 std::string fill_page(const ProgramInfo& info, std::string_view command, std::istream& page);
 
 }  // namespace msprobe

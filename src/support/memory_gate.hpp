@@ -8,8 +8,8 @@
 
 namespace msprobe {
 
-/// Workers pass with the number of bytes they are about to hold; who does not fit waits. A single request
-/// above the limit passes alone.
+/// A worker passes with the number of bytes that it is about to allocate; if they do not fit, it waits. A
+/// single request above the limit passes alone.
 class MemoryGate {
  public:
   explicit MemoryGate(std::uint64_t limit) : limit_(limit) {}

@@ -18,7 +18,7 @@
 namespace msprobe {
 namespace {
 
-// What help calls a value that no declaration names.
+// The names that help uses for values without a declared name.
 constexpr const char* kText = "TEXT";
 constexpr const char* kWhole = "UINT";
 constexpr const char* kNumber = "FLOAT";
@@ -206,7 +206,7 @@ Option OptionList::declare(const std::string& names, const std::string& help,
   info.help = help;
   info.group = kOptionsGroup;
 
-  // The parser has no short names of several letters.
+  // The parser has no short names with several letters.
   std::vector<std::string> known;
   for (const std::string& name : info.names) {
     if (name.size() <= 2 || name[0] != '-' || name[1] == '-') known.push_back(name);
@@ -232,7 +232,7 @@ Option OptionList::add(const std::string& names, std::vector<std::string>& value
       names, help, [&](const std::string& known) { return app_.add_option(known, values, help); }, kText);
 }
 
-// The parser's own wording for what is no number changes with its version, and it takes -3 for 2^64 - 3.
+// The parser's message for a wrong number changes with its version, and it reads -3 as 2^64 - 3.
 Option OptionList::add(const std::string& names, std::size_t& value, const std::string& help) {
   Option option = declare(
       names, help, [&](const std::string& known) { return app_.add_option(known, value, help); }, kWhole);

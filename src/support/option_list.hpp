@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command declares its options, binds them to its members, and says which of them go together. Help,
-// completion and manual pages read the declarations; the parser behind them stays in this folder.
+// Declares the options of a command, binds them to its members, and states which exclude each other. Help,
+// completion and manual pages read the declarations; only this folder uses the parser.
 #pragma once
 
 #include <algorithm>
@@ -28,72 +28,72 @@ void report_without_effect(std::string_view command, std::string_view option, st
 
 struct OptionInfo {
   std::vector<std::string> names;        // as typed, short ones first: "-tp", "--target_path"
-  std::string argument;                  // what help calls its value, e.g. "FILE"; empty: a flag
-  bool argument_optional = false;        // may stand without its value
-  int values = 0;                        // how many must follow; none where it may stand alone
+  std::string argument;                  // the name of its value in help, e.g. "FILE"; empty: a flag
+  bool argument_optional = false;        // the value may be left out
+  int values = 0;                        // how many must follow; 0 if it may have none
   int most_values = 0;                   // how many may follow; negative: any number
   bool list = false;                     // the value may be a list with commas
   std::vector<std::string> choices;      // the only values accepted; empty: any
-  std::vector<std::string> suggestions;  // values that are completed where any are accepted
-  std::string default_value;             // empty: none, or in the help
+  std::vector<std::string> suggestions;  // values that are completed; others are accepted, too
+  std::string default_value;             // empty if none, or if the help states it
   std::string help;                      // one line
-  std::string details;                   // what the manual page says more
+  std::string details;                   // further text for the manual page
   std::string group;                     // heading in the help text
-  std::vector<std::string> excludes;     // short names of options that do not go with it
+  std::vector<std::string> excludes;     // short names of options that it excludes
   bool required = false;
-  std::vector<std::string> instead;  // short names of those that may take its place where it is required
-  bool alternative = false;          // one of several, of which one is required
+  std::vector<std::string> instead;  // short names of options that may replace it if it is required
+  bool alternative = false;          // one of several options, of which one is required
   bool manual_only = false;          // not in the help text
 };
 
-/// What follows its name: "FILE", "[DIR]", "PATH PATH"; empty for a flag.
+/// The text after its name: "FILE", "[DIR]", "PATH PATH"; empty for a flag.
 std::string argument_text(const OptionInfo& option);
 
-inline constexpr const char* kOptionsGroup = "Options";  // of options without a group of their own
+inline constexpr const char* kOptionsGroup = "Options";  // for options without a group
 
-/// Values of T by the names that stand for them.
+/// Values of T with their names.
 template <typename T>
 using Choices = std::vector<std::pair<std::string, T>>;
 
 class OptionList;
 
-/// One option. Copies are the same option; one that was not declared is not given.
+/// One option. Copies refer to the same option; an undeclared one counts as not given.
 class Option {
  public:
   Option() = default;
 
-  /// What the manual page says behind the line of help: a sentence a line, an empty line between paragraphs.
-  /// `x` is printed bold, <x> in italics; names of options are bold by themselves.
+  /// Text that the manual page adds to the line of help: one sentence per line, an empty line between
+  /// paragraphs. `x` is printed bold, <x> in italics; names of options become bold automatically.
   Option& details(const std::string& text);
-  /// Help shows this as the default. Without it help shows the value that the member has when it is declared,
-  /// unless that is empty, 0 or a list.
+  /// The default that help shows. Otherwise help shows the value of the member at the declaration, unless
+  /// that is empty, 0 or a list.
   Option& default_text(const std::string& text);
   /// The only values accepted.
   Option& one_of(const std::vector<std::string>& choices);
   /// Values that are completed; others are accepted, too.
   Option& suggest(const std::vector<std::string>& values);
-  /// A whole number; without `most` as large as the member can hold.
+  /// A whole number; without `most`, up to the largest that the member can hold.
   Option& in_range(long long least, std::optional<long long> most = {});
   Option& not_negative();
-  /// `problem` gives an explanation for a value that is refused, else an empty text.
+  /// `problem` explains why a value is rejected, or returns an empty text.
   Option& check(const std::function<std::string(const std::string& value)>& problem);
-  /// How many values follow.
+  /// The number of values that follow.
   Option& values(int least, int most);
   Option& any_number_of_values(int least);
-  /// The values of all occurrences count, not those of the last one.
+  /// Collects the values of all occurrences instead of the last one.
   Option& take_all();
   /// A value may be a list with commas.
   Option& commas();
   /// The heading in the help text.
   Option& group(const std::string& heading);
-  /// For few: the manual page describes it, the help text does not.
+  /// For rare options: only the manual page describes it, not the help text.
   Option& manual_only();
 
-  // Rules between options. They are checked in the order of their declaration once all words are read;
+  // Rules between options. They are checked in the order of their declaration after all words are read;
   // `reason` follows the message.
-  /// UsageError if it has no value, unless one of `instead` is given, of which help names the first.
+  /// Throws UsageError without a value, unless one of `instead` is given; help names the first of these.
   Option& required(const std::vector<Option>& instead = {});
-  /// UsageError if it is given more than once: there is no telling which one is meant.
+  /// Throws UsageError if it is given twice, because it is unclear which one is meant.
   Option& once();
   Option& excludes(const std::vector<Option>& others, const std::string& reason = {});
   Option& needs(const Option& other, const std::string& reason = {});
@@ -107,7 +107,7 @@ class Option {
   Option(OptionList* list, CLI::Option* parser, OptionInfo* info)
       : list_(list), parser_(parser), info_(info) {}
 
-  /// As messages about two options call it: "-tp".
+  /// The name in messages about two options: "-tp".
   const std::string& short_name() const { return info_->names.front(); }
   bool has_value() const;
 
@@ -116,8 +116,8 @@ class Option {
   OptionInfo* info_ = nullptr;
 };
 
-/// The options of a command. `names` is a list such as "-o,--output_path=DIR", with what help calls the
-/// value; FILE, DIR and PATH are completed as file names. "[=DIR]": the value may be left out. A name without
+/// The options of a command. `names` is a list such as "-o,--output_path=DIR", with the name of the value in
+/// help; FILE, DIR and PATH are completed as file names. "[=DIR]": the value may be left out. A name without
 /// dashes is an operand.
 class OptionList {
  public:
@@ -135,7 +135,7 @@ class OptionList {
   Option add_flag(const std::string& names, bool& value, const std::string& help);
   Option add_flag(const std::string& names, const std::function<void(int times)>& take,
                   const std::string& help);
-  /// --overwrite, where a command is given the names of its results.
+  /// Adds --overwrite, for commands that receive the names of their results.
   Option add_overwrite(Existing& existing);
   Option add_help(const std::string& names, const std::string& help);
 
@@ -167,20 +167,21 @@ class OptionList {
         names_of(choices), help);
   }
 
-  /// Two operands, which `what` ("two checkpoints") names where one is missing.
+  /// Adds two operands; a message calls them `what` ("two checkpoints") if one is missing.
   void add_pair(std::string& first, std::string& second, const std::string& argument, const std::string& what,
                 const std::string& help);
-  /// Exactly one of them has to be given.
+  /// Requires exactly one of these options.
   void require_one_of(const std::vector<Option>& options);
 
-  /// Headings of the help text, each with the first names of its options, which are declared already.
+  /// Sets the headings of the help text, each with the first names of its options, which must be declared
+  /// before.
   void arrange(const std::vector<std::pair<std::string, std::vector<std::string>>>& groups);
 
   /// The options, and the operands, in the order of their declaration.
   const std::deque<OptionInfo>& options() const { return options_; }
   const std::deque<OptionInfo>& operands() const { return operands_; }
 
-  /// UsageError for options that do not go together. After parsing.
+  /// Throws UsageError for options that exclude each other. Called after parsing.
   void check_rules() const;
 
  private:
@@ -192,7 +193,7 @@ class OptionList {
     for (const auto& choice : choices) names.push_back(choice.first);
     return names;
   }
-  /// `name` is one of them.
+  /// The value for `name`, which is one of the choices.
   template <typename T>
   static T chosen(const Choices<T>& choices, std::string_view name) {
     return std::ranges::find_if(choices, [&](const auto& each) { return each.first == name; })->second;

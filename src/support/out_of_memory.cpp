@@ -13,7 +13,7 @@
 namespace msprobe {
 namespace {
 
-// What is in flight when memory ends is kilobytes: a message, a name, the lists of who clears up.
+// Cleaning up after an allocation failure takes only kilobytes: a message, a name, lists of files.
 constexpr std::size_t kReserve = std::size_t{256} << 10;
 
 std::atomic<void*> g_reserve{nullptr};
@@ -21,21 +21,21 @@ std::atomic<bool> g_ran_out{false};
 std::terminate_handler g_otherwise = nullptr;
 int g_status = 0;
 
-/// The one who asked gets no memory; those who clear up after it do.
+/// Fails the allocation, but frees the reserve for the code that cleans up.
 [[noreturn]] void on_no_memory() {
   g_ran_out = true;
   std::free(g_reserve.exchange(nullptr));
   throw std::bad_alloc();
 }
 
-/// Nothing here asks for memory, nor for the log's lock, which may be held.
+/// Allocates nothing and takes no lock: the log's lock may be held.
 [[noreturn]] void on_terminate() {
   if (g_ran_out) {
     constexpr std::string_view kLine = "msprobe: error: not enough memory\n";
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
     _exit(g_status);
   }
-  g_otherwise();  // a mistake of ours leaves its core
+  g_otherwise();  // our bug leaves its core
   std::abort();
 }
 

@@ -35,7 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Small pieces are written together: a file of a small tensor is some thirty of them.
+// Small pieces are collected before writing: a file of a small tensor consists of about thirty.
 constexpr std::size_t kHeldBack = std::size_t{64} << 10;
 
 std::string reason(int error) {
@@ -47,8 +47,8 @@ std::string parent_of(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-/// What all temporary files of this machine begin with. Others may write into the same folder of a shared
-/// file system, and whether their processes live is not to be seen from here.
+/// The start of the names of all temporary files of this machine. Other machines may write into the same
+/// folder of a shared file system, and it is impossible to see here whether their processes still live.
 std::string temporary_start() {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
@@ -61,8 +61,8 @@ std::string temporary_name(const std::string& folder) {
   return fmt::format("{}/{}{}-{}.tmp", folder, temporary_start(), ::getpid(), counter++);
 }
 
-/// Removes temporary files whose process is gone: it held a lock on them. Once a folder, which may have many
-/// files.
+/// Removes temporary files whose process has ended: it held a lock on them. Runs once per folder, because a
+/// folder may have many files.
 void remove_stale(const std::string& folder) {
   static std::mutex mutex;
   static std::set<std::pair<dev_t, ino_t>> seen;
@@ -84,12 +84,12 @@ void remove_stale(const std::string& folder) {
   }
 }
 
-/// By this name a file that has none can be reached.
+/// The path that leads to a file without a name.
 std::string link_of(int descriptor) {
   return "/proc/self/fd/" + std::to_string(descriptor);
 }
 
-/// Links such as /dev/stdout lead to what a process has open, and belong to the system.
+/// Links such as /dev/stdout lead to open files of a process, and belong to the system.
 bool is_of_the_system(const std::string& link) {
   std::error_code error;
   const std::string folder = fs::canonical(parent_of(link), error).string();
@@ -100,7 +100,7 @@ bool is_of_the_system(const std::string& link) {
   throw UsageError(display(path) + " already exists", "choose another name, or replace it with --overwrite");
 }
 
-/// Refuses what cannot be replaced by a file, or must not be.
+/// Rejects a target that cannot, or must not, be replaced by a file.
 void check_target(const std::string& path, Existing existing) {
   if (path.empty()) throw IoError("the name of an output file is empty");
   if (path.back() == '/') throw IoError(display(path), "is a directory, not a file to write");
@@ -123,7 +123,7 @@ void create_directories(const std::string& path) {
     made /= part;
     if (::mkdir(made.c_str(), 0777) == 0) continue;
     const int error = errno;
-    // Asked only now, so that a directory somebody else makes at the same time is no failure.
+    // Checked only now, so that it is no failure if another process makes the directory at the same time.
     struct stat status {};
     if (::stat(made.c_str(), &status) == 0) {
       if (S_ISDIR(status.st_mode)) continue;
@@ -170,7 +170,7 @@ Linked link_file(const std::string& from, const std::string& to) {
     const std::string name = temporary_name(parent_of(to));
     if (::link(from.c_str(), name.c_str()) == 0) {
       const bool renamed = ::rename(name.c_str(), to.c_str()) == 0;
-      // Two names of one file are not renamed: both stay.
+      // rename() leaves both names if they are of one file.
       ::unlink(name.c_str());
       return renamed ? Linked::yes : Linked::refused;
     }
@@ -205,7 +205,7 @@ void OutputFile::open() {
   if (!open_nameless()) open_named();
 }
 
-/// False if the file system knows no files without a name, or if it could not get one later.
+/// Returns false if the file system has no files without a name, or could not name such a file later.
 bool OutputFile::open_nameless() {
   descriptor_ = ::open(parent_of(target_).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0644);
   if (descriptor_ < 0) return false;
@@ -217,8 +217,8 @@ bool OutputFile::open_nameless() {
 void OutputFile::open_named() {
   const std::string folder = parent_of(target_);
   remove_stale(folder);
-  // Who finds the file locked knows that its process lives; who made it looks whether it was taken away
-  // before that.
+  // The lock shows other processes that this one lives. Until it was taken, another process may have removed
+  // the file, which the link count shows.
   for (int attempt = 0; attempt < 1000; ++attempt) {
     temporary_ = temporary_name(folder);
     descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -307,7 +307,8 @@ void OutputFile::append_from(int source, const std::string& path, std::uint64_t 
   while (size > 0) {
     ssize_t copied = -1;
     if (buffer.empty()) {
-      // Without a copy in this process, perhaps without any; not every file system can.
+      // The system copies without a buffer in this process, perhaps without any copy; not every file system
+      // can.
       copied = ::copy_file_range(source, &from, descriptor_, nullptr, size, 0);
       if (copied <= 0) buffer.resize(std::size_t{1} << 18);
     }
@@ -354,8 +355,8 @@ void OutputFile::read_at(std::uint64_t offset, std::span<char> out) {
 void OutputFile::finish() {
   if (descriptor_ < 0) return;
   flush();
-  // The file's own ends what has no name, and the lock of what has one, so a second descriptor is closed in
-  // its place.
+  // Closing the file's own descriptor would remove a nameless file, or unlock a named one, so a duplicate is
+  // closed in its place.
   const int second = ::dup(descriptor_);
   if (second < 0 || (::close(second) != 0 && errno != EINTR)) {
     throw IoError(display(path_), "cannot be written: " + reason(errno));
@@ -373,8 +374,7 @@ void OutputFile::commit() {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
-/// A link does not replace what has the name already: then the file gets a temporary name, and the answer is
-/// false.
+/// A link does not replace an existing file. In this case gives the file a temporary name and returns false.
 bool OutputFile::link_to_target() {
   const std::string self = link_of(descriptor_);
   const auto link_to = [&](const std::string& name) {
@@ -395,7 +395,8 @@ bool OutputFile::link_to_target() {
   return false;
 }
 
-/// On a file system that makes files without a name but gives them none: hours of work must not end there.
+/// Some file systems make nameless files but cannot name them. The file is copied, so that hours of work are
+/// not lost.
 void OutputFile::copy_to_named() {
   OutputFile copy;
   copy.path_ = path_;

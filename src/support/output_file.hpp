@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that appear under their name only when they are whole, and the directories they go to.
+// Writes files that appear under their name only when they are whole, and makes their directories.
 #pragma once
 
 #include <cstddef>
@@ -11,49 +11,51 @@
 
 namespace msprobe {
 
-/// Creates `path` and its parents where they are missing. IoError names the part that cannot be made.
+/// Creates `path` and its parents if they are missing. Throws IoError with the part that cannot be made.
 void create_directories(const std::string& path);
 
-/// What becomes of a file, or a link, that has the name of an output already.
+/// The treatment of an existing file, or link, with the name of an output.
 enum class Existing : std::uint8_t {
-  replace,  // msprobe gives the name, and an earlier run may have left it
-  refuse,   // the command line names the file, and does not say --overwrite
+  replace,  // msprobe chooses the name, and an earlier run may have left the file
+  refuse,   // the command line names the file without --overwrite
 };
 
-/// Throws Error unless a file could be created (or replaced) at `path` now; leaves nothing. Lets a command
-/// find out before hours of work that its result has no place.
+/// Throws Error unless a file could be created (or replaced) at `path` now; leaves nothing. A command calls
+/// it before hours of work, to learn that its result cannot be stored.
 void check_output(const std::string& path, Existing existing = Existing::replace);
 
-/// Makes the folder of an output file and tries whether the file can come to be there, before hours of work.
+/// Makes the folder of an output file and checks, before hours of work, that the file can be created.
 void prepare_output(const std::string& path, Existing existing = Existing::replace);
 
-/// Writes all bytes to a file descriptor. False if it is a pipe whose reader is gone; any other failure is an
-/// IoError that names `name`. A signal that asks the process to stop ends a blocked write with Interrupted.
+/// Writes all bytes to a file descriptor. Returns false for a pipe whose reader is gone; throws IoError with
+/// `name` for any other failure. A signal that asks the process to stop ends a blocked write with
+/// Interrupted.
 bool write_all(int descriptor, std::string_view bytes, const std::string& name);
 
 enum class Linked : std::uint8_t {
   yes,
-  refused,   // by the file system, for whatever reason
+  refused,   // by the file system, for any reason
   too_many,  // the file has as many names as it can have
 };
-/// Gives the file `from` another name in the same file system, in place of what has it. It stays one file:
-/// who writes to it by one name, not in its place, changes what is found by all.
+/// Gives the file `from` another name in the same file system, and replaces a file of that name. It stays one
+/// file: a program that writes into it by one name changes it for all names.
 Linked link_file(const std::string& from, const std::string& to);
 
-/// Writes `to` anew with the bytes of `from`.
+/// Replaces `to` by a copy of `from`.
 void copy_file(const std::string& from, const std::string& to);
 
-/// A file in the making: it has no name until commit(), so that it leaves nothing even where the process is
-/// killed. On file systems that know no such files it has a temporary name beside its place; what killed
-/// processes of this machine left of that kind is removed by the next one. The mode is 0644 less the umask. A
-/// symbolic link at `path` is replaced, never what it leads to; directories, devices and pipes are refused.
+/// A file that is being written. It has no name until commit(), so that it leaves nothing even if the process
+/// is killed. On file systems without such files it has a temporary name in the same folder; the next process
+/// on this machine removes those that killed processes left. The mode is 0644 less the umask. A symbolic link
+/// at `path` is replaced, never its target; directories, devices and pipes are rejected.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path, Existing existing = Existing::replace);
-  /// A file in an open folder, whatever its path leads to by now; `path` is for messages. A link at its place
-  /// is replaced.
+  /// A file in an open folder, even if the folder was moved; messages use `path`. A link at its place is
+  /// replaced.
   static OutputFile in_folder(int folder, const std::string& name, const std::string& path);
-  /// A file without a name in a folder, for what is read again: the one for temporary files unless named.
+  /// A file without a name, for data that is read again. It is in the folder for temporary files unless
+  /// named.
   static OutputFile unnamed(std::string folder = {});
   ~OutputFile();
   OutputFile(OutputFile&& other) noexcept;
@@ -62,17 +64,17 @@ class OutputFile {
   const std::string& path() const { return path_; }
   std::uint64_t size() const { return size_; }
   void write(std::string_view bytes);
-  /// Appends `size` bytes of another file from `offset` on; IoError naming it if it has fewer.
+  /// Appends `size` bytes of another file from `offset` on; throws IoError with its name if it has fewer.
   void append_from(const std::string& path, std::uint64_t offset, std::uint64_t size);
   /// Replaces bytes that were written before.
   void write_at(std::uint64_t offset, std::string_view bytes);
   void read_at(std::uint64_t offset, std::span<char> out);
-  /// No more writing; reports what the system had kept back (quota, full disk on a network file system).
+  /// Ends writing; reports errors that the system had delayed (quota, full disk on a network file system).
   void finish();
-  /// finish() and the name.
+  /// Calls finish() and gives the file its name.
   void commit();
 
-  /// Commits all, or as far as the system allows none: if one fails, those renamed before are removed again.
+  /// Commits all files, or, as far as possible, none: if one fails, those renamed before are removed again.
   static void commit_all(std::vector<OutputFile>& files);
 
  private:
@@ -82,18 +84,18 @@ class OutputFile {
   void open_named();
   bool link_to_target();
   void copy_to_named();
-  /// `path`: of the source, for messages.
+  /// `path`: that of the source, for messages.
   void append_from(int source, const std::string& path, std::uint64_t offset, std::uint64_t size);
   void flush();
   void discard() noexcept;
 
   std::string path_;       // as the caller named it
   std::string target_;     // where it goes
-  std::string temporary_;  // its name until then; empty: it has none
+  std::string temporary_;  // its name until then; may be empty
   Existing existing_ = Existing::replace;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
-  std::string buffer_;  // what was written last, as long as it is little
+  std::string buffer_;  // recently written bytes that are still few
 };
 
 }  // namespace msprobe

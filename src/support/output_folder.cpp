@@ -21,7 +21,7 @@ void check_output_folder(const std::string& folder) {
   if (path.empty()) path = ".";
   if (!is_folder(path)) throw IoError(display(path.string()), "is not a directory");
   path /= "msprobe";
-  while (is_folder(path)) path += "_";  // as beside a clone
+  while (is_folder(path)) path += "_";  // a clone may be there
   try {
     check_output(path.string());
   } catch (const IoError& refusal) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as bytes on their way between processes of one job, which run the same program: neither names nor
-// versions. A struct travels by a function that lists its members once, for both directions, in its
-// namespace:
+// Encodes values as bytes between processes of one job. All run the same program, so there are neither names
+// nor versions. A function in the namespace of a struct lists its members once, for both directions:
 //   void carry(auto& packet, Carried<Finding> auto& finding) { packet(finding.kind, finding.text); }
 #pragma once
 
@@ -27,17 +26,17 @@ namespace msprobe {
   throw FormatError("a packet between processes is not in order");
 }
 
-/// What is written is constant, what is read is not.
+/// A struct is constant when it is written, but not when it is read.
 template <typename T, typename Struct>
 concept Carried = std::same_as<std::remove_const_t<T>, Struct>;
 
-/// What a struct inherits, as a member of its list.
+/// The part that a struct inherits, as a member of its list.
 template <typename Base, typename Struct>
 auto& base_of(Struct& value) {
   return static_cast<std::conditional_t<std::is_const_v<Struct>, const Base, Base>&>(value);
 }
 
-/// Copied as it lies in memory.
+/// Values that are copied byte for byte.
 template <typename T>
 concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
@@ -85,7 +84,7 @@ class PacketWriter {
     put(value.has_value());
     if (value) put(*value);
   }
-  /// What several point at travels once.
+  /// An object with several pointers to it is sent once.
   template <typename T>
   void put(const std::shared_ptr<const T>& value) {
     constexpr std::uint32_t kNull = UINT32_MAX;
@@ -104,10 +103,10 @@ class PacketWriter {
 
 class PacketReader {
  public:
-  /// The bytes must outlive it.
+  /// `bytes` must outlive the reader.
   explicit PacketReader(std::string_view bytes) : left_(bytes) {}
 
-  /// FormatError if the packet ends early.
+  /// Throws FormatError if the packet ends early.
   template <typename... T>
   void operator()(T&... values) {
     (get(values), ...);
@@ -121,7 +120,7 @@ class PacketReader {
     left_.remove_prefix(size);
     return bytes;
   }
-  /// Of things that take a byte at least.
+  /// A number of elements that each take at least `each` bytes.
   std::size_t get_size(std::size_t each = 1) {
     std::uint64_t size = 0;
     get(size);
@@ -133,7 +132,7 @@ class PacketReader {
   void get(T& value) {
     std::memcpy(&value, take(sizeof value).data(), sizeof value);
   }
-  /// Its bytes are not taken as they are: a value that is neither true nor false is none to the compiler.
+  /// The byte is checked, because a bool that is neither true nor false is undefined behaviour.
   void get(bool& value) {
     const char byte = take(1).front();
     if (byte != 0 && byte != 1) refuse_packet();
@@ -168,7 +167,7 @@ class PacketReader {
   void get(std::optional<T>& value) {
     bool there = false;
     get(there);
-    std::optional<T> fresh;  // GCC 12 takes what `value` holds for uninitialised
+    std::optional<T> fresh;  // GCC 12 warns that `value` is uninitialised
     if (there) get(fresh.emplace());
     value.swap(fresh);
   }

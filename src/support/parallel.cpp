@@ -21,9 +21,9 @@
 namespace msprobe {
 namespace {
 
-// Debian's TBB is not built for the thread sanitizer, which therefore does not see that a loop begins after
-// what came before it and ends before what comes after it. These calls tell it; in any other build they are
-// nothing.
+// Debian's TBB is not built for the thread sanitizer, which therefore cannot see that a loop begins after the
+// code before it and ends before the code after it. These calls inform the sanitizer; in any other build they
+// do nothing.
 #if defined(__SANITIZE_THREAD__)
 char g_begun;
 char g_done;
@@ -46,8 +46,8 @@ void chunk_ends() {}
 void loop_ends() {}
 #endif
 
-/// Thrown by a loop that was stopped because one around it was, and has the reason: whoever called it must
-/// not go on with half of its results. Not a std::exception: nobody may take it for an error of their own.
+/// Ends a loop because an outer loop, which has the reason, was stopped: the caller must not continue with
+/// half of the results. It is not a std::exception, so that no code mistakes it for its own error.
 struct Abandoned {};
 
 }  // namespace
@@ -58,7 +58,7 @@ struct ThreadLimit::Impl {
 };
 
 ThreadLimit::ThreadLimit(int jobs) {
-  // More than 32 threads only wait for each other on one shared file system.
+  // More than 32 threads only wait for each other on a shared file system.
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
   impl_ =
       std::make_unique<Impl>(jobs > 0 ? static_cast<std::size_t>(jobs) : std::min<std::size_t>(cores, 32));
@@ -74,11 +74,11 @@ void parallel_for(std::size_t count, const std::function<void(std::size_t)>& bod
   std::mutex mutex;
   std::exception_ptr failure;
   std::size_t failed_at = count;
-  std::atomic<bool> abandoned{false};  // seen from within; the context may be told of it later
+  std::atomic<bool> abandoned{false};  // read inside the loop; the context may be cancelled later
   tbb::task_group_context context;
   loop_begins();
-  // Who waits for the end of an inner loop must not take up another turn of an outer one, which may need what
-  // this one holds.
+  // A thread that waits for the end of an inner loop must not start another turn of an outer loop, which may
+  // need resources that this turn holds.
   tbb::this_task_arena::isolate([&] {
     tbb::parallel_for(
         tbb::blocked_range<std::size_t>(0, count, 1),

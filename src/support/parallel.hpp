@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way this project runs work on several threads. Results must be the same at any number of threads:
+// All code that works on several threads uses this file. Results must be the same with any number of threads:
 // workers fill slots by index, and nothing depends on who came first.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace msprobe {
 
-/// Limits the threads of the whole process while it lives.
+/// Limits the threads of the whole process as long as it lives.
 class ThreadLimit {
  public:
   /// `jobs` 0 means all cores, at most 32.
@@ -25,17 +25,16 @@ class ThreadLimit {
   std::unique_ptr<Impl> impl_;
 };
 
-/// How many threads there may be: for how much is prepared at once, never for what comes out.
+/// The largest number of threads. It may decide how much is prepared at once, never a result.
 std::size_t most_threads();
 
 /// Calls `body(i)` for every i in [0, count). The first exception (by index order among those seen) stops the
-/// loop and is thrown again; Interrupted is thrown when the process was asked to stop. Loops within a loop
-/// that is stopped so end too, and what called them with them.
+/// loop and is thrown again; Interrupted is thrown if the process was asked to stop. Inner loops of a stopped
+/// loop end as well, together with their callers.
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
 
-/// As parallel_blocks(), with something that the calls of a block share, such as a buffer. A thread_local one
-/// would end the program where memory is short: the C library aborts if it cannot note what is to be
-/// destroyed.
+/// As parallel_blocks(), with an object that the calls of a block share, such as a buffer. A thread_local
+/// object would end the program if memory is short: the C library aborts if it cannot register a destructor.
 template <typename State, typename Body>
 void parallel_blocks_with(std::size_t count, const Body& body) {
   constexpr std::size_t kBlock = 64;
@@ -46,7 +45,7 @@ void parallel_blocks_with(std::size_t count, const Body& body) {
   });
 }
 
-/// The same for bodies that are short: many in a turn.
+/// The same for short bodies: runs many of them in a turn.
 template <typename Body>
 void parallel_blocks(std::size_t count, const Body& body) {
   struct Nothing {};

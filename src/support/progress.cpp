@@ -52,7 +52,7 @@ std::size_t offset_of(std::string_view text, std::size_t character) {
   return i;
 }
 
-/// `text` cut in the middle to `width` characters; the end of a path says more than its middle.
+/// `text` cut in the middle to `width` characters, because the end of a path says more than its middle.
 std::string elide(std::string_view text, std::size_t width) {
   const std::size_t count = columns(text);
   if (count <= width) return std::string(text);
@@ -90,7 +90,7 @@ std::string amounts(const ProgressState& state) {
 
 std::size_t terminal_width() {
   winsize size{};
-  // One column stays free: a full line makes some terminals wrap.
+  // One column stays free, because some terminals wrap a full line.
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) return size.ws_col - std::size_t{1};
   return kDefaultWidth - 1;
 }
@@ -113,7 +113,7 @@ std::string progress_line(const ProgressState& state, std::size_t width) {
     const double fraction = static_cast<double>(done) / static_cast<double>(state.total);
     before = fmt::format(" {:3}%", static_cast<int>(fraction * 100));
     picture = " " + bar(fraction);
-    // In the first second the rate says little.
+    // In the first second, the rate is unreliable.
     if (state.seconds >= 1 && done != 0 && done != state.total) {
       after += fmt::format("  {} left", duration(state.seconds * (1 / fraction - 1)));
     }
@@ -130,7 +130,7 @@ std::string progress_line(const ProgressState& state, std::size_t width) {
 struct Progress::Impl {
   explicit Impl(ProgressMode mode) : always(mode == ProgressMode::always), shown(shows(mode)) {}
 
-  /// Tells how long the phase before took.
+  /// Logs how long the phase before took.
   void time(const std::string& phase) {
     const std::lock_guard lock(stage_mutex);
     stage.reset();
@@ -148,7 +148,7 @@ struct Progress::Impl {
     });
   }
 
-  /// The log's lock is held.
+  /// The caller holds the log's lock.
   void clear() {
     if (std::exchange(visible, false)) std::fputs(kClearLine, stderr);
   }
@@ -160,7 +160,7 @@ struct Progress::Impl {
       try {
         draw();
       } catch (const std::bad_alloc&) {
-        // The work says so, if it has none either.
+        // The work itself reports the lack of memory.
       }
       lock.lock();
     }
@@ -170,7 +170,7 @@ struct Progress::Impl {
   bool shown;
   std::atomic<std::uint64_t> done{0};
 
-  // Under the log's lock.
+  // The log's lock protects these.
   std::string label;
   std::string unit;
   std::uint64_t total = 0;
@@ -192,7 +192,7 @@ Progress::Progress(ProgressMode mode) : impl_(std::make_unique<Impl>(mode)) {
   try {
     impl_->ticker = std::thread([impl = impl_.get()] { impl->tick(); });
   } catch (const std::system_error&) {
-    impl_->shown = false;  // no thread to be had is no reason not to work
+    impl_->shown = false;  // the work continues without a thread
     return;
   }
   set_log_preamble([impl = impl_.get()] { impl->clear(); });
@@ -221,7 +221,7 @@ void Progress::begin(std::string label, std::uint64_t total, std::string unit) {
     impl_->begun = Clock::now();
     impl_->running = true;
   });
-  // On a terminal a short phase shows nothing; who asked for `always` gets at least one line of each phase.
+  // On a terminal, a short phase shows nothing; `always` shows at least one line for each phase.
   if (impl_->always) impl_->draw();
 }
 

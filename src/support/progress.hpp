@@ -12,9 +12,9 @@ namespace msprobe {
 
 enum class ProgressMode { automatic, always, never };
 
-/// A status line on stderr: `label  45% [=====>    ] 1,234/2,745 rows  3.1 s left`. Counting is safe from any
-/// thread and cheap; one ticker thread draws, at most ten times a second, and only if the mode is `always`,
-/// or `automatic` with stderr a terminal, TERM not "dumb" and the log level not quiet.
+/// A status line on stderr: `label  45% [=====>    ] 1,234/2,745 rows  3.1 s left`. Counting is thread-safe
+/// and cheap. One ticker thread draws, at most ten times a second, and only in the mode `always`, or
+/// `automatic` if stderr is a terminal, TERM is not "dumb" and the log level is not quiet.
 class Progress {
  public:
   explicit Progress(ProgressMode mode);
@@ -22,10 +22,10 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Starts a phase; `total` 0 means unknown. Ends the phase before.
+  /// Starts a phase and ends the one before; `total` 0 means unknown.
   void begin(std::string label, std::uint64_t total, std::string unit);
   void advance(std::uint64_t done = 1);
-  /// More is known of how much the phase has to do.
+  /// Sets the total of the phase when it is known better.
   void expect(std::uint64_t total);
   /// Clears the line.
   void end();
@@ -35,8 +35,7 @@ class Progress {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What a status line shows. `total` 0 means unknown; the unit "B" shows sizes, an empty one nothing but the
-/// time.
+/// The data of a status line. `total` 0 means unknown; the unit "B" shows sizes, an empty unit only the time.
 struct ProgressState {
   std::string_view label;
   std::string_view unit;
@@ -45,8 +44,8 @@ struct ProgressState {
   double seconds = 0;  // since the phase began
 };
 
-/// The status line in at most `width` columns: the bar goes first where room is short, then the label is cut
-/// in the middle.
+/// The status line in at most `width` columns. If it is too long, the bar is dropped first, then the label is
+/// cut in the middle.
 std::string progress_line(const ProgressState& state, std::size_t width);
 
 }  // namespace msprobe

@@ -22,11 +22,11 @@
 namespace msprobe {
 namespace {
 
-// By then something is wrong that a name cannot mend.
+// If this many names are in use, another name would not help.
 constexpr int kMostTries = 3600;
 
-/// Times that this process has for itself: names of sockets, which are no files and go with the process
-/// however it ends. Other machines that share the folder do not see them.
+/// Times that this process has reserved by names of sockets. These are no files and disappear with the
+/// process however it ends. Other machines that share the folder do not see them.
 class Claims {
  public:
   Claims() = default;
@@ -34,7 +34,7 @@ class Claims {
   Claims& operator=(const Claims&) = delete;
   ~Claims() {
     for (const int descriptor : descriptors_) ::close(descriptor);
-    for (const std::string& folder : made_) ::rmdir(folder.c_str());  // unless results are in it
+    for (const std::string& folder : made_) ::rmdir(folder.c_str());  // this fails if results are in it
   }
 
   /// Makes the folder, which is removed again if it stays empty.
@@ -45,13 +45,13 @@ class Claims {
     made_.push_back(folder);
   }
 
-  /// False if another process has it.
+  /// Returns false if another process has it.
   bool take(const std::string& folder, std::string_view name) {
     struct stat status {};
-    if (::stat(folder.c_str(), &status) != 0) return true;  // who writes the results says so
+    if (::stat(folder.c_str(), &status) != 0) return true;  // the writer of the results reports it
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    // Behind a zero, the name is no path.
+    // A name after a zero byte is no path.
     const std::string claim = fmt::format("msprobe-{:x}-{:x}-{}", status.st_dev, status.st_ino, name);
     claim.copy(address.sun_path + 1, sizeof(address.sun_path) - 1);
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + claim.size());
@@ -73,7 +73,7 @@ class Claims {
   std::vector<std::string> made_;
 };
 
-/// Does a name in the folder, or in a folder in it, hold the text?
+/// True if a name in the folder, or in a folder in it, contains the text.
 bool is_in_names(const std::string& folder, std::string_view text) {
   const auto any = [&](const std::vector<std::string>& names) {
     return std::ranges::any_of(names,
@@ -99,7 +99,7 @@ std::string claim_name(const std::string& folder, std::time_t when,
   claims.make(folder);
   for (int tries = 0; tries < kMostTries; ++tries, ++when) {
     std::string name = name_of(when);
-    // Claimed first: who looks at the names then sees those of all that had it before.
+    // The claim comes first: then the names include those of all processes that had it before.
     if (claims.take(folder, name) && !is_in_names(folder, name)) return name;
   }
   return name_of(when);
@@ -112,7 +112,7 @@ std::string claim_time_stamp(const std::string& folder, std::time_t when) {
 std::string result_time(const std::string& folder) {
   std::string own = team().is_root() ? claim_time_stamp(folder, team().begun()) : std::string();
   if (team().processes() == 1) return own;
-  // Of a job that is only planned no process is the root.
+  // A planned job (--dry-run) has no root.
   const std::vector<std::string> all = team().gather(own);
   const auto claimed = std::ranges::find_if_not(all, &std::string::empty);
   return claimed == all.end() ? time_stamp(team().begun()) : *claimed;

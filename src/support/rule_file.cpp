@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kMaxRuleFile = std::uint64_t{1} << 20;
 constexpr int kMaxDepth = 8;
 
-/// Rules need no anchors, and whoever follows aliases can be led through a few lines without end.
+/// Rules need no anchors, and a few lines of aliases can make a reader run forever.
 std::string_view without_anchors(const std::string& name, std::string_view text) {
   if (text.find('&') != std::string_view::npos)
     throw FormatError(display(name), "YAML anchors are not accepted here");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML with rules: what is built in, and what users write to change it.
+// YAML files with rules: the built-in ones, and those that users write to change them.
 #pragma once
 
 #include <string>
@@ -16,19 +16,19 @@ class RuleFile {
   using Kind = YamlDocument::Kind;
   using Node = YamlDocument::Node;
 
-  /// `name` is what complaints begin with. FormatError naming file and line for broken YAML, and for anchors.
+  /// Messages begin with `name`. Throws FormatError with file and line for broken YAML and for anchors.
   RuleFile(const std::string& name, std::string_view text);
-  /// IoError if it cannot be read, FormatError if it is larger than 1 MiB.
+  /// Throws IoError if it cannot be read, FormatError if it is larger than 1 MiB.
   static RuleFile open(const std::string& path);
 
-  /// A scalar that says nothing if there is nothing in the file.
+  /// The root; an empty scalar if the file is empty.
   const Node& root() const;
-  /// Elements of a list; none of anything else.
+  /// The elements of a list; empty for anything else.
   std::vector<const Node*> elements(const Node& list) const;
-  /// Keys and values of a map; none of anything else.
+  /// The keys and values of a map; empty for anything else.
   std::vector<std::pair<const Node*, const Node*>> members(const Node& map) const;
 
-  /// Throws the FormatError for what is wrong with a node.
+  /// Throws a FormatError about a node.
   [[noreturn]] void fail(const Node& node, std::string_view reason) const { document_.fail(node, reason); }
 
  private:

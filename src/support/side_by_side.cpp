@@ -44,7 +44,7 @@ void warn_of_python_tool() {
   if (const auto folder = python_tool_beside(program)) {
     log_warning("mindstudio-probe is installed in the same place (" + display(*folder) +
                 "), and its files have the names of this msprobe's: removing either breaks the other. "
-                "pip uninstall both, then install one of them, or each into an environment of its own");
+                "pip uninstall both, then install one of them, or each into a separate environment");
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python tool installed into the folders of this program: both have a command and a package named
-// msprobe.
+// Detects the Python tool in the folders of this program: both have a command and a package named msprobe.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +11,7 @@ namespace msprobe {
 /// The folder of packages beside `program` (<prefix>/bin/msprobe) that holds the Python tool.
 std::optional<std::string> python_tool_beside(const std::filesystem::path& program);
 
-/// Warns if there is one beside the running program.
+/// Warns if the Python tool is beside the running program.
 void warn_of_python_tool();
 
 }  // namespace msprobe

@@ -6,7 +6,7 @@
 namespace msprobe {
 namespace {
 
-/// Empty: that for temporary files.
+/// Returns an empty text for the folder of temporary files.
 std::string folder_for(const std::string& output) {
   if (output == "-") return {};
   const std::string folder = std::filesystem::path(output).parent_path().string();

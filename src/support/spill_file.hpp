@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that wait on the disk until they are needed again, in a file without a name: it is gone with the
+// Bytes that wait on the disk until they are needed again, in a file without a name that disappears with the
 // process.
 #pragma once
 
@@ -15,18 +15,19 @@
 
 namespace msprobe {
 
-/// Any thread may add and read.
+/// Adding and reading are thread-safe.
 class SpillFile {
  public:
-  /// `output`: what the bytes go to in the end. The file lies in its folder, as there is to be room, and is
-  /// made when something is added; for "-" it lies with temporary files.
+  /// `output`: the file that finally receives the bytes. The spill file is in its folder, where there must be
+  /// room for the bytes anyway, and is created by the first add(); for "-" it is in the folder for temporary
+  /// files.
   explicit SpillFile(std::string output) : output_(std::move(output)) {}
 
   struct Piece {
     std::uint64_t offset = 0;
     std::size_t size = 0;
   };
-  /// IoError if there is no room.
+  /// Throws IoError if there is no room.
   Piece add(std::string_view bytes);
   std::string read(const Piece& piece);
 

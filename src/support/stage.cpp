@@ -35,7 +35,7 @@ Stage::~Stage() {
   try {
     log_verbose(fmt::format("{:8.3f} s  {}", seconds_since(begun_), display(name_)));
   } catch (const std::bad_alloc&) {
-    // The work says so, if it has none either.
+    // The work itself reports the lack of memory.
   }
 }
 

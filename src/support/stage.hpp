@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the work and their times, for --verbose.
+// Measures parts of the work for --verbose.
 #pragma once
 
 #include <chrono>
@@ -7,8 +7,8 @@
 
 namespace msprobe {
 
-/// Tells with --verbose, when it ends, how long a part of the work took: `   0.123 s  reading …`. Nothing if
-/// it ends by an exception.
+/// With --verbose, logs at its end how long a part of the work took: `   0.123 s  reading …`. Logs nothing if
+/// an exception ends it.
 class Stage {
  public:
   explicit Stage(std::string name);
@@ -17,12 +17,12 @@ class Stage {
   Stage& operator=(const Stage&) = delete;
 
  private:
-  std::string name_;  // empty: nobody asked
+  std::string name_;  // empty: not requested
   int exceptions_ = 0;
   std::chrono::steady_clock::time_point begun_;
 };
 
-/// What the process took so far: its time since `begun` and the most memory, as one line.
+/// A line with the time of the process since `begun` and its peak memory.
 std::string usage_line(std::chrono::steady_clock::time_point begun);
 
 }  // namespace msprobe

@@ -31,7 +31,7 @@ void set_team(Team* team) {
 }
 
 std::uint64_t fingerprint(std::uint64_t before, std::string_view text) {
-  // FNV-1a, with the length in front so that texts do not run into each other.
+  // FNV-1a; the length comes first, so that adjacent texts stay separate.
   constexpr std::uint64_t kPrime = 0x100000001b3;
   std::uint64_t number = (before ^ text.size()) * kPrime;
   for (const char c : text) number = (number ^ static_cast<unsigned char>(c)) * kPrime;

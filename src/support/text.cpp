@@ -18,7 +18,7 @@
 namespace msprobe {
 namespace {
 
-/// Characters other than ASCII that Python's repr escapes, i.e. those of the Unicode categories control,
+/// The characters other than ASCII that Python's repr escapes: those of the Unicode categories control,
 /// format, blank, line and paragraph separator, surrogate and private use.
 bool is_unprintable(char32_t c) {
   struct Range {
@@ -48,8 +48,8 @@ void append_escape(std::string& out, char32_t c) {
   }
 }
 
-/// The value of a number that from_chars found outside the range of double: zero or infinite, by the place of
-/// its first digit that counts. `text` has no sign.
+/// The value of a number that from_chars found outside the range of double: zero or infinite, depending on
+/// the place of its first significant digit. `text` has no sign.
 double out_of_range_value(std::string_view text) {
   const std::size_t e = std::min(text.find_first_of("eE"), text.size());
   const std::string_view mantissa = text.substr(0, e);
@@ -156,7 +156,7 @@ std::optional<double> parse_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size() || error == std::errc::invalid_argument) return std::nullopt;
-  if (text.find('(') != std::string_view::npos) return std::nullopt;  // nan(payload) is not Python
+  if (text.find('(') != std::string_view::npos) return std::nullopt;  // Python does not accept nan(payload)
   if (error == std::errc::result_out_of_range) {
     value = out_of_range_value(text);
   }
@@ -207,7 +207,7 @@ Utf8 utf8_at(std::string_view text, std::size_t at) {
     if ((byte(k) & 0xC0) != 0x80) return {lead, 1, false};
     code = (code << 6) | (byte(k) & 0x3FU);
   }
-  // No overlong forms, no surrogates, nothing above U+10FFFF.
+  // Rejects overlong forms, surrogates, and codes above U+10FFFF.
   const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
   if (overlong || (code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF) return {lead, 1, false};
   return {code, length, true};

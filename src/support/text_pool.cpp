@@ -18,7 +18,7 @@ std::uint32_t TextPool::intern(std::string_view text) {
 }
 
 std::uint32_t TextPool::add(std::string_view text) {
-  // Seven bits of the length to a byte, the last one below 128.
+  // Each byte holds seven bits of the length; the last one is below 128.
   char length[10];
   std::size_t digits = 0;
   std::size_t left = text.size();

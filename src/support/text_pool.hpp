@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts known by number, in few bytes besides their own.
+// Keeps texts by number, in few bytes besides the texts themselves.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace msprobe {
 
-/// Finds numbers by the texts that they stand for, which are kept elsewhere: `text_of(number)` gives them.
+/// Finds the number of a text. The texts are stored elsewhere: `text_of(number)` returns them.
 class TextIndex {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -26,7 +26,7 @@ class TextIndex {
     while (slots_[slot] != kNone && text_of(slots_[slot]) != text) slot = next_slot(slot);
     return slots_[slot];
   }
-  /// Adds a number, of a text that is not there yet.
+  /// Adds the number of a text that is not there yet.
   template <typename TextOf>
   void add(std::uint32_t number, TextOf&& text_of) {
     constexpr std::size_t kFewest = 16;
@@ -52,18 +52,18 @@ class TextIndex {
     slots_[slot] = number;
   }
 
-  std::vector<std::uint32_t> slots_;  // as many as a power of two
+  std::vector<std::uint32_t> slots_;  // their number is a power of two
   std::size_t count_ = 0;
 };
 
-/// Texts by numbers that are not consecutive; 0 is the empty one. They stay where they are until the pool
-/// goes.
+/// Texts by numbers that are not consecutive; 0 is the empty text. Texts keep their address as long as the
+/// pool lives.
 class TextPool {
  public:
   TextPool() { intern({}); }
-  /// The number of an equal text that was interned; it is added if there is none.
+  /// The number of an equal text that was interned before, or of the text itself, which is then added.
   std::uint32_t intern(std::string_view text);
-  /// Adds a text without looking for an equal one (row names: nearly all differ).
+  /// Adds a text without looking for an equal one (row names nearly all differ).
   std::uint32_t add(std::string_view text);
   std::string_view at(std::uint32_t number) const {
     const char* text = blocks_[number >> kUnitBits].get() + kUnit * (number & ((1U << kUnitBits) - 1));
@@ -76,7 +76,7 @@ class TextPool {
   }
 
  private:
-  // A number says in which block, and at which unit of it, the text stands behind its length.
+  // A number contains the block, and the unit in it where the text is stored after its length.
   static constexpr std::size_t kUnit = 4;
   static constexpr std::size_t kUnitBits = 18;
   static constexpr std::size_t kBlock = kUnit << kUnitBits;
@@ -85,17 +85,17 @@ class TextPool {
 
   std::vector<std::unique_ptr<char[]>> blocks_;
   std::size_t room_ = 0;  // of the last block
-  std::size_t free_ = 0;  // where it is free
+  std::size_t free_ = 0;  // the first free byte
   TextIndex interned_;
 };
 
-/// Different texts, numbered from 0, the empty one, in the order of their coming.
+/// Different texts, numbered from 0 (the empty text) in the order of arrival.
 class TextTable {
  public:
   TextTable() { intern({}); }
   /// The number of the text, or TextIndex::kNone.
   std::uint32_t find(std::string_view text) const;
-  /// The same, but it is added if it is new.
+  /// The same, but adds a new text.
   std::uint32_t intern(std::string_view text);
   std::string_view at(std::uint32_t number) const { return pool_.at(texts_[number]); }
   std::size_t size() const { return texts_.size(); }

@@ -11,9 +11,9 @@
 namespace msprobe {
 namespace {
 
-// Asking for a unit costs as long as reading some of these; the largest are far from being so small.
+// Asking for a unit takes as long as reading this many bytes; the largest units are far above it.
 constexpr std::uint64_t kSmallUnits = std::uint64_t{1} << 20;
-constexpr std::size_t kManyUnits = 16;  // units that are left, for each process
+constexpr std::size_t kManyUnits = 16;  // units that are left, per process
 
 }  // namespace
 
@@ -74,7 +74,7 @@ Balance balance_of(const std::vector<std::uint64_t>& bytes, std::size_t processe
   balance.bytes.resize(processes);
   balance.units.resize(processes);
   UnitQueue queue(bytes, processes);
-  using Free = std::pair<std::uint64_t, std::size_t>;  // when, and which process
+  using Free = std::pair<std::uint64_t, std::size_t>;  // the time, and the process
   std::priority_queue<Free, std::vector<Free>, std::greater<>> next;
   for (std::size_t i = 0; i < processes; ++i) next.emplace(0, i);
   while (queue.left() > 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units of work, and how they go to the processes of a job: the largest first, to whoever is free.
+// Distributes units of work to the processes of a job: the largest first, to the next free process.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,18 @@ namespace msprobe {
 
 class UnitQueue {
  public:
-  /// `bytes`: what each unit reads. `processes`: how many there are to share them. `able`: those that can
-  /// compute each unit; empty: all can.
+  /// `bytes`: the size that each unit reads. `processes`: the number of processes that share them. `able`:
+  /// the processes that can compute each unit; empty: all can.
   UnitQueue(const std::vector<std::uint64_t>& bytes, std::size_t processes,
             const std::vector<std::vector<std::uint32_t>>& able = {});
 
   std::size_t left() const { return order_.size(); }
-  /// For a process that has `busy` units in hand: the next one, and while there are many more small ones
-  /// together with it. Empty: none, or none beside those in hand, as those that are left are for processes
-  /// that have none.
+  /// The next unit for a process that already has `busy` units; while many more small units are left, several
+  /// together. Empty if no unit is left for it, or if the rest is reserved for processes without work.
   std::vector<std::size_t> take(std::size_t process, std::size_t busy);
-  /// One that only processes can compute that are gone; nothing if there is none.
+  /// A unit that only processes in `gone` could compute, if any.
   std::optional<std::size_t> stuck_without(const std::vector<bool>& gone) const;
-  /// Nobody gets any more.
+  /// Gives no more units to any process.
   void close() { order_.clear(); }
 
  private:
@@ -36,18 +35,18 @@ class UnitQueue {
   std::size_t processes_;
 };
 
-/// Numbers of units, the largest first.
+/// The numbers of the units, the largest first.
 std::vector<std::size_t> largest_first(const std::vector<std::uint64_t>& bytes);
 
-/// Of two ascending lists.
+/// The common elements of two ascending lists.
 std::vector<std::uint32_t> processes_in_both(const std::vector<std::uint32_t>& a,
                                              const std::vector<std::uint32_t>& b);
 
-/// The share of all processes' time in which they wait for the last one, which took `last` for its part of
+/// The share of all processes' time that is spent waiting for the last one, which took `last` for its part of
 /// `sum`.
 double idle_share(double last, double sum, std::size_t processes);
 
-/// How units come to lie on processes that take the same time for a byte, one unit after the other.
+/// The distribution of units to processes that are equally fast and take one unit after the other.
 struct Balance {
   std::vector<std::uint64_t> bytes;  // by process
   std::vector<std::size_t> units;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Characters to UTF-8; utf8_at() of support/text.hpp is the way back.
+// Encodes characters as UTF-8; utf8_at() of support/text.hpp decodes them.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace msprobe {
 
-/// Appends the character. Surrogates become three bytes that are not valid UTF-8, as an encoder makes them
-/// that does not look.
+/// Appends the character. A surrogate becomes three bytes that are not valid UTF-8, as in an encoder without
+/// checks.
 inline void append_utf8(std::string& out, std::uint32_t code) {
   const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
   const auto put_low = [&](unsigned shift) { put(0x80U | ((code >> shift) & 0x3FU)); };

@@ -22,7 +22,7 @@ namespace msprobe {
 
 bool linked_statically() {
   bool loader = false;
-  // The program itself comes first; a static one has no other.
+  // The program itself comes first; a static program has no other object.
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* found) {
         for (std::size_t i = 0; i < object->dlpi_phnum; ++i) {

@@ -17,10 +17,10 @@
 namespace msprobe {
 namespace {
 
-constexpr int kMostLinks = 40;             // as the kernel has it
-constexpr std::size_t kMostFolders = 256;  // each is a descriptor
+constexpr int kMostLinks = 40;             // the kernel's own limit
+constexpr std::size_t kMostFolders = 256;  // each takes a descriptor
 
-/// Closes it at its end; errno stays.
+/// Closes the descriptor at its end and keeps errno.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
@@ -76,7 +76,7 @@ class Walk {
 
   int here() const { return folders_.empty() ? root_ : folders_.back().get(); }
 
-  /// Puts the components of a path before those that are left, the first one last.
+  /// Puts the components of a path before those that are left; the first one goes last.
   bool queue(std::string_view path) {
     if (path.empty() || path.front() == '/') {
       errno = EXDEV;
@@ -102,7 +102,7 @@ class Walk {
   }
 
   int root_;
-  std::vector<Descriptor> folders_;  // below the root, down to where the walk is
+  std::vector<Descriptor> folders_;  // below the root, down to the current folder
   std::vector<std::string> left_;    // components, the next one last
   int links_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Components that wrappers of modules put into the names of what they hold.
+// Components that wrappers of modules add to the names of their contents.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace msprobe {
 
-/// Is it one that may stand anywhere in a name, such as torch.compile's and FSDP's? No module of a model is
-/// called so.
+/// True for a component that may occur anywhere in a name, such as those of torch.compile and FSDP. No module
+/// of a model has such a name.
 inline bool is_wrapper_component(std::string_view component) {
   constexpr std::array<std::string_view, 4> kWrappers = {"_orig_mod", "_fsdp_wrapped_module",
                                                          "_checkpoint_wrapped_module", "_forward_module"};

@@ -66,7 +66,7 @@ class YamlDocumentReader {
   using Kind = YamlDocument::Kind;
   using Node = YamlDocument::Node;
 
-  /// A list or map whose end has not come yet.
+  /// A list or map that has not ended yet.
   struct Open {
     std::uint32_t node = 0;
     std::vector<std::uint32_t> children;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A YAML document as it is written: its nodes with their lines, aliases still pointing at what they stand
-// for. What the values mean is the reader's matter; nothing is copied, so that aliases cannot explode here.
+// A YAML document as it is written: its nodes with their lines, and aliases that still point at their
+// targets. The reader interprets the values. Nothing is copied, so aliases cannot multiply the size here.
 #pragma once
 
 #include <cstdint>
@@ -24,31 +24,31 @@ class YamlDocument {
     std::uint32_t first_child = 0;
     std::uint32_t child_count = 0;
     std::string text;  // of a scalar
-    std::string tag;   // of a scalar, without the prefix of YAML's own tags; empty if there is none
+    std::string tag;   // of a scalar, without the prefix of YAML's own tags; may be empty
 
-    /// Is it what YAML writes where there is no value: `~`, `null`, or nothing at all?
+    /// True for a missing value: `~`, `null`, or nothing at all.
     bool is_null() const {
       return kind == Kind::scalar && plain &&
              (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL");
     }
-    /// Is it a scalar that says something?
+    /// True for a scalar with a value.
     bool is_text() const { return kind == Kind::scalar && !is_null(); }
   };
 
-  /// Reads the one document in `text`; there may be none. FormatError naming `file` and the line for broken
-  /// YAML, several documents, unknown tags of lists and maps, an alias of nothing or inside what it stands
-  /// for, an anchor given twice, and for what exceeds the limits.
+  /// Reads the one document in `text`, which may be empty. Throws FormatError with `file` and the line for
+  /// broken YAML, several documents, unknown tags of lists and maps, an alias without a target or inside its
+  /// target, a repeated anchor, and for exceeded limits.
   YamlDocument(std::string_view text, const std::string& file, const Limits& limits);
 
   bool empty() const { return nodes_.empty(); }
   const Node& root() const { return nodes_.front(); }
-  /// Elements of a list; key, value, key, value … of a map.
+  /// The number of children: the elements of a list, or key, value, key, value … of a map.
   std::size_t size(const Node& node) const { return node.child_count; }
   const Node& child(const Node& node, std::size_t index) const {
     return nodes_[children_[node.first_child + index]];
   }
 
-  /// Throws the FormatError for what is wrong with a node.
+  /// Throws a FormatError about a node.
   [[noreturn]] void fail(const Node& node, std::string_view reason) const;
 
  private:

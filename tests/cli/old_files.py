@@ -127,7 +127,7 @@ def make_tests(msprobe, released):
             harness.check_equal("comment", archive.comment, b"msprobe pack 1")
             archive.comment = f"msprobe pack {version}".encode()
         refused(harness.run(msprobe, ["config_check", "-c", *map(str, paths), "-o", "out"], scratch), "target.zip",
-                "a later msprobe wrote it, in format" if version.isdigit() else f"its format '{version}' is none that")
+                "a later msprobe wrote it, in format" if version.isdigit() else f"its format '{version}' is unknown to")
         harness.check(not (scratch / "out").exists(), "results are written")
 
     def other_comment(scratch):

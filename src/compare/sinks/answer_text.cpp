@@ -101,7 +101,7 @@ class AnswerText {
     }
   }
 
-  /// `model.py:12 the line`, in the form that editors and terminals recognize.
+  /// `model.py:12   the line`, in the form that editors and terminals recognize.
   void add_code(std::string_view where) {
     const CodePlace code_at = code_place(where);
     const std::optional<dump::SourceLine>& found = code_at.line;
