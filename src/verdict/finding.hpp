@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rule found about a row. Sentences are made of it where somebody reads them.
+// The findings of rules about a row. Sentences are made from them only when they are shown.
 #pragma once
 
 #include <algorithm>
@@ -15,20 +15,20 @@ namespace msprobe::verdict {
 enum class Verdict : std::uint8_t { pass, warning, error };
 std::string_view verdict_name(Verdict verdict);
 
-/// In the order in which a row lists them; the numbers are those of docs/rules.md, "Verdicts".
+/// The rules in the order in which a row lists them; the numbers are those of docs/rules.md, "Verdicts".
 enum class Rule : std::uint8_t {
   fuzzy_pair,     // the partner has another name (-fm)
-  aligned_pair,   // the same, where the two do the same at the same place
-  content_pair,   // the same, of two code bases
-  unknown,        // a statistic is known on one side alone
-  remark,         // the metrics say something of how they came about
+  aligned_pair,   // the same, if both do the same at the same place
+  content_pair,   // the same, for two code bases
+  unknown,        // only one side has a certain statistic
+  remark,         // the metrics come with a remark on their computation
   not_measured,   // the tensors could not be compared
   not_joined,     // the parts of the ranks cannot be merged to match golden
   copies_differ,  // between ranks that should hold the same
   target_missing,
   entry_missing,    // the golden side has no such entry
   item_missing,     // it has the entry, but not this input or output
-  other_code,       // of two code bases: the golden side has no such content
+  other_code,       // for two code bases: the golden side has no such content
   dtype_unpaired,   // the partner's dtype cannot be compared with this one
   non_finite,       // 1
   ratio_drop,       // 2
@@ -42,7 +42,7 @@ enum class Rule : std::uint8_t {
   checksum,
   checksum_missing,  // on one side
   no_checksum,       // on both
-  left_out,          // stands behind the entry where the comparison was to stop
+  left_out,          // comes after the entry where the comparison stopped
 };
 
 constexpr Verdict verdict_of(Rule rule) {
@@ -54,7 +54,7 @@ constexpr Verdict verdict_of(Rule rule) {
   return std::ranges::find(kWarnings, rule) == kWarnings.end() ? Verdict::error : Verdict::warning;
 }
 
-/// The rules that spoke of one row. Their numbers are those of the row and the thresholds.
+/// The rules that apply to one row. Their numbers come from the row and the thresholds.
 class Findings {
  public:
   void add(Rule rule) { bits_ |= bit(rule); }

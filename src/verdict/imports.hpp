@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of the folders below, which this one uses unqualified.
+// The namespaces of lower folders whose names this folder uses unqualified.
 #pragma once
 
 #include "measuring/imports.hpp"

@@ -19,7 +19,7 @@ std::string_view dtype_of_candidate(const RankResult& result, const Pair& row) {
   return result.golden.text(result.golden.items[row.candidate].dtype);
 }
 
-/// The first rank, and the first one that does not hold what it holds.
+/// Names the first rank, and the first rank with other contents.
 std::string words_of_copies(const RankResult& result, const Pair& row) {
   const auto words = [](const Joins* joins, std::uint32_t item) -> std::string {
     if (joins == nullptr || !joins->decision(item).differ) return {};
@@ -39,7 +39,7 @@ std::string words_of_copies(const RankResult& result, const Pair& row) {
   return text;
 }
 
-/// `Not compared: Mean, L2norm (only in NPU).`
+/// Makes `Not compared: Mean, L2norm (only in NPU).`
 std::string words_of_unknown(const RankResult& result, const Pair& row) {
   constexpr std::array<const char*, kStatistics> kNames = {"Max", "Min", "Mean", "L2norm"};
   std::array<std::vector<const char*>, 2> alone;

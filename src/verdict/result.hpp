@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comparing one pair of ranks yields, before anyone writes it down: rows that were measured, the
-// verdicts on them, and where errors come from.
+// The result of comparing one pair of ranks before it is written: measured rows, the verdicts on them, and
+// the origins of errors.
 #pragma once
 
 #include <cstddef>
@@ -21,35 +21,35 @@ namespace msprobe::verdict {
 
 /// The verdicts on a rank's rows.
 struct Judgement {
-  Thresholds thresholds;           // that the findings speak of
+  Thresholds thresholds;           // used by the findings
   bool by_xor = false;             // checksums are words, not CRC-32
   std::vector<Findings> findings;  // one a row
-  // Outputs whose difference is known as a number, and those of them that the limits speak of: others have
-  // inputs that differ already.
+  // Outputs whose difference is a known number, and those of them that the limits can judge: the inputs of
+  // the others differ already.
   std::uint64_t outputs_known = 0;
   std::uint64_t outputs_judged = 0;
 };
 
 struct RankResult : MeasuredRank {
-  std::vector<std::string> framework_frames;  // see dump::user_frame(); what is not one is the user's
+  std::vector<std::string> framework_frames;  // see dump::user_frame(); all other frames are the user's
   Judgement judgement;
-  std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;  // null: it was not asked for
-  Coverage coverage;  // how many tensors the rows compare, as `compare` counts them
+  std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;  // null: not requested
+  Coverage coverage;  // the tensors that the rows compare, as `compare` counts them
 
   const Findings& findings(std::size_t row) const { return judgement.findings[row]; }
   Verdict verdict(std::size_t row) const { return findings(row).verdict(); }
 };
 
-/// What pairing and measuring noted of the rows, for a comparison without verdicts (-da).
+/// The findings that pairing and measuring noted in the rows, for a comparison without verdicts (-da).
 Judgement marks_of(const MeasuredRank& rank);
-/// The verdict on every row (docs/rules.md, "Verdicts").
+/// Judges every row (docs/rules.md, "Verdicts").
 Judgement judge(const MeasuredRank& rank, const Rules& rules);
 
-/// One for each finding, those of a warning or error with that word in front.
+/// One message for each finding; that of a warning or error begins with that word.
 std::vector<std::string> messages_of(const RankResult& result, std::size_t row);
-/// What made the row's verdict: the first finding of that level. Nothing for a row that passes.
+/// The first finding of the row's level, which decides its verdict. Nothing for a row that passes.
 std::optional<Rule> decisive_rule(const Findings& findings);
-/// The words of a finding, without its level.
+/// The words of a finding without its level.
 std::string words_of(Rule rule, const RankResult& result, std::size_t row);
 
 }  // namespace msprobe::verdict

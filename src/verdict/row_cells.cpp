@@ -20,7 +20,7 @@ using report::Text;
 
 constexpr std::array<const char*, kStatistics> kStatisticNames = {"max", "min", "mean", "l2norm"};
 
-/// The texts as a list, each as `append` has it.
+/// The texts as a list; `append` writes each of them.
 template <typename Append>
 std::string listed(const std::vector<std::string>& texts, Append&& append) {
   std::string out = "[";
@@ -46,7 +46,7 @@ std::string_view grad_text(RequiresGrad requires_grad) {
   return kTexts[static_cast<std::size_t>(requires_grad)];
 }
 
-/// Shapes are JSON already when they are a list of numbers.
+/// A shape that is a list of numbers is JSON already.
 Cell shape_cell(std::string_view shape) {
   const auto in_list = [](char c) {
     return (c >= '0' && c <= '9') || c == ',' || c == ' ' || c == '[' || c == ']';
@@ -183,7 +183,7 @@ void RowCells::fill(const Pair& row, std::optional<std::size_t> index, std::vect
 void RowCells::add_diagnosis(const Pair& row, std::optional<std::size_t> index, std::vector<Cell>& cells,
                              Scratch& scratch) const {
   const diagnosis::RankDiagnosis& diagnosis = *result_.diagnosis;
-  // What a mapping pairs otherwise than by place was not judged.
+  // A row was not judged if a mapping pairs it with another item than the diagnosis does.
   const bool judged = row.matched() && diagnosis.golden_item[row.target] == row.golden;
   const float error = judged ? diagnosis.error[row.target] : NAN;
   cells.push_back(std::isnan(error) ? Cell(Text{"N/A"}) : Cell(static_cast<double>(error)));
@@ -208,7 +208,7 @@ std::string_view RowCells::checksum_text(const Side& side, const Item& item) con
 }
 
 void RowCells::add_metrics(const TensorMetrics& metrics, std::vector<Cell>& cells) const {
-  // By status; of what is computed a scalar has not all.
+  // The text for each status; a scalar lacks some of the computed metrics.
   static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported", "shape unmatched",
                                                               "N/A", "N/A"};
   for (std::size_t i = 0; i < kMetrics; ++i) {

@@ -27,7 +27,7 @@ inline constexpr std::array<const char*, kMetrics> kMetricNames = {"Cosine",
                                                                    "One Thousandth Err Ratio",
                                                                    "Five Thousandths Err Ratio"};
 
-/// What a column holds, and of which statistic or metric.
+/// The contents of a column; statistics and metrics have a further number.
 enum class Field : std::uint8_t {
   target_name,
   golden_name,
@@ -49,9 +49,9 @@ enum class Field : std::uint8_t {
   messages,
   stack,
   data_names,
-  error,     // relative to the reference, of the whole tensor
+  error,     // relative to golden, of the whole tensor
   origin,    // where the error comes from
-  evidence,  // on the first row of an entry that is to blame
+  evidence,  // on the first row of an entry with evidence
 };
 
 struct Column {
@@ -62,20 +62,20 @@ struct Column {
 
 class RowCells {
  public:
-  /// Of a result that outlives them.
+  /// `result` must outlive the cells.
   explicit RowCells(const RankResult& result);
 
   const std::vector<Column>& columns() const { return columns_; }
-  /// The place of a field among the cells; nothing if these rows do not have it.
+  /// The place of a field among the cells; nothing if these rows do not have the field.
   std::optional<std::size_t> place_of(Field field, std::size_t which = 0) const;
-  /// As report::Table has it.
+  /// The cells in the form of report::Table.
   void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const;
-  /// The cells that an item of the reference would have, were it a row of its own.
+  /// The cells that an item of golden would have if it were a separate row.
   void golden_item(std::uint32_t item, std::vector<report::Cell>& cells, report::Scratch& scratch) const;
 
  private:
   void add(Field field, std::string title, std::size_t which = 0);
-  /// `index` is not there for what is no row.
+  /// `index` is empty for an item without a row.
   void fill(const Pair& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
             report::Scratch& scratch) const;
   void add_metrics(const TensorMetrics& metrics, std::vector<report::Cell>& cells) const;

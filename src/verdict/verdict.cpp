@@ -21,18 +21,18 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Which rules an operation is exempt from.
+/// The rules that do not apply to an operation.
 enum class Exemption { none, everything, inputs };
 
 bool is_non_finite(const Value& value, const TextPool& pool) {
-  // A text that spells infinity out is a number to Python, but not to this rule.
+  // Python reads a text that spells infinity out as a number, but this rule does not.
   if (value.kind == ValueKind::text && pool.at(value.text).find_first_of("tT") != std::string_view::npos)
     return false;
   const ValueClass type = classify(value, pool).type;
   return type == ValueClass::nan || type == ValueClass::inf || type == ValueClass::neg_inf;
 }
 
-/// torch.float32 and Float32 are one type under two names.
+/// True also for torch.float32 and Float32, two names of one type.
 bool same_dtype(std::string_view a, std::string_view b) {
   if (a == b) return true;
   const auto type = tensor::dtype_from_name(a);
@@ -54,7 +54,7 @@ class Judge {
       judge_scattered();
       return;
     }
-    // Entries say nothing about each other.
+    // Entries are judged independently.
     const std::vector<std::size_t> begins = first_rows();
     constexpr std::size_t kTogether = 512;
     parallel_for((begins.size() + kTogether - 1) / kTogether, [&](std::size_t block) {
@@ -70,7 +70,7 @@ class Judge {
   const Side& target() const { return rank_.target; }
   const Side& golden() const { return rank_.golden; }
 
-  /// Where two orders were merged, the rows of an entry need not stand together.
+  /// If two orders were merged, the rows of an entry may be scattered.
   void judge_scattered() {
     std::vector<std::uint32_t> order;
     std::unordered_map<std::uint32_t, std::vector<std::size_t>> rows;
@@ -84,7 +84,7 @@ class Judge {
     for (const std::uint32_t api : order) judge_api(api, rows.at(api));
   }
 
-  /// Where the rows of each entry begin.
+  /// The first row of each entry.
   std::vector<std::size_t> first_rows() const {
     std::vector<std::size_t> begins;
     const Item* before = nullptr;
@@ -111,7 +111,7 @@ class Judge {
   }
 
   void explain_unmatched() {
-    if (rank_.mode == Mode::md5) return;  // has a message of its own
+    if (rank_.mode == Mode::md5) return;  // it has a separate message
     for (std::size_t i = 0; i < rank_.rows.size(); ++i) {
       const Pair& row = rank_.rows[i];
       if (rank_.is_left_out(row)) continue;
@@ -165,7 +165,7 @@ class Judge {
     if (aggregate) count_outputs();
   }
 
-  /// Those whose number a limit can speak of.
+  /// Counts outputs with a number, and those of them that a limit can judge.
   void count_outputs() {
     const bool statistics = rank_.mode == Mode::statistics;
     const bool judged = statistics ? input_norm_error_ < rules_.norm_error_input_below
@@ -197,7 +197,7 @@ class Judge {
     return rules_.outputs_only.contains(operation) ? Exemption::inputs : Exemption::none;
   }
 
-  /// `matmul` of `matmul_rank3`.
+  /// Cuts `matmul_rank3` to `matmul`.
   static std::string_view without_rank(std::string_view operation) {
     const std::size_t at = operation.rfind("_rank");
     return at != std::string_view::npos && dump::is_digits(operation.substr(at + 5)) ? operation.substr(0, at)
@@ -221,7 +221,7 @@ class Judge {
       return is_non_finite(item.statistics[kMax], pool) || is_non_finite(item.statistics[kMin], pool);
     };
     if (!is_bad(rank_.target_item(row), target().pool)) return false;
-    // A mask of the other code may be one of infinities.
+    // A mask in another code base may consist of infinities.
     if (row.reason == Unmatched::other_code) {
       const Value max = rank_.target_item(row).statistics[kMax];
       return classify(max, target().pool).type == ValueClass::nan;
@@ -254,7 +254,7 @@ class Judge {
     return low;
   }
 
-  /// Marks the outputs that are bad, by their places among the outputs.
+  /// Marks the bad outputs by their places among the outputs.
   template <typename IsBad>
   void mark_outputs(Rule rule, IsBad&& is_bad) {
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
@@ -270,8 +270,8 @@ class Judge {
     });
   }
 
-  /// The relative error of a row's norm. What is not known is no error of an output, and explains one as an
-  /// input.
+  /// The relative error of a row's norm. An unknown error does not count for an output, but for an input it
+  /// does, because it could explain an output's error.
   double norm_error_of(const Pair& row, bool output) const {
     const double fraction = relative_fraction(rank_.difference(row, kNorm));
     if (!(fraction > 0)) return fraction;
@@ -280,12 +280,12 @@ class Judge {
     return output && sums == SumDifference::unknown ? NAN : fraction;
   }
 
-  /// For an aggregate: 0 where there is none.
+  /// The error in an aggregate: 0 if it is unknown.
   double aggregated(double error) const {
     return std::isnan(error) || (python_.finite_growth_only && std::isinf(error)) ? 0 : error;
   }
 
-  /// What rules 3 and 8 go by.
+  /// Measures the norm errors that rules 3 and 8 use.
   void measure_norms() {
     input_norm_error_ = 0;
     for (const std::size_t i : inputs_)
@@ -309,7 +309,7 @@ class Judge {
     const RequiresGrad ours = rank_.target_item(row).requires_grad;
     if (!row.matched()) return python_.surplus_differs && ours != RequiresGrad::unknown;
     const RequiresGrad theirs = rank_.golden_item(row).requires_grad;
-    // MindSpore's dumps do not have it; within a framework its absence is a difference.
+    // MindSpore's dumps do not have requires_grad, but within one framework its absence is a difference.
     const bool known = ours != RequiresGrad::unknown && theirs != RequiresGrad::unknown;
     if (python_.null_says_nothing && !known) return false;
     if (!python_.grad_across_frameworks && !known && target().header.framework != golden().header.framework)
@@ -328,7 +328,7 @@ class Judge {
     if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return false;
     if (target().text(item.shape) != "[]") return false;
     PythonRules measure = python_;
-    if (measure.numbers_only) measure = {};  // texts count here, and 1 is 1.0
+    if (measure.numbers_only) measure = {};  // texts count here, and 1 equals 1.0
     const ValueDifference difference = measuring::difference(item.statistics[kMax], target().pool,
                                                              bench.statistics[kMax], golden().pool, measure);
     return difference.kind != DifferenceKind::zero;
@@ -346,7 +346,7 @@ class Judge {
     return python_.dtypes_by_spelling ? a != b : !same_dtype(a, b);
   }
 
-  /// Of a dtype or a shape.
+  /// True for a dtype or shape that contains no information.
   bool says_nothing(std::string_view text) const { return python_.null_says_nothing && text == "None"; }
   bool is_surplus(const Pair& row) const {
     return python_.surplus_differs && row.has_target() && !row.has_golden() &&
@@ -373,7 +373,7 @@ class Judge {
     return npu != other;
   }
 
-  /// `[1, 3, 4]` without its axes of length 1.
+  /// The axes of `[1, 3, 4]` without those of length 1.
   static std::vector<std::string> axes_of(std::string_view shape) {
     std::vector<std::string> axes;
     std::string axis;
@@ -434,7 +434,7 @@ class Judge {
     if (!python_.tensors_without_checksum && (item.is_tensor || bench.is_tensor) &&
         (!item.has_checksum || !bench.has_checksum))
       return item.has_checksum == bench.has_checksum ? Rule::no_checksum : Rule::checksum_missing;
-    // To graphs of the Python tool null is a value, which differs from others.
+    // In graphs of the Python tool, null is a value that differs from others.
     const auto absent = [&](std::string_view text) {
       return (text.empty() && !python_.null_says_nothing) || text == "N/A" || text == "Nan";
     };
@@ -450,7 +450,7 @@ class Judge {
   bool consistent_;
   std::vector<std::size_t> inputs_;
   std::vector<std::size_t> outputs_;
-  double input_norm_error_ = 0;             // the largest of the entry at hand
+  double input_norm_error_ = 0;             // the largest of the current entry
   std::vector<double> output_norm_errors_;  // by output
 };
 
@@ -472,7 +472,7 @@ Judgement marks_of(const MeasuredRank& rank) {
     if (row.other_name == OtherName::content) findings.add(Rule::content_pair);
     if (row.not_joined) findings.add(Rule::not_joined);
     if (row.copies_differ) findings.add(Rule::copies_differ);
-    // Rows without partner are explained otherwise.
+    // Rows without a partner have another explanation.
     if (rank.metrics.empty() || rank.python.remarks_pass || !row.matched() || rank.is_left_out(row)) continue;
     const TensorMetrics& metrics = rank.metrics[i];
     if (metrics.failed) findings.add(Rule::not_measured);
