@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What StatisticsAccumulator and DifferenceAccumulator share: cutting pieces of any size into what the
-// kernels take, and turning lanes into numbers.
+// Shared code of StatisticsAccumulator and DifferenceAccumulator: cuts pieces of any size into blocks for the
+// kernels, and combines lanes into numbers.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace msprobe::tensor {
 
-/// Cuts S parallel streams of elements into blocks that begin at lane 0, whatever pieces they come in.
+/// Cuts S parallel streams of elements into blocks that begin at lane 0, whatever the sizes of their pieces.
 template <typename T, std::size_t S>
 class RowCutter {
  public:
@@ -27,8 +27,8 @@ class RowCutter {
   static constexpr std::size_t kBlock = 8192 / sizeof(T);
   static_assert(kBlock % kLanes == 0);
 
-  /// Calls block(pointers, n, pointers to what comes next) for all that is complete up to now, n a multiple
-  /// of 16.
+  /// Calls block(pointers, n, pointers to the next block) for all elements that are complete so far; n is a
+  /// multiple of 16.
   template <typename Block>
   void feed(Pointers from, std::size_t n, Block block) {
     count_ += n;
@@ -51,9 +51,9 @@ class RowCutter {
     take(from, n);
   }
 
-  /// Elements fed so far.
+  /// The number of elements fed so far.
   std::uint64_t count() const { return count_; }
-  /// What `feed` still holds back: fewer than 16 elements.
+  /// The number of elements that `feed` still holds: fewer than 16.
   std::size_t rest_size() const { return rest_size_; }
   Pointers rest_pointers() const {
     Pointers pointers;
@@ -99,7 +99,7 @@ SideState<T> empty_side() {
   return state;
 }
 
-/// Sign and payload of a computed NaN depend on the processor; a result must not.
+/// The sign and payload of a computed NaN depend on the processor, which a result must not.
 inline double canonical(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
@@ -143,7 +143,7 @@ Statistics make_statistics(std::uint64_t count, const SideState<T>& side, const 
   return result;
 }
 
-/// The pass over the element type that the first `add` chose; a second type is the caller's mistake.
+/// The pass over the element type that the first `add` chose; a second type is an error of the caller.
 template <typename Pass, typename Passes>
 Pass& pass_of(Passes& passes, const Kernels& kernels) {
   if (std::holds_alternative<std::monostate>(passes)) passes.template emplace<Pass>(kernels);

@@ -69,7 +69,7 @@ constexpr ByteTable make_table(Float8Format format) {
   return table;
 }
 
-// Powers of two only: 2^(bits - 127), 255 is NaN.
+// A value is a power of two: 2^(bits - 127); 255 is NaN.
 constexpr ByteTable make_e8m0_table() {
   ByteTable table = {};
   for (unsigned bits = 0; bits < 255; ++bits) table[bits] = power_of_two(static_cast<int>(bits) - 127);
@@ -77,15 +77,15 @@ constexpr ByteTable make_e8m0_table() {
   return table;
 }
 
-// Behind the sign a prefix tells the width of the exponent: the wider that is, the fewer bits the fraction
-// has. The exponent is a sign and a magnitude whose leading one is not stored.
+// After the sign, a prefix gives the width of the exponent; a wider exponent leaves fewer bits for the
+// fraction. The exponent is a sign and a magnitude whose leading one is not stored.
 constexpr float decode_hifloat8(unsigned bits) {
   if (bits == 0x80) return std::numeric_limits<float>::quiet_NaN();
   const unsigned code = bits & 0x7f;
   float value = 0;
   if (code == 0x6f) {
     value = std::numeric_limits<float>::infinity();
-  } else if (code < 8) {  // 0000mmm: powers of two below the others; no hidden one
+  } else if (code < 8) {  // 0000mmm: powers of two below the others, without a hidden one
     value = code == 0 ? 0 : power_of_two(static_cast<int>(code) - 23);
   } else {
     const int width = code < 16 ? 0 : code < 32 ? 1 : code < 64 ? 2 : code < 96 ? 3 : 4;
@@ -135,7 +135,7 @@ void look_up(const ByteTable& table, std::span<const std::byte> raw, std::span<f
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = table[std::to_integer<std::size_t>(raw[i])];
 }
 
-/// to_float, then to double, through a small buffer.
+/// Converts to float and then to double, through a small buffer.
 void through_float(DType dtype, std::span<const std::byte> raw, std::span<double> out) {
   std::array<float, 512> buffer;
   const std::size_t size = info(dtype).size;
@@ -169,7 +169,7 @@ void swap_words(std::span<std::byte> raw) {
 
 std::uint16_t half_bits(double value) {
   constexpr int kDigits = 11;
-  constexpr int kLeastExponent = -13;  // of numbers with all digits
+  constexpr int kLeastExponent = -13;  // of numbers with the full number of digits
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double size = std::fabs(value);
   const auto with_sign = [&](int bits) { return static_cast<std::uint16_t>(sign | bits); };
@@ -179,7 +179,7 @@ std::uint16_t half_bits(double value) {
   int exponent = 0;
   std::frexp(size, &exponent);
   exponent = std::max(exponent, kLeastExponent);
-  // A carry out of the mantissa counts the exponent on.
+  // A carry out of the mantissa increments the exponent.
   const auto mantissa = static_cast<int>(std::nearbyint(std::ldexp(size, kDigits - exponent)));
   const int bits = ((exponent - kLeastExponent) << (kDigits - 1)) + mantissa;
   return with_sign(std::min(bits, 0x7C00));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raw element bytes to the working types of the kernels.
+// Converts raw element bytes to the working types of the kernels.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace msprobe::tensor {
 
-/// Exact widening to float of float32, float16, bfloat16 and every float8 type. `raw` holds out.size()
-/// elements in the machine's byte order, of any alignment.
+/// Widens float32, float16, bfloat16 and every float8 type exactly to float. `raw` holds out.size() elements
+/// in the machine's byte order, with any alignment.
 void to_float(DType dtype, std::span<const std::byte> raw, std::span<float> out);
 
-/// Widening to double of every real type (64-bit integers round to nearest). Complex types give two doubles
-/// an element: real, imaginary (so out.size() is twice the number of elements).
+/// Widens every real type to double (64-bit integers round to nearest). A complex element gives two doubles,
+/// real and imaginary, so that out.size() is twice the number of elements.
 void to_double(DType dtype, std::span<const std::byte> raw, std::span<double> out);
 
-/// The nearest elements of float16, float32, float64, complex64 or complex128, ties to even; values as
-/// to_double() gives them. `raw` has room for them all.
+/// Rounds to the nearest elements of float16, float32, float64, complex64 or complex128, ties to even;
+/// `values` are as to_double() gives them. `raw` has room for all of them.
 void from_double(DType dtype, std::span<const double> values, std::span<std::byte> raw);
 
 /// Reverses the bytes of each component (`info(dtype).size` bytes; half of that for complex types) in place.

@@ -41,8 +41,8 @@ class DifferencePass {
     const bool target_dirty = kernels_->side(target, n, &target_side_);
     const bool golden_dirty = kernels_->side(golden, n, &golden_side_);
     const bool dirty = target_dirty || golden_dirty;
-    // While all elements are finite, each side's own sums are those of the pairs. From the first block on
-    // where they are not, they go their own way.
+    // While all elements are finite, each side's own sums equal those of the pairs. From the first block with
+    // other elements on, they are kept separately.
     if (dirty && !own_sums_) {
       own_sums_ = true;
       target_sums_ = pairs_.target;
@@ -64,7 +64,7 @@ class DifferencePass {
       golden_finite = golden_masked;
     }
     if (std::memcmp(target_finite, golden_finite, n * sizeof(T)) == 0) {
-      // All relative errors are 0.
+      // The values are equal, so all relative errors are 0.
       relative_.below_one_thousandth += n;
       relative_.below_five_thousandths += n;
     } else {

@@ -8,7 +8,7 @@
 namespace msprobe::tensor {
 namespace {
 
-// In the order of DType.
+// The rows are in the order of DType.
 constexpr std::array<DTypeInfo, kDTypeCount> kInfos = {{
     {"float64", 8, Kind::floating, "<f8", "Float64"},
     {"float32", 4, Kind::floating, "<f4", "Float32"},
@@ -121,7 +121,7 @@ std::optional<DType> dtype_from_mindspore(std::string_view name) {
 }
 
 std::optional<DType> dtype_from_name(std::string_view name) {
-  // Asked for every tensor of a dump, and nearly always one of these.
+  // Called for every tensor of a dump, nearly always with one of these names.
   constexpr std::array kUsual = {
       NamedType{"torch.float32", DType::float32}, NamedType{"torch.bfloat16", DType::bfloat16},
       NamedType{"torch.float16", DType::float16}, NamedType{"torch.int64", DType::int64}};
@@ -154,7 +154,7 @@ double unit_roundoff(DType dtype) {
     case DType::bfloat16:
       return 0x1p-8;
     default:
-      return info(dtype).kind == Kind::floating ? 0x1p-4 : 0;  // floats of a byte
+      return info(dtype).kind == Kind::floating ? 0x1p-4 : 0;  // one-byte floats
   }
 }
 

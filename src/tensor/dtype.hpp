@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types: their size, their names in PyTorch, NumPy and MindSpore.
+// Element types: their sizes, and their names in PyTorch, NumPy and MindSpore.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ enum class DType : std::uint8_t {
   complex32,
   complex64,
   complex128,
-  // Affine-quantized: compared as the integers they store.
+  // These affine-quantized types are compared as the integers that they store.
   qint8,
   quint8,
   qint32,
@@ -45,32 +45,32 @@ struct DTypeInfo {
   std::string_view name;       // "float32": the PyTorch name without "torch."
   std::size_t size;            // bytes of one element
   Kind kind;                   // quantized types count as integer
-  std::string_view numpy;      // "<f4"; empty where NumPy has no such type
-  std::string_view mindspore;  // "Float32"; empty where MindSpore has no such type
+  std::string_view numpy;      // "<f4"; empty if NumPy has no such type
+  std::string_view mindspore;  // "Float32"; empty if MindSpore has no such type
 };
 
 const DTypeInfo& info(DType dtype);
 
-/// "torch.float32" or "float32" -> float32; also torch.half, torch.float, torch.double, torch.long,
-/// torch.int, torch.short, torch.cfloat, torch.cdouble, torch.chalf. Nothing for anything else.
+/// Converts "torch.float32" or "float32" to float32; also torch.half, torch.float, torch.double, torch.long,
+/// torch.int, torch.short, torch.cfloat, torch.cdouble, torch.chalf. Returns nothing for other names.
 std::optional<DType> dtype_from_torch(std::string_view name);
 
-/// "FloatStorage" (PyTorch storage classes, with or without "torch.") -> float32.
+/// Converts "FloatStorage" (PyTorch storage classes, with or without "torch.") to float32.
 std::optional<DType> dtype_from_storage_class(std::string_view name);
 
-/// float32 -> "FloatStorage"; empty for types without one.
+/// Converts float32 to "FloatStorage"; empty for types without a storage class.
 std::string_view storage_class_of(DType dtype);
 
-/// "Float32" -> float32 (MindSpore); also "mindspore.float32" (MindSpore under MSAdapter).
+/// Converts "Float32" (MindSpore) to float32; also "mindspore.float32" (MindSpore under MSAdapter).
 std::optional<DType> dtype_from_mindspore(std::string_view name);
 
-/// The name that either of them has for it.
+/// Accepts the names of both frameworks.
 std::optional<DType> dtype_from_name(std::string_view name);
 
-/// The type of the real numbers that an element is made of.
+/// The type of the real numbers in an element.
 DType real_type(DType dtype);
 
-/// Half the distance of neighbouring numbers around 1, of both parts of complex ones; 0 for what is exact.
+/// Half the distance of neighbouring numbers around 1, for both parts of complex numbers; 0 for exact types.
 double unit_roundoff(DType dtype);
 
 }  // namespace msprobe::tensor

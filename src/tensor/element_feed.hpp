@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of one side of a comparison, piece by piece, in the type that both sides are worked on in.
+// Reads the elements of one side of a comparison piece by piece, in the type in which both sides are
+// computed.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace msprobe::tensor {
 
-/// What a pair of types is worked on in: float, double, or integers that no double holds.
+/// The type in which a pair is computed: float, double, or integers that no double holds.
 enum class Work : std::uint8_t { single, real, signed_integer, unsigned_integer };
 
 inline Work work_of(DType first, DType second) {
@@ -27,7 +28,7 @@ inline Work work_of(DType first, DType second) {
   return Work::real;
 }
 
-/// Calls `body(T{})` with the type.
+/// Calls `body(T{})` with the type of `work`.
 template <typename Body>
 auto with_type(Work work, Body body) {
   switch (work) {
@@ -43,14 +44,15 @@ auto with_type(Work work, Body body) {
   return body(double{});
 }
 
-/// What double numbers are made of elements: complex ones are two numbers each.
+/// The double numbers that represent elements: a complex element gives two numbers.
 enum class Parts : std::uint8_t {
   as_stored,
-  real_only,  // of complex elements the first number
-  complex,    // real elements get a zero behind them
+  real_only,  // the first number of complex elements
+  complex,    // real elements get a zero after them
 };
 
-/// `Reader` is made of a tensor and has remaining() and read(bytes), which fills them with whole elements.
+/// `Reader` is constructed from a tensor and has remaining() and read(bytes), which fills them with whole
+/// elements.
 template <typename T, typename Reader>
 class ElementFeed {
  public:
@@ -59,7 +61,7 @@ class ElementFeed {
       : reader_(tensor), dtype_(tensor.dtype), parts_(parts) {}
 
   std::int64_t remaining() const { return reader_.remaining(); }
-  /// Of that many elements, as they are stored.
+  /// The size of that many elements as they are stored.
   std::size_t bytes(std::size_t count) const { return count * info(dtype_).size; }
 
   /// The next elements; valid until the next call.
@@ -83,7 +85,7 @@ class ElementFeed {
     }
     return values_;
   }
-  /// The bytes of the piece that next() gave.
+  /// The stored bytes of the piece that next() returned.
   std::span<const std::byte> stored() const { return stored_; }
 
  private:

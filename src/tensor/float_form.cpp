@@ -35,7 +35,7 @@ std::optional<FloatForm> float_form(DType dtype) {
 double nearest_in(const FloatForm& form, double value) {
   constexpr int kDouble = 52;
   if (form.fraction == kDouble || value == 0 || !(std::fabs(value) <= 2 * form.largest)) return value;
-  // A number whose last place is that of the result: adding it and taking it away rounds to that place.
+  // The last place of this number is that of the result, so adding and subtracting it rounds to that place.
   const int exponent = std::max(std::ilogb(value), form.least);
   const double step = std::ldexp(1.5, exponent - form.fraction + kDouble);
   return value + step - step;

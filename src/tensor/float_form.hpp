@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the numbers of a floating-point type can be, and the nearest of them.
+// The numbers that a floating-point type can hold, and rounding to the nearest of them.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 namespace msprobe::tensor {
 
 struct FloatForm {
-  int fraction;    // bits that are stored of the significand
+  int fraction;    // stored bits of the significand
   int least;       // the exponent of the smallest normal number
   double largest;  // finite number
   bool has_infinity;
 };
 
-/// Nothing for what is no floating-point type, or has another form (float8_e8m0fnu).
+/// Nothing for other types, and for float8_e8m0fnu, which has another form.
 std::optional<FloatForm> float_form(DType dtype);
 
-/// The nearest number with so many bits, ties to even; small ones have fewer, and are 0 at last. What is
-/// returned may be larger than any of the type.
+/// The nearest number with this many bits, ties to even; small numbers have fewer bits, and the smallest
+/// become 0. The result may be larger than the largest number of the type.
 double nearest_in(const FloatForm& form, double value);
 
 }  // namespace msprobe::tensor

@@ -15,7 +15,7 @@ std::vector<Isa> detect() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   found.push_back(Isa::sse2);
-  // These also ask whether the operating system keeps the wide registers.
+  // These also check whether the operating system saves the wide registers.
   if (__builtin_cpu_supports("avx2")) found.push_back(Isa::avx2);
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element loops behind DifferenceAccumulator and StatisticsAccumulator, compiled once for each
-// instruction set: the build sets MSPROBE_KERNELS (the namespace) and MSPROBE_VECTOR_BYTES (0: one element at
-// a time), and the compiler the matching options. All builds give identical bits: element i belongs to lane i
-// % 16, each lane sees its elements in order, and no operation is fused or reordered.
+// The element loops of DifferenceAccumulator and StatisticsAccumulator, compiled once for each instruction
+// set. The build sets MSPROBE_KERNELS (the namespace), MSPROBE_VECTOR_BYTES (0: one element at a time) and
+// the matching compiler options. All builds give identical bits: element i belongs to lane i % 16, each lane
+// sees its elements in order, and no operation is fused or reordered.
 //
-// kernels.hpp says why nothing but it and vectors.hpp may be included here.
+// kernels.hpp explains why this file may include only that header and vectors.hpp.
 #include "tensor/kernels.hpp"
 
 #include "tensor/vectors.hpp"
@@ -36,8 +36,8 @@ inline V lesser_of(V a, V b) {
   return a < b ? a : b;
 }
 
-/// The number of hits in counters that start at 0 and lose -1 a hit. They are no wider than the elements,
-/// which is enough for the blocks that callers make.
+/// The number of hits in counters that start at 0 and change by -1 for each hit. The counters are as wide as
+/// the elements, which is enough for the callers' blocks.
 template <typename T, int N>
 inline UInt64 total(Mask<T, N> counters) {
   typename NumberBits<T>::Int lanes[N];
@@ -47,8 +47,8 @@ inline UInt64 total(Mask<T, N> counters) {
   return static_cast<UInt64>(sum);
 }
 
-/// Calls group<N, U>(first element, rows, first lane) so that it sees every element once: N * U lanes down
-/// all full rows of 16 elements at a time, then the rest lane by lane.
+/// Calls group<N, U>(first element, rows, first lane) so that it sees every element once: first N * U lanes
+/// down all full rows of 16 elements, then the rest lane by lane.
 template <int N, int U, typename Group>
 inline void each_group(std::size_t n, Group group) {
   const std::size_t rows = n / kLanes;
@@ -58,8 +58,8 @@ inline void each_group(std::size_t n, Group group) {
   }
 }
 
-/// Asks for a block's worth of memory from `ahead` on, a little in each step of each_group, so that the next
-/// block arrives while this one is worked on. The address may lie past the data: nothing is read.
+/// Prefetches a block of memory from `ahead` on, a little in each step of each_group, so that the next block
+/// arrives while this one is processed. The address may be past the data, because nothing is read.
 template <typename T, int N>
 inline void prefetch(const void* ahead, std::size_t rows, std::size_t lane, std::size_t row) {
   constexpr std::size_t kCacheLine = 64;
@@ -70,7 +70,7 @@ inline void prefetch(const void* ahead, std::size_t rows, std::size_t lane, std:
 
 template <typename T>
 constexpr int kUnroll = kLanes / kWidth<T> < 4 ? kLanes / kWidth<T> : 2;
-/// An addition waits for the one before it: so many chains keep the adders busy.
+/// Each addition waits for the one before, so this many chains keep the adders busy.
 constexpr int kChains = kLanes / kWidth<double> < 4 ? kLanes / kWidth<double> : 4;
 
 template <typename T>
@@ -266,7 +266,7 @@ void mask(const T* target, const T* golden, std::size_t n, T* target_out, T* gol
   });
 }
 
-// 64-bit integers. Their conversion to double has no vector form before AVX-512, so these are plain loops.
+// 64-bit integers: their conversion to double has no vector form before AVX-512, so these are plain loops.
 
 template <typename T>
 inline UInt64 distance(T a, T b) {
@@ -274,8 +274,8 @@ inline UInt64 distance(T a, T b) {
                : static_cast<UInt64>(b) - static_cast<UInt64>(a);
 }
 
-/// Calls step(element, lane) for every element, in order. Each kernel works on a copy of its state: the
-/// compiler need not fear then that a counter lies among the elements.
+/// Calls step(element, lane) for every element, in order. Each kernel works on a copy of its state, so that
+/// the compiler can exclude that a counter is among the elements.
 template <typename Step>
 inline void each_element(std::size_t n, Step step) {
   std::size_t i = 0;
@@ -335,7 +335,7 @@ void relative_integer(const T* target, const T* golden, std::size_t n, RelativeS
     const double g = static_cast<double>(golden[i]);
     const double shift = golden[i] == 0 ? __DBL_EPSILON__ : 0.0;
     const double divisor = g + shift;
-    // Neighbours beyond 2^53 can share their double.
+    // Neighbouring integers beyond 2^53 can become the same double.
     const double difference =
         t == g ? static_cast<double>(distance(target[i], golden[i])) : (t + shift) - divisor;
     const double error = __builtin_fabs(difference / divisor);
@@ -358,7 +358,7 @@ void half_to_float(const void* half, std::size_t n, float* out) {
     const UInt32 sign = static_cast<UInt32>(h & 0x8000) << 16;
     const UInt32 shifted = static_cast<UInt32>(h & 0x7fff) << 13;
     const UInt32 exponent = shifted & kExponent;
-    // A denormal half is its mantissa times 2^-24: put the mantissa behind 2^-14 and take 2^-14 away.
+    // A denormal half is its mantissa times 2^-24: put the mantissa after 2^-14 and subtract 2^-14.
     const UInt32 raised = shifted + kDenormalBase;
     float value, base;
     __builtin_memcpy(&value, &raised, sizeof value);

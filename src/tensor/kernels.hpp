@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels.cpp computes, and the state it computes into. kernels.cpp is compiled once for each
-// instruction set, so this header must stay free of anything that makes the compiler emit a shared function
-// (inline functions, member initialisers, library headers): the linker keeps one copy of such a function,
-// perhaps one this machine cannot run.
+// The functions of kernels.cpp and their state. kernels.cpp is compiled once for each instruction set, so
+// this header must not contain anything that makes the compiler emit a shared function (inline functions,
+// member initialisers, library headers): the linker keeps one copy of such a function, perhaps one that this
+// machine cannot run.
 //
-// Every kernel takes n elements of which the first belongs to lane 0, so callers cut the data at multiples
-// of 16.
+// Every kernel takes n elements of which the first belongs to lane 0, so callers cut the data at multiples of
+// 16.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace msprobe::tensor {
 
 inline constexpr std::size_t kLanes = 16;
 
-/// Facts of one tensor that do not need a sum. Start with max = lowest (-inf for floats), min = highest,
-/// small = the magnitude below which elements are counted (integers have no such count), all else 0.
+/// Properties of one tensor that need no sum. Start with max = lowest (-inf for floats), min = highest, small
+/// = the magnitude below which elements are counted (integers have no such count), and all else 0.
 template <typename T>
 struct SideState {
   T max[kLanes];
   T min[kLanes];
   T small;
   std::uint64_t zero;
-  std::uint64_t below_small;  // less those that are zero: modulo 2^64, should zero itself not be below
+  std::uint64_t below_small;  // without zeros; modulo 2^64, in case zero itself is not below
   std::uint64_t nan;
   std::uint64_t pos_inf;
   std::uint64_t neg_inf;
@@ -72,18 +72,18 @@ struct MismatchState {
 
 template <typename T>
 struct TypedKernels {
-  /// Extrema and counts of one tensor. Returns whether any element is NaN or infinite.
+  /// Extrema and counts of one tensor. Returns true if any element is NaN or infinite.
   bool (*side)(const T* x, std::size_t n, SideState<T>* state);
-  /// The extrema alone.
+  /// Only the extrema.
   void (*extrema)(const T* x, std::size_t n, SideState<T>* state);
-  /// Sum and sum of squares of one tensor. `ahead` is what will be worked on next, for prefetching.
+  /// Sum and sum of squares of one tensor. `ahead` is the next data, for prefetching.
   void (*sums)(const T* x, std::size_t n, const void* ahead, SumState* state);
-  /// Both tensors' sums (the same numbers as `sums`) and the sums over pairs. All elements are finite.
+  /// Both tensors' sums (the same numbers as `sums`) and the sums over pairs. All elements must be finite.
   void (*pair_sums)(const T* target, const T* golden, std::size_t n, const void* target_ahead,
                     const void* golden_ahead, PairState* state);
-  /// Relative errors and inequality. All elements are finite.
+  /// Relative errors and inequality. All elements must be finite.
   void (*relative)(const T* target, const T* golden, std::size_t n, RelativeState<T>* state);
-  /// Copies the pair with 0 on both sides where either is not finite, and counts how those differ.
+  /// Copies the pair with 0 on both sides wherever either is not finite, and counts how those differ.
   void (*mask)(const T* target, const T* golden, std::size_t n, T* target_out, T* golden_out,
                MismatchState* state);
 };
@@ -91,11 +91,11 @@ struct TypedKernels {
 struct Kernels {
   TypedKernels<float> float32;
   TypedKernels<double> float64;
-  TypedKernels<std::int64_t> int64;  // integers have no `extrema` and no `mask`: their `side` is never true
+  TypedKernels<std::int64_t> int64;  // integers lack `extrema` and `mask`: their `side` returns false
   TypedKernels<std::uint64_t> uint64;
-  /// Exact widening of IEEE half precision; source of any alignment.
+  /// Widens IEEE half precision exactly; the source may have any alignment.
   void (*half_to_float)(const void* half, std::size_t n, float* out);
-  /// Exact widening of bfloat16; source of any alignment.
+  /// Widens bfloat16 exactly; the source may have any alignment.
   void (*bfloat16_to_float)(const void* bfloat16, std::size_t n, float* out);
 };
 

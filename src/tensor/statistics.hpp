@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of one tensor, in one pass. The numbers are those that DifferenceAccumulator reports for each
-// side; the rules and error bounds in difference.hpp hold here too.
+// Computes statistics of one tensor in one pass. The numbers are those that DifferenceAccumulator reports for
+// each side; the rules and error bounds in difference.hpp hold here too.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace msprobe::tensor {
 
-/// Statistics of one tensor. max and min ignore NaN and are NaN if there is nothing else; sum and sum of
-/// squares run over all elements (so NaN and Inf spread as in PyTorch).
+/// Statistics of one tensor. max and min ignore NaN, and are NaN if there is nothing else; sum and sum of
+/// squares cover all elements (so NaN and Inf spread as in PyTorch).
 struct Statistics {
   std::uint64_t count = 0;
   std::uint64_t nan = 0;
@@ -22,7 +22,7 @@ struct Statistics {
   std::uint64_t denormal = 0;  // non-zero and below the smallest normal number of the working type
   double max = 0;
   double min = 0;
-  // Of integers, exact; of std::uint64_t the same 64 bits.
+  // Exact, for integers; for std::uint64_t the same 64 bits.
   std::int64_t integer_max = 0;
   std::int64_t integer_min = 0;
   double sum = 0;
@@ -31,8 +31,8 @@ struct Statistics {
   double norm() const;  // 2-norm
 };
 
-/// Accumulates Statistics. Elements are fed in logical order, in pieces of any size. Use one `add` overload
-/// only for one accumulator (std::logic_error otherwise). Move-only.
+/// Accumulates Statistics. Elements are fed in logical order, in pieces of any size. Use only one `add`
+/// overload for each accumulator (std::logic_error otherwise). Move-only.
 class StatisticsAccumulator {
  public:
   explicit StatisticsAccumulator(Isa isa);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pass behind StatisticsAccumulator, for callers that cannot pay for an allocation.
+// The pass that StatisticsAccumulator uses, for callers that cannot afford an allocation.
 #pragma once
 
 #include <cmath>
@@ -20,8 +20,8 @@ class StatisticsPass {
  public:
   explicit StatisticsPass(const Kernels& kernels)
       : kernels_(&typed_kernels<T>(kernels)), side_(empty_side<T>()) {}
-  /// `small` takes the place of the smallest normal number in what Statistics::denormal counts; without it
-  /// zeros and small elements may be left out of the counts, which is faster.
+  /// `small` replaces the smallest normal number as the limit for Statistics::denormal. Without it, zeros and
+  /// small elements may be missing in the counts, which is faster.
   StatisticsPass(const Kernels& kernels, std::optional<T> small) : StatisticsPass(kernels) {
     if (small) {
       side_.small = *small;
@@ -54,7 +54,8 @@ class StatisticsPass {
     } else {
       kernels_->extrema(data, n, &side_);
       kernels_->sums(data, n, ahead, &sums_);
-      // Whatever is not finite shows in the squares, from its block on: there it is counted.
+      // An element that is not finite makes the squares infinite or NaN from its block on, so only then it is
+      // counted.
       if (!std::isfinite(sum_lanes(sums_.squares))) kernels_->side(data, n, &side_);
     }
   }

@@ -10,7 +10,7 @@ template <std::size_t Size>
 void gather_fixed(const std::byte* from, std::int64_t step, std::size_t count, std::byte* to) {
   for (std::size_t i = 0; i < count; ++i) {
     std::memcpy(to + i * Size, from, Size);
-    // The step past the last element may leave the memory: never formed.
+    // The step past the last element may leave the memory, so it is never taken.
     if (i + 1 < count) from += step;
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of the compiler's, for files that the build compiles once for each instruction set: it sets
-// MSPROBE_KERNELS (a namespace) and MSPROBE_VECTOR_BYTES (0: one element at a time). All that is here lies in
-// a namespace of its own for each of them, so that no function is shared: tensor/kernels.hpp says why.
+// Vector types of the compiler, for files that the build compiles once for each instruction set. The build
+// sets MSPROBE_KERNELS (a namespace) and MSPROBE_VECTOR_BYTES (0: one element at a time). Everything here is
+// in a separate namespace for each instruction set, so that no function is shared: tensor/kernels.hpp says
+// why.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 namespace msprobe::MSPROBE_KERNELS {
 namespace {
 
-/// The integer as wide as a number, and its bits less the sign.
+/// The integer that is as wide as a number, and its bits without the sign.
 template <typename T>
 struct NumberBits;
 template <>
@@ -32,7 +33,7 @@ using Vector = typename VectorOf<T, N>::type;
 template <typename T, int N>
 using Mask = typename VectorOf<typename NumberBits<T>::Int, N>::type;  // 0 or -1 for each element
 
-/// Elements of T in one vector.
+/// The number of elements of T in one vector.
 template <typename T>
 constexpr int kWidth = MSPROBE_VECTOR_BYTES / sizeof(T) > 1 ? MSPROBE_VECTOR_BYTES / sizeof(T) : 1;
 
@@ -49,7 +50,7 @@ inline void store(T* to, V v) {
   __builtin_memcpy(to, &v, sizeof v);
 }
 
-/// Spelt out element by element because GCC 12 makes one instruction of that, but three of
+/// Converts element by element, because GCC 12 makes one instruction of this, but three of
 /// __builtin_convertvector.
 template <typename T, int N>
 inline Vector<double, N> to_doubles(Vector<T, N> v) {
@@ -75,7 +76,7 @@ inline Vector<T, N> magnitude(Vector<T, N> v) {
   return (Vector<T, N>)((Mask<T, N>)v & NumberBits<T>::kMagnitude);
 }
 
-/// Keeps `a` where it is greater, else `b`: so NaN in `a` never wins.
+/// Keeps `a` where it is greater, else `b`, so that a NaN in `a` never wins.
 template <typename V>
 inline V greater_of(V a, V b) {
   return a > b ? a : b;
