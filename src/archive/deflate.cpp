@@ -13,7 +13,7 @@
 namespace msprobe::archive {
 namespace {
 
-// A result is mostly repeated names: the usual level 6 takes more than twice the time for a tenth less.
+// A result is mostly repeated names: the usual level 6 takes more than twice as long for a tenth less.
 constexpr int kQuickLevel = 2;
 constexpr std::size_t kFlushRoom = 16;  // what a flush may need beyond deflateBound()
 

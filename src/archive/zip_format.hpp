@@ -22,7 +22,7 @@ inline constexpr std::uint16_t kZip64Extra = 1;
 inline constexpr std::uint16_t kMax16 = 0xffff;
 inline constexpr std::uint32_t kMax32 = 0xffffffff;
 
-/// A flag: the local header has no sizes, a data descriptor behind the member does.
+/// A flag: the sizes are not in the local header but in a data descriptor after the member.
 inline constexpr std::uint16_t kSizesFollow = 1U << 3;
 
 }  // namespace msprobe::archive

@@ -26,14 +26,14 @@ constexpr std::uint16_t kStrongEncryption = 1U << 6;
 constexpr std::uint16_t kMaskedHeaders = 1U << 13;
 constexpr std::uint16_t kRefusedFlags = kEncrypted | kPatched | kStrongEncryption | kMaskedHeaders;
 
-// Deflate cannot do better: 258 bytes out of 2 bits.
+// Deflate's largest ratio: 258 bytes from 2 bits.
 constexpr std::uint64_t kMaxRatio = 1032;
 
 bool inside(std::uint64_t offset, std::uint64_t length, std::uint64_t size) {
   return offset <= size && length <= size - offset;
 }
 
-// The part of an extra field with the given id; nothing if it is not there or the field is malformed.
+// The part of an extra field with the given id; nothing if it is missing or the field is malformed.
 std::optional<std::span<const std::byte>> find_extra(std::span<const std::byte> extra, std::uint16_t id) {
   while (extra.size() >= 4) {
     const auto length = load_le<std::uint16_t>(extra.data() + 2);
@@ -44,7 +44,7 @@ std::optional<std::span<const std::byte>> find_extra(std::span<const std::byte> 
   return {};
 }
 
-/// Does an extra field hold nothing but sizes, times, owners, and PyTorch's padding of one letter?
+/// True if an extra field holds only sizes, times, owners, and PyTorch's padding of one letter.
 bool is_ordinary_extra(std::span<const std::byte> extra) {
   constexpr std::uint16_t kTimes = 0x5455;    // Info-ZIP's
   constexpr std::uint16_t kOwners = 0x7875;   // Info-ZIP's
@@ -64,12 +64,12 @@ bool is_ordinary_extra(std::span<const std::byte> extra) {
   return extra.empty();
 }
 
-// Takes the 64-bit values that replace saturated 32-bit fields, in the order the format prescribes.
+// Reads the 64-bit values that replace saturated 32-bit fields, in the order that the format prescribes.
 class Zip64Values {
  public:
   explicit Zip64Values(std::span<const std::byte> extra) : values_(find_extra(extra, kZip64Extra)) {}
 
-  // False if the field is saturated and the value that should replace it is not there.
+  // Returns false if the field is saturated and its replacement is missing.
   bool widen(std::uint64_t& field) {
     if (field != kMax32) return true;
     if (!values_ || values_->size() < 8) return false;
@@ -82,8 +82,8 @@ class Zip64Values {
   std::optional<std::span<const std::byte>> values_;
 };
 
-// zlib's inflate of a raw stream, with output that grows with what really comes out, never with what was
-// declared.
+// Inflates a raw stream with zlib. The output grows with the bytes that really come out, never with the
+// declared size.
 class Inflater {
  public:
   Inflater() {
@@ -93,7 +93,7 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // Nothing if the stream is broken or does not hold exactly `size` bytes.
+  // Returns nothing if the stream is broken or does not hold exactly `size` bytes.
   std::optional<std::vector<std::byte>> run(const ByteSource& packed, std::uint64_t size) {
     constexpr std::size_t kChunk = std::size_t{64} << 10;
     std::vector<std::byte> in(kChunk);
@@ -112,7 +112,7 @@ class Inflater {
       if (filled == out.size() && filled < size) {
         out.resize(static_cast<std::size_t>(std::min<std::uint64_t>(size, std::uint64_t{filled} * 2)));
       }
-      // A full buffer may still be followed by the end-of-stream code, so one spare byte is offered then.
+      // The end-of-stream code may follow a full buffer, so one spare byte is offered then.
       std::byte spare{};
       const bool full = filled == out.size();
       const std::size_t room = full ? 1 : std::min(out.size() - filled, std::size_t{1} << 30);
@@ -144,7 +144,7 @@ ZipReader::ZipReader(std::shared_ptr<const ByteSource> file, const ZipLimits& li
     : file_(std::move(file)) {
   const Directory directory = locate_directory();
   if (directory.count > limits.max_entries) fail(fmt::format("too many entries: {}", directory.count));
-  // Every entry takes a local header and a directory record; a count beyond that is a lie that would cost
+  // Every entry takes a local header and a directory record; a count above that is wrong and would cost
   // memory.
   if (directory.count > directory.size / kCentralSize || directory.count > directory.offset / kLocalSize) {
     fail("broken zip archive: more entries than the file has room for");
@@ -167,8 +167,8 @@ void ZipReader::fail(const ZipEntry& entry, const std::string& reason) const {
 ZipReader::Directory ZipReader::locate_directory() {
   const std::uint64_t size = file_->size();
   if (size < kEndSize) fail("not a zip archive, or truncated: no end record");
-  // The end record is last, behind it at most a comment of 64 KiB. Archives rarely have one, so look near
-  // first.
+  // The end record is last, followed only by a comment of at most 64 KiB. Archives rarely have one, so the
+  // search starts near the end.
   std::vector<std::byte> tail;
   std::uint64_t tail_offset = 0;
   std::optional<std::size_t> found;
@@ -295,7 +295,7 @@ void ZipReader::check_entry(const ZipEntry& entry) const {
       if (entry.size != entry.compressed_size) fail(entry, "broken: stored, yet its two sizes differ");
       return;
     case ZipMethod::deflated:
-      // Divided, since the product of two declared sizes could overflow.
+      // Divides, because the product of two declared sizes could overflow.
       if (entry.size / kMaxRatio > entry.compressed_size) {
         fail(entry, fmt::format("refused: {} bytes cannot unpack to {}", entry.compressed_size, entry.size));
       }
@@ -307,7 +307,7 @@ void ZipReader::check_entry(const ZipEntry& entry) const {
 void ZipReader::index_names(bool allow_twins) {
   by_name_.resize(entries_.size());
   std::iota(by_name_.begin(), by_name_.end(), 0U);
-  // Of twins the last comes first.
+  // Among entries with one name, the last comes first.
   std::ranges::sort(by_name_, [this](std::uint32_t a, std::uint32_t b) {
     const int order = entries_[a].name.compare(entries_[b].name);
     return order != 0 ? order < 0 : a > b;
@@ -330,7 +330,7 @@ void ZipReader::index_offsets(std::uint64_t directory_offset) {
   boundaries_.push_back(directory_offset);
   if (boundaries_.front() != 0) fail("refused: bytes before the first entry of the zip archive");
   for (std::size_t i = 0; i < ordered.size(); ++i) {
-    // The least an entry takes. payload_offset() adds what only its local header tells.
+    // The minimum size of an entry. payload_offset() adds the parts that only its local header shows.
     const std::uint64_t least = kLocalSize + ordered[i]->name.size() + ordered[i]->compressed_size;
     if (boundaries_[i + 1] - boundaries_[i] < least)
       fail(*ordered[i], "refused: it overlaps what follows it");
@@ -400,7 +400,7 @@ std::string ZipReader::surplus() const {
   return {};
 }
 
-/// The signature, the checksum and the two sizes, of 32 or 64 bits.
+/// A descriptor is the signature, the checksum and the two sizes, of 32 or 64 bits.
 bool ZipReader::is_descriptor(const ZipEntry& entry, std::uint64_t offset, std::uint64_t size) const {
   if ((entry.flags & kSizesFollow) == 0 || (size != 12 && size != 16 && size != 20 && size != 24))
     return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A zip archive read in place. Only the central directory says what is in the archive; a local header is
-// consulted for where the payload starts and must agree with the directory. Nothing is ever extracted to
-// disk, so entry names are keys and never become paths.
+// Reads a zip archive in place. The central directory alone defines the contents; a local header only gives
+// the start of the payload, and must agree with the directory. Nothing is ever extracted to disk, so entry
+// names are keys and never become paths.
 #pragma once
 
 #include <cstdint>
@@ -22,46 +22,47 @@ struct ZipEntry {
   std::string name;
   ZipMethod method = ZipMethod::stored;
   std::uint16_t flags = 0;
-  std::uint32_t crc32 = 0;  // as declared; PyTorch can be told not to compute it
+  std::uint32_t crc32 = 0;  // as declared; PyTorch can omit its computation
   std::uint64_t compressed_size = 0;
   std::uint64_t size = 0;
   std::uint64_t header_offset = 0;
-  bool link = false;  // a symbolic link, says its author's file system
+  bool link = false;  // a symbolic link, according to the attributes of its file system
 };
 
 struct ZipLimits {
   std::uint64_t max_entries = 2'000'000;
   std::uint64_t max_directory = std::uint64_t{256} << 20;  // bytes of the central directory
-  bool allow_twins = false;                                // entries of one name; find() gives the last then
+  bool allow_twins = false;                                // entries of one name; find() gives the last
 };
 
-/// Reads the directory in the constructor. FormatError naming the file for an archive that is broken, lies
-/// about its sizes, has overlapping entries or two of one name, is encrypted or split, uses a method other
-/// than stored and deflated, has bytes before its first entry or after its end record, or exceeds the limits.
-/// Memory: a small multiple of the size of the directory, which lies inside the file.
+/// Reads the directory in the constructor. Throws FormatError with the file's name for an archive that is
+/// broken, declares wrong sizes, has overlapping entries or two with one name, is encrypted or split, uses a
+/// method other than stored and deflated, has bytes before its first entry or after its end record, or
+/// exceeds the limits. Memory: a small multiple of the size of the directory, which is inside the file.
 class ZipReader {
  public:
   static constexpr std::uint64_t kInflateLimit = std::uint64_t{256} << 20;
 
   explicit ZipReader(std::shared_ptr<const ByteSource> file, const ZipLimits& limits = {});
 
-  /// Of the archive.
+  /// The comment of the archive.
   const std::string& comment() const { return comment_; }
-  /// In the order of the directory.
+  /// The entries in the order of the directory.
   const std::vector<ZipEntry>& entries() const { return entries_; }
-  /// The entry of that name; nullptr if there is none.
+  /// The entry of that name, or nullptr.
   const ZipEntry* find(std::string_view name) const;
-  /// Where the bytes of an entry of this archive start in the file.
+  /// The offset in the file of the first byte of an entry.
   std::uint64_t payload_offset(const ZipEntry& entry) const;
-  /// The bytes of an entry of this archive: a part of the file if it is stored (its CRC is not computed),
-  /// else inflated into memory and checked; FormatError if that would be more than `inflate_limit` bytes.
+  /// The bytes of an entry of this archive. If it is stored, they are a part of the file (without a CRC
+  /// check); else they are inflated into memory and checked. Throws FormatError for more than `inflate_limit`
+  /// bytes.
   std::shared_ptr<const ByteSource> open(const ZipEntry& entry,
                                          std::uint64_t inflate_limit = kInflateLimit) const;
-  /// What the archive has beside its entries and what the format and PyTorch's padding prescribe: comments,
-  /// bytes between entries, fields that no writer of models adds. Empty where it has nothing.
+  /// Lists data besides the entries that neither the format nor PyTorch's padding prescribes: comments, bytes
+  /// between entries, fields that no writer of models adds. Empty without such data.
   std::string surplus() const;
-  /// Hands on the unpacked bytes of an entry of this archive from front to back, in pieces; FormatError if
-  /// they are not what the directory says, perhaps only after all of them.
+  /// Passes on the unpacked bytes of an entry of this archive from front to back, in pieces. Throws
+  /// FormatError if they are not as the directory says, perhaps only after all of them.
   void stream(const ZipEntry& entry, const std::function<void(std::span<const std::byte>)>& take) const;
 
  private:
@@ -81,7 +82,7 @@ class ZipReader {
 
   std::shared_ptr<const ByteSource> file_;
   std::string comment_;
-  std::string directory_surplus_;  // of the records of the directory
+  std::string directory_surplus_;  // in the records of the directory
   std::vector<ZipEntry> entries_;
   std::vector<std::uint32_t> by_name_;
   std::vector<std::uint64_t> boundaries_;  // sorted header offsets, then the offset of the directory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries that are read from front to back and may be far larger than memory.
+// Reads entries from front to back; they may be far larger than memory.
 #include <zlib.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ void ZipReader::stream(const ZipEntry& entry,
       }
       z.next_out = reinterpret_cast<Bytef*>(out.data());
       z.avail_out = static_cast<uInt>(out.size());
-      // Without input and output left to move it reports Z_BUF_ERROR: the data ends too early.
+      // If inflate() can neither read nor write, it returns Z_BUF_ERROR: the data ends too early.
       status = inflate(&z, Z_NO_FLUSH);
       if (status == Z_MEM_ERROR) throw std::bad_alloc();
       give(std::span(out).first(out.size() - z.avail_out));

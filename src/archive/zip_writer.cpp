@@ -16,8 +16,8 @@ namespace msprobe::archive {
 namespace {
 
 constexpr std::uint16_t kUtf8Names = 0x0800;
-constexpr std::uint16_t kPaddingExtra = 0x4246;     // "FB", PyTorch's own
-constexpr std::uint16_t kGrowthHintExtra = 0xA220;  // registered for room that Zip64 sizes can take later
+constexpr std::uint16_t kPaddingExtra = 0x4246;     // "FB", PyTorch's padding
+constexpr std::uint16_t kGrowthHintExtra = 0xA220;  // registered for space that Zip64 sizes can take later
 constexpr std::uint16_t kGrowthHintMark = 0xA028;
 constexpr std::uint16_t kZip64Size = 16;
 constexpr std::uint64_t kAlignment = 64;
@@ -39,12 +39,12 @@ bool ZipWriter::Entry::wide() const {
   return size >= kMax32 || packed_size >= kMax32;
 }
 
-// From "version needed" to the uncompressed size, in both kinds of headers.
+// The fields from "version needed" to the uncompressed size, in both kinds of headers.
 std::string ZipWriter::fixed_fields(const Entry& entry, bool local) const {
   const bool torch = style_ == ZipStyle::torch;
-  const bool hidden = local && torch;  // checksum and sizes come behind the payload
+  const bool hidden = local && torch;  // checksum and sizes follow the payload
   std::uint16_t flags = style_ == ZipStyle::workbook ? 0 : kUtf8Names;
-  if (torch && entry.size != 0) flags |= kSizesFollow;  // PyTorch lets nothing follow an entry without bytes
+  if (torch && entry.size != 0) flags |= kSizesFollow;  // PyTorch writes nothing after an entry without bytes
   std::string out;
   append_le<std::uint16_t>(out, torch ? 0 : entry.wide() ? 45 : 20);
   append_le(out, flags);
@@ -107,7 +107,7 @@ void ZipWriter::begin_blocks(std::string name) {
     throw std::logic_error("an entry of a zip archive is not to be in blocks");
   Entry& entry = new_entry(std::move(name));
   entry.deflated = true;
-  file_.write(local_header(entry));  // the real one follows in end()
+  file_.write(local_header(entry));  // end() writes the final one
   open_ = true;
 }
 
@@ -191,7 +191,7 @@ void ZipWriter::finish(std::string_view comment) {
     }
     if (entry.offset >= kMax32) append_le(values, entry.offset);
     std::string record = "PK\x01\x02";
-    // Made by version 4.5, and for a mode on Unix.
+    // Version 4.5; for a file mode, made on Unix.
     append_le<std::uint16_t>(record, style_ == ZipStyle::torch    ? 0
                                      : style_ == ZipStyle::secret ? 45 | 3 << 8
                                                                   : 45);
@@ -215,7 +215,7 @@ void ZipWriter::finish(std::string_view comment) {
   std::string out;
   if (style_ == ZipStyle::torch || start >= kMax32 || end - start >= kMax32 || count >= 0xffff) {
     const std::uint16_t made_by =
-        style_ == ZipStyle::torch ? 798 : 45;  // Unix, version 3.0 as PyTorch has it
+        style_ == ZipStyle::torch ? 798 : 45;  // Unix, version 3.0, as PyTorch writes
     out = "PK\x06\x06";
     append_le<std::uint64_t>(out, 44);
     append_le(out, made_by);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A zip archive in the making. Entries are stored, so that tensors in it can be read in place, unless a
-// compressed one is asked for. The bytes depend on the contents alone: no time, no name of a user.
+// Writes a zip archive. Entries are stored, so that tensors in it can be read in place, unless a compressed
+// one is requested. The bytes depend only on the contents: no time, no user name.
 #pragma once
 
 #include <cstddef>
@@ -17,33 +17,33 @@
 namespace msprobe::archive {
 
 enum class ZipStyle : std::uint8_t {
-  plain,     // sizes and checksum in the local header: any program reads it
-  torch,     // as PyTorch writes: payloads at multiples of 64, sizes behind them, always a Zip64 end record
-  secret,    // as plain, and unpacked for its owner's eyes only (mode 0600)
-  workbook,  // as plain, with room in the local header for sizes that are known late
+  plain,     // sizes and checksum in the local header: any program can read it
+  torch,     // as PyTorch writes: payloads at multiples of 64, then sizes, always a Zip64 end record
+  secret,    // as plain, but unpacked only for its owner (mode 0600)
+  workbook,  // as plain, with space in the local header for sizes that are known late
 };
 
 class ZipWriter {
  public:
   ZipWriter(OutputFile& file, ZipStyle style) : file_(file), style_(style) {}
 
-  /// Starts an entry of exactly `size` bytes, whose checksum need not be computed where it is given. Throws
-  /// std::logic_error if the one before is not complete.
+  /// Starts an entry of exactly `size` bytes. If `crc` is given, the checksum is not computed. Throws
+  /// std::logic_error if the entry before is not complete.
   void begin(std::string name, std::uint64_t size, std::optional<std::uint32_t> crc = std::nullopt);
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  /// Starts an entry of blocks that were compressed elsewhere. For ZipStyle::workbook alone.
+  /// Starts an entry of blocks that were compressed elsewhere. Only for ZipStyle::workbook.
   void begin_blocks(std::string name);
   void append(const DeflatedBlock& block);
   void end();
-  /// A whole entry at once.
+  /// Writes a whole entry at once.
   void add(std::string name, std::string_view contents);
-  /// A whole entry at once, compressed. For ZipStyle::plain and secret.
+  /// Writes a whole entry at once, compressed. For ZipStyle::plain and secret.
   void add_deflated(std::string name, std::string_view contents);
-  /// Writes the directory, and the comment of the archive, of less than 64 KiB; nothing may follow.
+  /// Writes the directory, and the comment of the archive, which has less than 64 KiB; nothing may follow.
   void finish(std::string_view comment = {});
 
-  /// One number out of the names of all entries, one out of their contents.
+  /// A hash of the names of all entries, and a hash of their contents.
   std::uint64_t hash_of_names() const;
   std::uint64_t hash_of_contents() const;
 
@@ -53,9 +53,9 @@ class ZipWriter {
     std::uint64_t offset = 0;  // of the local header
     std::uint64_t size = 0;
     std::uint32_t crc = 0;
-    std::uint64_t packed_size = 0;  // of a compressed one
+    std::uint64_t packed_size = 0;  // of a compressed entry
     bool deflated = false;
-    bool summed = false;  // the checksum was given
+    bool summed = false;  // the caller gave the checksum
     std::uint64_t stored_size() const { return deflated ? packed_size : size; }
     bool wide() const;
   };
