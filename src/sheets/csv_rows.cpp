@@ -75,7 +75,7 @@ void CsvRows::add_plain(std::string& field) {
 }
 
 std::string& CsvRows::next_field(std::vector<std::string>& fields) {
-  // The texts of the row before are written over: most files have rows of one size.
+  // Overwrites the texts of the row before, because most files have rows of one size.
   if (fields_ == fields.size()) fields.emplace_back();
   std::string& field = fields[fields_++];
   field.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a csv file of foreign origin, one at a time.
+// Reads rows of a csv file from elsewhere, one at a time.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,9 @@
 
 namespace msprobe::sheets {
 
-/// Comma-separated, fields in double quotes where they hold commas, quotes (doubled) or line breaks. Blank
-/// lines are skipped, a byte order mark is not part of the first field. Memory is bounded by one row.
+/// Fields are separated by commas, and are in double quotes if they hold commas, quotes (doubled) or line
+/// breaks. Blank lines are skipped, and a byte order mark is not part of the first field. Memory is bounded
+/// by one row.
 class CsvRows {
  public:
   static constexpr std::size_t kMaxRowBytes = std::size_t{1} << 20;
@@ -20,10 +21,10 @@ class CsvRows {
 
   explicit CsvRows(const ByteSource& file);
 
-  /// False at the end of the file. FormatError with file and line for a quote that is not closed, text behind
-  /// a closing quote, a row beyond the limits, and for a NUL byte.
+  /// Returns false at the end of the file. Throws FormatError with file and line for a quote that is not
+  /// closed, text after a closing quote, a row beyond the limits, and a NUL byte.
   bool next(std::vector<std::string>& fields);
-  /// Line on which the row of the last next() begins, from 1.
+  /// The line on which the row of the last next() begins, from 1.
   std::uint64_t line() const { return row_line_; }
 
  private:
@@ -33,7 +34,7 @@ class CsvRows {
   void read_row(std::vector<std::string>& fields);
   void read_quoted(std::string& field);
   void add(std::string& field, int byte);
-  /// What of the buffer comes before a byte that means something.
+  /// Adds the bytes in the buffer before the next special byte.
   void add_plain(std::string& field);
   std::string& next_field(std::vector<std::string>& fields);
   [[noreturn]] void fail(const char* reason) const;

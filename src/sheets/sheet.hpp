@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that were written as csv or as a workbook, row by row.
+// Tables that were written as csv or as a workbook, read row by row.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace msprobe::sheets {
 struct Cell {
   enum class Kind : std::uint8_t { empty, text, number, boolean };
   Kind kind = Kind::empty;
-  double number = 0;  // 0 or 1 of a boolean
+  double number = 0;  // 0 or 1 for a boolean
   std::string_view text;
 };
 
-/// Gets the rows in order; the cells are valid during the call.
+/// Receives the rows in order; the cells are valid during the call.
 using RowVisitor = std::function<void(std::span<const Cell>)>;
 
 inline constexpr std::size_t kMostColumns = 16384;

@@ -18,13 +18,13 @@
 namespace msprobe::sheets {
 namespace {
 
-/// What is wrong with a part; the reader of the workbook adds where it stands.
+/// An error in a part; the reader of the workbook adds the place.
 class BrokenPart : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Control characters, which XML has no place for, stand in texts as `_x0007_`.
+/// XML cannot hold control characters, so texts have them as `_x0007_`.
 std::string unescaped(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -41,7 +41,7 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
-/// Names of sheets with the numbers of their relations, and of relations with their targets.
+/// Reads the names of sheets with the numbers of their relations, and relations with their targets.
 class WorkbookHandler final : public XmlHandler {
  public:
   void start(std::string_view name, const Attributes& attributes) override {
@@ -165,10 +165,10 @@ class SheetHandler final : public XmlHandler {
 
   void end_cell() {
     in_cell_ = false;
-    // A formula that nobody has computed has an empty value.
+    // A formula that was not computed has an empty value.
     const bool number = type_.empty() || type_ == "n";
     if (!has_value_ || (number && text_.size() == begin_)) return;
-    // A few bytes name the last column, and all before it are filled in.
+    // A few bytes can name the last column, and all cells before it are filled in.
     blanks_ += column_ - cells_.size();
     if (blanks_ > limits_.blanks) throw BrokenPart("more blank cells than are accepted");
     cells_.resize(column_);
@@ -257,7 +257,7 @@ class Workbook {
   }
 
  private:
-  /// Targets stand below xl/, or below the root of the archive.
+  /// A target is relative to xl/, or to the root of the archive.
   static std::string path_of(const std::string& target) {
     return target.starts_with('/') ? target.substr(1) : "xl/" + target;
   }

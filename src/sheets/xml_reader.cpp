@@ -21,7 +21,8 @@ std::string_view local(const char* name) {
   return colon == std::string_view::npos ? whole : whole.substr(colon + 1);
 }
 
-/// No exception may cross the parser, which is C: it is kept, and thrown again behind it.
+/// No exception may cross the parser, which is C code. So an exception is kept, and thrown again after the
+/// parser has returned.
 class Reading {
  public:
   Reading(XmlHandler& handler, std::string place, const XmlLimits& limits)
@@ -61,7 +62,7 @@ class Reading {
       if (error == XML_ERROR_NO_MEMORY) throw std::bad_alloc();
       fail(fmt::format("line {}: {}", XML_GetCurrentLineNumber(parser_.get()), XML_ErrorString(error)));
     }
-    // What the parser keeps is a tag that has not ended.
+    // The parser keeps only a tag that has not ended.
     const XML_Index done = XML_GetCurrentByteIndex(parser_.get());
     if (done >= 0 && given_ - std::min(given_, static_cast<std::uint64_t>(done)) > limits_.token)
       fail("a tag or comment of more than " + human_bytes(limits_.token));

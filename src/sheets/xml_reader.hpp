@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a workbook as events. No document type, so no entities of its own; nothing outside is ever asked
-// for.
+// Reads a part of a workbook as events. Document types, and thus entities, are not accepted; no other file is
+// ever opened.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace msprobe::sheets {
 
-/// Of an element; values are valid during the call. Names are without their prefix.
+/// The attributes of an element; values are valid during the call. Names have no prefix.
 class Attributes {
  public:
   explicit Attributes(const char* const* pairs) : pairs_(pairs) {}
-  /// Empty if there is none.
+  /// The value of the attribute; empty if it is missing.
   std::string_view get(std::string_view name) const;
 
  private:
   const char* const* pairs_;
 };
 
-/// What it throws ends the reading.
+/// Receives the events. An exception ends the reading.
 class XmlHandler {
  public:
   virtual ~XmlHandler() = default;
   virtual void start(std::string_view name, const Attributes& attributes) = 0;
   virtual void end(std::string_view name) = 0;
-  /// Text in pieces.
+  /// Receives text in pieces.
   virtual void text(std::string_view text) = 0;
 };
 
@@ -38,7 +38,7 @@ struct XmlLimits {
   std::uint64_t token = std::uint64_t{1} << 20;     // bytes of one tag or comment
 };
 
-/// FormatError naming the workbook and the part for what is no XML or exceeds the limits.
+/// Throws FormatError with the workbook and the part for a part that is no XML or exceeds the limits.
 void read_xml(const archive::ZipReader& zip, const archive::ZipEntry& entry, const std::string& workbook,
               XmlHandler& handler, const XmlLimits& limits = {});
 
