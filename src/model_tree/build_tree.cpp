@@ -17,7 +17,7 @@ constexpr std::string_view kStepsKey = "megatron_micro_step_number";
 constexpr std::string_view kNoForward =
     "[\"This backward node cannot find the forward node and cannot retrieve stack information.\"]";
 
-/// A count that a file tells; 0 for what is none.
+/// A count in a file; 0 for a value that is no count.
 std::uint32_t small_count(const dump::Entry& value, dump::Entry::Index node) {
   constexpr double kMost = 1e9;
   if (!value.is(node, dump::NodeKind::integer)) return 0;
@@ -38,7 +38,7 @@ bool ends_backward(std::string_view name) {
   return name.ends_with(".backward");
 }
 
-/// The name less its last `count` parts; all of it if it has no more than those.
+/// The name without its last `count` parts; unchanged if it has no more than those.
 std::string_view without_last(std::string_view name, int count) {
   for (; count > 0; --count) name = dump::split_last(name).first;
   return name;
@@ -82,14 +82,14 @@ class TreeBuilder {
     return index;
   }
 
-  /// Empty for a top node.
+  /// The parent's name; empty for a top node.
   std::string parent_of(std::uint32_t member, std::string_view name) const {
     const Construct& construct = in_.construct;
     const std::string_view parent = construct.parent(member);
     if (parent.empty()) return parent_of_twin(name);
     if (is_call_of(name, "backward") && part_count(name) >= 5 && part_count(parent) >= 4 &&
         without_last(name, 4) != without_last(parent, 3)) {
-      // A layer that works in place confuses the hooks; its forward call is to be believed.
+      // A layer that works in place confuses the hooks, so its forward call decides.
       if (const std::uint32_t twin = construct.number_of(turned(name, "backward", "forward"))) {
         std::string backward = turned(construct.parent(twin), "forward", "backward");
         if (backward.empty() || construct.has(backward)) return backward;
@@ -135,9 +135,10 @@ class TreeBuilder {
     return json.take();
   }
 
-  /// Chains of parents that do not lead to the root end in a node without one, or run in a circle.
+  /// Connects chains of parents that do not lead to the root: they end in a node without a parent, or are
+  /// circular.
   void connect_all() {
-    std::vector<std::uint32_t> seen_by(tree().size(), 0);  // the walk that met the node first
+    std::vector<std::uint32_t> seen_by(tree().size(), 0);  // the walk that reached the node first
     seen_by[kRoot] = kRoot;
     const std::size_t count = tree().size();
     for (NodeIndex start = kRoot + 1; start < count; ++start) {
@@ -154,8 +155,8 @@ class TreeBuilder {
     }
   }
 
-  /// Takes those nodes out of a circle that stand below an operation, where nobody would see them; without
-  /// such the first one.
+  /// Takes those nodes out of a circle that are below an operation, where they would be invisible; if there
+  /// are no such nodes, takes the first one.
   void cut(NodeIndex member) {
     std::vector<NodeIndex> circle = {member};
     for (NodeIndex at = tree().node(member).parent; at != member; at = tree().node(at).parent)
@@ -199,8 +200,7 @@ class TreeBuilder {
     }
   }
 
-  /// Gradients of parameters have no place in construct.json: they go to the last backward call of their
-  /// module.
+  /// Gradients of parameters are not in construct.json: they go to the last backward call of their module.
   void add_gradients() {
     std::unordered_map<std::string_view, std::pair<std::uint64_t, NodeIndex>>
         last;  // by the name of the module
@@ -230,7 +230,7 @@ class TreeBuilder {
     }
   }
 
-  /// The numbers that the dump tells.
+  /// Takes the numbers of micro steps from the dump.
   void take_micro_steps() {
     const Construct& construct = in_.construct;
     tree().micro_steps = construct.last_step + 1;
@@ -250,7 +250,7 @@ class TreeBuilder {
     }
   }
 
-  /// A forward pass behind anything else begins a micro step.
+  /// A forward pass after anything else begins a micro step.
   void find_micro_steps() {
     bool first = true;
     bool forward_before = true;
@@ -295,7 +295,7 @@ Construct read_construct(const ByteSource& file) {
       return;
     }
     const std::uint32_t number = construct.names.intern(name);
-    if (number == 0) return;  // a name of no characters
+    if (number == 0) return;  // an empty name
     if (number == construct.members.size()) construct.members.emplace_back();
     Construct::Member& member = construct.members[number];
     member.parent = construct.parents.intern(dump::construct_parent(value));

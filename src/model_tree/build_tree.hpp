@@ -15,21 +15,21 @@
 
 namespace msprobe::model_tree {
 
-/// construct.json: who is inside whom, in the order of the file.
+/// construct.json: which member is inside which, in the order of the file.
 struct Construct {
   struct Member {
-    std::uint32_t parent = 0;  // text of the pool; 0 for none
+    std::uint32_t parent = 0;  // a text in the pool; 0 without a parent
     std::uint32_t micro_step = 0;
   };
-  TextTable names;              // a member each; 0, the empty text, is none
+  TextTable names;              // one per member; 0, the empty text, is no member
   std::vector<Member> members;  // by number
   TextPool parents;
-  bool numbered = false;  // the dump tells micro steps
+  bool numbered = false;  // the dump contains micro steps
   std::uint32_t last_step = 0;
 
   std::string_view parent(std::uint32_t member) const { return parents.at(members[member].parent); }
   bool has(std::string_view name) const { return number_of(name) != 0; }
-  /// 0 if there is no such member.
+  /// Returns 0 if there is no such member.
   std::uint32_t number_of(std::string_view name) const;
 };
 Construct read_construct(const ByteSource& file);
@@ -43,12 +43,12 @@ struct TreeInput {
 
 struct BuiltTree {
   ModelTree tree;
-  std::vector<std::string> unconnected;  // nodes without a way to the root, which are put below it
+  std::vector<std::string> unconnected;  // nodes without a way to the root, which become its children
 };
 BuiltTree build_tree(const TreeInput& input);
 
-/// Activation checkpointing runs layers a second time, outside of their parents: they go where their first
-/// run is (docs/rules.md, "Recomputed layers"). Top nodes are the root's children.
+/// Activation checkpointing runs layers a second time, outside of their parents. Moves these to the place of
+/// their first run (docs/rules.md, "Recomputed layers"). Top nodes are the root's children.
 void place_recomputed(ModelTree& tree, const TreeInput& input);
 
 }  // namespace msprobe::model_tree

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that activation checkpointing ran again, found by their call stacks.
+// Finds layers that activation checkpointing ran again, by their call stacks.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -17,7 +17,7 @@ struct Frame {
   std::string_view function;
 };
 
-/// Of `File {file}, line {n}, in {function}, \n {source}`.
+/// Parses `File {file}, line {n}, in {function}, \n {source}`.
 Frame frame_of(std::string_view line) {
   Frame frame;
   if (line.starts_with("File ")) line.remove_prefix(5);
@@ -49,7 +49,7 @@ bool shows_recompute(const dump::StackTable::Frames& lines) {
   return false;
 }
 
-/// Deep enough in the model to be a layer that has a parent.
+/// True if the name is deep enough in the model to be a layer with a parent.
 bool is_nested(std::string_view name) {
   const auto parts = split(name, ".");
   if (parts.size() == 7) return !dump::is_digits(parts[1]) || !dump::is_digits(parts[3]);
@@ -115,7 +115,7 @@ class RecomputeFinder {
     if (parent != kNoNode && !is_below(parent, candidate)) tree_.attach(candidate, parent);
   }
 
-  /// Yes, too, for what is deeper than any model.
+  /// True also for a node that is deeper than any model.
   bool is_below(NodeIndex index, NodeIndex above) const {
     constexpr int kMostLevels = 1000;
     int levels = 0;

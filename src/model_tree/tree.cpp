@@ -10,7 +10,8 @@
 namespace msprobe::model_tree {
 namespace {
 
-/// Does the name begin so? A dot stands for any character but a line feed, as in the Python tool's pattern.
+/// True if the name begins with the pattern. A dot stands for any character but a line feed, as in the Python
+/// tool.
 bool begins_like(std::string_view name, std::string_view pattern) {
   if (name.size() < pattern.size()) return false;
   return std::equal(pattern.begin(), pattern.end(), name.begin(),

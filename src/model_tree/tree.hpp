@@ -13,7 +13,7 @@
 namespace msprobe::model_tree {
 
 enum class NodeType : std::uint8_t { module = 0, api = 1, collection = 9 };
-/// By the beginning of its name.
+/// The type that the beginning of the name shows.
 NodeType node_type(std::string_view name);
 
 using NodeIndex = std::uint32_t;
@@ -25,12 +25,12 @@ inline constexpr std::string_view kCollectionName = "Apis_Between_Modules";  // 
 struct Node {
   NodeIndex parent = kNoNode;
   NodeType type = NodeType::module;
-  std::uint32_t stack = 0;       // of the tree's stacks
+  std::uint32_t stack = 0;       // among the tree's stacks
   std::uint32_t micro_step = 0;  // from 0
   std::vector<NodeIndex> children;
 };
 
-/// Nodes are known by number, in the order of their making.
+/// The nodes of a tree, known by number, in the order of their creation.
 class ModelTree {
  public:
   ModelTree();
@@ -39,17 +39,17 @@ class ModelTree {
   Node& node(NodeIndex index) { return nodes_[index]; }
   const Node& node(NodeIndex index) const { return nodes_[index]; }
   std::string_view name(NodeIndex index) const { return names_.at(index); }
-  /// kNoNode if there is none of that name.
+  /// Returns kNoNode if no node has that name.
   NodeIndex find(std::string_view name) const;
-  /// The node of that name, made if it is new.
+  /// Returns the node of that name, and creates it if it is new.
   NodeIndex add(std::string_view name);
-  /// The child becomes the parent's last.
+  /// Makes the child the last one of the parent.
   void attach(NodeIndex child, NodeIndex parent);
 
-  /// Children in their order, then the node: the root is last.
+  /// Children in their order, then their node, so that the root is last.
   std::vector<NodeIndex> post_order() const;
 
-  /// JSON lists of lines, numbered from 0, the empty list.
+  /// Stacks are JSON lists of lines, numbered from 0, the empty list.
   std::uint32_t add_stack(std::string_view json) { return stacks_.intern(json) - 1; }
   std::string_view stack(std::uint32_t number) const { return stacks_.at(number + 1); }
 
@@ -62,9 +62,9 @@ class ModelTree {
   TextTable stacks_;
 };
 
-/// Does the name end in `.{direction}.{digits}`?
+/// True if the name ends in `.{direction}.{digits}`.
 bool is_call_of(std::string_view name, std::string_view direction);
-/// The name with the end `.{from}.{digits}` spelled `.{to}.{digits}`; as it is if it ends otherwise.
+/// The name with `.{to}.{digits}` in place of its end `.{from}.{digits}`; other names stay unchanged.
 std::string turned(std::string_view name, std::string_view from, std::string_view to);
 
 }  // namespace msprobe::model_tree
