@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::size_t kMostColumns = 240;
 constexpr std::size_t kMostRows = 300;
-constexpr double kChance = 0.5;  // signs that know nothing of each other agree in half of the elements
+constexpr double kChance = 0.5;  // unrelated signs agree in half of the elements
 constexpr double kChartHeight = 180;
 constexpr double kRowHeight = 16;
 constexpr std::size_t kMostLabels = 16;     // numbers of steps below a picture
-constexpr std::size_t kOfLabelsNarrow = 4;  // of so many one is shown in a narrow window
+constexpr std::size_t kOfLabelsNarrow = 4;  // a narrow window shows one of this many labels
 
 constexpr std::string_view kHead = R"(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>msprobe grad_compare</title>
@@ -112,7 +112,7 @@ class RankPicture {
     fmt::format_to(std::back_inserter(out_), form, std::forward<Parts>(parts)...);
   }
 
-  /// In percent of the picture, which is as wide as there is room.
+  /// In percent of the picture's width, which depends on the window.
   double x_of(std::size_t column) const { return (static_cast<double>(column) + 0.5) * width_; }
   double y_of(double value, double least) const {
     return 14 + (1 - value) / (1 - least) * (kChartHeight - 34);
@@ -171,7 +171,7 @@ class RankPicture {
     add("</svg></div>\n");
   }
 
-  /// Numbers of steps below a picture, as many as have room.
+  /// Draws the numbers of steps below a picture, as many as fit.
   void draw_steps(double y) {
     const std::size_t apart = (columns_.size() + kMostLabels - 1) / kMostLabels;
     for (std::size_t i = 0; i < columns_.size(); i += apart)
@@ -191,7 +191,7 @@ class RankPicture {
     return least;
   }
 
-  /// Those that agree least if there is no room for all, in the order of the model.
+  /// The parameters that are shown, in the order of the model. If not all fit, those that agree least.
   std::vector<std::size_t> shown_parameters() const {
     std::vector<std::size_t> shown(rank_.parameters.size());
     std::iota(shown.begin(), shown.end(), std::size_t{0});
@@ -199,7 +199,7 @@ class RankPicture {
     std::vector<double> least;
     for (const std::size_t parameter : shown)
       least.push_back(
-          least_of(parameter, {0, rank_.steps.size()}).value_or(-1));  // what is missing comes first
+          least_of(parameter, {0, rank_.steps.size()}).value_or(-1));  // missing values come first
     std::ranges::stable_sort(shown, [&](std::size_t a, std::size_t b) { return least[a] < least[b]; });
     shown.resize(kMostRows);
     std::ranges::sort(shown);

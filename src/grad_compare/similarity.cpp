@@ -24,10 +24,10 @@
 namespace msprobe::grad_compare {
 namespace {
 
-constexpr std::size_t kMostGaps = 20;  // lines that tell them; the rest is counted
+constexpr std::size_t kMostGaps = 20;  // lines that report them; the rest is counted
 constexpr std::size_t kMostParameters = 1'000'000;
 
-/// Folders `<word><number>` of a folder.
+/// The folders `<word><number>` in a folder.
 std::map<std::uint64_t, std::string> numbered_folders(const std::string& folder, std::string_view word) {
   std::map<std::uint64_t, std::string> found;
   for (const std::string& name : names_in(folder, Named::folders)) {
@@ -54,7 +54,7 @@ class Gaps {
     if (lines_.size() < kMostGaps) return lines_.push_back(std::move(line));
     ++more_;
   }
-  /// Numbers that one side lacks.
+  /// Reports numbers that one side lacks.
   void add_one_sided(std::string_view what, const Folders& first, const Folders& second) {
     for (const auto& [number, path] : first) {
       if (!second.contains(number))
@@ -75,7 +75,7 @@ class Gaps {
   std::uint64_t more_ = 0;
 };
 
-/// Parameters of grad_summary_<step>.csv, in its order.
+/// The parameters of grad_summary_<step>.csv, in its order.
 std::vector<std::string> parameters_of(const std::string& path) {
   const auto file = open_file(path);
   sheets::CsvRows rows(*file);
@@ -91,7 +91,7 @@ std::vector<std::string> parameters_of(const std::string& path) {
   return names;
 }
 
-/// One step of one rank, as two folders.
+/// One step of one rank, as its two folders.
 struct StepPair {
   std::uint64_t step = 0;
   std::string first;
@@ -125,7 +125,7 @@ Share compare_elements(const formats::StoredTensor& first, const formats::Stored
   return share;
 }
 
-/// Steps that a summary names, of which neither side has signs.
+/// Reports steps that a summary names but for which neither side has signs.
 void add_steps_without_signs(const std::string& rank, const Folders& first, const Folders& second,
                              Gaps& gaps) {
   constexpr std::string_view kBegin = "grad_summary_";
@@ -140,7 +140,7 @@ void add_steps_without_signs(const std::string& rank, const Folders& first, cons
   }
 }
 
-/// Files of signs that no summary names.
+/// Reports files of signs that no summary names.
 void add_unnamed_signs(const StepPair& step, const std::vector<std::string>& parameters, Gaps& gaps) {
   std::unordered_set<std::string> named;
   for (const std::string& parameter : parameters) named.insert(file_name(parameter, "npy"));
@@ -152,7 +152,7 @@ void add_unnamed_signs(const StepPair& step, const std::vector<std::string>& par
   }
 }
 
-/// A share, or why there is none.
+/// A share, or the reason why it is missing.
 struct Compared {
   std::optional<Share> share;
   std::string gap;
@@ -172,8 +172,8 @@ Compared compare_parameter(const StepPair& step, const std::string& parameter) {
   }
 }
 
-/// Both sides' parameters of all steps: in the order of the first side's summaries, then what only the second
-/// one names.
+/// The parameters of both sides in all steps: in the order of the first side's summaries, then those that
+/// only the second side names.
 std::vector<std::string> all_parameters(const std::vector<StepPair>& steps, const std::string& first_rank,
                                         const std::string& second_rank) {
   std::vector<std::string> names;
@@ -250,7 +250,7 @@ Suspect suspect_at(const RankSimilarity& rank, std::size_t step) {
 void find_suspects(const RankSimilarity& rank, std::vector<Suspect>& suspects) {
   std::optional<double> before;
   for (std::size_t step = 0; step < rank.steps.size(); ++step) {
-    if (rank.summary[step].total == 0) continue;  // nothing was compared, and the gaps say so
+    if (rank.summary[step].total == 0) continue;  // nothing was compared, as the gaps report
     const double now = rank.summary[step].value();
     const bool sinks = now < kLeast && (!before || *before >= kLeast);
     const bool falls = before && now < *before - kLargestFall;

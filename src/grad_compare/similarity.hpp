@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two recordings of task grad_probe: how many elements of each gradient have the same sign in both, step by
-// step.
+// Compares two recordings of task grad_probe: how many elements of each gradient have the same sign in both,
+// step by step.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ class Progress;
 
 namespace msprobe::grad_compare {
 
-/// Elements of a gradient, or of all gradients of a step.
+/// Counts of elements of a gradient, or of all gradients of a step.
 struct Share {
   std::uint64_t equal = 0;
   std::uint64_t total = 0;
-  /// From 0 to 1; 0 of nothing, as the Python tool has it.
+  /// From 0 to 1; 0 without elements, as in the Python tool.
   double value() const { return total == 0 ? 0 : static_cast<double>(equal) / static_cast<double>(total); }
 };
 
@@ -33,20 +33,20 @@ struct RankSimilarity {
   std::vector<Share> summary;                             // of all parameters of a step
 };
 
-/// A step that the rule of thumb suspects: signs agree less than they should from the start, or suddenly less
-/// than one step before.
+/// A step that the rule of thumb suspects: signs agree less than they should at the first step, or suddenly
+/// less than one step before.
 struct Suspect {
   std::uint64_t rank = 0;
   std::uint64_t step = 0;
   double similarity = 0;
   std::optional<double> before;  // one step earlier; nothing: at the first step
-  std::string parameter;         // that agrees least there
+  std::string parameter;         // the parameter that agrees least there
   double least = 0;
 };
 
-/// A step is suspect where the similarity sinks below kLeast (at the first step: is below), and where it
-/// falls by more than kLargestFall from one step to the next. The manual of the Python tool 8.1 (gradient
-/// probe) asks for the first of the two at the first step alone, and so overlooks what sinks slowly.
+/// A step is suspect if the similarity sinks below kLeast (or is below it at the first step), and if it falls
+/// by more than kLargestFall from one step to the next. The manual of the Python tool 8.1 (gradient probe)
+/// checks kLeast only at the first step, and so overlooks a slow decline.
 inline constexpr double kLeast = 0.97;
 inline constexpr double kLargestFall = 0.03;
 
@@ -56,13 +56,14 @@ struct Similarity {
   std::vector<std::string> gaps;      // what was not compared, one line each
 };
 
-/// Of the gradients, step by step; the gaps are lines of their own.
+/// The coverage of the gradients, step by step; gaps are reported in separate lines.
 Coverage coverage_of(const Similarity& similarity);
 
-/// Are all signs that were compared?
+/// True if all signs that were compared are equal.
 bool all_equal(const Similarity& similarity);
 
-/// `first` and `second` hold folders rank<R>. IoError or FormatError if there is nothing to compare at all.
+/// `first` and `second` hold folders rank<R>. Throws IoError or FormatError if nothing at all can be
+/// compared.
 Similarity compare_signs(const std::string& first, const std::string& second, Progress* progress);
 
 }  // namespace msprobe::grad_compare

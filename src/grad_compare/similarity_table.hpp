@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// similarities.csv: a row a parameter, a column a step, and the row `summary` of all parameters.
+// similarities.csv: one row per parameter, one column per step, and the row `summary` for all parameters.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison of signs comes to, in sentences.
+// Describes the result of a comparison of signs in sentences.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace msprobe::grad_compare {
 /// "rank 0, step 2: 0.667 of all signs are equal, 0.833 one step before; 0.weight agrees least: 0.5"
 std::string sentence(const Suspect& suspect);
 
-/// One line on everything.
+/// One line about the whole comparison.
 std::string headline(const Similarity& similarity);
 
 }  // namespace msprobe::grad_compare
