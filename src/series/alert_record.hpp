@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One alert as anomaly.json has it, by whoever writes that file.
+// One alert in the form of anomaly.json, whichever program writes that file.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct AlertRecord {
   std::int64_t micro_step = 0;
   std::int64_t pp_stage = 0;
   std::int64_t vpp_stage = 0;
-  std::int64_t call_id = -1;  // in which order the series of a step were met; -1: not known
+  std::int64_t call_id = -1;  // the place of the series in the step's order; -1: unknown
   std::string tag;            // {stage}:{name}[:{micro step}]/rank{r}/{task}
   std::string message;
 };
@@ -26,8 +26,7 @@ struct AlertRecord {
 /// `{tag}_step_{step}_call_{call}`
 std::string alert_key(const AlertRecord& alert);
 
-/// Members of the object that is open. `group_mates`: the ranks of the group of this one; null where they are
-/// not known.
+/// Writes the members into the open object. `group_mates`: the ranks of this rank's group; null if unknown.
 void write_alert_members(JsonWriter& json, const AlertRecord& alert,
                          const std::vector<std::int64_t>* group_mates);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr double kKept = 0.99;
 constexpr double kTaken = 0.01;
 
-/// Extrema of a healthy training jump.
+/// Extrema jump even in a healthy training, so this rule is not for them.
 bool has_turbulence(std::string_view statistic) {
   return statistic == "norm" || statistic == "mean";
 }
@@ -23,7 +23,7 @@ bool breaks(const AlertRule& rule, std::string_view statistic, double value, dou
   if (rule.kind == RuleKind::nan)
     return std::isnan(value) || (rule.threshold && std::abs(value) > *rule.threshold);
   if (!has_turbulence(statistic)) return false;
-  // Not without a mean, which is NaN, nor while all is 0: there is no scale yet.
+  // Without a mean (NaN), or while all values are 0, there is no scale yet.
   return (mean > 0 || std::isinf(value)) && std::abs(value) > mean * (1 + rule.threshold.value_or(0));
 }
 
@@ -40,7 +40,7 @@ std::string creation_failed(const AlertRule& rule, const std::string& reason) {
   return "Error creating instance of rule '" + name + "': " + name + ".__init__() " + reason;
 }
 
-/// Nothing if the rule cannot be used.
+/// Returns nothing if the rule cannot be used.
 std::optional<AlertRule> read_rule(const Json& spec, std::vector<std::string>& warnings) {
   if (!spec.is_object()) {
     throw SettingError("AttributeError",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules that tell when a series of a monitor is not as it was: the same while training and over files.
+// The rules that detect changes in a series of a monitor: the same during training and over files.
 #pragma once
 
 #include <cstdint>
@@ -25,24 +25,24 @@ struct AlertRule {
   std::string_view name() const { return kind == RuleKind::nan ? "AnomalyNan" : "AnomalyTurbulence"; }
 };
 
-/// The running mean of the magnitudes of one series: the first value that is not 0, then 0.99 of the old and
-/// 0.01 of the new. Values that are not finite leave it alone.
+/// The running mean of the magnitudes of one series: starts with the first value that is not 0, then takes
+/// 0.99 of the old mean and 0.01 of the new value. Ignores values that are not finite.
 class RunningMean {
  public:
   void add(double value);
-  /// NaN while there is none, 0 while all were.
+  /// NaN before the first value, 0 while all values were 0.
   double value() const { return mean_; }
 
  private:
   double mean_ = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// The first of the rules that `value` of `statistic` breaks; `mean` is that of the values before it.
+/// The first of the rules that `value` of `statistic` breaks; `mean` is that of earlier values.
 const AlertRule* first_broken(const std::vector<AlertRule>& rules, std::string_view statistic, double value,
                               const RunningMean& mean);
 
-/// Does any of them judge it? A value that is NaN breaks no rule of turbulence, nor does one without a mean
-/// before. A rule of NaN without a threshold lets every infinity pass, and every count of NaN elements.
+/// True if any rule judges the value. A rule of turbulence judges neither NaN nor a value without an earlier
+/// mean. A rule of NaN without a threshold accepts every infinity and every count of NaN elements.
 bool speaks_of(const std::vector<AlertRule>& rules, std::string_view statistic, double value,
                const RunningMean& mean);
 
@@ -51,8 +51,8 @@ bool speaks_of(const std::vector<AlertRule>& rules, std::string_view statistic, 
 std::string alert_message(const AlertRule& rule, std::string_view tag, std::string_view statistic,
                           std::uint64_t step, std::string_view value, double mean);
 
-/// The value of `rules`. Those that cannot be used are left out with a text in `warnings`. SettingError
-/// otherwise.
+/// Reads the value of `rules`. Leaves out rules that cannot be used, with a text in `warnings`. Throws
+/// SettingError for other errors.
 std::vector<AlertRule> read_alert_rules(const Json& rules, std::vector<std::string>& warnings);
 
 }  // namespace msprobe::series

@@ -12,7 +12,7 @@
 namespace msprobe::series {
 namespace {
 
-// Kinds of values, and the numbers of the fields that are written.
+// The kinds of values, and the numbers of the fields that are written.
 constexpr std::uint32_t kVarint = 0;
 constexpr std::uint32_t kEightBytes = 1;
 constexpr std::uint32_t kSized = 2;
@@ -40,13 +40,13 @@ void append_field(std::string& out, std::uint32_t number, std::uint32_t kind) {
   append_varint(out, number << 3 | kind);
 }
 
-/// A checksum of what holds checksums would say little: the format rotates and shifts it.
+/// A checksum of data that contains checksums would say little, so the format rotates and shifts it.
 std::uint32_t masked_checksum(std::string_view bytes) {
   constexpr std::uint32_t kShift = 0xa282ead8;
   return std::rotr(crc32c(std::as_bytes(std::span(bytes.data(), bytes.size()))), 15) + kShift;
 }
 
-/// A record in the making, whose length is known at its end only.
+/// Writes a record, whose length is known only at its end.
 class Record {
  public:
   explicit Record(std::string& out) : out_(out), begin_(out.size()) { out.append(kHead, '\0'); }

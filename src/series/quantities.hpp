@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training monitor records, by the names of its files and tags.
+// The quantities that a training monitor records, by the names of its files and tags.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@ struct Quantity {
   std::string_view file;                           // prefix of its files
   std::string_view task;                           // last part of its tags
   bool has_micro_step = false;                     // always a column
-  bool by_module = false;                          // rows of a module stand together
-  std::span<const std::string_view> columns = {};  // its own ones; none: the statistics that were configured
+  bool by_module = false;                          // rows of a module are adjacent
+  std::span<const std::string_view> columns = {};  // its own ones; empty: the configured statistics
 };
 
-/// Nothing for an unknown one.
+/// Returns null for an unknown quantity.
 const Quantity* find_quantity(std::string_view name);
 
-/// The statistics of a tensor, in the order that the manual gives them.
+/// The statistics of a tensor, in the order of the manual.
 enum class Statistic : std::uint8_t { norm, min, max, zeros, nans, id, mean, shape, dtype };
 inline constexpr std::array<std::string_view, 9> kStatisticNames = {"norm", "min",  "max",   "zeros", "nans",
                                                                     "id",   "mean", "shape", "dtype"};
