@@ -14,7 +14,7 @@
 namespace msprobe::database {
 namespace {
 
-// No journal: an unfinished file has no name.
+// There is no journal, because an unfinished file has no name.
 constexpr const char* kSetUp = R"(
 PRAGMA page_size = 4096;
 PRAGMA encoding = 'UTF-8';
@@ -26,7 +26,7 @@ PRAGMA temp_store = FILE;
 BEGIN;
 )";
 
-/// What a reader needs to see to write ahead of the file.
+/// The bytes in the header that let readers use a write-ahead log.
 constexpr std::uint64_t kJournalBytes = 18;
 constexpr std::string_view kWriteAhead = "\2\2";
 
@@ -43,7 +43,7 @@ void Statement::Closer::operator()(sqlite3_stmt* statement) const {
 struct OutputDatabase::Impl {
   explicit Impl(const std::string& path) : file(path), vfs(file) {}
 
-  // In this order: the connection goes before what it writes into.
+  // The order matters: the connection is destroyed before the file that it writes into.
   OutputFile file;
   OutputVfs vfs;
   std::unique_ptr<sqlite3, ConnectionCloser> connection;

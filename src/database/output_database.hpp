@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data base of SQLite's in the making: its file has no name until it is whole.
+// Writes an SQLite database whose file has no name until it is whole.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@ namespace msprobe::database {
 
 class OutputDatabase;
 
-/// What a column has of a text: one that is not UTF-8, as a surrogate without its partner makes it, is
-/// escaped. What refers to such a column has to have the same.
+/// The form of a text in a column: a text that is not UTF-8, such as one with a surrogate without its
+/// partner, is escaped. Columns that refer to it must have the same form.
 std::string column_text(std::string_view value);
 
-/// A command that is run again and again with other values. It goes before its data base is committed.
+/// A command that runs again and again with other values. It must be destroyed before its database is
+/// committed.
 class Statement {
  public:
   Statement() = default;
@@ -35,17 +36,17 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, Closer> statement_;
 };
 
-/// One run of a statement: values are bound in the order of their places.
+/// One run of a statement; values are bound in the order of their places.
 class Values {
  public:
   Values(const OutputDatabase& database, const Statement& statement)
       : database_(database), statement_(statement.statement_.get()) {}
 
-  /// As column_text() has it.
+  /// Binds a text in the form of column_text().
   Values& text(std::string_view value);
   Values& text(const std::string& value) { return text(std::string_view(value)); }
   Values& text(const std::optional<std::string_view>& value) { return value ? text(*value) : null(); }
-  /// The text lasts until the row is in; JSON is ASCII.
+  /// The text must live until the row is inserted; JSON is ASCII.
   Values& ascii(std::string_view value);
   Values& number(std::int64_t value);
   Values& number(const std::optional<double>& value);
@@ -60,21 +61,21 @@ class Values {
   int column_ = 0;
 };
 
-/// Equal commands in equal order make equal bytes.
+/// Equal commands in equal order produce equal bytes.
 class OutputDatabase {
  public:
-  /// IoError if nothing can be made at `path`.
+  /// Throws IoError if no file can be created at `path`.
   explicit OutputDatabase(const std::string& path);
   ~OutputDatabase();
 
   void execute(const char* sql) const;
   Statement prepare(const char* sql) const;
-  /// Was anything refused? Then nothing can be added any more.
+  /// True if SQLite reported an error. Then nothing can be added any more.
   bool failed() const;
-  /// Gives the file its name. With `write_ahead` those who open it keep a log of what they write.
+  /// Gives the file its name. With `write_ahead`, programs that open it use a write-ahead log.
   void commit(bool write_ahead);
 
-  /// Throws what a status of SQLite's stands for, if it is an error.
+  /// Throws an exception for a status of SQLite that is an error.
   void check(int status) const;
 
  private:

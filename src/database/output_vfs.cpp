@@ -24,11 +24,11 @@ struct OutputVfs::Impl {
 
 namespace {
 
-/// What SQLite holds of an open file; it is made and destroyed by the functions below.
+/// SQLite's data about an open file; the functions below create and destroy it.
 struct OpenFile {
   sqlite3_file base;
   OutputFile* file;
-  OutputFile* temporary;  // the same, where it is ours to delete
+  OutputFile* temporary;  // the same, if this object must delete it
   std::exception_ptr* failure;
 };
 
@@ -36,7 +36,7 @@ OpenFile& of(sqlite3_file* file) {
   return *reinterpret_cast<OpenFile*>(file);
 }
 
-/// No exception may pass through SQLite.
+/// Stops exceptions, because none may pass through SQLite.
 template <typename Body>
 int guarded(std::exception_ptr& failure, int status, Body&& body) {
   try {
@@ -71,7 +71,7 @@ int write_file(sqlite3_file* file, const void* bytes, int count, sqlite3_int64 o
   return guarded(*open.failure, SQLITE_IOERR_WRITE, [&] {
     std::string_view text(static_cast<const char*>(bytes), static_cast<std::size_t>(count));
     const std::uint64_t begin = static_cast<std::uint64_t>(offset);
-    // Pages may come in any order; those left out are written later.
+    // Pages may come in any order; missing ones are written later.
     if (begin > open.file->size()) open.file->write(std::string(begin - open.file->size(), '\0'));
     const std::size_t inside =
         static_cast<std::size_t>(std::min<std::uint64_t>(text.size(), open.file->size() - begin));
@@ -146,7 +146,7 @@ int same_path(sqlite3_vfs*, const char* name, int room, char* out) {
   std::memcpy(out, name, size);
   return SQLITE_OK;
 }
-/// The same file from the same data.
+/// Without random numbers, equal data gives equal files.
 int no_randomness(sqlite3_vfs*, int count, char* out) {
   std::memset(out, 0, static_cast<std::size_t>(count));
   return count;

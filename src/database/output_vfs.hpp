@@ -9,8 +9,8 @@
 
 namespace msprobe::database {
 
-/// A file system of SQLite's with one file, and temporary ones. What the system refuses is kept as the
-/// exception that it was, because SQLite knows only that something failed.
+/// A file system for SQLite with one file, and temporary ones. It keeps the system's errors as exceptions,
+/// because SQLite reports only that something failed.
 class OutputVfs {
  public:
   explicit OutputVfs(OutputFile& file);
@@ -19,7 +19,7 @@ class OutputVfs {
   OutputVfs& operator=(const OutputVfs&) = delete;
 
   const std::string& name() const;
-  /// Throws what a call of SQLite's failed for, if it is known.
+  /// Throws the reason why a call of SQLite failed, if it is known.
   void rethrow() const;
 
  private:
