@@ -29,7 +29,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return list;
 }
 
-/// The one beside this program, as in a virtual environment, then those of PATH.
+/// The Python beside this program, as in a virtual environment, then those of PATH.
 std::vector<std::string> pythons() {
   std::vector<std::string> list;
   std::error_code error;
@@ -76,7 +76,7 @@ class BisectCommand final : public Command {
                 "The run under test, and the one that is taken for right");
   }
 
-  /// Only where words stand ahead of `bisect`.
+  /// Called only if words come before `bisect`.
   Outcome run(const Context&) override {
     throw UsageError("bisect takes no options ahead of its name",
                      "msprobe bisect [options] -- COMMAND -- COMMAND");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `msprobe bisect`: two trainings are recorded and compared by the Python package (python/msprobe/bisect.py),
-// which this command starts.
+// `msprobe bisect`: starts the Python package (python/msprobe/bisect.py), which records two trainings and
+// compares them.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace msprobe::bisect {
 
-/// What help and completion know of it.
+/// The command's name and options, for help and completion.
 MadeCommand make_command();
 
-/// Are these words `bisect ...` and no request for help? They hold two command lines, so nobody else parses
-/// them.
+/// True if these words are `bisect ...` and no request for help. They hold two command lines, so the
+/// program's own parser does not read them.
 bool takes(const std::vector<std::string>& words);
 
-/// Python takes the place of this program. UsageError if none that has the package is found.
+/// Replaces this program by Python. Throws UsageError if no Python with the package is found.
 [[noreturn]] void start(const std::vector<std::string>& words);
 
 }  // namespace msprobe::bisect
