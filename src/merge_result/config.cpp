@@ -17,7 +17,7 @@ constexpr std::uint64_t kMaxFile = std::uint64_t{16} << 20;
 
 using NodeKind = YamlDocument::Kind;
 
-/// Names without those that stand there twice.
+/// Reads names and drops repeated ones.
 std::vector<std::string> names_of(const YamlDocument& document, const YamlDocument::Node& node,
                                   const std::string& key) {
   const std::string wrong =

@@ -28,7 +28,7 @@ std::string_view leading_digits(std::string_view text) {
   return text.substr(0, std::min(text.find_first_not_of("0123456789"), text.size()));
 }
 
-/// `rankN[-rankN]_TIME[_part_M]`
+/// Parses `rankN[-rankN]_TIME[_part_M]`.
 std::optional<ResultName> parse_name(std::string_view name) {
   ResultName result;
   if (name.ends_with(".xlsx")) {
@@ -70,7 +70,7 @@ std::optional<ResultName> parse_name(std::string_view name) {
 
 Inputs find_inputs(const std::string& folder) {
   Inputs inputs;
-  // Rank, then time and kind of result (the last one counts), then part.
+  // Keys: rank, then time and kind of result (the last one counts), then part.
   std::map<std::int64_t, std::map<std::pair<std::string, bool>, std::map<std::uint64_t, std::string>>> found;
   for (const std::string& name : names_in(folder, Named::regular_files)) {
     if (const auto result = parse_name(name)) {
@@ -96,7 +96,7 @@ Inputs find_inputs(const std::string& folder) {
         display(folder) +
         ": Number of compare result is no more than 1, no need to merge (compare_result_rankN_TIME.csv or "
         ".xlsx of at least two ranks are needed)";
-    // Of a comparison of whole dumps each step has its own.
+    // A comparison of whole dumps has a folder for each step.
     const std::string below =
         folder_below(folder, [](const std::string& file) { return parse_name(file).has_value(); });
     if (inputs.ranks.empty() && !below.empty()) message += "; the results of a step are in " + display(below);

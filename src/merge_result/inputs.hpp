@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of single ranks in a folder.
+// Finds the results of single ranks in a folder.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace msprobe::merge_result {
 
 struct RankFiles {
   std::int64_t rank = 0;
-  std::string time;  // of its name
+  std::string time;  // in the file's name
   bool workbook = false;
-  std::vector<std::string> paths;  // several where csv was cut into parts, in order
+  std::vector<std::string> paths;  // several if csv was split into parts, in order
 };
 
 struct Inputs {
@@ -21,8 +21,9 @@ struct Inputs {
   std::vector<std::string> warnings;
 };
 
-/// Of several results of one rank the newest is taken, and csv of two of the same time. Files of other names
-/// are told in the warnings. IoError if the folder cannot be listed; FormatError for fewer than two ranks.
+/// If a rank has several results, takes the newest; of two with the same time, takes the csv. Warns about
+/// files with other names. Throws IoError if the folder cannot be listed, and FormatError for fewer than two
+/// ranks.
 Inputs find_inputs(const std::string& folder);
 
 }  // namespace msprobe::merge_result

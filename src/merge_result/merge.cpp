@@ -44,7 +44,7 @@ class MergedTable final : public report::Table {
 Merged::Merged(std::vector<RankValues> ranks, MergeReport& report) {
   for (RankValues& rank : ranks) {
     const std::string label = "rank" + std::to_string(rank.rank);
-    // The first one that can be merged says which indices there are.
+    // The first rank that can be merged defines the indices.
     if (rank.left_out.empty() && ranks_.empty()) report.indices = rank.indices;
     if (rank.left_out.empty() && rank.indices != report.indices)
       rank.left_out = "it has other indices than the other ranks";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of many ranks put side by side: one table for each index, one column for each rank.
+// Puts the results of many ranks side by side: one table for each index, one column for each rank.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ struct MergeReport {
   std::vector<std::string> files;
 };
 
-/// The ranks that can be merged, with their rows joined by name: those of the first rank in their order, then
-/// those that only later ones have.
+/// The ranks that can be merged, with their rows joined by name: the rows of the first rank in their order,
+/// then those that only later ranks have.
 class Merged {
  public:
-  /// Tells in `report` which ranks are left out, and why. FormatError if nothing remains.
+  /// Reports in `report` which ranks are left out, and why. Throws FormatError if no rank remains.
   Merged(std::vector<RankValues> ranks, MergeReport& report);
 
   std::unique_ptr<report::Table> table(std::size_t index) const;
@@ -41,11 +41,11 @@ class Merged {
   friend class MergedTable;
   std::vector<RankValues> ranks_;
   std::vector<std::string_view> names_;
-  std::vector<std::vector<std::uint32_t>> rows_;  // of each rank: its row for each name, or kNone
+  std::vector<std::vector<std::uint32_t>> rows_;  // by rank: its row for each name, or kNone
   static constexpr std::uint32_t kNone = UINT32_MAX;
 };
 
-/// Reads, merges, writes.
+/// Reads, merges and writes the results.
 MergeReport merge(const MergeOptions& options);
 
 }  // namespace msprobe::merge_result

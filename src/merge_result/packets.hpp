@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is taken out of a rank's result, on its way between processes.
+// Carries the chosen cells of a rank's result from process to process.
 #pragma once
 
 #include "merge_result/rank_values.hpp"

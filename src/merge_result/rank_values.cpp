@@ -37,14 +37,14 @@ bool is_whole(double number) {
   return number == std::floor(number) && std::fabs(number) < kExactIntegers;
 }
 
-/// Older results end some texts with a tab, csv writes infinite numbers behind a blank.
+/// Older results end some texts with a tab, and csv has a blank before infinite numbers.
 std::string_view plain(std::string_view text) {
   if (text.ends_with('\t')) text.remove_suffix(1);
   if (text == " inf" || text == " -inf") text.remove_prefix(1);
   return text;
 }
 
-/// A number, or a text that Python takes for one.
+/// A number, or a text that Python reads as a number.
 std::optional<double> number_of(Kind kind, double number, std::string_view text) {
   if (kind == Kind::number) return number;
   if (kind != Kind::text) return std::nullopt;
@@ -52,7 +52,8 @@ std::optional<double> number_of(Kind kind, double number, std::string_view text)
   return parsed && !std::isnan(*parsed) ? parsed : std::nullopt;
 }
 
-/// Columns of a user's own algorithms, which the Python tool puts between its metrics and the statistics.
+/// Adds columns of a user's own algorithms, which the Python tool puts between its metrics and the
+/// statistics.
 void add_own_columns(const std::vector<std::string>& header, std::vector<std::string>& metrics) {
   const auto begin = std::find(header.begin(), header.end(), kTensorMetrics[std::size(kTensorMetrics) - 1]);
   const auto end = std::find(begin, header.end(), "NPU max");
@@ -63,7 +64,7 @@ void add_own_columns(const std::vector<std::string>& header, std::vector<std::st
   }
 }
 
-/// The metrics of a result, by its header; none for checksums and for what is no result.
+/// The metrics of a result, by its header; none for checksums and for a file that is no result.
 std::vector<std::string> metrics_of(const std::vector<std::string>& header) {
   const auto has = [&](std::string_view name) {
     return std::find(header.begin(), header.end(), name) != header.end();
@@ -73,7 +74,7 @@ std::vector<std::string> metrics_of(const std::vector<std::string>& header) {
   if (all(kStatisticMetrics)) {
     metrics.assign(std::begin(kStatisticMetrics), std::end(kStatisticMetrics));
   } else if (has("Cosine") && has("MaxAbsErr")) {
-    // Before 8.2 there was no Euclidean distance.
+    // Before 8.2, there was no Euclidean distance.
     for (const std::string_view name : kTensorMetrics) {
       if (has(name)) metrics.emplace_back(name);
     }
@@ -118,10 +119,10 @@ class RankReader {
   }
 
  private:
-  /// A maximum of one side, over all rows.
+  /// The maximum of one side, over all rows.
   struct Maximum {
     std::size_t column = SIZE_MAX;
-    bool only_numbers = true;  // also as texts
+    bool only_numbers = true;  // or texts of numbers
     bool fraction = false;
 
     bool real() const { return only_numbers && fraction; }
@@ -150,7 +151,7 @@ class RankReader {
     if (name.kind != Kind::text) return;
     const std::optional<std::size_t> api = api_of(name.text);
     if (!api) return;
-    // Of rows with one name the first counts.
+    // If several rows have one name, the first counts.
     if (names_.contains(name.text)) return;
     take_row(cells, name.text, *api);
   }
@@ -192,7 +193,7 @@ class RankReader {
     return found == header_.end() ? SIZE_MAX : static_cast<std::size_t>(found - header_.begin());
   }
 
-  /// The first api that the name begins with; a name can belong to several.
+  /// The first API that the name begins with; a name can belong to several APIs.
   std::optional<std::size_t> api_of(std::string_view name) {
     std::optional<std::size_t> first;
     for (std::size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1)) {
@@ -230,7 +231,7 @@ class RankReader {
     }
   }
 
-  /// csv knows only text; what a workbook would hold follows from the column.
+  /// csv has only text, so the column decides the type that a workbook would have.
   static sheets::Cell typed(sheets::Cell cell, Kind kind) {
     if (kind == Kind::boolean && (cell.text == "True" || cell.text == "False"))
       return {Kind::boolean, cell.text == "True" ? 1.0 : 0.0, {}};
@@ -261,7 +262,7 @@ class RankReader {
     value.number = cell.number;
     if (cell.kind != Kind::text) {
       const auto [known, inserted] = numbers_.try_emplace({cell.kind, cell.number}, 0);
-      // Few numbers are worth remembering: 0, 1, and the maxima that every index of a row shows.
+      // Only few numbers are worth remembering: 0, 1, and the maxima that every index of a row shows.
       if (inserted) known->second = add(value);
       const std::uint32_t id = known->second;
       if (numbers_.size() > kMostRemembered) numbers_.clear();
@@ -289,7 +290,7 @@ class RankReader {
     for (std::size_t i = 0; i < found_.size(); ++i) {
       if (!found_[i]) result_.not_found.push_back(config_.apis[i]);
     }
-    // Rows go by the order of the apis, then by that of the result.
+    // Rows are in the order of the APIs, then in that of the result.
     std::vector<std::uint32_t> order(apis_.size());
     std::iota(order.begin(), order.end(), 0U);
     std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return apis_[a] < apis_[b]; });

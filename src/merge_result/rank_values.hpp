@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is taken out of one rank's result: the chosen rows and columns.
+// The chosen rows and columns of one rank's result.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace msprobe::merge_result {
 
 struct RankValues {
   std::int64_t rank = 0;
-  std::string left_out;                 // why nothing of it can be merged; empty otherwise
+  std::string left_out;                 // why it cannot be merged; otherwise empty
   bool unreadable = false;              // because it could not be read
   std::vector<std::string> not_found;   // of the configuration's apis
   std::vector<std::string> indices;     // columns that were taken
@@ -30,7 +30,7 @@ struct RankValues {
 
   struct Value {
     sheets::Cell::Kind kind = sheets::Cell::Kind::empty;
-    bool maxima = false;  // both sides' maxima in place of what is no number: `npu` and `bench` are values
+    bool maxima = false;  // both sides' maxima replace other cells: `npu` and `bench` are values
     std::uint32_t npu = 0;
     std::uint32_t bench = 0;
     double number = 0;
@@ -38,16 +38,16 @@ struct RankValues {
   };
   std::string text_of(const Value& value, bool real) const;
 
-  std::vector<Value> values;                        // each text that repeats is one
-  std::vector<std::vector<std::uint32_t>> columns;  // of each index, the values of the rows
-  /// A workbook does not tell 5 from 5.0; the Python tool takes all for real ones if a column has nothing but
-  /// numbers, not all of them whole.
+  std::vector<Value> values;                        // a repeated text is stored once
+  std::vector<std::vector<std::uint32_t>> columns;  // by index: the values of the rows
+  /// A workbook does not distinguish 5 from 5.0. The Python tool reads a column as real numbers if it has
+  /// only numbers and not all are whole.
   bool npu_real = false;
   bool bench_real = false;
   std::unique_ptr<std::pmr::monotonic_buffer_resource> memory;  // of the texts
 };
 
-/// Reads a rank's files. What is wrong with them is told in the result.
+/// Reads a rank's files. The result reports their errors.
 RankValues read_rank(const RankFiles& files, const Config& config);
 
 }  // namespace msprobe::merge_result
