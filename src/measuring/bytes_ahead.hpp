@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes a comparison of dumps has still to read, for its progress.
+// Counts the bytes that a comparison of dumps still has to read, for its progress.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,12 @@ class Progress;
 
 namespace msprobe::measuring {
 
-/// The sizes of dump.json files are known from the start, those of a rank's tensors once it was read: until
-/// then the ranks that are left are taken to have as many as those that were.
+/// The sizes of dump.json files are known from the start. The size of a rank's tensors is known only after
+/// the rank was read; until then the remaining ranks are assumed to have as many bytes as the ranks read so
+/// far.
 class BytesAhead {
  public:
-  /// Begins the phase. `progress` may be null; then nothing is counted.
+  /// Begins the phase. If `progress` is null, nothing is counted.
   BytesAhead(Progress* progress, std::size_t ranks, std::uint64_t json_bytes);
 
   bool wanted() const { return progress_ != nullptr; }
@@ -35,7 +36,7 @@ class BytesAhead {
   std::uint64_t tensor_bytes_ = 0;
 };
 
-/// What a tensor of this type and shape takes, as a dump.json spells both; 0 for what is none.
+/// The size in bytes of a tensor of this type and shape, as a dump.json spells both; 0 if they are not valid.
 std::uint64_t tensor_bytes(std::string_view dtype, std::string_view shape);
 
 }  // namespace msprobe::measuring

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By what two dumps can be compared (docs/rules.md, "By what dumps are compared").
+// Chooses the data by which two dumps are compared (docs/rules.md, "By what dumps are compared").
 #pragma once
 
 #include <optional>
@@ -13,10 +13,11 @@ namespace msprobe::measuring {
 enum class Mode { statistics, md5, tensor };
 std::string_view mode_name(Mode mode);
 
-/// Whether the checksums are words of 64 bits (xor), not CRC-32; nothing where no tensor shows it.
+/// Are the checksums words of 64 bits (xor) instead of CRC-32? Nothing if no tensor shows it.
 std::optional<bool> are_xor(const Side& side);
 
-/// FormatError for dumps that do not go together: another task, checksums on one side alone or of two kinds.
+/// FormatError for dumps that cannot be compared: different tasks, checksums on only one side, or of two
+/// kinds.
 Mode choose_mode(const Side& target, const Side& golden);
 
 }  // namespace msprobe::measuring

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of values that ranks hold in parts.
+// Reads the tensors of values that ranks hold in parts.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace msprobe::measuring {
 
-/// What one rank has. FormatError, IoError.
+/// The tensor of one rank. FormatError, IoError.
 formats::StoredTensor open_part(const Joins& joins, const Part& part);
 
-/// The whole as it was decided; of copies that of the first rank. `chunks`: pieces that each shard holds, as
-/// of weights that were fused before they were split. FormatError, IoError.
+/// The whole value by the decision about its parts; for copies the tensor of the first rank. `chunks`: the
+/// number of pieces in each shard, for weights that were fused before they were split. FormatError, IoError.
 formats::StoredTensor open_joined(const Joins& joins, std::size_t item, std::size_t chunks = 1);
 
-/// Do ranks that should hold the same elements do so, but for rounding? Reads them all.
+/// Do ranks that should hold the same elements hold them, apart from rounding? Reads all of them.
 bool copies_agree(const Joins& joins, std::size_t item);
 
-/// How far copies may be apart, relative to their size.
+/// The largest distance between copies, relative to their size.
 double tolerance_of_copies(std::string_view dtype);
 
 }  // namespace msprobe::measuring

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pair of ranks whose rows are measured. Verdicts and the diagnosis are made of it and leave it as it is,
-// so that they may be made at the same time.
+// A pair of ranks whose rows are measured. The verdicts and the diagnosis read it without changing it, so
+// they can run at the same time.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +22,17 @@ namespace msprobe::measuring {
 struct MeasuredRank : PairedRank {
   Mode mode = Mode::statistics;
   PythonRules python;
-  bool merged_ranks = false;  // shapes are those of parts; `_rank3` after an operation is not of its name
-  /// What recorders make of sums; null where these count as they are.
+  bool merged_ranks = false;  // shapes are those of parts; `_rank3` is not a part of an operation's name
+  /// The rounding of sums by the recorders; null if sums are compared exactly.
   std::shared_ptr<const measuring::StatisticsPrecision> precision;
-  std::vector<TensorMetrics> metrics;            // one a row in tensor mode, else empty
-  std::shared_ptr<const TensorFactors> factors;  // of tensors, of both sides; null: none have any
-  std::uint32_t entries_reached = UINT32_MAX;    // of the target; rows of those behind are left out (--first)
+  std::vector<TensorMetrics> metrics;            // one per row in tensor mode, else empty
+  std::shared_ptr<const TensorFactors> factors;  // factors for tensors of both sides; null: no factors
+  std::uint32_t entries_reached = UINT32_MAX;  // of the target; rows of later entries are left out (--first)
 
   bool is_left_out(const Pair& row) const {
     return row.has_target() && target_item(row).api >= entries_reached;
   }
-  /// Of one statistic; `missing` for a row without partner, and for one that is left out.
+  /// The difference of one statistic; `missing` for a row that has no partner or is left out.
   ValueDifference difference(const Pair& row, std::size_t statistic) const {
     if (!row.matched() || is_left_out(row)) return {.kind = DifferenceKind::missing};
     return measuring::difference(target_item(row).statistics[statistic], target.pool,

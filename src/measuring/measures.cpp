@@ -16,14 +16,14 @@ using dump::Statistic;
 using dump::ValueClass;
 using dump::ValueKind;
 
-/// A statistic as recorded: NaN and infinities are values of their own.
+/// A statistic as recorded; NaN and infinities count as values, too.
 struct Recorded {
   bool present = false;
   double value = 0;
 };
 
 Recorded recorded(const dump::Value& value, const dump::TextPool& pool) {
-  if (value.kind == ValueKind::real) return {true, value.real};  // nearly all are
+  if (value.kind == ValueKind::real) return {true, value.real};  // the kind of nearly all values
   if (value.kind == ValueKind::boolean) return {true, value.boolean ? 1.0 : 0.0};
   if (value.kind == ValueKind::missing || value.kind == ValueKind::none) return {};
   const dump::Classified classified = dump::classify(value, pool);
@@ -44,7 +44,8 @@ Recorded recorded(const dump::Value& value, const dump::TextPool& pool) {
   return {};
 }
 
-/// All four of a side. A sum that is not finite although all elements are has overflown in the recorder.
+/// All four statistics of a side. If a sum is not finite although all elements are, it overflowed in the
+/// recorder and counts as missing.
 std::array<Recorded, dump::kStatistics> all_recorded(const Side& side, const Item& item) {
   std::array<Recorded, dump::kStatistics> all;
   for (const Statistic which : {dump::kMax, dump::kMin, dump::kMean, dump::kNorm})
@@ -60,7 +61,7 @@ std::array<Recorded, dump::kStatistics> all_recorded(const Side& side, const Ite
   return all;
 }
 
-/// Distance of two statistics in units of `scale`; nothing where one is unknown.
+/// The distance of two statistics in units of `scale`; nothing if one is unknown.
 std::optional<double> distance(const Recorded& target, const Recorded& golden, double scale,
                                double tolerance) {
   if (!target.present || !golden.present) return std::nullopt;
@@ -132,9 +133,10 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
   };
   Tolerance tolerance = known;
   if (is_constant(ours) && is_constant(theirs)) {
-    // Their extremes say all. Sums of equal numbers, one after the other in float32, are rounded one way.
-    // Derived: each addition is off by u of a partial sum at most, all n by n u / 2 of the whole, whose root
-    // is off by n u / 4. A mean is allowed the same, which is half of its bound.
+    // For a constant tensor, Max and Min say everything. Sums of equal numbers, added one by one in float32,
+    // are all rounded in the same direction. Derived: each addition is off by at most u of a partial sum, all
+    // n together by n u / 2 of the whole sum, and its root by n u / 4. A mean is allowed the same, which is
+    // half of its bound.
     constexpr double kOfAnElement = 0x1p-26;
     tolerance.norm += kOfAnElement * static_cast<double>(out.n);
     tolerance.mean += kOfAnElement * static_cast<double>(out.n);
@@ -146,7 +148,7 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
                        tolerance.mean * mean + tolerance.sum + tolerance.mean_sum * rms),
                     of(dump::kMax, std::max(largest, rms), tolerance.extreme * largest),
                     of(dump::kMin, std::max(least, rms), tolerance.extreme * least)});
-  // Checksums show that they differ, not by how much.
+  // Checksums show that the tensors differ, but not by how much.
   if (checksums && out.e == 0) out.e = out.b = NAN;
   const bool finite = std::isfinite(theirs[dump::kMax].value) && std::isfinite(theirs[dump::kMin].value);
   out.blind = out.e == 0 && !(finite && theirs[dump::kMax].present && theirs[dump::kMin].present) &&
@@ -172,14 +174,14 @@ bool same_dtype(std::string_view a, std::string_view b) {
 
 namespace {
 
-/// Calls `take` with each size; false if the text is no list of sizes.
+/// Calls `take` with each size; false if the text is not a list of sizes.
 template <typename Take>
 bool for_each_size(std::string_view shape, Take&& take) {
   if (shape.size() < 2 || shape.front() != '[' || shape.back() != ']') return false;
   const char* at = shape.data() + 1;
   const char* const end = shape.data() + shape.size() - 1;
   while (at < end) {
-    // Read for every tensor, several times: the library's way to read a number takes five times as long.
+    // This code runs several times for every tensor, and the library's parser would take five times as long.
     constexpr std::ptrdiff_t kMostDigits = 19;
     const char* const first = at;
     std::uint64_t size = 0;

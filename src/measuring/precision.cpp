@@ -22,25 +22,26 @@ using dump::Side;
 using dump::ValueKind;
 using tensor::DType;
 
-// Numbers say where they come from as those of `src/diagnosis/limits.hpp` do: derived, measured or chosen.
+// Each number says whether it is derived, measured or chosen, as in `src/diagnosis/limits.hpp`.
 
 constexpr double kFloat32 = 0x1p-24;  // unit roundoffs
 constexpr double kBFloat16 = 0x1p-8;
 constexpr double kFloat16 = 0x1p-11;
 
-/// What a norm that is summed in float32 may be off by, in parts of it. Measured with PyTorch 2.13 on a
-/// processor, whose lanes add one element after the other, so that errors add up: of normal numbers 4e-8 at
-/// 10^3 elements, 4e-7 at 10^5, 9e-6 at 10^6, 4e-4 at 10^7, 4e-3 at 5 x 10^7; of activations 4e-6 at 7 x
-/// 10^4, of gradients, few of which are large, 1.8e-4 at 10^6. Devices add in trees: 1e-7 to 1e-6. That is
-/// well below the bound: a sum of n squares, one after the other, is off by n u at most and its root by half
-/// of that, 3e-8 n (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
+/// The largest relative error of a norm that is summed in float32. Measured with PyTorch 2.13 on a processor,
+/// whose lanes add one element after the other, so that errors accumulate: for normal numbers 4e-8 at 10^3
+/// elements, 4e-7 at 10^5, 9e-6 at 10^6, 4e-4 at 10^7, 4e-3 at 5 x 10^7; for activations 4e-6 at 7 x 10^4;
+/// for gradients, few of which are large, 1.8e-4 at 10^6. Devices add in trees: 1e-7 to 1e-6. All this is
+/// well below the bound: a sum of n squares, added one by one, is off by at most n u and its root by half of
+/// that, 3e-8 n (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
 double float32_sum(double elements) {
   constexpr double kLeast = 4e-7;
   constexpr double kOfAnElement = 3e-10;
   return elements <= 1 ? 0 : std::min(1.0, kLeast + kOfAnElement * elements);
 }
 
-/// Of a mean, in parts of the root mean square. Measured: 1e-9 to 7e-8. The margin is chosen.
+/// The largest error of a mean, relative to the root mean square. Measured: 1e-9 to 7e-8. The margin is
+/// chosen.
 constexpr double kFloat32Mean = 2e-7;
 
 bool is_of(double value, double unit_in_last_place_of_one) {
@@ -54,7 +55,7 @@ bool is_float32(double value) {
   return static_cast<double>(static_cast<float>(value)) == value;
 }
 
-/// Is the number the nearest one to a decimal of so many digits?
+/// Is the number the nearest one to a decimal of this many digits?
 bool has_digits(double value, int digits) {
   std::array<char, 64> text{};
   const auto [end, error] =
@@ -63,22 +64,22 @@ bool has_digits(double value, int digits) {
   return error == std::errc() && std::from_chars(text.data(), end, back).ec == std::errc() && back == value;
 }
 
-/// A floating-point statistic as it stands in the dump; NaN for what is none.
+/// A statistic that the dump has as a floating-point number; NaN for anything else.
 double real_of(const Item& item, dump::Statistic which) {
   const dump::Value value = item.statistics[which];
   return value.kind == ValueKind::real ? value.real : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// How many tensors show with how many digits numbers were printed. Numbers that happen to be short, as those
-/// of small examples, say nothing. Derived: all digits of float32 are nine, so that fewer than eight show
-/// printing. How many tensors are enough is chosen, not measured.
+/// The number of tensors that shows how many digits the recorder printed. Numbers that are short by chance,
+/// as in small examples, show nothing. Derived: float32 needs nine digits, so fewer than eight are the result
+/// of printing. The number of tensors that suffices is chosen, not measured.
 constexpr int kFewestDigitSamples = 16;
 constexpr int kMostDigitSamples = 64;
 constexpr int kFewestDigits = 4;
 constexpr int kMostDigits = 7;
 
-/// Of a tensor whose elements are all one number the sums are known: is the norm that of them, as float32 has
-/// it? Every dump has some: losses, weights of norms.
+/// For a constant tensor the exact norm is known. Does the recorded norm equal it up to one rounding to
+/// float32? Every dump has such tensors: losses, weights of norms.
 bool has_exact_constants(const Side& side) {
   constexpr int kEnough = 32;        // chosen, not measured
   constexpr double kRounded = 2e-7;  // one rounding to float32 is 6e-8; the margin is chosen, not measured
@@ -111,7 +112,7 @@ RecordedSums recorded_sums(const Side& side) {
   bool all_integers_float32 = true;
   int seen = 0;
   int digits = 1;
-  std::uint32_t name = 0;  // of the dtype, which is mostly that of the tensor before
+  std::uint32_t name = 0;  // of the dtype, which is mostly the same as the previous tensor's
   std::optional<DType> dtype;
   for (const Item& item : side.items) {
     if (!item.is_tensor) continue;
@@ -140,14 +141,14 @@ RecordedSums recorded_sums(const Side& side) {
                              item.statistics[dump::kMax].kind == ValueKind::real;
     }
   }
-  // A few sums may happen to be short numbers. Derived: a float32 number has as few bits as bfloat16 once in
+  // A few sums may be short numbers by chance. Derived: a float32 number has as few bits as bfloat16 once in
   // 2^16, as few as float16 once in 2^13, sums of small integers more often. Eight is chosen, not measured.
   constexpr std::uint64_t kFewestHalf = 8;
   sums.half_as_bfloat16 = bfloat16 >= kFewestHalf && all_bfloat16;
   sums.half_as_float16 = float16 >= kFewestHalf && all_float16;
   sums.integers_in_float32 = integers > 0 && all_integers_float32;
   sums.digits = seen >= kFewestDigitSamples && digits >= kFewestDigits && digits <= kMostDigits ? digits : 0;
-  // The Python tool writes no norm of integers, or a float32 one.
+  // The Python tool writes either no norm for integers, or a float32 one.
   sums.in_double = integers > 0 && !all_integers_float32 && has_exact_constants(side);
   return sums;
 }
@@ -182,7 +183,8 @@ std::size_t StatisticsPrecision::decade_of(std::uint64_t elements) {
   return decade;
 }
 
-/// Two records of one tensor, as far as Max and Min show: what Mean and Norm differ by is the recorders'.
+/// Adds two records of a tensor that is equal on both sides, as Max and Min show: differences of Mean and
+/// Norm then come from the recorders.
 void StatisticsPrecision::add(Samples& samples, const Side& target, const Item& item, const Side& golden,
                               const Item& partner) {
   const auto same = [&](dump::Statistic which) {
@@ -193,7 +195,7 @@ void StatisticsPrecision::add(Samples& samples, const Side& target, const Item& 
   const std::uint64_t elements = elements_of(golden.text(partner.shape));
   if (!same(dump::kMax) || !same(dump::kMin) || !dtype || tensor::unit_roundoff(*dtype) == 0 || elements < 2)
     return;
-  // Of constants every sum is easy.
+  // The sums of a constant tensor are too easy to show a recorder's error.
   if (number_of(golden, partner, dump::kMax) == number_of(golden, partner, dump::kMin)) return;
   const double norm = number_of(golden, partner, dump::kNorm);
   const double rms = norm / std::sqrt(static_cast<double>(elements));
@@ -207,8 +209,8 @@ void StatisticsPrecision::add(Samples& samples, const Side& target, const Item& 
 
 void StatisticsPrecision::learn(const Samples& samples) {
   constexpr std::size_t kFewest = 5;  // chosen, not measured
-  // Four times what three of four tensors stay below: those that really differ inside are few. Chosen, not
-  // measured.
+  // The limit is four times the value that three of four tensors do not exceed: few tensors with equal Max
+  // and Min really differ inside. Chosen, not measured.
   constexpr double kMargin = 4;
   for (std::size_t type = 0; type < kTypes; ++type) {
     for (std::size_t decade = 0; decade < kDecades; ++decade) {
@@ -237,8 +239,9 @@ void StatisticsPrecision::learn(const Samples& samples) {
   lend();
 }
 
-/// A recorder whose sums are off for tensors of one type is not exact for another, of which there were too
-/// few to learn from. What is rounded to half types shows only these.
+/// Types with too few samples get the limits of another type: a recorder whose sums are inexact for one type
+/// is inexact for others, too. Types that were rounded to half precision lend nothing, since rounding hides
+/// the error.
 void StatisticsPrecision::lend() {
   const std::array<bool, kTypes> rounded = {target_.half_as_bfloat16 || golden_.half_as_bfloat16,
                                             target_.half_as_float16 || golden_.half_as_float16, false};
@@ -285,13 +288,13 @@ Tolerance StatisticsPrecision::of(const Side& target, const Item& item, const Si
                  ours.sum + theirs.sum, ours.mean_sum + theirs.mean_sum};
   if (!learnt.known) return both;
   if (learnt.alike && !target_.in_double && !golden_.in_double) {
-    // Sums that are off alike for equal tensors are for nearly equal ones. By how much is chosen, not
-    // measured.
+    // If equal tensors have equal sums, both recorders sum in the same way, and nearly equal tensors have
+    // nearly equal sums. The factor is chosen, not measured.
     constexpr double kAlike = 16;
     both.norm -= (1 - 1 / kAlike) * 2 * float32_sum(n);
     return both;
   }
-  // What equal tensors differ by beyond this is no matter of how they are summed. Chosen, not measured.
+  // A larger difference between equal tensors does not come from summation. Chosen, not measured.
   constexpr double kMostLearnt = 1e-5;
   const double most = std::max(kMostLearnt, 4 * both.norm);
   both.norm = std::max(both.norm, std::min(learnt.norm, most));

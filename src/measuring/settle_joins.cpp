@@ -32,15 +32,15 @@ namespace {
 using Axes = std::vector<std::int64_t>;
 using dump::Placement;
 
-constexpr double kClose = 1e-3;  // numbers of one value that was computed in two ways
+constexpr double kClose = 1e-3;  // tolerance for one value computed in two ways
 
-/// A value as the ranks of one side hold it; a value that is whole is one part.
+/// A value as the ranks of one side hold it; a value without parts counts as one part.
 struct Holding {
   std::vector<dump::StatisticValues> statistics;
   std::vector<Axes> shapes;  // empty: unknown
   bool same = true;          // all ranks have the same numbers
   bool same_shape = true;
-  std::optional<Placement> placement;  // of all ranks
+  std::optional<Placement> placement;  // if all ranks agree on it
 
   std::size_t size() const { return statistics.size(); }
   bool is_split() const { return size() > 1; }
@@ -72,7 +72,7 @@ Holding holding_of(const Side& side, const Joins* joins, std::uint32_t index) {
   return holding;
 }
 
-/// A way in which the parts may make up a whole.
+/// A way in which the parts may form the whole.
 struct Way {
   Decision decision;  // undecided: copies, or terms of a sum
   Axes whole;
@@ -93,7 +93,7 @@ std::optional<Way> along(const Holding& holding, std::size_t axis, std::size_t b
   return way;
 }
 
-/// The axis in which the ranks' shapes differ, if it is one.
+/// The axis in which the ranks' shapes differ, if it is the only one.
 std::optional<std::size_t> uneven_axis(const Holding& holding) {
   std::optional<std::size_t> found;
   const Axes& first = holding.shapes.front();
@@ -127,7 +127,7 @@ std::vector<Way> ways_of(const Holding& holding) {
     ways.push_back({{.share = whole ? Share::copies : Share::sums, .untold = masked}, shape});
   } else {
     ways.push_back({{}, shape});
-    // Fewer heads than ranks: neighbours have the same ones.
+    // With fewer heads than ranks, neighbouring ranks hold the same heads.
     constexpr std::size_t kMostRanksOfShard = 128;
     for (std::size_t block = 1; block < std::min(holding.size(), kMostRanksOfShard); ++block) {
       if (holding.size() % block != 0) continue;
@@ -162,7 +162,7 @@ bool within(double a, double b, double tolerance) {
          std::fabs(a - b) <= tolerance * std::max(std::fabs(a), std::fabs(b));
 }
 
-/// Are two ranks' numbers those of one value, but for rounding?
+/// Are the numbers of two ranks equal, apart from rounding?
 bool agree(const dump::StatisticValues& a, const dump::StatisticValues& b, double tolerance) {
   for (const std::size_t which : {kMax, kMin, kNorm}) {
     if (!number_in(a[which]) || !number_in(b[which])) continue;
@@ -171,7 +171,7 @@ bool agree(const dump::StatisticValues& a, const dump::StatisticValues& b, doubl
   return true;
 }
 
-/// Tells values apart by the numbers that the ranks have.
+/// A hash of the ranks' numbers, which distinguishes values.
 std::uint64_t content_of(const Holding& holding) {
   std::uint64_t hash = 0;
   for (const dump::StatisticValues& statistics : holding.statistics) {
@@ -191,7 +191,7 @@ bool has_number(const dump::StatisticValues& statistics, const dump::TextPool& p
   return false;
 }
 
-/// In its statistics, or in a file.
+/// Does the part have statistics or a data file?
 bool has_values(const Part& part, const dump::TextPool& pool) {
   return part.data_name != 0 || has_number(part.statistics, pool);
 }
@@ -228,7 +228,7 @@ class JoinSettler {
   struct One {
     Side& side;
     Joins* joins;
-    std::vector<bool> holds_shards = {};  // by entry: some input or parameter is one
+    std::vector<bool> holds_shards = {};  // by entry: an input or parameter is split into shards
     std::unordered_set<std::uint64_t> sums = {};
   };
 
@@ -238,7 +238,7 @@ class JoinSettler {
                                   golden ? "golden" : "the target", why));
   }
 
-  /// The others have not the whole where one of the ranks has nothing.
+  /// Refuses to merge if a rank has no values at all, since the others do not make up the whole.
   void check_ranks(bool golden) const {
     const One& one = sides_[golden ? 1 : 0];
     if (one.joins == nullptr || one.side.header.task == "structure") return;
@@ -254,8 +254,8 @@ class JoinSettler {
     }
   }
 
-  /// Sides that are split in one way have the same ranks. They are where a rank's part is the same rank's
-  /// part of the other side, of what the ranks hold differently.
+  /// If both sides are split in the same way, they must have the same ranks. They are split in the same way
+  /// if most values that differ between ranks are equal for the same rank on both sides.
   void check_numbers_of_ranks() const {
     if (sides_[0].joins == nullptr || sides_[1].joins == nullptr) return;
     std::array<std::set<std::int64_t>, 2> numbers;
@@ -278,7 +278,7 @@ class JoinSettler {
     }
   }
 
-  /// Do all ranks that both sides have hold the same of it?
+  /// Do all ranks that both sides have hold equal parts of the row's value?
   bool are_parts_alike(std::size_t row) const {
     const Joins& ours = *sides_[0].joins;
     const Joins& theirs = *sides_[1].joins;
@@ -318,7 +318,7 @@ class JoinSettler {
     if (decision.share == Share::sums) one.sums.insert(content_of(holding));
   }
 
-  /// By what the dump says and by shapes; false if these leave it open.
+  /// Decides by the information in the dump and by shapes; false if these do not suffice.
   bool decide(std::size_t row) {
     const std::array<Holding, 2> both = {holding(row, 0), holding(row, 1)};
     if (!item(row, 0).is_tensor || !item(row, 1).is_tensor) return true;
@@ -330,7 +330,8 @@ class JoinSettler {
     std::array<Decision, 2> decisions = {target->decision, golden->decision};
     const auto is_open = [&](std::size_t side) { return decisions[side].share == Share::undecided; };
     if (is_open(0) && is_open(1) && both[0].size() == both[1].size() && !(both[0].same && both[1].same)) {
-      // Split alike: what one rank holds is beside what the same rank holds on the other side.
+      // Both sides are split in the same way: the part of a rank is compared with the part of the same rank
+      // on the other side.
       for (std::size_t side = 0; side < 2; ++side) set(row, side, both[side], {.share = Share::shards});
       return true;
     }
@@ -346,7 +347,7 @@ class JoinSettler {
     return !open;
   }
 
-  /// Values that are whole by their shape, and differ between the ranks.
+  /// Decides about values that have the shape of the whole, but differ between the ranks.
   void decide_pending(std::size_t row) {
     for (std::size_t side = 0; side < 2; ++side) {
       if (!is_split(row, side) || decision(row, side).share != Share::undecided) continue;
@@ -368,14 +369,14 @@ class JoinSettler {
     if (whole && is_copy_of(ours, other.statistics.front(), kClose + tolerance.norm)) return false;
     if (item(row, side).state == dump::State::output && one.holds_shards[item(row, side).api]) return true;
     if (!whole || adds_up(ours, other, kClose + tolerance.mean)) return true;
-    // Terms of a sum are smaller than it, or larger, by far.
+    // A term of a sum is much smaller than the sum, or much larger.
     constexpr double kNearlyTheSame = 0.05;
     return std::none_of(ours.statistics.begin(), ours.statistics.end(), [&](const auto& statistics) {
       return within(norm_of(statistics), norm_of(other.statistics.front()), kNearlyTheSame);
     });
   }
 
-  /// One rank has the other side's value, and not because all others have zeros.
+  /// Does one rank have the other side's value? If all other ranks have zeros, it is a sum and not a copy.
   static bool is_copy_of(const Holding& ours, const dump::StatisticValues& whole, double tolerance) {
     const bool any = std::any_of(ours.statistics.begin(), ours.statistics.end(),
                                  [&](const auto& statistics) { return agree(statistics, whole, tolerance); });
@@ -409,7 +410,7 @@ class JoinSettler {
       for (std::size_t which = 0; which < kStatistics; ++which)
         known[side] = known[side] || item(row, side).statistics[which].kind != dump::ValueKind::none;
     }
-    // A tensor that nobody had waited for has no numbers in a dump.
+    // A tensor whose communication was not awaited has no numbers in the dump.
     if (known[0] == known[1] || !item(row, 0).is_tensor || !item(row, 1).is_tensor) return;
     const std::size_t side = known[0] ? 1 : 0;
     One& one = sides_[side];
@@ -417,12 +418,13 @@ class JoinSettler {
     if (is_split(row, side)) decision(row, side).untold = true;
   }
 
-  /// How well the recorded numbers of a row are known.
+  /// The precision of the recorded numbers of a row.
   measuring::Tolerance tolerance_of(std::size_t row) const {
     return precision_.of(sides_[0].side, item(row, 0), sides_[1].side, item(row, 1));
   }
 
-  /// What is computed of rounded numbers is the other side's, if it is within their rounding.
+  /// If a statistic computed from the parts equals the other side's within rounding, use the other side's
+  /// number.
   static Value as_exact_as_told(const Value& joined, const std::vector<Value>& values, const Item& other,
                                 std::size_t which, const measuring::Tolerance& tolerance) {
     const double rounding = 0x1p-22 + (which == kNorm ? tolerance.norm : which == kMean ? tolerance.mean : 0);
@@ -441,7 +443,7 @@ class JoinSettler {
     Item& whole = one.side.items[item_of(row, side)];
     std::span<const Part> parts = one.joins->parts(item_of(row, side));
     if (is_partly_known(one.joins, item_of(row, side))) {
-      whole.statistics.fill({});  // one rank's are not the whole's
+      whole.statistics.fill({});  // the statistics of one rank are not those of the whole
       return;
     }
     const double tolerance = tolerance_of_copies(one.side.text(whole.dtype));
@@ -474,7 +476,7 @@ class JoinSettler {
   }
 
   MeasuredRank& result_;
-  measuring::StatisticsPrecision precision_;  // of what each rank recorded
+  measuring::StatisticsPrecision precision_;  // of the numbers that each rank recorded
   std::array<One, 2> sides_;
 };
 

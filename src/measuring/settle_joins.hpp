@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that ranks hold in parts, against what the other side has of them: are they copies, shards along an
-// axis, or terms of a sum? Shapes, what the dump says of them, and the numbers themselves decide; names do
-// not.
+// Decides how ranks hold a value in parts, by comparison with the other side: copies, shards along an axis,
+// or terms of a sum. The decision uses shapes, the dump's own information, and the numbers; never names.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +10,19 @@
 
 namespace msprobe::measuring {
 
-/// Before rows are paired by what entries do: items that are called alike on both sides get the shape of the
-/// whole where their ranks' shapes make it up.
+/// Call this before rows are paired by the entries' operations. Items with the same name on both sides get
+/// the shape of the whole if their ranks' shapes form it.
 void guess_whole_shapes(PairedRank& result);
 
-/// FormatError where one of a side's ranks has no value to compare, or where a side lacks ranks of the other
-/// although both are split in one way: what is left is not the whole.
+/// FormatError if a rank of one side has no value to compare, or if both sides are split in the same way and
+/// one lacks ranks of the other: the remaining parts are not the whole.
 void refuse_missing_ranks(MeasuredRank& result);
 
-/// Decides for each item of the rank's joins, and gives the items that have a partner the statistics and the
-/// shape of the whole. Marks the rows, which there must be, whose parts cannot be put together or whose
-/// copies are not equal.
+/// Decides for each item of the rank's joins, and gives items with a partner the statistics and the shape of
+/// the whole. Needs the rows; marks those whose parts cannot be joined or whose copies differ.
 void settle_joins(MeasuredRank& result);
 
-/// Has one of the merged ranks a number of that tensor, and another none? `joins`: may be null.
+/// Does one of the merged ranks have a number of that tensor, and another one none? `joins` may be null.
 bool is_partly_known(const Joins* joins, std::uint32_t item);
 
 }  // namespace msprobe::measuring

@@ -41,13 +41,14 @@ bool equal_as_text(const Value& target, const TextPool& target_pool, const Value
   return to_text(target, target_pool) == to_text(golden, golden_pool);
 }
 
-/// Of what is neither zero nor a number.
+/// The text of a difference that is neither zero nor a number.
 std::string_view word(Kind kind) {
   static constexpr std::array<std::string_view, 7> kWords = {"", "", "Nan", "inf", "-inf", "Diff", "N/A"};
   return kWords[static_cast<std::size_t>(kind)];
 }
 
-/// Only what is written as a number is one, but for an integer beyond 64 bits, which is kept as text.
+/// Only a value that was written as a number counts; an integer beyond 64 bits is kept as text and counts,
+/// too.
 std::optional<double> plain_number(const Value& value, const TextPool& pool) {
   if (value.kind == ValueKind::integer) return static_cast<double>(value.integer);
   if (value.kind == ValueKind::real) return value.real;
@@ -118,7 +119,7 @@ ValueDifference difference(const Value& target, const TextPool& target_pool, con
   const bool integers = t.is_integer && g.is_integer;
   if (!python.compares_spelling && !integers && t.number == g.number) return result;
   result.kind = Kind::number;
-  // In double large integers lose their last digits.
+  // As doubles, large integers lose their last digits.
   const bool exact = !python.integers_as_double ||
                      (std::fabs(t.number) < kExactIntegers && std::fabs(g.number) < kExactIntegers);
   if (integers && exact && !__builtin_sub_overflow(t.integer, g.integer, &result.integer)) {

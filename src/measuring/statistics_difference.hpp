@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Difference and relative error of two recorded statistics (docs/rules.md, "Differences of statistics").
+// The difference and relative error of two recorded statistics (docs/rules.md, "Differences of statistics").
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace msprobe::measuring {
 
-/// What a difference cell says: a number, or one of the texts.
+/// The content of a difference cell: a number, or one of the texts.
 enum class DifferenceKind : std::uint8_t { zero, number, nan, inf, neg_inf, differ, missing };
 
 struct ValueDifference {
@@ -24,7 +24,7 @@ struct ValueDifference {
   double relative_percent = 0;     // |difference / golden * 100|
 };
 
-/// The kind of number that a recorded statistic is: null and text that is no number say nothing.
+/// The kind of a recorded statistic; null and text that is not a number count as `none`.
 enum class NumberKind : std::uint8_t { none, finite, not_finite };
 NumberKind kind_of_number(const Value& value, const TextPool& pool);
 
@@ -34,8 +34,8 @@ ValueDifference difference(const Value& target, const TextPool& target_pool, con
 report::Cell difference_cell(const ValueDifference& difference);
 report::Cell relative_cell(const ValueDifference& difference);
 
-/// The relative error as a fraction for the rules: 0.05 for `5.0%`. Infinite where golden is 0 or the
-/// difference prints as `inf` or `-inf`; NaN where there is no number to judge.
+/// The relative error as a fraction for the rules: 0.05 for `5.0%`. Infinite if golden is 0 or the difference
+/// prints as `inf` or `-inf`; NaN if there is no number to judge.
 double relative_fraction(const ValueDifference& difference);
 
 }  // namespace msprobe::measuring

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recorded mean and norm of two dumps can show (docs/statistics.md), for the verdicts of rows.
+// Decides which differences of recorded mean and norm are real (docs/statistics.md), for the verdicts of
+// rows.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +11,20 @@
 
 namespace msprobe::measuring {
 
-/// Was the statistic recorded, and is it, of a sum, no overflow in the recorder: infinite or undefined though
-/// every element is finite?
+/// Was the statistic recorded? A sum that is infinite or undefined although every element is finite
+/// overflowed in the recorder, and counts as not recorded.
 bool is_known(const Side& side, const Item& item, std::size_t statistic);
 
 enum class SumDifference : std::uint8_t {
-  counts,   // or it is Max or Min that is asked for
-  rounded,  // no more than recorders, and sums of elements that cancel, are off by
-  unknown,  // one side has none, or its own overflowed, while every element is finite
+  counts,   // also for Max and Min
+  rounded,  // within the rounding of recorders and of sums whose elements cancel
+  unknown,  // a side has no sum, or its sum overflowed while every element is finite
 };
 
-/// Gives the result its precision. Its rows, and the numbers of its items, must not change any more.
+/// Sets the precision of the result. Its rows, and the numbers of its items, must not change afterwards.
 void learn_precision(MeasuredRank& result);
 
-/// By the result's precision; without one everything counts.
+/// Uses the result's precision; without one every difference counts.
 SumDifference sum_difference(const MeasuredRank& result, const Pair& row, std::size_t statistic);
 
 }  // namespace msprobe::measuring

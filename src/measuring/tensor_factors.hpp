@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices that some tensors are multiplied by before they are compared, as a file says that names tensors by
-// their data files: values before and after a quantization have one scale then.
+// Matrices by which some tensors are multiplied before they are compared. A file lists them by the tensors'
+// data files. Values before and after a quantization then have one scale.
 #pragma once
 
 #include <array>
@@ -22,23 +22,23 @@ enum class FactorSide : std::uint8_t { target, golden };
 
 class TensorFactors {
  public:
-  /// FormatError naming file and line where it is no YAML of the form that it has to have. Keys and values
-  /// that mean nothing have no effect, and are remarks.
+  /// FormatError naming file and line if the YAML does not have the required form. Keys and values without a
+  /// meaning have no effect, and are remarked on.
   explicit TensorFactors(const RuleFile& file);
 
   struct Factor {
     bool on_the_left = false;
-    std::string matrix;  // its file
+    std::string matrix;  // the file of the matrix
   };
   struct Named {
     FactorSide side = FactorSide::target;
     std::string data_name;
-    std::vector<Factor> factors;  // in the order in which they are applied
+    std::vector<Factor> factors;  // in the order of multiplication
   };
 
   const std::vector<Named>& all() const { return all_; }
   const std::vector<std::string>& remarks() const { return remarks_; }
-  /// Its place in all(); nothing for a tensor that stays as it is.
+  /// The index in all(); nothing for a tensor without factors.
   std::optional<std::size_t> find(FactorSide side, std::string_view data_name) const;
 
  private:
@@ -49,14 +49,14 @@ class TensorFactors {
   std::vector<std::string> remarks_;
 };
 
-/// What was done to a tensor and what could not be.
+/// The multiplications of a tensor that were done, and those that failed.
 struct FactorNotes {
   std::vector<std::string> messages;
   std::vector<std::string> failures;  // matrix and reason
 };
 
-/// The tensor times its factors; one that cannot be applied leaves it as it is, and is reported. Elements
-/// whose first index is not below `valid_rows` are 0 before; it is reset where that was done.
+/// The tensor times its factors; a factor that cannot be applied is skipped and reported. If `valid_rows` is
+/// set, elements whose first index is not below it are set to 0 first, and `valid_rows` is reset.
 formats::StoredTensor multiplied(const formats::StoredTensor& tensor, const TensorFactors::Named& named,
                                  std::optional<std::int64_t>& valid_rows, FactorNotes& notes);
 

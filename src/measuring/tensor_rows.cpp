@@ -22,7 +22,7 @@ constexpr char kOfTarget = 1;
 constexpr char kOfGolden = 2;
 const char kUnmatchedMessage[] = "Bench api/module unmatched.";
 
-/// Would there be data to expect? Plain arguments, null and empty tensors have none.
+/// Should the item have a data file? Plain arguments, null and empty tensors have none.
 bool expects_data(const Side& side, const Item& item) {
   if (!item.is_tensor) return false;
   const std::string_view shape = side.text(item.shape);
@@ -111,7 +111,7 @@ void TensorRows::take_entry(std::uint32_t target_api, std::vector<std::uint32_t>
 }
 
 MeasuredRows TensorRows::measure_range(std::size_t part, std::size_t parts) {
-  std::vector<std::uint64_t> ends;  // bytes up to the end of each row
+  std::vector<std::uint64_t> ends;  // for each row, the bytes of it and all before it
   std::uint64_t all = 0;
   for (const Pair& row : result_.rows) ends.push_back(all += bytes_of(row));
   const auto row_at = [&](std::size_t place) {
@@ -194,14 +194,14 @@ void TensorRows::measure(const std::vector<std::uint32_t>& rows) {
   });
 }
 
-/// What is found of one pair while its files are opened.
+/// The state of one pair while its files are opened.
 struct TensorRows::Reading {
-  std::optional<std::int64_t> valid_rows;  // of the target, as long as what is behind them is not 0 yet
+  std::optional<std::int64_t> valid_rows;  // of the target, until the elements beyond them are set to 0
   FactorNotes notes;
 };
 
-/// Parts that one side has fused get the same input, their parameters stand one above the other, their
-/// outputs side by side.
+/// Opens an item that one side has fused from several: the parts share one input, their parameters are
+/// stacked along the first axis, their outputs along the second.
 formats::StoredTensor TensorRows::open_item(FactorSide which, std::uint32_t index, Reading& reading) const {
   const Side& side = which == FactorSide::target ? result_.target : result_.golden;
   const auto opened = [&](std::uint32_t part) {
@@ -265,8 +265,8 @@ TensorMetrics TensorRows::measured(const Pair& row) const {
   }
 }
 
-/// Ranks' parts are put together as they are read. Weights that were fused before they were split do not lie
-/// one behind the other: where all numbers agree but the elements do not, pieces of the parts are tried.
+/// Joins the ranks' parts while reading them. Weights that were fused before they were split are interleaved:
+/// if all statistics agree but the elements do not, the parts are tried as two or three pieces each.
 TensorMetrics TensorRows::measured_joined(const Pair& row) const {
   const auto opened = [&](FactorSide which, std::uint32_t index, std::size_t chunks, Reading& reading) {
     const bool is_target = which == FactorSide::target;
@@ -314,7 +314,7 @@ TensorMetrics TensorRows::measured_joined(const Pair& row) const {
       TensorMetrics other = compared_in(chunks);
       if (!other.failed && other.measure.e < metrics.measure.e / 2) return other;
     } catch (const FormatError&) {
-      // The parts have no such pieces.
+      // The parts cannot be cut into so many pieces.
     }
   }
   return metrics;
@@ -338,8 +338,8 @@ char TensorRows::copies_that_differ(const Pair& row) const {
   return found;
 }
 
-/// What the ranks of both sides hold otherwise is no copy: as many ranks have it for themselves, of data of
-/// their own.
+/// If copies differ on both sides, in as many ranks on each, they are not copies: each rank holds its own
+/// data. Compares them as shards then.
 bool TensorRows::take_for_own(const Pair& row) {
   Joins& target = *result_.target_joins;
   Joins& golden = *result_.golden_joins;
@@ -353,8 +353,8 @@ bool TensorRows::take_for_own(const Pair& row) {
   return true;
 }
 
-/// Outputs of grouped kernels are rubbish behind the last group; how long the groups are is an argument of
-/// the call.
+/// The outputs of grouped kernels are undefined after the last group. An argument of the call has the lengths
+/// of the groups.
 void TensorRows::find_groups(std::uint32_t target_api) {
   const Side& side = result_.target;
   const auto has = [](std::string_view text, std::string_view part) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor mode: opens the files behind the rows and measures them, entry by entry where somebody may stop
+// Tensor mode: opens the data files of the rows and measures them, entry by entry if the comparison may stop
 // early.
 #pragma once
 
@@ -16,27 +16,28 @@
 
 namespace msprobe::measuring {
 
-/// What rows were found to be in another place.
+/// Rows that another process measured.
 struct MeasuredRows {
-  std::uint64_t rows = 0;   // of the whole result
-  std::uint64_t first = 0;  // of these
+  std::uint64_t rows = 0;   // number of rows of the whole result
+  std::uint64_t first = 0;  // number of the first row in `metrics`
   std::vector<TensorMetrics> metrics;
 };
 
 class TensorRows {
  public:
-  /// The result has its rows, and gets room for their metrics. Both must outlive this.
+  /// The result must have its rows; the constructor adds room for their metrics. Both arguments must outlive
+  /// this.
   TensorRows(MeasuredRank& result, BytesAhead& bytes);
 
-  /// The rows of an entry under test, once; and of those behind it, while there are threads without work. A
-  /// pair that cannot be read or does not fit is a row that says so.
+  /// Measures the rows of an entry under test, unless that was done before, and rows of later entries while
+  /// threads are idle. A pair that cannot be read or does not fit gets a row with the reason.
   void measure_entry(std::uint32_t target_api);
-  /// One of so many ranges of rows that read about as much.
+  /// Measures one of `parts` ranges of rows, which have about equal numbers of bytes.
   MeasuredRows measure_range(std::size_t part, std::size_t parts);
-  /// What was measured elsewhere is not measured again.
+  /// Takes over rows that were measured elsewhere, so that they are not measured again.
   void take(MeasuredRows&& measured);
-  /// All that is left of the entries that were reached, and marks the rows whose ranks' copies differ.
-  /// `print_rows` logs one line a row.
+  /// Measures the remaining rows of the entries that were reached, and marks the rows whose ranks' copies
+  /// differ. `print_rows` logs one line per row.
   void finish(bool print_rows);
 
  private:
@@ -51,20 +52,20 @@ class TensorRows {
                                      Reading& reading) const;
   TensorMetrics compared(const formats::StoredTensor& target, const formats::StoredTensor& golden,
                          Reading&& reading) const;
-  char copies_that_differ(const Pair& row) const;  // bits: on which sides
+  char copies_that_differ(const Pair& row) const;  // one bit for each side
   bool take_for_own(const Pair& row);
   std::uint64_t bytes_of(const Pair& row) const;
   std::optional<std::int64_t> valid_rows(const Item& item) const;
 
   MeasuredRank& result_;
   BytesAhead& bytes_;
-  std::vector<char> copies_differ_;                             // by row, of merged ranks
-  std::vector<bool> taken_;                                     // by row; empty: none is
-  std::vector<bool> done_;                                      // by entry under test
-  std::vector<std::uint32_t> first_row_;                        // by entry, and the end: places in rows_
-  std::vector<std::uint32_t> rows_;                             // by entry under test
+  std::vector<char> copies_differ_;       // by row, for merged ranks
+  std::vector<bool> taken_;               // by row; empty: no row was taken
+  std::vector<bool> done_;                // by entry under test
+  std::vector<std::uint32_t> first_row_;  // by entry, with one more at the end: index in rows_
+  std::vector<std::uint32_t> rows_;       // by entry under test
   std::unordered_map<std::uint32_t, std::int64_t> group_rows_;  // by entry under test
-  std::map<std::uint32_t, std::string> groups_unread_;          // and why they are not known
+  std::map<std::uint32_t, std::string> groups_unread_;  // entries whose groups are unknown, and the reason
 };
 
 }  // namespace msprobe::measuring
