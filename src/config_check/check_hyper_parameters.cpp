@@ -18,9 +18,9 @@ namespace {
 using pack::Value;
 using report::Severity;
 
-constexpr double kSimilar = 0.8;                  // names must be more alike than this
-constexpr std::size_t kMostPairs = 25'000'000;    // of names that are held against each other
-constexpr std::size_t kMostWork = 1'000'000'000;  // steps that this may take, roughly
+constexpr double kSimilar = 0.8;                  // names must be more similar than this
+constexpr std::size_t kMostPairs = 25'000'000;    // limit for the pairs of names to compare
+constexpr std::size_t kMostWork = 1'000'000'000;  // limit for the steps of all comparisons, roughly
 constexpr const char* kOnlyBench = "Only in benchmark";
 constexpr const char* kOnlyCmp = "Only in comparison";
 
@@ -30,12 +30,12 @@ std::string underscored(std::string_view name) {
   return out;
 }
 
-/// The part behind the last dot, with underscores.
+/// The part after the last dot, with underscores.
 std::string reduced(std::string_view name) {
   return underscored(name.substr(name.rfind('.') + 1));
 }
 
-/// Numbers and Booleans as Python prints them, text as it is; so 4 and "4" are one value.
+/// Numbers and Booleans as Python prints them, and text as it is; so 4 and "4" are equal.
 std::optional<std::string> scalar_text(const Value& value) {
   if (value.is_container() || value.is(Value::Kind::null)) return std::nullopt;
   return pack::python_str(value);
@@ -54,7 +54,7 @@ bool equal_values(const Value& a, const Value& b) {
   return pack::equal_items(a, b, equal_values);
 }
 
-/// Numbers and Booleans as text, as the Python tool puts them into the sheet.
+/// Numbers and Booleans as text, as the Python tool writes them in the sheet.
 SheetCell value_cell(const Value& value) {
   if (value.is(Value::Kind::null)) return std::monostate{};
   return pack::python_str(value);
@@ -107,12 +107,13 @@ class Matching {
               equal ? Severity::warning : Severity::error);
   }
 
-  /// Names that are not taken yet, by what `form` makes of them; several in the order of the file.
+  /// The names that are not taken yet, by the result of `form`; several names with the same result are in the
+  /// order of the file.
   template <typename Form>
   std::unordered_map<std::string, std::vector<std::size_t>> free_names(Form form) const {
     std::unordered_map<std::string, std::vector<std::size_t>> names;
     for (std::size_t i = taken_.size(); i-- > 0;) {
-      if (!taken_[i]) names[form(cmp_.keys()[i])].push_back(i);  // the first one last, to be popped
+      if (!taken_[i]) names[form(cmp_.keys()[i])].push_back(i);  // reversed, because the list is popped
     }
     return names;
   }
@@ -220,8 +221,8 @@ std::set<std::string> reduced_names(const Value& parameters) {
   return names;
 }
 
-/// Leaves out the names that the processes of both packs recorded: a process ran with the values that it
-/// recorded, whatever its script says.
+/// Leaves out the names that the processes of both packs recorded: a process used the values that it
+/// recorded, regardless of its script.
 Value not_recorded(const Value& parameters, const std::set<std::string>& bench,
                    const std::set<std::string>& cmp) {
   Value left = Value::map();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of random functions with their stacks.
+// Compares calls of random functions with their stacks.
 
 #include <algorithm>
 #include <set>
@@ -26,11 +26,11 @@ struct Frame {
   std::string_view file;  // without folders
   std::string_view function;
   std::string_view text;
-  bool own = false;  // of msprobe's package
+  bool own = false;  // in msprobe's package
 };
 
-/// Is the file one of msprobe's package, as this project or the Python tool has it? Their frames between a
-/// program and a random function differ from release to release, and are none of the training.
+/// Is the file in msprobe's package, of this project or of the Python tool? Its frames between a program and
+/// a random function differ from release to release and do not belong to the training.
 bool is_own_file(std::string_view path) {
   constexpr std::string_view kParts[] = {"/msprobe/core/", "/msprobe/pytorch/", "/msprobe/mindspore/"};
   return std::any_of(std::begin(kParts), std::end(kParts),
@@ -42,7 +42,7 @@ Frame parse_frame(std::string_view frame) {
   constexpr std::string_view kLine = ", line ";
   constexpr std::string_view kIn = ", in ";
   if (!frame.starts_with(kFile)) return {};
-  // The path may hold anything, the fixed words too, but not followed by a number and the rest of them.
+  // The path may contain anything, even the fixed words, but not the fixed words with a number between them.
   for (std::size_t line = frame.find(kLine); line != std::string_view::npos;
        line = frame.find(kLine, line + 1)) {
     std::size_t at = line + kLine.size();
@@ -65,13 +65,13 @@ Frame parse_frame(std::string_view frame) {
 bool alike(const Frame& a, const Frame& b) {
   const double p = a.file == b.file && !a.file.empty() ? 1 : 0;
   const double f = a.function == b.function ? 1 : 0;
-  // The text alone cannot make up for either.
+  // An equal text cannot compensate for a different file or function.
   if (p + f < 2) return false;
   const double s = a.text == b.text ? 1.0 : similarity(a.text, b.text);
   return (p + f + s) / 3.0 >= kAlike;
 }
 
-/// What comparing two frames costs beyond that of short ones.
+/// The extra cost of comparing two frames with long texts.
 std::size_t work(const Frame& a, const Frame& b) {
   constexpr std::size_t kPerStep = 1024;
   if (a.file != b.file || a.function != b.function || a.text == b.text) return 0;
@@ -80,7 +80,7 @@ std::size_t work(const Frame& a, const Frame& b) {
 
 struct Call {
   std::vector<std::string> stack;
-  std::vector<Frame> frames;  // but for those of msprobe's package
+  std::vector<Frame> frames;  // without those of msprobe's package
   SheetCell count;
   std::string joined() const {
     std::string out;
@@ -98,8 +98,8 @@ struct Operation {
   std::vector<Call> calls;
 };
 
-/// Adds calls to an operation. Those that differ inside of msprobe's package alone come from one place of the
-/// training, and are one.
+/// Adds calls to an operation. Calls that differ only inside msprobe's package come from one place of the
+/// training and count as one.
 class CallList {
  public:
   explicit CallList(std::vector<Call>& calls) : calls_(calls) {}
@@ -177,7 +177,7 @@ class RankComparison {
   }
 
  private:
-  /// `first` is the text that a difference is measured from.
+  /// `first` is the text from which a difference is measured.
   bool match(const Call& first, const Call& second) {
     spend(1);
     if (first.frames.size() != second.frames.size()) return false;

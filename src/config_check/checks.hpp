@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comparison of two packs, section by section.
+// Compares two packs, section by section.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace msprobe::config_check {
 
-/// The first is the reference. Both have been verified, so that what goes wrong here is the contents: a
-/// FormatError.
+/// The first pack is the reference. Both are verified already, so an error here is an error of their
+/// contents: a FormatError.
 struct Packs {
   const pack::Pack& bench;
   const pack::Pack& cmp;
 };
 
 Section check_environment(const Packs& packs, const Tables& tables);
-/// `all`: packages that no table names too, and versions that differ in what follows a plus sign only, as
-/// warnings.
+/// `all`: also compare packages that no table names, and report versions that differ only after a plus sign
+/// as warnings.
 Section check_packages(const Packs& packs, const Tables& tables, bool all);
 Section check_dataset(const Packs& packs);
 Section check_weights(const Packs& packs);
@@ -34,8 +34,7 @@ bool compare_hyper_parameters(const std::string& file_name, const pack::Value& b
                               const Tables& tables, RowTable& rows);
 std::vector<std::string> hyper_parameter_columns();
 
-/// Do two frames of stacks mean the same line of source? File and function must be the same and the text
-/// alike.
+/// Do two stack frames mean the same line of source? File and function must be equal and the text similar.
 bool frames_match(std::string_view bench, std::string_view cmp);
 
 /// Reads a member that must be a JSON object. FormatError naming it.

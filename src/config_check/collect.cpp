@@ -39,7 +39,7 @@ bool in_table(const Tables& tables, std::string_view name) {
     if ((entry.npu && entry.npu->name == name) || (entry.gpu && entry.gpu->name == name)) return true;
   }
   if (tables.numeric(name) != nullptr) return true;
-  // Without these nobody could tell what kind of machine it was.
+  // These variables show the kind of machine.
   return std::ranges::any_of(
       tables.npu_marks, [&](const std::string& mark) { return name.find(mark) != std::string_view::npos; });
 }

@@ -34,11 +34,11 @@ bool has_tensors(const std::shared_ptr<const ByteSource>& file) {
     return std::ranges::any_of(
         zip.entries(), [](const archive::ZipEntry& entry) { return entry.name.ends_with("/data.pkl"); });
   } catch (const FormatError&) {
-    return false;  // the reader of packs says what is wrong with it
+    return false;  // the reader of packs will report the fault
   }
 }
 
-/// What lies there, told from what is in it. IoError if nothing does.
+/// The kind of the path, judged by its content. IoError if it does not exist.
 Kind kind_of(const std::string& path) {
   if (is_folder(path)) return Kind::checkpoint;
   const auto file = open_file(path);
@@ -145,7 +145,7 @@ class ConfigCheckCommand final : public Command {
   Outcome run_collect(const Tables& tables) const {
     CollectOptions options;
     for (const std::string& file : files_) {
-      if (!file.empty()) options.files.push_back(file);  // the option alone is an empty text
+      if (!file.empty()) options.files.push_back(file);  // the option without a value gives an empty text
     }
     if (!output_.empty()) options.output = output_;
     options.existing = existing_;
@@ -191,7 +191,7 @@ class ConfigCheckCommand final : public Command {
     const std::size_t warnings = std::ranges::count_if(comparison.sections, [](const Section& section) {
       return section.table && section.table->warnings() != 0;
     });
-    // Against a pack of nothing all is missing, which says nothing of the other one.
+    // Compared with an empty pack everything is missing, which says nothing about the other pack.
     const bool findings =
         comparison.empty.empty() && (summary.errors() != 0 || (gate_.level() == "warning" && warnings != 0));
     log_info(render_packs(comparison, options, context.color));
@@ -199,7 +199,7 @@ class ConfigCheckCommand final : public Command {
     return failed ? Outcome::failure : outcome;
   }
 
-  /// What `ckpt_compare` does, as the Python tool has it here.
+  /// Compares checkpoints as `ckpt_compare` does, because the Python tool offers it under this command, too.
   Outcome run_checkpoints(const Context& context) const {
     if (!formats_.empty() || all_packages_)
       throw UsageError("--format and --all-packages are for packs only");

@@ -17,7 +17,7 @@ namespace {
 
 using report::Format;
 
-/// A section of its own on standard output: its name before its columns.
+/// A section's table on standard output: a first column has the section's name.
 class NamedRows final : public report::Table {
  public:
   NamedRows(const std::string& name, const report::Table& rows)
@@ -99,7 +99,7 @@ Section check_section(pack::Section which, const Packs& packs, const ComparePack
 }
 
 PackComparison compare(const Packs& packs, const ComparePacksOptions& options, const Tables& tables) {
-  // What is damaged in the archives stops the command before it writes anything; what comes after is
+  // A damaged archive stops the command here, before it writes anything; later errors are errors of the
   // contents.
   packs.bench.verify();
   packs.cmp.verify();
@@ -122,7 +122,7 @@ void write_tables(PackComparison& comparison, const ComparePacksOptions& options
   }
   report::WriteOptions write;
   write.quote_prefix = true;
-  write.wrap_lines = true;  // stacks have a frame in each line
+  write.wrap_lines = true;  // stacks have one frame per line
   for (const Format format : options.formats) {
     if (format == Format::xlsx) {
       const std::string path = options.output + "/result.xlsx";
@@ -161,7 +161,7 @@ Coverage PackComparison::coverage() const {
 RowTable summary_table(const PackComparison& comparison) {
   RowTable table({"filename", "pass_check"});
   for (const Section& section : comparison.sections) {
-    // What neither run recorded is told, but nothing is wrong with it.
+    // A section that neither run recorded is listed, but it is not a fault.
     const bool neither = section.status == Status::missing && section.reasons.front() == "in neither pack";
     table.add({section.name, std::string(name_of(section.status))},
               neither ? report::Severity::none : severity_of(section.status));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two packs held against each other: sections, result files.
+// Compares two packs and writes the result files.
 #pragma once
 
 #include <string>
@@ -21,21 +21,21 @@ struct ComparePacksOptions {
 
 struct PackComparison {
   std::vector<Section> sections;   // all six, in the order of the workbook
-  std::vector<std::string> empty;  // packs that hold no section at all
+  std::vector<std::string> empty;  // packs without any section
   std::vector<std::string> warnings;
   std::vector<std::string> files;
 
-  /// Of the keys of all sections.
+  /// The coverage of the keys of all sections.
   Coverage coverage() const;
 };
 
-/// Compares and writes nothing. FormatError or IoError if one of the two cannot be trusted as a whole.
+/// Compares and writes nothing. FormatError or IoError if one of the packs is damaged.
 PackComparison compare_packs(const ComparePacksOptions& options, const Tables& tables);
 
-/// The sheet that tells the status of each section.
+/// The sheet with the status of each section.
 RowTable summary_table(const PackComparison& comparison);
 
-/// compare_packs(), then the members as files and the tables in the folder.
+/// compare_packs(), then writes the members as files and the tables into the folder.
 PackComparison compare_packs_to_files(const ComparePacksOptions& options, const Tables& tables);
 
 }  // namespace msprobe::config_check

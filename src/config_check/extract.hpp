@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of a pack as files, where scripts written for the Python tool look for them.
+// Writes the members of a pack as files, to the place where scripts written for the Python tool expect them.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace msprobe::config_check {
 
-/// Makes `folder` hold the members of the pack: those of an earlier comparison are removed before, other
-/// files are left alone. Nothing is written through a symbolic link that stands in `folder` or is it
+/// Makes `folder` hold the members of the pack. Members from an earlier comparison are removed first; other
+/// files stay. IoError instead of writing through a symbolic link, whether it is `folder` itself or in it.
 /// (IoError).
 void extract(const pack::Pack& pack, const std::string& folder);
 

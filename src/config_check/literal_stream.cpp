@@ -20,7 +20,7 @@ bool is_word(char c) {
          c == '+' || c == '-';
 }
 
-/// Digits in a base from the front of a text; nothing if there are fewer than `least`.
+/// Reads digits in a base from the front of a text; nothing if there are fewer than `least`.
 std::optional<std::uint32_t> take_number(std::string_view& rest, std::size_t least, std::size_t most,
                                          std::uint32_t base) {
   std::uint32_t code = 0;
@@ -38,7 +38,7 @@ std::optional<std::uint32_t> take_number(std::string_view& rest, std::size_t lea
   return code;
 }
 
-/// A name or a number.
+/// The value of a word: a name or a number.
 std::optional<Value> word_value(std::string_view word) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (word == "None" || word == "null") return Value();
@@ -147,7 +147,7 @@ bool LiteralStream::next_token(std::string_view& rest, Token& token) {
   return true;
 }
 
-/// Goes on with one token; false if it cannot stand there.
+/// Advances by one token; false if the token is not allowed at this place.
 bool LiteralStream::step(const Token& token, std::vector<char>& open, State& state) const {
   const auto complete = [&](bool text) {
     state.expect = Expect::comma_or_close;
@@ -270,7 +270,7 @@ bool LiteralStream::feed(std::string_view piece) {
     const Kind kind = tokens.back().kind;
     if (kind == Kind::comma || (begun && open.empty())) good = tokens.size();
   }
-  // A name alone, without its colon, is what somebody else printed.
+  // A single name without its colon was printed by another process.
   if (whole && state.expect != Expect::colon) good = tokens.size();
   for (std::size_t i = 0; i < good; ++i) apply(std::move(tokens[i]));
   return good != 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Python or JSON literal that arrives in pieces, some of which do not belong to it.
+// Reads a Python or JSON literal that arrives in pieces, some of which do not belong to it.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace msprobe::config_check {
 
-/// Takes pieces that end between two tokens. A piece that cannot go on from where the literal stands is left
-/// out; of one that goes wrong further on, what comes up to its last comma before is taken.
+/// Accepts pieces that end between two tokens. A piece that cannot continue the literal is skipped. If a
+/// piece becomes wrong later, the part up to the last comma before that place is taken.
 class LiteralStream {
  public:
   /// True if some of the piece was taken.
   bool feed(std::string_view piece);
-  /// The outermost bracket is closed.
+  /// Is the outermost bracket closed?
   bool done() const { return begun_ && open_.empty(); }
-  /// Brackets that are open.
+  /// The number of open brackets.
   std::size_t depth() const { return open_.size(); }
   /// The literal, once it is done().
   pack::Value take();
@@ -31,7 +31,7 @@ class LiteralStream {
     char bracket = 0;
     pack::Value value;
   };
-  /// What may come next.
+  /// The tokens that are allowed next.
   enum class Expect : std::uint8_t {
     value,           // after a colon; or first of all
     value_or_close,  // in a list
@@ -41,7 +41,7 @@ class LiteralStream {
   };
   struct State {
     Expect expect = Expect::value;
-    bool text = false;  // a text came last, and another one goes on with it
+    bool text = false;  // the last token was a text; another text would continue it
   };
 
   static bool next_token(std::string_view& rest, Token& token);
@@ -53,8 +53,8 @@ class LiteralStream {
   std::vector<char> open_;
   State state_;
   bool begun_ = false;
-  std::vector<pack::Value> values_;  // one an open bracket, the innermost last
-  std::vector<std::string> keys_;    // the key that waits for its value, one an open dictionary
+  std::vector<pack::Value> values_;  // one for each open bracket, the innermost last
+  std::vector<std::string> keys_;    // for each open dictionary the key that waits for its value
   pack::Value result_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one section of the comparison found: a table, a status, and the rows a person should see.
+// The result of comparing one section: a table, a status, and the rows that a person should see.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class Status : std::uint8_t { pass, warning, error, missing, unreadable };
 std::string_view name_of(Status status);
 report::Severity severity_of(Status status);
 
-/// The table behind a sheet, with counts by severity.
+/// The table of a sheet, with counts by severity.
 class SheetTable : public report::Table {
  public:
   explicit SheetTable(std::vector<std::string> columns) : columns_(std::move(columns)) {}
@@ -44,15 +44,15 @@ using SheetCell = std::variant<std::monostate, std::string, double, std::int64_t
 
 /// A value as a cell: containers as Python prints them, null as a blank.
 SheetCell cell_of(const pack::Value& value);
-/// As a person reads it.
+/// The cell as text for people.
 std::string text_of(const SheetCell& cell);
 
-/// Any rows.
+/// A table whose rows are in memory.
 class RowTable final : public SheetTable {
  public:
   using SheetTable::SheetTable;
   void add(std::vector<SheetCell> cells, report::Severity severity);
-  /// By their texts, from the row `first` on.
+  /// Sorts the rows from `first` on by their texts.
   void sort_from(std::size_t first);
   const std::vector<SheetCell>& cells(std::size_t row) const { return rows_[row].cells; }
 
@@ -71,10 +71,10 @@ class RowTable final : public SheetTable {
 struct Section {
   std::string name;
   Status status = Status::pass;
-  std::unique_ptr<SheetTable> table;      // none if the section is missing or unreadable
-  bool unreadable = false;                // all of it, or a part
-  Coverage coverage = {};                 // of its keys
-  std::vector<std::string> reasons = {};  // why it is missing, or what could not be read
+  std::unique_ptr<SheetTable> table;      // null if the section is missing or unreadable
+  bool unreadable = false;                // completely or in part
+  Coverage coverage = {};                 // of the section's keys
+  std::vector<std::string> reasons = {};  // why it is missing, or which part could not be read
   std::vector<int> shown = {};            // the columns a summary shows
 };
 

@@ -35,7 +35,7 @@ class Matcher {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::ranges::sort(order_,
                       [&](std::size_t x, std::size_t y) { return b_[x] != b_[y] ? b_[x] < b_[y] : x < y; });
-    // In a long text what occurs often starts no block.
+    // In a long text, frequent characters begin no block.
     constexpr std::size_t kLong = 200;
     const std::size_t often = b_.size() < kLong ? b_.size() : b_.size() / 100 + 1;
     for (std::size_t i = 0; i < a_.size(); ++i) {
@@ -74,7 +74,7 @@ class Matcher {
 
   Block longest(const Range& range) {
     Block best{range.a_begin, range.b_begin, 0};
-    Places before;  // where ended_ has something
+    Places before;  // the places where ended_ is not zero
     for (std::size_t i = range.a_begin; i < range.a_end; ++i) {
       const Places all = places_[i];
       const auto first = std::lower_bound(all.begin(), all.end(), range.b_begin);
@@ -89,7 +89,7 @@ class Matcher {
       before = now;
     }
     for (const std::size_t j : before) ended_[j + 1] = 0;
-    // What starts no block may still make one longer.
+    // Characters that begin no block may still extend one.
     while (best.a > range.a_begin && best.b > range.b_begin && a_[best.a - 1] == b_[best.b - 1])
       best = {best.a - 1, best.b - 1, best.size + 1};
     while (best.a + best.size < range.a_end && best.b + best.size < range.b_end &&
@@ -103,14 +103,15 @@ class Matcher {
   const std::u32string& b_;
   std::vector<std::size_t> order_;  // places in b, by character
   std::vector<Places> places_;      // of each character of a in b, ascending
-  // How long a block ends at a character of a, the one before it, and b[j], at j + 1; 0 between searches.
+  // For each b[j], at j + 1: the length of the block that ends there and at the previous character of a; 0
+  // between searches.
   std::vector<std::size_t> ends_;
   std::vector<std::size_t> ended_;
 };
 
-/// How many pairs of neighbouring characters two texts have in common, or more.
+/// An upper bound for the number of pairs of neighbouring characters that two texts have in common.
 std::size_t shared_pairs(std::string_view a, std::string_view b) {
-  std::array<std::int32_t, 256> left{};  // some pairs share a place
+  std::array<std::int32_t, 256> left{};  // different pairs may share a place
   const auto place = [](std::string_view text, std::size_t i) {
     return static_cast<std::size_t>((text[i] * 37 + text[i + 1]) & 0xff);
   };
@@ -133,7 +134,7 @@ double similarity(std::string_view a, std::string_view b) {
 
 double similarity_bound(std::string_view a, std::string_view b) {
   if (a.size() > kMostCompared || b.size() > kMostCompared) return a == b ? 1 : 0;
-  // Of bytes, not characters: for other than ASCII text no bound, so none is claimed.
+  // Counting bytes gives a bound only for ASCII; for other texts the function returns 1.
   std::array<std::int32_t, 128> left{};
   for (const char c : a) {
     if ((c & 0x80) != 0) return 1;
@@ -144,8 +145,9 @@ double similarity_bound(std::string_view a, std::string_view b) {
     if ((c & 0x80) != 0) return 1;
     if (left[static_cast<unsigned char>(c)]-- > 0) ++shared;
   }
-  // Between two blocks at least one character of a or b is in none, so m characters lie in a + b - 2 m + 1
-  // blocks at most, and have m less that many pairs of neighbours in common: m <= (pairs + a + b + 1) / 3.
+  // Two blocks are separated by at least one character of a or b that is in no block. So m matching
+  // characters form at most a + b - 2 m + 1 blocks, and these have at least m minus that number of
+  // neighbouring pairs in common: m <= (pairs + a + b + 1) / 3.
   shared = std::min(shared, (shared_pairs(a, b) + a.size() + b.size() + 1) / 3);
   return ratio(shared, a.size() + b.size());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments that slime (Megatron) prints into its log: a block of lines `name ..... value`.
+// Finds the arguments that slime (Megatron) prints into its log: a block of lines `name ..... value`.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace msprobe::config_check {
 
-/// The first block in the log, as a map. FormatError naming `file` if there is none, or one without an end or
-/// without arguments.
+/// The first block in the log, as a map. FormatError naming `file` if there is no block, or one without an
+/// end or without arguments.
 pack::Value find_slime_config(std::string_view log, const std::string& file);
 
-/// The same of a log of any size: arguments are printed at its beginning, which alone is read.
+/// The same for a log of any size. Reads only the beginning, where slime prints the arguments.
 pack::Value read_slime_log(const ByteSource& log);
 
 }  // namespace msprobe::config_check

@@ -12,7 +12,7 @@ namespace {
 
 using report::Severity;
 
-constexpr std::size_t kShownRows = 5;  // of a section
+constexpr std::size_t kShownRows = 5;  // per section
 
 std::string shown(const report::Cell& cell) {
   const double* const real = std::get_if<double>(&cell);
@@ -31,13 +31,13 @@ std::string counts(const SheetTable& table) {
   return out;
 }
 
-/// The last line of a stack says where it was.
+/// The last line of a stack shows the place of the call.
 std::string last_line(const std::string& text) {
   const std::size_t line = text.rfind('\n');
   return line == std::string::npos ? text : "... " + text.substr(line + 1);
 }
 
-/// The first rows with errors, or with warnings where there are none.
+/// The first rows with errors; if there are no errors, the first rows with warnings.
 std::string worst_rows(const SheetTable& table, const std::vector<int>& columns, bool color) {
   const Severity wanted = table.worst();
   std::vector<std::string> header;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person reads on the terminal.
+// Renders the results for people on the terminal.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace msprobe::config_check {
 
-/// The status of each section, and of those that did not pass the rows that matter.
+/// The status of each section, and the most important rows of the sections that did not pass.
 std::string render_packs(const PackComparison& comparison, const ComparePacksOptions& options, bool color);
 std::string render_verl(const VerlResult& result, bool color);
 std::string render_collection(const CollectResult& result);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What config_check knows of variables, packages and names. It comes from data/config_tables.yaml, and users
-// may add.
+// The variables, packages and names that config_check knows. data/config_tables.yaml defines them, and users
+// may add their own.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace msprobe::config_check {
 
-/// A variable that is compared, by the name it has on each kind of machine.
+/// A variable that is compared, with its name on each kind of machine.
 struct EnvironmentEntry {
   struct Variable {
     std::string name;
@@ -23,24 +23,24 @@ struct EnvironmentEntry {
   std::optional<Variable> gpu;
 };
 
-/// A variable that changes what is computed and has one name everywhere; or, where the name ends in *, all
-/// that begin so.
+/// A variable that affects the numbers and has the same name on every machine. If the name ends in *, all
+/// variables that begin with it.
 struct NumericVariable {
   std::string name;
   std::string reason;
 };
 
 struct AliasGroup {
-  std::vector<std::string> names;  // the canonical one first
+  std::vector<std::string> names;  // the canonical name is the first
 };
 
 struct Tables {
   std::vector<std::string> npu_marks;
   std::vector<EnvironmentEntry> environment;
   std::vector<NumericVariable> numerics;
-  std::vector<std::string> no_numerics;  // though a family takes them in
+  std::vector<std::string> no_numerics;  // exceptions from families of numeric variables
 
-  /// The entry of a variable: that of its name before that of a family; null if it changes no numbers.
+  /// The entry of a variable; an exact name precedes a family. Null if the variable does not affect numbers.
   const NumericVariable* numeric(std::string_view variable) const;
   std::vector<std::string> packages;
   std::vector<AliasGroup> aliases;
@@ -49,7 +49,7 @@ struct Tables {
 };
 
 Tables default_tables();
-/// The built-in ones with those of a file added. FormatError or IoError naming it.
+/// The built-in tables with those of a file added. FormatError or IoError naming the file.
 Tables load_tables(const std::string& path);
 
 }  // namespace msprobe::config_check

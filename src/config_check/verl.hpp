@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two runs of verl or of slime held against each other, or one of verl against what is expected of it.
+// Compares two runs of verl or slime, or one run of verl with expected values.
 #pragma once
 
 #include <memory>
@@ -30,11 +30,12 @@ struct VerlResult {
 /// Compares the configurations of two logs.
 VerlResult compare_verl(const std::string& npu_log, const std::string& bench_log, const VerlOptions& options);
 
-/// The same of logs of slime.
+/// The same for logs of slime.
 VerlResult compare_slime(const std::string& npu_log, const std::string& bench_log,
                          const VerlOptions& options);
 
-/// Compares that of a log with a file of expected values (YAML or JSON), or with the built-in ones.
+/// Compares the configuration of a log with a file of expected values (YAML or JSON), or with the built-in
+/// ones.
 VerlResult verify_verl(const std::vector<std::string>& files, const Tables& tables,
                        const VerlOptions& options);
 

@@ -19,9 +19,9 @@ namespace {
 using pack::Value;
 
 constexpr std::string_view kKey = "actor_rollout_ref";
-constexpr std::uint64_t kContext = std::uint64_t{64} << 10;     // kept before a start
-constexpr std::uint64_t kMostConfig = std::uint64_t{64} << 20;  // read behind it
-constexpr std::size_t kMostPrefix = 4096;                       // of a line
+constexpr std::uint64_t kContext = std::uint64_t{64} << 10;     // bytes kept before a start
+constexpr std::uint64_t kMostConfig = std::uint64_t{64} << 20;  // bytes read after it
+constexpr std::size_t kMostPrefix = 4096;                       // bytes of a line's prefix
 constexpr std::size_t kBlock = std::size_t{4} << 20;
 constexpr std::size_t kMostPaths = std::size_t{64} << 20;  // bytes of all paths
 
@@ -30,11 +30,11 @@ bool is_blank(char c) {
 }
 
 struct Start {
-  std::size_t line = 0;   // where the line begins on which the configuration does
-  std::size_t brace = 0;  // its first character
+  std::size_t line = 0;   // where the line begins that contains the start
+  std::size_t brace = 0;  // the opening brace
 };
 
-/// The start that the key at `at` belongs to, if it is the first key of a dictionary.
+/// The start of the dictionary whose first key is at `at`; nothing if the key is not a first key.
 std::optional<Start> start_at(std::string_view log, std::size_t at) {
   if (at == 0) return std::nullopt;
   const char quote = log[at - 1];
@@ -44,7 +44,8 @@ std::optional<Start> start_at(std::string_view log, std::size_t at) {
   while (behind < log.size() && is_blank(log[behind])) ++behind;
   if (behind >= log.size() || log[behind] != ':') return std::nullopt;
   const auto line_of = [&](std::size_t place) {
-    // Not farther back than a prefix may be long: a log may be one line that is full of starts.
+    // The search is limited to the length of a prefix, because a log may be a single line that is full of
+    // starts.
     const std::size_t from = place > kMostPrefix ? place - kMostPrefix : 0;
     const void* const end = ::memrchr(log.data() + from, '\n', place - from);
     return end == nullptr ? from : static_cast<std::size_t>(static_cast<const char*>(end) - log.data()) + 1;
@@ -52,7 +53,7 @@ std::optional<Start> start_at(std::string_view log, std::size_t at) {
   std::size_t before = at - 1;
   while (before > 0 && is_blank(log[before - 1])) --before;
   if (before > 0 && log[before - 1] == '{') return Start{line_of(before - 1), before - 1};
-  // Printed with each bracket on a line of its own.
+  // The dictionary may be printed with each bracket on a separate line.
   const std::size_t line = line_of(at);
   if (line == 0) return std::nullopt;
   std::size_t end = line - 1;
@@ -72,7 +73,7 @@ std::string shape_of(std::string_view text) {
   return shape;
 }
 
-/// Feeds the lines behind a start to a stream, each without the prefix.
+/// Feeds the lines after a start to a stream, without their prefix.
 class Extraction {
  public:
   Extraction(std::string_view log, const Start& start)
@@ -81,7 +82,7 @@ class Extraction {
     if (blank) prefix_ = {};
   }
 
-  /// `exact`: the prefix is the same in all lines; else its digits may differ, as those of a time do.
+  /// `exact`: the prefix must be equal in all lines; otherwise its digits may differ, as in a time.
   bool run(bool exact) {
     stream_ = {};
     std::size_t at = start_.brace;
@@ -106,7 +107,7 @@ class Extraction {
   LiteralStream& stream() { return stream_; }
 
  private:
-  /// What stands before the first prefix is somebody else's.
+  /// Text before the first prefix was printed by another process.
   void pieces(std::string_view line) {
     std::size_t at = line.find(prefix_);
     while (at != std::string_view::npos && !stream_.done()) {
@@ -177,10 +178,11 @@ VerlConfig read_verl_log(const ByteSource& log) {
   std::uint64_t last = 0;
   std::uint64_t count = 0;
   std::string text;
-  std::uint64_t begin = 0;  // of `text` in the file
+  std::uint64_t begin = 0;  // offset of `text` in the file
   for (std::uint64_t read = 0; read < log.size();) {
     check_interrupt();
-    // The end of the block before stays, for a key that lies across and for what stands before it.
+    // The end of the previous block stays in memory, for a key that crosses the border and for the text
+    // before it.
     if (text.size() > kContext) {
       begin += text.size() - kContext;
       text.erase(0, text.size() - kContext);
@@ -190,7 +192,7 @@ VerlConfig read_verl_log(const ByteSource& log) {
     text.resize(kept + size);
     log.read_at(read, std::as_writable_bytes(std::span(text.data() + kept, size)));
     read += size;
-    // A key too near to the end is seen again with what follows it.
+    // A key too close to the end is found again in the next block, together with the text after it.
     constexpr std::size_t kBehind = 256;
     const std::size_t until = read == log.size() ? text.size() : text.size() - std::min(kBehind, text.size());
     const std::size_t from = kept > kBehind ? kept - kBehind : 0;

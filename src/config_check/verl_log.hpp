@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration that verl prints into its log: a Python dictionary or JSON over one line or many, each
-// with the prefix of its process, with lines of other processes between them.
+// Finds the configuration that verl prints into its log: a Python dictionary or JSON over one or more lines,
+// each with the prefix of its process. Lines of other processes may be between them.
 #pragma once
 
 #include <string>
@@ -17,21 +17,22 @@ struct VerlConfig {
   std::vector<std::string> warnings;
 };
 
-/// The last one in the log. FormatError naming `file` if there is none, or only the beginning of one.
+/// The last configuration in the log. FormatError naming `file` if the log has no configuration or only the
+/// beginning of one.
 VerlConfig find_verl_config(std::string_view log, const std::string& file);
 
-/// The same for a log of any size, of which only the part that counts is kept in memory.
+/// The same for a log of any size; only the part around the configuration is kept in memory.
 VerlConfig read_verl_log(const ByteSource& log);
 
-/// Paths joined with `/`; lists and empty maps are values. FormatError naming `file` if that makes too much
-/// text.
+/// Joins the keys of a path with `/`; lists and empty maps are values. FormatError naming `file` if the
+/// result gets too long.
 pack::FlatMap flatten_verl(const pack::Value& config, const std::string& file);
 
-/// As Python has it, but a Boolean is no number.
+/// Equality as in Python, except that a Boolean is not equal to a number.
 bool equal_verl(const pack::Value& a, const pack::Value& b);
 
-/// Is the path one that differs between any two runs: below `profiler` or `*_profiler`, or of Ray's own
-/// settings?
+/// Does the value at the path differ between any two runs? True below `profiler` or `*_profiler`, and for
+/// Ray's own settings.
 bool is_runtime_path(std::string_view path);
 
 }  // namespace msprobe::config_check
