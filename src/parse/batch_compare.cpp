@@ -55,7 +55,7 @@ Listing list(const std::string& folder) {
   throw FormatError(fmt::format("{} and {}: {}", display(mine), display(golden), what));
 }
 
-/// What is added to a zero before it divides.
+/// The number that replaces a zero divisor: it is added before the division.
 double least_step(DType dtype) {
   switch (dtype) {
     case DType::float16:
@@ -72,7 +72,7 @@ double least_step(DType dtype) {
   }
 }
 
-/// The larger one; NaN spreads, as in NumPy.
+/// The larger number; NaN if one of them is NaN, as in NumPy.
 double spreading_max(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::max(a, b);
 }
@@ -121,7 +121,7 @@ bool same_bytes(const StoredTensor& mine, const StoredTensor& golden) {
   return true;
 }
 
-/// A field of the csv. Names come from elsewhere: they must neither break the line nor be a formula.
+/// A field of the csv. Names are untrusted: they must neither break the line nor act as a formula.
 std::string field(const std::string& text) {
   const std::string shown = valid_utf8(text);
   std::string out;

@@ -35,16 +35,16 @@ using formats::StoredTensor;
 using formats::TensorSet;
 using formats::TensorSpec;
 
-/// What all workers together may keep of tensors that must be gathered out of order.
+/// The memory that all workers together may use for tensors that must be gathered out of order.
 constexpr std::uint64_t kMemory = std::uint64_t{512} << 20;
-constexpr std::uint64_t kMaxRecord = std::uint64_t{1} << 20;  // of an overflow record
+constexpr std::uint64_t kMaxRecord = std::uint64_t{1} << 20;  // largest overflow record
 
 enum class InputKind { raw, atb, adump, tensors };
 
 /// Could the first eight bytes be the length of an adump header?
 bool could_be_adump(const ByteSource& file) {
   std::array<std::byte, 8> start{};
-  if (file.size() <= start.size()) return true;  // too short for anything: adump says so best
+  if (file.size() <= start.size()) return true;  // too short for any format: adump gives the best message
   file.read_at(0, start);
   return load_le<std::uint64_t>(start.data()) <= file.size() - start.size();
 }
@@ -55,8 +55,8 @@ InputKind kind_of(const std::string& name, const std::shared_ptr<const ByteSourc
   // Checkpoints of the Hugging Face hub are called .bin too.
   if (is_bin) return first_bytes(*file, 4) == "PK\x03\x04" ? InputKind::tensors : InputKind::atb;
   if (has_known_ending(name)) return InputKind::tensors;
-  // Kernel dumps have names without an ending, and may begin with any byte. No field of their header begins
-  // with the brace of a safetensors file.
+  // Kernel dumps have names without an extension, and may begin with any byte. No field of their header
+  // begins with the brace of a safetensors file.
   using formats::Container;
   const Container container = formats::container_of(file);
   if (container == Container::unknown) return InputKind::adump;
@@ -64,9 +64,9 @@ InputKind kind_of(const std::string& name, const std::shared_ptr<const ByteSourc
   return could_be_adump(*file) ? InputKind::adump : InputKind::tensors;
 }
 
-/// Its name as a key, for a format that has no tensors without one.
+/// The key of a nameless tensor, for a format that needs one.
 std::string default_key(OutputFormat format) {
-  if (format == OutputFormat::npz) return "arr_0";  // as numpy.savez
+  if (format == OutputFormat::npz) return "arr_0";  // as in numpy.savez
   if (format == OutputFormat::safetensors) return "tensor";
   return {};
 }
@@ -89,7 +89,7 @@ std::string adump_part(const AdumpItem& item) {
 
 bool named_by_stem(const std::string& name, const ParseOptions& options) {
   if (!has_known_ending(name)) return false;
-  // The vendor's converter takes a .npy for a dump of one output.
+  // The vendor's converter treats a .npy as a dump of one output.
   const bool as_dump = options.format == OutputFormat::npy || options.format == OutputFormat::pt;
   return !(as_dump && ends_with_any_case(name, ".npy"));
 }
@@ -133,7 +133,7 @@ class Converter::Job {
   }
 
  private:
-  /// What went wrong, without the name of the file; empty: nothing.
+  /// Runs `work` and returns the error message without the name of the file; empty if there was no error.
   std::string attempt(const std::function<void()>& work) const {
     std::string message;
     try {
@@ -154,7 +154,7 @@ class Converter::Job {
     return fmt::format("{}.{}", stem, formats::extension(options_.format));
   }
 
-  /// A place for a result, under a shorter name if need be.
+  /// Opens an output file for a result, under a shorter name if necessary.
   OutputFile create(std::string name, TensorResult& result) {
     if (name.size() >= kNameLimit) {
       const std::string wanted = std::move(name);
@@ -203,7 +203,7 @@ class Converter::Job {
     writer.end();
   }
 
-  /// A tensor in a file of its own.
+  /// Writes a tensor into a separate file.
   void write_single(const StoredTensor& tensor, const std::string& name, TensorResult& result) {
     const tensor::DType written = written_dtype(tensor);
     describe(tensor, written, result);
@@ -215,7 +215,7 @@ class Converter::Job {
     file.commit();
   }
 
-  /// One more result of this file, with what goes wrong in it.
+  /// Adds one more result of this file, with the error if `work` fails.
   void add(TensorResult result, const std::function<void(TensorResult&)>& work) {
     result.problem = attempt([&] { work(result); });
     if (!result.problem.empty()) result.output.clear();
@@ -275,7 +275,7 @@ class Converter::Job {
         result.dtype = formats::adump_type_name(item.type);
         add(std::move(result), [&](TensorResult& each) {
           StoredTensor tensor = formats::adump_tensor(dump, item);
-          // The converters before this one wrote no .npy without an axis.
+          // The earlier converters wrote a .npy with at least one axis.
           if (tensor.shape.empty() && options_.format == OutputFormat::npy) {
             tensor.shape = {1};
             tensor.strides = {1};
@@ -332,10 +332,10 @@ class Converter::Job {
     }
   }
 
-  /// All tensors of the set that can be read, in one file.
+  /// Writes all readable tensors of the set into one file.
   void convert_together(const TensorSet& set, const std::string& name) {
     std::vector<TensorSpec> specs;
-    std::vector<std::size_t> places;  // of each spec in the set
+    std::vector<std::size_t> places;  // index of each spec in the set
     std::unordered_set<std::string> names;
     for (std::size_t i = 0; i < set.size(); ++i) {
       TensorResult result;
@@ -367,7 +367,7 @@ class Converter::Job {
   Shared& shared_;
   const ParseOptions& options_;
   std::string path_;
-  std::string folder_;  // of the file below the input folder; empty, or with a slash at its end
+  std::string folder_;  // the file's folder relative to the input folder; empty, or ending with a slash
   std::string file_name_;
   std::vector<RenamedResult>& renamed_;
   std::shared_ptr<const ByteSource> file_;

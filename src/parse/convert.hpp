@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One input file to its results.
+// Converts one input file to its results.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace msprobe::parse {
 
-/// A result whose name would have been too long.
+/// A result that got a shorter name because its own was too long.
 struct RenamedResult {
   std::string now;
   std::string wanted;
@@ -20,13 +20,13 @@ struct RenamedResult {
 /// Converts the files of one run; safe to use from several threads.
 class Converter {
  public:
-  /// Both must outlive it.
+  /// Both arguments must outlive the converter.
   Converter(const ParseOptions& options, const InputFiles& inputs);
   ~Converter();
   Converter(const Converter&) = delete;
   Converter& operator=(const Converter&) = delete;
 
-  /// Converts one file; what goes wrong with it stands in the result. Throws Interrupted only.
+  /// Converts one file; the result contains any error. Throws Interrupted only.
   FileResult convert(const std::string& name, std::vector<RenamedResult>& renamed);
 
  private:
@@ -35,7 +35,8 @@ class Converter {
   std::unique_ptr<Shared> shared_;
 };
 
-/// Are results of this file called by its stem (`x.bin` and `x.pt` both give `x.npy`), not by its whole name?
+/// True if the results of this file are named by its stem (`x.bin` and `x.pt` both give `x.npy`), not by its
+/// whole name.
 bool named_by_stem(const std::string& name, const ParseOptions& options);
 
 }  // namespace msprobe::parse

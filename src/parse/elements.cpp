@@ -28,7 +28,7 @@ using tensor::Kind;
 constexpr std::size_t kElementsAtOnce = std::size_t{16} << 10;
 constexpr std::size_t kShownRows = 16;
 constexpr std::size_t kShownColumns = 8;
-// Nothing is cut: who reads elements wants them whole.
+// No elements are left out, since users of this command want to see all of them.
 constexpr std::size_t kNoLimit = 1'000'000;
 
 std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
@@ -47,12 +47,12 @@ std::string extremum_text(double value, const StoredTensor& tensor) {
   return formats::number_text(value, tensor.dtype);
 }
 
-/// NaN without a sign, as Python prints it.
+/// A NaN loses its sign, as when Python prints it.
 double plain(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
-/// Saves the text beside the tensor. Dumps may lie where nothing can be written; that hides no result.
+/// Saves the text beside the tensor. The folder of a dump may be read-only; the result is shown anyway.
 bool try_to_save(const StoredTensor& tensor, const std::string& path) {
   try {
     if (!save_as_text(tensor, path)) log_info(display(path) + " already exists and is kept");
@@ -63,7 +63,7 @@ bool try_to_save(const StoredTensor& tensor, const std::string& path) {
   }
 }
 
-/// The next `count` values as float32; zeros where the tensor has no more.
+/// Returns the next `count` values as float32; zeros after the end of the tensor.
 class FloatFeed {
  public:
   explicit FloatFeed(const StoredTensor& tensor) : reader_(tensor) {}
@@ -72,7 +72,7 @@ class FloatFeed {
     const std::size_t parts = reader_.numbers_per_element();
     const auto values = reader_.read(count);
     out_.assign(count, 0.0F);
-    // Of complex numbers the real parts, as NumPy converts them.
+    // Complex numbers are converted to their real parts, as in NumPy.
     for (std::size_t i = 0; i < values.size() / parts; ++i) out_[i] = static_cast<float>(values[i * parts]);
     return out_;
   }
@@ -236,7 +236,7 @@ std::string compare_files(const CompareRequest& request) {
   const double share = static_cast<double>(found.wrong) / static_cast<double>(found.count);
   out += fmt::format("ErrorPer: {}  (rl= {}, al= {})\n", python_repr(share),
                      python_repr(request.tolerance.relative), python_repr(request.tolerance.absolute));
-  // No difference to a NaN is larger than a tolerance, so the share above leaves them out.
+  // A difference to NaN never exceeds a tolerance, so the share above does not count it.
   if (found.nan > 0) out += fmt::format("NaN:      {} (ErrorPer does not count them)\n", found.nan);
   return out;
 }

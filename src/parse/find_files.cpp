@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What lies beside dumps in the folders of the collectors, and the lists that we write ourselves.
+/// Is the file one that collectors write beside dumps, or a list that msprobe writes itself?
 bool is_note(const std::string& name) {
   constexpr std::array<std::string_view, 10> kEndings = {".csv", ".json", ".txt",  ".log",  ".md",
                                                          ".yml", ".yaml", ".xlsx", ".html", ".tmp"};
@@ -112,7 +112,7 @@ std::string InputFiles::path(const std::string& name) const {
 }
 
 std::shared_ptr<const ByteSource> InputFiles::open(const std::string& name) const {
-  // A file that was named is opened wherever it is, also behind a link.
+  // A file that the user named is opened wherever it is, even through a link.
   if (single && name == names.front()) return open_file(path(name));
   const auto blob = blobs.find(name);
   return blob == blobs.end() ? open_file_beneath(root, name) : open_file_beneath(cache, blob->second);

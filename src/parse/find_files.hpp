@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files an input path stands for.
+// Finds the files that an input path means.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ struct RefusedFile {
 
 struct InputFiles {
   std::string root;                  // the folder that all names are below
-  bool single = false;               // one file was named
+  bool single = false;               // the user named a single file
   std::vector<std::string> names;    // sorted
   std::vector<RefusedFile> refused;  // links that lead out of the folder, pipes and the like
-  std::vector<std::string> skipped;  // files whose ending says that they are no dumps
+  std::vector<std::string> skipped;  // files whose extension shows that they are not dumps
   std::set<std::pair<std::uint64_t, std::uint64_t>> identities;  // device and inode of each
-  /// Names that are links to blobs of the cache that the root is a snapshot of, by that cache.
+  /// The Hugging Face cache of which the root is a snapshot, and the names that are links to its blobs.
   std::string cache;
   std::map<std::string, std::string> blobs;
 
   std::string path(const std::string& name) const;
-  /// Opens one of the names, or another file below the root. No symbolic link leads out of it, or of the
-  /// cache.
+  /// Opens one of the names, or another file below the root. Symbolic links that lead out of the root or the
+  /// cache are refused.
   std::shared_ptr<const ByteSource> open(const std::string& name) const;
 };
 
-/// The files of a folder (below it too if `recursive`), or the one file. Links to files inside the folder are
-/// followed; folders behind links are not searched, since what lies inside is found under its own name.
-/// `output` is left out where it lies inside. IoError if there is no such path, or no file.
+/// The files of a folder (with its subfolders if `recursive`), or the single file. Links to files inside the
+/// folder are followed; folders behind links are not searched, since their files are found under their own
+/// names. `output` is left out if it is inside. IoError if the path does not exist or has no file.
 InputFiles find_files(const std::string& path, bool recursive, const std::string& output);
 
 }  // namespace msprobe::parse

@@ -29,7 +29,7 @@ constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 constexpr int kHistory = 1000;
 constexpr off_t kLargestHistory = off_t{4} << 20;
 
-/// read() that a signal to stop ends. 0 at the end of the input.
+/// A read() that a signal to stop interrupts. 0 at the end of the input.
 std::size_t read_some(int descriptor, char* data, std::size_t size) {
   while (true) {
     check_interrupt();
@@ -67,7 +67,7 @@ class DescriptorLines final : public LineInput {
   std::string pending_;
 };
 
-// The library's own reading goes on after a signal; Ctrl-C has to end it here.
+// The library's own reader continues after a signal; here Ctrl-C must end it.
 int read_character(EditLine*, wchar_t* out) {
   std::mbstate_t state{};
   while (true) {
@@ -81,14 +81,14 @@ int read_character(EditLine*, wchar_t* out) {
         continue;  // the rest of the character follows
       case static_cast<std::size_t>(-1):
         state = {};
-        continue;  // no character of this locale
+        continue;  // not a character of this locale
       default:
         return 1;
     }
   }
 }
 
-/// The folders that `file` is in, where they are missing, for the user alone.
+/// Creates the missing folders of `file`'s path, readable by the user only.
 void make_private_folders(const std::string& file) {
   for (std::size_t slash = file.find('/', 1); slash != std::string::npos; slash = file.find('/', slash + 1))
     ::mkdir(file.substr(0, slash).c_str(), S_IRWXU);
@@ -152,7 +152,8 @@ class TerminalLines final : public LineInput {
     return self->prompt_.data();
   }
 
-  // Only a file of ours: nobody else's words are offered to the user, and no pipe keeps the shell waiting.
+  // The history is read only from a regular file of this user: other users must not supply commands, and a
+  // pipe must not block the shell.
   void load_history() {
     struct stat status {};
     if (history_file_.empty() || ::lstat(history_file_.c_str(), &status) != 0) return;
@@ -161,8 +162,8 @@ class TerminalLines final : public LineInput {
     history(history_, &event, H_LOAD, history_file_.c_str());
   }
 
-  // Whoever cannot keep a history works without one. The file is replaced as a whole, never written through a
-  // link, and nobody else may read it.
+  // If the history cannot be saved, the shell works without one. The file is replaced as a whole, never
+  // written through a link, and only this user may read it.
   void save_history() noexcept {
     if (history_file_.empty() || !entered_) return;
     try {
@@ -187,14 +188,14 @@ class TerminalLines final : public LineInput {
   }
 
   void close() {
-    // In this order: the editor still knows the history.
+    // The order matters, because the editor still refers to the history.
     if (edit_ != nullptr) el_end(edit_);
     if (history_ != nullptr) history_end(history_);
   }
 
   std::string prompt_;
   std::string history_file_;
-  bool entered_ = false;  // anything that the file does not have
+  bool entered_ = false;  // the file lacks some of the lines
   EditLine* edit_ = nullptr;
   History* history_ = nullptr;
 };
@@ -211,7 +212,7 @@ std::unique_ptr<LineInput> terminal_lines(const std::string& prompt, const std::
 
 std::string history_file() {
   constexpr const char* kFile = "/msprobe/parse_history";
-  // The specification has relative paths ignored.
+  // The XDG specification says to ignore relative paths.
   const char* state = std::getenv("XDG_STATE_HOME");
   if (state != nullptr && state[0] == '/') return std::string(state) + kFile;
   const char* home = std::getenv("HOME");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the shell's lines come from.
+// The sources of the shell's input lines.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@ class LineInput {
   virtual std::optional<std::string> next() = 0;
 };
 
-/// Lines of a pipe or a file. One that is longer than a command could ever be is a FormatError.
+/// Lines from a pipe or a file. FormatError for a line that is longer than any command.
 std::unique_ptr<LineInput> descriptor_lines(int descriptor);
 
-/// Lines typed at the terminal that is standard input and output, with a prompt and editing. The history
-/// lasts longer than the process if `history_file` is not empty; a history that can be neither read nor
-/// written is no error.
+/// Lines typed at the terminal, which is standard input and output, with a prompt and editing. If
+/// `history_file` is not empty, the history is kept there between runs; failures to read or write it are
+/// ignored.
 std::unique_ptr<LineInput> terminal_lines(const std::string& prompt, const std::string& history_file);
 
-/// `msprobe/parse_history` in the folder that the XDG base directory specification gives for state. Empty if
-/// the environment names none.
+/// `msprobe/parse_history` in the state folder of the XDG base directory specification. Empty if the
+/// environment does not define the folder.
 std::string history_file();
 
 }  // namespace msprobe::parse

@@ -24,7 +24,7 @@ constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 30;
 constexpr std::size_t kLongestRecord = std::size_t{16} << 20;
 constexpr int kDeepest = 8;
 
-/// Lines of a file, one in memory at a time.
+/// The lines of a file; memory holds one at a time.
 class FileLines {
  public:
   explicit FileLines(std::shared_ptr<const ByteSource> file) : file_(std::move(file)) {}
@@ -60,7 +60,7 @@ class FileLines {
   std::uint64_t offset_ = 0;
 };
 
-/// A value as Python prints it; numbers stand as they stood in the file.
+/// Appends a value as Python prints it; numbers stay as they are in the file.
 void append_python(const Entry& entry, Entry::Index value, int depth, std::string& out) {
   const NodeKind kind = entry.kind(value);
   if (kind == NodeKind::null) {
@@ -108,7 +108,7 @@ void append_stack(const Entry& entry, Entry::Index name, Entry::Index list, std:
   }
 }
 
-/// The list on a line; none if it is something else, or has no name.
+/// Parses the list on a line; false if the line is something else, or has no name.
 bool read_line(const std::string& line, const std::string& path, Entry& entry) {
   try {
     entry = dump::read_json(line, path);

@@ -32,7 +32,7 @@ std::string folder_of(const std::string& name) {
   return slash == std::string::npos ? std::string() : name.substr(0, slash + 1);
 }
 
-/// Files that would give results of the same name as one before them, each with that one.
+/// Files whose results would have the same name as those of an earlier file, each with that file.
 std::map<std::string, std::string> namesakes(const InputFiles& inputs, const ParseOptions& options) {
   std::map<std::string, std::string> first;
   std::map<std::string, std::string> later;
@@ -45,7 +45,7 @@ std::map<std::string, std::string> namesakes(const InputFiles& inputs, const Par
   return later;
 }
 
-/// Adds lines to mapping.csv of a folder. Those that stand in it already are not added again.
+/// Adds lines to mapping.csv of a folder, except those that it has already.
 void write_mapping(const std::string& folder, const std::vector<RenamedResult>& renamed) {
   const std::string path = folder + kMapping;
   std::string text;
@@ -65,7 +65,7 @@ void write_mapping(const std::string& folder, const std::vector<RenamedResult>& 
   file.commit();
 }
 
-/// The list of what failed; one of a former run goes if nothing did.
+/// Writes the list of failed files. If nothing failed, the list of an earlier run is removed.
 void write_failed_list(const InputFiles& inputs, ParseReport& report, const std::string& path) {
   std::string text;
   for (const FileResult& file : report.files) {

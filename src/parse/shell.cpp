@@ -48,7 +48,7 @@ void require_exists(const std::string& path) {
   if (!path_exists(path)) throw IoError(display(path), "No such file or directory");
 }
 
-/// One command of the shell, made anew for every line.
+/// One command of the shell, constructed anew for every line.
 struct ShellCommand {
   std::string_view name;
   std::string_view summary;
@@ -178,12 +178,12 @@ class Shell {
     commands.push_back({"pk",
                         "Shows entries of a .pkl text dump of the first releases",
                         {text_option("-f", "--file", "FILE", true, "The dump", path_),
-                         text_option("-n", "--name", "PREFIX", true, "What the names begin with", other_)},
+                         text_option("-n", "--name", "PREFIX", true, "The beginning of the names", other_)},
                         [this] { return show_old_dump(path_, other_); }});
     return commands;
   }
 
-  /// What became of files: the list of results, and what went wrong.
+  /// The result of converting files: the list of outputs, and the problems.
   struct Conversion {
     std::string text;
     std::vector<std::string> problems;
@@ -200,7 +200,8 @@ class Shell {
     const std::string usual = "parse_data/batch_dump_convert";
     const std::string output = output_.empty() ? usual + "/" + claim_time_stamp(usual) : output_;
     const InputFiles inputs = find_files(path_, true, output);
-    // What shares a folder is converted one by one, since it may share a table of long names, too.
+    // Files in the same folder are converted one after the other, because they may share a table of long
+    // names.
     std::map<std::string, std::vector<std::string>> by_folder;
     std::map<std::string, std::string> first;
     std::vector<std::string> refused;
@@ -260,11 +261,11 @@ class Shell {
     const std::size_t first = name.find('.') + 1;
     const std::string operation = name.substr(first, name.find('.', first) - first);
     const std::string timestamp = name.substr(name.rfind('.') + 1);
-    // An empty field would make a folder of another meaning.
+    // An empty field would change the meaning of the path.
     return (operation.empty() ? "_" : operation) + "/" + (timestamp.empty() ? "_" : timestamp);
   }
 
-  /// Does what the command parse does. Throws if there is nothing to be done at all.
+  /// Converts files as the command parse does. Throws if nothing could be converted at all.
   static Conversion convert(const std::string& input, const std::string& output, Progress* progress) {
     ParseOptions options;
     options.input = input;
@@ -305,7 +306,7 @@ class Shell {
   Progress* progress_;
   bool failed_ = false;
   std::size_t lines_ = 0;
-  // What the options of the present line say.
+  // The options of the current line.
   std::string path_;
   std::string other_;
   std::string output_;
@@ -318,14 +319,14 @@ class Shell {
 
 Outcome run_shell(const Context& context) {
   Shell shell(context.progress);
-  // A prompt in a file is of no use to anybody.
+  // If the input is not a terminal, a prompt would only clutter the output.
   if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1) {
     write_all(STDOUT_FILENO, kBanner, "standard output");
     shell.run(*terminal_lines(kPrompt, history_file()));
     return Outcome::clean;
   }
   const bool read_to_end = shell.run(*descriptor_lines(STDIN_FILENO));
-  // Who gives neither a path nor a script has forgotten something.
+  // No path and no input: the user has forgotten something.
   if (read_to_end && shell.lines() == 0)
     throw UsageError("-d/--dump_path is required", "without it, commands are read from standard input");
   return shell.failed() ? Outcome::failure : Outcome::clean;

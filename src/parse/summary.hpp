@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a conversion came to, for people and as a table.
+// The result of a conversion, as text for people and as a table.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace msprobe::parse {
 
-/// At most `rows` tensors and as many failures are listed.
+/// Lists at most `rows` tensors and as many failures.
 std::string render_summary(const ParseReport& report, std::size_t rows, bool color);
 
-/// One row a tensor, and one for each file of which nothing could be read. Refers to the report.
+/// One row for each tensor, and for each file without a readable tensor. Refers to the report.
 std::unique_ptr<report::Table> summary_table(const ParseReport& report);
 
 }  // namespace msprobe::parse

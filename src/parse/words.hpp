@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of a shell command, as the Python tool spelled them: `-out DIR`, `--output_path=DIR`.
+// Parses the options of a shell command, as the Python tool spelled them: `-out DIR`, `--output_path=DIR`.
 #pragma once
 
 #include <functional>
@@ -18,17 +18,17 @@ struct WordOption {
   std::function<void(const std::string&)> set;
 };
 
-/// The words of a line; blanks part them and nothing quotes.
+/// The words of a line, separated by blanks; there is no quoting.
 std::vector<std::string> split_words(std::string_view line);
 
-/// Hands each option's value to its `set`; quotes around a value are taken off. UsageError for what is
-/// unknown, missing or too much. False if help was asked for, and then nothing else is looked at.
+/// Passes each option's value to its `set`, without quotes around it. UsageError for unknown, missing or
+/// surplus words. False if help was requested; the other words are not checked then.
 bool read_options(const std::vector<std::string>& words, const std::vector<WordOption>& options);
 
 /// One line for the command and one for each option.
 std::string usage_text(std::string_view command, const std::vector<WordOption>& options);
 
-/// A number out of an option's value; UsageError if it is none or negative.
+/// The number in an option's value; UsageError if it is not a number, or is negative.
 double read_tolerance(std::string_view option, const std::string& text);
 /// The same for a count of at least 1.
 std::size_t read_count(std::string_view option, const std::string& text);
