@@ -24,8 +24,8 @@
 namespace msprobe::anomaly {
 namespace {
 
-/// Reads all ranks in parallel, each into `result` of its index. A broken rank keeps its reason, unless all
-/// are broken.
+/// Reads all ranks in parallel, each into the `result` of its index. The reason why a rank is broken goes
+/// into its `failure`. Throws the error of a single rank, and if all ranks are broken.
 template <typename Read, typename Result>
 void read_ranks(std::vector<RankInput>& ranks, Progress* progress, Read&& read, Result&& result) {
   std::vector<std::shared_ptr<const ByteSource>> files(ranks.size());
@@ -80,7 +80,7 @@ std::string step_text(const Analysis& analysis) {
   return analysis.step.empty() ? "" : display(analysis.step) + " ";
 }
 
-/// The entries of a rank whose details are wanted, and the details found there.
+/// The entries of a rank whose details are needed, and the details found there.
 struct Wanted {
   std::size_t rank = 0;
   std::vector<EntryPlace> places;
@@ -88,7 +88,7 @@ struct Wanted {
   std::vector<std::string> problems;
 };
 
-/// The roots of all ranks, by rank, which the root of the job alone knows.
+/// The entries of all roots, by rank. Only the root process of the job knows them.
 std::vector<Wanted> wanted_of(const Analysis& analysis) {
   std::map<std::size_t, Wanted> by_rank;
   for (const Root& root : analysis.roots) by_rank[root.rank].places.push_back(root.entry);
@@ -100,7 +100,7 @@ std::vector<Wanted> wanted_of(const Analysis& analysis) {
   return wanted;
 }
 
-/// Each rank's are read where the rank is.
+/// The process that can read a rank reads the details of that rank.
 void add_details(Analysis& analysis, const Tell& tell) {
   std::vector<Wanted> wanted = wanted_of(analysis);
   std::mutex mutex;
@@ -145,7 +145,7 @@ void add_details(Analysis& analysis, const Tell& tell) {
   }
 }
 
-/// Of a rank without a value to judge by. `reads_raised`: is_nan would have been one.
+/// Explains why a rank has no value to judge by. `reads_raised`: the search also reads is_nan.
 std::string why_not_judged(std::uint32_t entries, std::string_view task, bool reads_raised) {
   if (entries == 0) return "has no dump data";
   if (task == "structure")
@@ -167,7 +167,7 @@ void note_not_judged(Analysis& analysis, const RankInput& rank, std::uint32_t en
                                 why_not_judged(entries, task, reads_raised));
 }
 
-/// What a clean answer would not mean.
+/// Warns about entries of task nan_check that were not checked: a clean result says nothing about them.
 void warn_of_task(const RankInput& rank, const Tell& tell) {
   const RankScan& scan = rank.scan;
   if (scan.header.task != "nan_check" || scan.checked_entries == 0 || scan.checked_entries == scan.entries)
@@ -185,7 +185,7 @@ void warn_of_listed_task(std::int64_t rank, const std::string& task, const Tell&
                             "--levels or --statistics, the entries that raised NaN or Inf are listed");
 }
 
-/// Is -inf all that is bad in what the entry gives, as masks and log(0) make it?
+/// Are all bad values in the entry's output -inf, as masks and log(0) make them?
 bool gives_minus_infinity(const dump::Entry& entry) {
   const dump::Entry::Index output = entry.find(0, "output");
   if (output == dump::Entry::kNone) return false;
@@ -199,7 +199,7 @@ bool gives_minus_infinity(const dump::Entry& entry) {
   return only;
 }
 
-/// Takes out the roots that `harmless(root, details)` says it of.
+/// Removes the roots for which `harmless(root, details)` is true.
 template <typename Harmless>
 void leave_out(Analysis& analysis, const Harmless& harmless) {
   std::vector<Root> roots;
@@ -213,7 +213,7 @@ void leave_out(Analysis& analysis, const Harmless& harmless) {
   analysis.details = std::move(details);
 }
 
-/// -inf that ends, by softmax or a cast, harms nothing.
+/// Removes roots of -inf that softmax or a cast ended: they are harmless.
 void leave_out_contained(Analysis& analysis, const Tell& tell) {
   leave_out(analysis, [&](const Root& root, const RootDetails& details) {
     if (!root.contained || !gives_minus_infinity(details.entry)) return false;
@@ -225,8 +225,8 @@ void leave_out_contained(Analysis& analysis, const Tell& tell) {
   });
 }
 
-/// Gradients of float16 that overflow because the loss is scaled: the scaler skips the step and takes a
-/// smaller scale. One that has come down to 1 scales no more.
+/// Did gradients of float16 overflow because the loss was scaled? The scaler then skips the step and reduces
+/// the scale. A scale that has come down to 1 is no explanation.
 bool is_skipped(const RankScan& scan) {
   const auto& scaling = scan.header.training.loss_scale;
   return scaling && scaling->skipped && scaling->scale > 1 && scan.bad_gradient &&
@@ -239,7 +239,7 @@ void leave_out_skipped(Analysis& analysis, const Tell& tell) {
     const RankInput& rank = analysis.ranks[root.rank];
     const auto name = dump::parse_entry_name(root.entry.name);
     if (!is_skipped(rank.scan) || !name) return false;
-    // -inf of a mask is not to blame for the gradients.
+    // A forward entry explains bad gradients unless all it makes is -inf, as a mask does.
     if (name->direction == dump::Direction::forward && !gives_minus_infinity(details.entry)) return false;
     if (told.insert(root.rank).second) {
       tell(Remark::progress,
@@ -306,7 +306,7 @@ bool Analysis::fault() const {
 Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress, const Tell& tell) {
   std::vector<StepInput> steps = resolve_input(options.input, options.local);
   Analysis analysis;
-  std::optional<Analysis> mask;  // of the first step with what is perhaps one, and nothing else
+  std::optional<Analysis> mask;  // the first step whose only roots may be masks
   bool failed = false;
   std::vector<std::string> not_judged;
   Coverage coverage;
@@ -318,7 +318,7 @@ Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* pr
     analysis.ranks = std::move(steps[s].ranks);
     if (!analysis.step.empty()) tell(Remark::detail, "Step " + display(analysis.step));
     analyze_step(analysis, options, rules, progress, tell);
-    if (!team().is_root()) continue;  // there may be a step more, which the root asks for
+    if (!team().is_root()) continue;  // only the root process knows whether another step follows
     for (const RankInput& rank : analysis.ranks) {
       if (rank.failure.empty()) continue;
       tell(Remark::warning, "rank " + std::to_string(rank.number) + " left out: " + rank.failure);

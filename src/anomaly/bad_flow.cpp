@@ -11,12 +11,12 @@ namespace {
 using dump::Entry;
 
 constexpr std::size_t kNoChain = SIZE_MAX;
-/// Contents that are kept: what comes behind so many bad values is of unknown origin.
+/// The limit for remembered contents. After so many bad values, the origin of the others counts as unknown.
 constexpr std::size_t kMostContents = 1 << 16;
-/// Makers of bad values that are followed.
+/// The limit for entries whose bad values are followed.
 constexpr std::size_t kMostChains = 1024;
 
-/// By Max, Min, Mean and Norm as written.
+/// A hash of Max, Min, Mean and Norm as written in the dump.
 std::uint64_t content_of(const Entry& entry, Entry::Index item) {
   std::uint64_t content = 0;
   for (const Entry::Index value : entry.find_all<4>(item, {"Max", "Min", "Mean", "Norm"})) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the entries that made bad values of clean ones a bad value comes from, by what is in it: views
-// keep Max, Min, Mean and Norm. An Inf that ends without making a NaN, while entries behind it are clean, is
-// contained: -inf of a mask or of log(0) that softmax or a cast takes away.
+// Traces a bad value to the entry that made it from clean values, by its content: views keep Max, Min, Mean
+// and Norm. An Inf is contained if it ends without making a NaN, and later entries are clean: for example
+// -inf of a mask or of log(0), which softmax or a cast removes.
 #pragma once
 
 #include <cstddef>
@@ -16,24 +16,25 @@ namespace msprobe::anomaly {
 
 class BadFlow {
  public:
-  /// An entry with a bad value; `is_suspect`: it is the next of those that made one of clean values and may
-  /// be to blame.
+  /// Adds an entry with a bad value. `is_suspect`: the entry made the value from clean ones and is the next
+  /// suspect.
   void add(const dump::Entry& entry, const EntryBadness& bad, bool is_suspect, std::uint32_t position);
-  /// Is there an Inf that may yet be contained? Else only what makes bad values of clean ones needs to be
-  /// added.
+  /// Is there an Inf that may still turn out to be contained? If not, the caller needs to add only entries
+  /// that make bad values from clean ones.
   bool follows() const;
-  /// An entry that takes and gives clean values.
+  /// Adds an entry whose inputs and outputs are clean.
   void add_clean(std::uint32_t position) { last_clean_ = position; }
-  /// Bad values whose origin is not known went on: they may come from any of the suspects so far.
+  /// Adds bad values of unknown origin: they may come from any of the suspects so far.
   void add_unknown(std::uint32_t position, Bad bad);
 
-  /// Once all entries were added: did the bad values of this suspect end, and harm nothing?
+  /// After all entries were added: did the bad values of this suspect end without harm?
   bool is_contained(std::size_t suspect) const;
 
  private:
-  /// What an entry made of clean values; those that have met or look alike are one.
+  /// The bad values that one entry made from clean ones. Chains that meet, or have equal contents, are
+  /// joined.
   struct Chain {
-    std::size_t joined = 0;  // itself, or another one that stands for it
+    std::size_t joined = 0;  // its own index, or that of the chain that it was joined to
     std::uint32_t last = 0;  // position of the last entry that has its values
     Bad bad = 0;
   };
@@ -41,8 +42,8 @@ class BadFlow {
   std::size_t join(std::size_t a, std::size_t b);
 
   std::vector<Chain> chains_;
-  std::vector<std::size_t> suspects_;                      // their chains
-  std::unordered_map<std::uint64_t, std::size_t> makers_;  // by content
+  std::vector<std::size_t> suspects_;                      // the chains of the suspects
+  std::unordered_map<std::uint64_t, std::size_t> makers_;  // the chain of each content
   std::uint32_t last_clean_ = 0;
 };
 

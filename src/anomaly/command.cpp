@@ -19,7 +19,7 @@
 namespace msprobe::anomaly {
 namespace {
 
-constexpr std::size_t kTextWidth = 200;  // of lines in a file
+constexpr std::size_t kTextWidth = 200;  // width of lines in a file
 
 void show(Remark kind, const std::string& text) {
   if (kind == Remark::warning) log_warning(text);
@@ -144,7 +144,7 @@ class AnomalyCommand final : public Command {
       file.commit();
       log_info("The analyze result is saved in: " + display(file.path()));
     }
-    // The same text twice on one screen helps nobody.
+    // The report already went to standard output; do not show it twice on one screen.
     if (options.output == "-" && options.format == Format::text) return;
     log_info(render(analysis, options, rules, style(color)));
   }

@@ -14,7 +14,7 @@ namespace {
 using dump::Entry;
 using dump::NodeKind;
 
-/// Runs `read`; a file that is missing or broken is one of the problems.
+/// Runs `read`; the error of a missing or broken file goes into `problems`.
 template <typename Read>
 auto lenient(std::vector<std::string>& problems, Read&& read) -> std::optional<decltype(read())> {
   try {
@@ -41,7 +41,7 @@ void find_stack(const dump::StackTable& table, const std::string& entry, RootDet
     details.stack.close(list);
     return;
   }
-  // Only forward entries have a stack of their own.
+  // Only forward entries have call stacks in the dump.
   std::string forward = entry;
   const std::size_t at = forward.rfind("backward");
   if (at == std::string::npos) return;

@@ -22,7 +22,7 @@ using dump::NormJump;
 
 constexpr auto kNoNode = Entry::kNone;
 
-/// The sections that levels look at.
+/// The sections of an entry that the levels use.
 struct Sections {
   Entry::Index arguments = kNoNode;
   Entry::Index keywords = kNoNode;
@@ -46,7 +46,7 @@ void items(const Entry& entry, Entry::Index section, Visit&& visit) {
   entry.children(section, [&](Entry::Index item) { visit(position++, item); });
 }
 
-/// Levels look into lists, not into objects.
+/// Overflow levels search lists, but not objects.
 bool bad_in_lists(const Entry& entry, Entry::Index node) {
   if (!entry.is(node, NodeKind::array)) return dump::shows_bad(entry, node, false);
   bool bad = false;
@@ -69,7 +69,7 @@ NormJump norms_of(const Entry& entry) {
   return jump;
 }
 
-/// The first two parts of the name in lower case.
+/// The first two parts of the name, in lower case.
 std::string rule_key(std::string_view name) {
   const std::size_t first = name.find('.');
   const std::size_t second = first == std::string_view::npos ? first : name.find('.', first + 1);
@@ -94,7 +94,7 @@ EntryFinding level_finding(std::string_view name, const Entry& entry, Scene scen
   return finding;
 }
 
-/// Is there a Max or Min that says something, at the node or below?
+/// Does the node or a node below it have a Max or Min with a value?
 bool has_statistics(const Entry& entry, Entry::Index node) {
   if (!entry.is_container(node)) return false;
   bool found = false;
@@ -108,7 +108,7 @@ bool has_statistics(const Entry& entry, Entry::Index node) {
   return found;
 }
 
-/// Is there a Max or Min that is NaN, at the node or below?
+/// Does the node or a node below it have a Max or Min that is NaN?
 bool has_nan(const Entry& entry, Entry::Index node) {
   if (!entry.is_container(node)) return false;
   bool found = false;
@@ -120,12 +120,12 @@ bool has_nan(const Entry& entry, Entry::Index node) {
   return found;
 }
 
-/// Is there a tensor with elements, at the node or below?
+/// Does the node or a node below it have a tensor with elements?
 bool has_elements(const Entry& entry, Entry::Index node) {
   if (!entry.is_container(node)) return false;
   if (entry.is(node, NodeKind::object)) {
     const auto described = entry.find_all<6>(node, {"dtype", "Max", "Min", "Mean", "Norm", "md5"});
-    // An argument may be called dtype.
+    // An argument may also have the name dtype.
     if (std::ranges::any_of(described, [&](Entry::Index member) {
           return member != kNoNode && !entry.is(member, NodeKind::object);
         })) {
@@ -144,7 +144,7 @@ bool has_elements(const Entry& entry, Entry::Index node) {
   return found;
 }
 
-/// Finds what statistics show in the tensors of one entry.
+/// Finds problems that the statistics of one entry's tensors show.
 class StatisticsFinder {
  public:
   StatisticsFinder(std::string_view name, const Entry& entry, const Rules& rules)
@@ -178,7 +178,7 @@ class StatisticsFinder {
       return;
     }
     if (!entry_.is(item, NodeKind::object)) return;
-    // What came in at the limit may well go out at it.
+    // If an input has the largest finite number, an output may have it without an overflow.
     if (const auto text = saturated(item); text && !saturated_input && !norms_.is_given(item))
       add("saturated", where, Level::high, *text);
     if (dump::bad_item(entry_, item) != 0) return;
@@ -190,7 +190,7 @@ class StatisticsFinder {
     }
   }
 
-  /// Which statistic reaches the limit of the dtype.
+  /// Describes the statistic that reaches the limit of the dtype.
   std::optional<std::string> saturated(Entry::Index item) const {
     std::string type = lower_case(entry_.string(item, "dtype"));
     if (type.starts_with("torch.")) type.erase(0, 6);
@@ -308,7 +308,7 @@ RankFindings list_entries(const ByteSource& file, Listing listing, const Rules& 
   const dump::Header header = dump::read_dump_json(file, [&](std::string_view name, const Entry& entry) {
     ++result.entries;
     if (!entry.is(0, NodeKind::object)) return;
-    // This listing judges finite numbers.
+    // This listing judges only finite numbers.
     const Entry::Index output = sections_of(entry).output;
     if (listing == Listing::statistics && output != kNoNode && has_nan(entry, output)) {
       result.coverage.miss("it gives NaN, which --statistics does not judge", name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry by entry, without a search: the overflow levels, and what statistics alone say of overflow.
+// Judges entries one by one, without a search: by overflow levels, or by their statistics alone.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@ enum class Scene : std::uint8_t {
 std::string_view level_name(Level level);
 std::string_view scene_name(Scene scene);
 
-/// Which rule holds for the entry, the ignore rules left aside.
+/// The rule that applies to the entry, before the ignore rules.
 Scene find_scene(const dump::Entry& entry, const Rules& rules);
 Level level_of(Scene scene);
-/// Do the ignore rules take the entry out?
+/// Do the ignore rules exempt the entry?
 bool is_expected_bad(std::string_view name, const dump::Entry& entry, const Rules& rules);
 
 /// One line of a listing.
@@ -50,18 +50,18 @@ struct EntryFinding {
   std::string text;   // "Max 65504.0 is the largest float16"
 };
 
-/// Counts an entry by whether there is something to judge it by. One without elements needs nothing.
+/// Counts the entry as covered if it has values to judge by. An entry without elements needs none.
 void cover_entry(const dump::Entry& entry, std::string_view name, Coverage& coverage);
 
 struct RankFindings {
   std::uint32_t entries = 0;
-  Coverage coverage;  // of the entries: those with values to judge by
-  std::string task;   // that the rank was recorded with
+  Coverage coverage;  // entries with values to judge by count as covered
+  std::string task;   // the task of the rank's recorder
   std::vector<EntryFinding> found;
 };
 
-/// What the statistics of one entry show beyond NaN and Inf: outputs at the largest finite number of their
-/// dtype, norms that jump, a mean or norm that is not finite where maximum and minimum are.
+/// Finds problems of one entry beyond NaN and Inf: outputs at the largest finite number of their dtype, norms
+/// that jump, and a mean or norm that is not finite although maximum and minimum are.
 std::vector<EntryFinding> find_statistics(std::string_view name, const dump::Entry& entry,
                                           const Rules& rules);
 

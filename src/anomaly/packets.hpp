@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the search needs of a rank, on its way between processes.
+// Serializes the scan of a rank for transport between processes.
 #pragma once
 
 #include "anomaly/details.hpp"
@@ -22,7 +22,7 @@ void carry(auto& packet, Carried<LossScaling> auto& scaling) {
   packet(scaling.scale, scaling.skipped);
 }
 
-/// Of what holds of the training this search looks at the scale of the loss.
+/// The search needs only the loss scale of the training's settings.
 void carry(auto& packet, Carried<Header> auto& header) {
   packet(header.task, header.level, header.framework, header.recorder, header.has_data, header.data_directory,
          header.training.loss_scale);

@@ -14,7 +14,7 @@
 namespace msprobe::anomaly {
 namespace {
 
-/// Calls whose outputs were bad that are kept.
+/// The limit for remembered calls with bad outputs.
 constexpr std::size_t kMostForwards = 1 << 16;
 constexpr std::uint64_t kReportBytes = std::uint64_t{1} << 20;
 
@@ -84,7 +84,7 @@ class Scanner {
     const bool makes_nan = bad.inputs == 0 && (bad.outputs & kNan) != 0;
     const dump::Entry::Index section = entry_.find(0, bad.inputs != 0 ? "input" : "output");
     const bool half = section != dump::Entry::kNone && is_of_float16(entry_, section);
-    // Chosen: of smaller gradients an operation makes no Inf by their size, but by dividing by zero.
+    // The limit is chosen. With smaller gradients, an Inf comes from a division by zero, not from their size.
     constexpr double kLargeGradient = 64;
     const bool large = bad.inputs != 0 || largest_in(entry_, entry_.find(0, "input")) >= kLargeGradient;
     result_.bad_gradient = BadGradient{place(name), half && large && !makes_nan};
@@ -102,7 +102,7 @@ class Scanner {
     return largest;
   }
 
-  /// Of all that is bad below the node.
+  /// Are all bad values below the node float16?
   static bool is_of_float16(const dump::Entry& entry, dump::Entry::Index node) {
     bool all = true;
     each_bad(entry, node, [&](dump::Entry::Index item) {
@@ -113,7 +113,8 @@ class Scanner {
     return all;
   }
 
-  /// A backward that makes bad values of clean ones does so of what its forward kept, if that was bad.
+  /// True if a backward call makes bad values from clean inputs, but its forward call had bad outputs: the
+  /// backward uses values that the forward kept.
   bool follows_forward(std::string_view name, const EntryBadness& bad) {
     if (bad.outputs == 0) return false;
     const auto parsed = dump::parse_entry_name(name);
@@ -163,7 +164,8 @@ class Scanner {
     sub_layer_ = 0;
   }
 
-  /// API and direction out of the name, which is read from the right; without a direction its second part.
+  /// API and direction from the name, which is parsed from the right. A name without a direction has the API
+  /// as its second part.
   void split_name(std::string_view name, CommNode& node) const {
     const auto parsed = dump::parse_entry_name(name);
     if (parsed) {
@@ -210,7 +212,7 @@ class Scanner {
 
   /// The bad values of the last suspect were passed on.
   void confirm_last() { watching_ = false; }
-  /// Nothing more will be known of the last suspect.
+  /// No later entry can show more about the last suspect.
   void settle_last() {
     if (watching_ && consumed_) result_.suspects.back().contained = true;
     watching_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over the dump.json of a rank: what the search needs, and nothing that grows with its length beyond
-// the communication entries and the suspects.
+// Reads the dump.json of a rank in one pass and keeps what the search needs. Only the lists of communication
+// entries and suspects grow with the length of the file.
 #pragma once
 
 #include <cstdint>
@@ -28,56 +28,57 @@ struct EntryPlace {
 
 struct CommNode : dump::Communication {
   EntryPlace place;
-  std::uint32_t sub_layer = 0;  // compute entries since the communication before it
+  std::uint32_t sub_layer = 0;  // compute entries since the previous communication
   EntryBadness bad;
 };
 
 /// A compute entry that may be a root.
 struct Suspect {
   EntryPlace place;
-  std::uint32_t interval = 0;   // communication entries before it
-  std::uint32_t sub_layer = 0;  // compute entries between those and it
+  std::uint32_t interval = 0;   // number of earlier communication entries
+  std::uint32_t sub_layer = 0;  // number of compute entries after the last of those
   Bad inputs = 0;
   Bad outputs = 0;
-  /// Something took its bad values and gave clean ones, and nothing was bad behind that: a mask, most likely.
+  /// An entry took its bad values and gave clean ones, and all later entries were clean: it is probably a
+  /// mask.
   bool contained = false;
 };
 
 /// The first entry of the backward with a bad value.
 struct BadGradient {
   EntryPlace place;
-  /// What is bad there is of float16; if the entry made it of clean values, of large ones, and no NaN: as
-  /// numbers beyond its range are made.
+  /// True if the gradient probably overflowed the range of float16: the bad values are float16 and, if the
+  /// entry made them from clean ones, those were large and no result is NaN.
   bool overflow = false;
 };
 
 struct RankScan {
   dump::Header header;
   std::uint32_t entries = 0;
-  Coverage coverage;  // of the entries: those with values to judge by
+  Coverage coverage;  // entries with values to judge by count as covered
   std::vector<CommNode> comms;
-  /// Entries that made bad values of clean ones, in order.
+  /// The entries that made bad values from clean ones, in order.
   std::vector<Suspect> suspects;
   /// The first entry with a bad value of any kind.
   std::optional<EntryPlace> first_bad;
   std::uint32_t bad_entries = 0;
-  /// That entry, if its bad value is an input: nothing recorded made it. `interval` is that of a
-  /// communication entry's own index where it is one.
+  /// The entry `first_bad`, if its bad value is an input: no recorded entry made the value. For a
+  /// communication entry, `interval` is its own index.
   std::optional<Suspect> external;
   bool external_is_comm = false;
   /// The first entry that made NaN of inputs with Inf.
   std::optional<Suspect> inf_to_nan;
-  /// Task nan_check records no values. These count the entries for which the dump says whether the device
-  /// raised NaN or Inf, and those in which it did; the last is the first of these.
+  /// Task nan_check records no values. `checked_entries` counts the entries for which the dump says whether
+  /// the device raised NaN or Inf, `raised_entries` those in which it did; `raised` is the first of them.
   std::uint32_t checked_entries = 0;
   std::uint32_t raised_entries = 0;
   std::optional<Suspect> raised;
   std::optional<BadGradient> bad_gradient;
-  bool nan_in_forward = false;  // before it
+  bool nan_in_forward = false;  // before the bad gradient
 };
 
-/// Throws FormatError and IoError. `on_bytes`, if it is not empty, gets now and then how many bytes more were
-/// read.
+/// Throws FormatError and IoError. If `on_bytes` is not empty, it receives from time to time the number of
+/// bytes read since the last call.
 RankScan scan_rank(const ByteSource& file, const Rules& rules,
                    const std::function<void(std::uint64_t)>& on_bytes = {});
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corrected search: the phases of the Python tool over a graph that says what really belongs together.
+// The corrected search: the phases of the Python tool, on a graph that connects the calls that belong
+// together.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -14,13 +15,13 @@ namespace {
 
 constexpr std::size_t kNone = SIZE_MAX;
 
-/// What is suspicious on one rank, by the communication that follows it.
+/// The suspects of one rank, by the communication that follows them.
 class RankSuspects {
  public:
   explicit RankSuspects(const RankScan& scan) : scan_(scan), by_interval_(scan.comms.size() + 1, kNone) {
     for (std::size_t i = 0; i < scan.suspects.size(); ++i) {
       std::size_t& slot = by_interval_[scan.suspects[i].interval];
-      // Bad values that went no further are a mask rather than a fault.
+      // Bad values that spread no further are a mask rather than a fault.
       if (slot == kNone || (scan.suspects[slot].contained && !scan.suspects[i].contained)) slot = i;
     }
   }
@@ -30,7 +31,7 @@ class RankSuspects {
     const std::size_t index = by_interval_[interval];
     return index == kNone ? nullptr : &scan_.suspects[index];
   }
-  /// NaN that came in from outside in this interval.
+  /// The NaN that entered from outside in this interval, or null.
   const Suspect* external_nan(std::size_t interval) const {
     if (!scan_.external || scan_.external_is_comm || scan_.external->interval != interval) return nullptr;
     const Suspect& suspect = *scan_.external;
@@ -78,10 +79,10 @@ class RootSearch {
     std::vector<std::uint32_t> bad_from(ranks_.size(), UINT32_MAX);
     std::set<std::pair<std::size_t, std::uint32_t>> seen;
     for (Root& root : roots) {
-      // Bad values were there already, or this is the same root found in another way.
+      // The rank had bad values already, or this root was found before in another way.
       if (bad_from[root.rank] <= root.entry.position) continue;
       if (!seen.emplace(root.rank, root.entry.position).second) continue;
-      // What made bad values of clean ones did so whatever came in from outside.
+      // An entry that made bad values from clean ones is a root regardless of bad values from outside.
       if (root.kind != RootKind::external) bad_from[root.rank] = root.entry.position;
       find_path(root);
       for (const Reached& reached : root.path)
@@ -112,7 +113,7 @@ class RootSearch {
     }
   }
 
-  /// Where the bad input of each communication entry came from.
+  /// The origin of the bad input of each communication entry.
   struct Origin {
     std::size_t interval = kNone;
     bool external = false;
@@ -123,10 +124,9 @@ class RootSearch {
       const RankScan& scan = ranks_[r].scan;
       Origin origin;
       for (std::size_t i = 0; i < scan.comms.size(); ++i) {
-        // What an earlier communication brought in is explained there.
+        // Bad values that an earlier communication brought in are explained at that communication.
         if (i > 0 && scan.comms[i - 1].bad.outputs != 0) origin = {};
-        // The external value is the first bad one of its rank. Inf from outside is a mask more often than
-        // not.
+        // The external value is the first bad one of its rank. An Inf from outside is usually a mask.
         const bool external = scan.external && scan.external->interval == i;
         if (suspects_[r].in(i) != nullptr && suspects_[r].external_nan(i) == nullptr) {
           origin = {i, false};
@@ -162,7 +162,7 @@ class RootSearch {
     return root;
   }
 
-  /// The first suspect of each rank ahead of its communication; if no rank has any, NaN from outside.
+  /// The first suspect of each rank before its communication; if no rank has one, NaN from outside.
   std::vector<Root> before_communication() const {
     std::vector<Root> roots;
     std::vector<Root> externals;
@@ -236,7 +236,7 @@ class RootSearch {
     return absent;
   }
 
-  /// Bad values that never went into communication.
+  /// Suspects whose bad values never entered communication.
   std::vector<Root> after_communication() const {
     std::vector<Root> roots;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -251,8 +251,8 @@ class RootSearch {
     return roots;
   }
 
-  /// What is left to blame: NaN from outside, NaN out of Inf, bad values that went no further; the first of
-  /// each rank.
+  /// The remaining candidates: NaN from outside, NaN made from Inf, bad values that spread no further; the
+  /// first one of each rank.
   std::vector<Root> otherwise() const {
     std::vector<Root> roots;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -274,7 +274,7 @@ class RootSearch {
     return roots;
   }
 
-  /// The first of each rank that task nan_check noted, in the order of execution.
+  /// The first entry of each rank that task nan_check flagged, in the order of execution.
   std::vector<Root> raised() const {
     std::vector<Root> roots;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -312,7 +312,7 @@ class RootSearch {
         return comm.bad.inputs != 0 || is_root;
       };
       auto carrier = std::ranges::find_if(exchange.senders, carries);
-      // A receiver that is the root itself gives to nobody; a collective that is, reaches all its members.
+      // If the root is a receiver, it passes nothing on. If the root is a collective, it reaches all members.
       if (carrier == exchange.senders.end()) continue;
       for (const std::size_t n : exchange.receivers) {
         const std::size_t rank = graph_.rank(n);
@@ -327,7 +327,7 @@ class RootSearch {
   const Tell& tell_;
   dump::CommGraph graph_;
   std::vector<RankSuspects> suspects_;
-  std::vector<Origin> origins_;  // of each node
+  std::vector<Origin> origins_;  // for each node
 };
 
 }  // namespace
