@@ -20,7 +20,7 @@ constexpr std::array<std::uint8_t, 256> make_traits() {
     if (c >= 0x80) traits[c] = TextTraits::kHigh;
   }
   for (const char c : {'&', '<', '>'}) traits[static_cast<unsigned char>(c)] |= TextTraits::kXml;
-  // Some spreadsheets part fields at tabs, too, unless these are quoted.
+  // Some spreadsheets also split fields at tabs, unless the fields are quoted.
   for (const char c : {',', '"', '\n', '\r', '\t'}) traits[static_cast<unsigned char>(c)] |= TextTraits::kCsv;
   traits[';'] |= TextTraits::kSemicolon;
   traits['_'] |= TextTraits::kUnderscore;
@@ -28,7 +28,7 @@ constexpr std::array<std::uint8_t, 256> make_traits() {
 }
 constexpr std::array<std::uint8_t, 256> kTraits = make_traits();
 
-/// The signs that begin a formula, in ASCII and full width.
+/// Is the character a sign that begins a formula, in ASCII or full width?
 bool is_formula_sign(char32_t c) {
   switch (c) {
     case U'=':
@@ -47,8 +47,8 @@ bool is_formula_sign(char32_t c) {
   }
 }
 
-/// What a spreadsheet passes over before a sign, or drops when it reads a file: blanks, control characters
-/// and what has no width.
+/// Does a spreadsheet ignore the character before a sign, or drop it when it reads a file? This holds for
+/// blanks, control characters and characters without width.
 bool is_passed_over(char32_t c) {
   return c <= U' ' || (c >= 0x7F && c <= 0xA0) || c == 0x1680 || c == 0x3000 || c == 0x205F ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || is_invisible(c);
@@ -63,7 +63,7 @@ bool starts_formula(std::string_view text) {
   return false;
 }
 
-/// Calls `visit(part)` for what lies between semicolons until it returns false.
+/// Calls `visit(part)` for each part between semicolons, until it returns false.
 template <class Visit>
 void each_part(std::string_view text, Visit visit) {
   while (true) {
@@ -92,7 +92,7 @@ bool looks_like_formula(std::string_view text) {
   each_part(text, [&](std::string_view part) {
     formula = formula || starts_formula(part);
     numbers = numbers && parse_number(part).has_value();
-    return !formula || numbers;  // known once both have turned
+    return !formula || numbers;  // stop when both questions are answered
   });
   return formula && !numbers;
 }
@@ -126,7 +126,7 @@ TextTraits traits_of(std::string_view text) {
 
 bool is_safe_text(std::string_view text, TextTraits traits) {
   if (traits.has(TextTraits::kHigh | TextTraits::kSemicolon)) return false;
-  // Most text begins with a letter.
+  // Fast path, since most texts begin with a letter.
   return text.empty() || (text.front() >= 'A' && text.front() <= 'Z') || !starts_formula(text) ||
          parse_number(text).has_value();
 }

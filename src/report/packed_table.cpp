@@ -18,13 +18,13 @@
 namespace msprobe::report {
 namespace {
 
-/// A cell: which of the types it has, and what that takes; texts and lists by number.
+/// A cell: its type and value; texts and lists by their numbers.
 struct PackedCell {
   std::uint8_t type = 0;
-  std::uint8_t kind = 0;  // of a spelled number
+  std::uint8_t kind = 0;  // for a Spelled number
   std::uint32_t text = 0;
   std::uint32_t json = 0;
-  std::uint32_t list = 0;  // 0: none
+  std::uint32_t list = 0;  // 0: no list
   double real = 0;
   std::int64_t integer = 0;
 };
@@ -33,7 +33,7 @@ struct PackedRows {
   std::vector<std::string> columns;
   std::optional<std::vector<std::string>> objects;
   std::vector<Severity> severities;  // by row
-  std::string cells;                 // one row after the other, each cell with what its type has
+  std::string cells;                 // row by row, each cell with the bytes of its type
   std::vector<std::uint64_t> begins;
   std::vector<std::string> texts;
   std::vector<std::vector<std::string>> lists;
@@ -106,7 +106,7 @@ class Packer {
     return out;
   }
 
-  /// Counted from 1. Many rows point at one list.
+  /// The number of a list, counted from 1. Many rows refer to the same list.
   std::uint32_t list(const std::vector<std::string>* texts) {
     const auto [place, is_new] = lists_.try_emplace(texts, static_cast<std::uint32_t>(lists_.size() + 1));
     if (is_new) rows_.lists.push_back(*texts);
@@ -158,7 +158,7 @@ class UnpackedTable final : public Table {
     }
   }
 
-  /// What a cell names by its number.
+  /// The text or list to which a cell refers by number.
   template <typename T>
   static const T& known(const std::vector<T>& all, std::uint32_t number) {
     if (number >= all.size()) refuse_packet();
@@ -204,7 +204,7 @@ class TableStore::Stored final : public Table {
   std::size_t rows() const override { return severities_.size(); }
   Severity severity(std::size_t index) const override { return severities_[index]; }
   std::optional<std::vector<std::string>> objects() const override { return objects_; }
-  /// `scratch` may be what holds the rows.
+  /// `scratch` keeps the loaded rows alive, since views in `cells` refer to them.
   void row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const override {
     const std::shared_ptr<const Table> rows = load(index / kRowsInPiece);
     rows->row(index % kRowsInPiece, cells, scratch);
@@ -238,7 +238,7 @@ std::shared_ptr<const Table> TableStore::add(const Table& table) {
 }
 
 void TableStore::used(std::shared_ptr<const Table> loaded) {
-  constexpr std::size_t kMost = 4;  // those whose rows end, and the next
+  constexpr std::size_t kMost = 4;  // recent pieces stay loaded: readers cross from one to the next
   const std::lock_guard lock(mutex_);
   recent_.push_back(std::move(loaded));
   if (recent_.size() > kMost) recent_.pop_front();

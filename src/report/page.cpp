@@ -30,7 +30,7 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-/// A script or style may be part of the page if its hash is named, and nothing else may.
+/// The policy lists the hash of each script and style; the browser then refuses all others.
 std::string policy_source(const PagePart& part) {
   std::string hash;
   for (std::size_t i = 0; i + 1 < part.sha256.size(); i += 2) {
@@ -50,7 +50,8 @@ std::string policy(const Page& page) {
 
 }  // namespace
 
-/// Data lies in elements that the browser does not look into; base64 holds nothing that could end one.
+/// The data are in script elements that the browser does not interpret; base64 has no characters that could
+/// end such an element.
 void write_page_data(const std::string& id, std::string_view deflated, const PageSink& sink) {
   constexpr std::size_t kAtOnce = std::size_t{3} << 18;  // a multiple of three: base64 can be put together
   sink("<script type=\"application/octet-stream\" id=\"" + id + "\">");

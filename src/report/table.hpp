@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one model of a result that every writer takes: named columns, rows made on demand, a verdict a row.
+// The model of a result for all writers: named columns, rows that are made on demand, and a severity for each
+// row.
 #pragma once
 
 #include <cstddef>
@@ -17,25 +18,25 @@
 
 namespace msprobe::report {
 
-/// A value as text that stands as it is in csv and as a text cell in a workbook; JSON writers may know better
-/// (below).
+/// A value as text: csv prints it unchanged, a workbook has it as a text cell. JSON writers may use a better
+/// form (below).
 struct Text {
   std::string_view value;
 };
-/// Text that is itself JSON, or a list of texts: JSON writers embed it unquoted, all others take `value`.
+/// Text that is itself JSON, or a list of texts: JSON writers embed it unquoted, all others use `value`.
 struct Structured {
   std::string_view value;  // csv, xlsx
   std::string_view json;
-  const std::vector<std::string>* texts = nullptr;  // in place of `json`; any bytes
+  const std::vector<std::string>* texts = nullptr;  // instead of `json`; any bytes
 };
 
-/// A number that a workbook holds as text, as the Python tool's do: what is computed from the numbers of both
-/// sides. Spelled as Python does, `%` behind a percentage; JSON takes a percentage, and what is not finite,
-/// as a string.
+/// A number that a workbook has as text, as in the Python tool: it is computed from the numbers of both
+/// sides. Spelled as in Python, with `%` after a percentage; JSON has a string for a percentage and for a
+/// number that is not finite.
 struct Spelled {
   enum class Kind : std::uint8_t { real, integer, percent };
   Kind kind = Kind::integer;
-  double value = 0;          // of every kind
+  double value = 0;          // for every kind
   std::int64_t integer = 0;  // the digits of an integer
 };
 
@@ -49,11 +50,11 @@ void append_spelled(std::string& out, const Spelled& number);
 /// A cell as text: doubles as Python prints them, `True`, `False`.
 std::string plain_text(const Cell& cell);
 
-/// Room for text made while a row is filled.
+/// Owns texts that are made while a row is filled.
 class Scratch {
  public:
   std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
-  /// What texts lie in that were not made here.
+  /// Keeps the owner of texts that were not made here.
   void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
   void clear() {
     texts_.clear();
@@ -75,13 +76,13 @@ class Table {
   virtual ~Table() = default;
   virtual const std::vector<std::string>& columns() const = 0;
   virtual std::size_t rows() const = 0;
-  /// Replaces the contents of `cells` with one cell a column, and of `scratch` with the text made on the way.
-  /// The views in the cells stay valid until `scratch` changes or the table goes.
+  /// Replaces the contents of `cells` by one cell per column, and of `scratch` by the texts made for them.
+  /// The views in the cells are valid until `scratch` changes or the table is destroyed.
   virtual void row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const = 0;
   /// Colours the row in a workbook.
   virtual Severity severity(std::size_t index) const = 0;
-  /// What there is to say besides, as JSON objects of one line each, which JSON writers put behind the rows:
-  /// each has a `kind`, and rows of a file of lines then get one, too: `row`. Nothing: never anything.
+  /// Additional JSON objects of one line each, which JSON writers put after the rows. Each has a `kind`; in a
+  /// file of lines the rows then have one, too: `row`. Nothing: this kind of table never has such objects.
   virtual std::optional<std::vector<std::string>> objects() const { return std::nullopt; }
 };
 

@@ -45,7 +45,7 @@ std::size_t character_width(char32_t c) {
   return in_ranges(kWide, c) ? 2 : 1;
 }
 
-/// The longest end of `text` that takes at most `width` columns.
+/// The longest suffix of `text` that takes at most `width` columns.
 std::string_view tail_of(std::string_view text, std::size_t width) {
   std::size_t skip = display_width(text);
   std::size_t at = 0;
@@ -69,27 +69,27 @@ std::string_view head_of(std::string_view text, std::size_t width) {
   return text.substr(0, at);
 }
 
-/// `text` is safe to show already.
+/// Like elide_middle(), for text that is already safe to show.
 std::string elide_safe(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
   if (width <= kEllipsis.size()) return std::string(head_of(text, width));
-  // The end of a name (input.0, output.3) tells more than its middle.
+  // The end of a name (input.0, output.3) says more than its middle.
   const std::size_t room = width - kEllipsis.size();
   const std::string_view head = head_of(text, room / 2);
   return std::string(head) + std::string(kEllipsis) + std::string(tail_of(text, room - display_width(head)));
 }
 
-/// A number as people see it in a table, thousands separated or with a percent sign as well.
+/// Does the text look like a number in a table, perhaps with thousands separators or a percent sign?
 bool is_numeric(std::string text) {
   std::erase(text, ',');
   if (!text.empty() && text.back() == '%') text.pop_back();
   return parse_number(text).has_value();
 }
 
-using Cells = std::vector<std::vector<std::string>>;  // safe to show, all rows of one length
+using Cells = std::vector<std::vector<std::string>>;  // safe to show; all rows have the same length
 
-/// Do the columns fit into a line? A sentence may run on, but has half of a line at least; one column alone
-/// gains nothing by other lines.
+/// Do the columns fit into a line? A column of sentences may run on, but needs at least half of a line. A
+/// single column gains nothing from another layout.
 bool fits(const std::vector<std::size_t>& widths, const TerminalStyle& style) {
   if (widths.size() == 1) return true;
   const std::size_t last = style.sentences ? std::min(widths.back(), style.width / 2) : widths.back();
@@ -109,8 +109,8 @@ std::string table_line(const std::vector<std::string>& row, const std::vector<st
   return line;
 }
 
-/// A row on lines of its own, as few as it fits on: no cell is cut, and what stands behind the first one has
-/// the name of its column before it.
+/// The lines of a row that is too long for one line: as few as possible, without cutting a cell. Each cell
+/// after the first one has the name of its column before it.
 std::vector<std::string> record_lines(const std::vector<std::string>& row,
                                       const std::vector<std::string>& names, const TerminalStyle& style) {
   std::vector<std::string> lines;
@@ -222,7 +222,7 @@ bool shows_links(const std::function<const char*(const char*)>& environment) {
   if (const std::string_view forced = value("FORCE_HYPERLINK"); !forced.empty()) return forced != "0";
   const std::string_view program = value("TERM_PROGRAM");
   const std::string_view term = value("TERM");
-  // VTE shows them from 0.50 on.
+  // VTE shows links since version 0.50.
   if (const auto vte = parse_number(value("VTE_VERSION")); vte && *vte >= 5000) return true;
   for (const std::string_view known : {"iTerm.app", "WezTerm", "vscode", "ghostty"})
     if (program == known) return true;
@@ -256,7 +256,7 @@ std::string render_columns(const std::vector<std::string>& header,
   std::size_t columns = header.size();
   for (const auto& row : rows) columns = std::max(columns, row.size());
   if (columns == 0) return {};
-  Cells cells;  // the header first
+  Cells cells;  // the header is the first row
   std::vector<std::size_t> widths(columns, 0);
   std::vector<bool> right(columns, !rows.empty());
   const auto add = [&](const std::vector<std::string>& row, bool is_header) {

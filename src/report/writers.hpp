@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables to files: csv, xlsx, json, jsonl. Every file appears under its name only when it is whole.
+// Writes tables to files: csv, xlsx, json, jsonl. A file gets its name only when it is complete.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ std::optional<Format> format_of_file(std::string_view path);
 std::string_view extension(Format format);  // "csv", …
 
 struct WriteOptions {
-  std::uint64_t csv_rows_per_file = 1'000'000;    // beyond: `name_part_1.csv`, `name_part_2.csv`, …
-  std::uint64_t xlsx_rows_per_sheet = 1'048'500;  // from here on: sheets `part_0`, `part_1`, … of even size
+  std::uint64_t csv_rows_per_file = 1'000'000;    // more rows go to `name_part_1.csv`, `name_part_2.csv`, …
+  std::uint64_t xlsx_rows_per_sheet = 1'048'500;  // from here on: sheets `part_0`, `part_1`, … of equal size
   Existing existing = Existing::replace;
-  std::string sheet = "Sheet1";                // of a workbook of one table
-  std::function<void(std::uint64_t)> on_rows;  // told now and then how many rows are written
+  std::string sheet = "Sheet1";                // name of the sheet of a single table
+  std::function<void(std::uint64_t)> on_rows;  // receives the number of rows written from time to time
   bool csv_byte_order_mark = false;            // before the header, for spreadsheets that guess encodings
   std::string_view csv_line_end = "\n";
   bool quote_prefix = false;  // a workbook holds text that looks like a formula as it is, marked as text
@@ -34,16 +34,16 @@ struct WriteOptions {
 };
 
 /// Writes `table` beside `path` and renames it into place (`existing` says whether it may replace a file).
-/// Returns the names of the files that came to be (several where the table was split). Throws IoError;
-/// nothing is left behind then.
+/// Returns the names of the written files (several if the table was split). Throws IoError, and leaves no
+/// file then.
 std::vector<std::string> write_file(const Table& table, Format format, const std::string& path,
                                     const WriteOptions& options = {});
 
-/// A line of a csv that grows row by row, as write_file() has it.
+/// A line of csv in the form of write_file(), for a file that grows row by row.
 std::string csv_line(const std::vector<Cell>& cells);
 
-/// A sheet of a workbook. Longer tables than fit are cut: `name_part_0`, `name_part_1`, …, behind the first
-/// 23 characters of the name.
+/// A sheet of a workbook. A table that is too long is split into sheets `name_part_0`, `name_part_1`, …, with
+/// the first 23 characters of the name.
 struct NamedTable {
   std::string name;  // at most 31 characters: letters, digits, blanks and underscores
   const Table* table;
@@ -59,7 +59,7 @@ bool write_stdout(const Table& table, Format format, const WriteOptions& options
 
 /// Would a spreadsheet take this text for a formula? (docs/formats.md, "Cells": split at `;`; once a part is
 /// not a number the whole text is tested for a leading or post-semicolon = + - @ % or a full-width form;
-/// blanks, control characters and what is invisible may stand before it.)
+/// blanks, control characters and invisible characters may precede it.)
 bool looks_like_formula(std::string_view text);
 
 }  // namespace msprobe::report

@@ -17,18 +17,18 @@ std::size_t utf16_units(char32_t code) {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-/// Of a character that would begin or end markup; empty for others.
+/// The entity of a character that would begin or end markup; empty for other characters.
 std::string_view entity_of(char32_t code) {
   return code == '&' ? "&amp;" : code == '<' ? "&lt;" : code == '>' ? "&gt;" : "";
 }
 
-/// Control characters apart.
+/// May XML contain the character? Control characters are handled elsewhere.
 bool is_in_xml(const Utf8& c) {
   return c.valid && c.code != 0xFFFE && c.code != 0xFFFF;
 }
 
-/// Where to cut `text` so that `limit` units are kept, room for the ellipsis included; its size if nothing is
-/// too long.
+/// The size of the part of `text` that is kept if the limit is `limit` units, including the ellipsis; the
+/// whole size if the text is not too long.
 std::size_t kept_size(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return text.size();
   std::size_t units = 0;
