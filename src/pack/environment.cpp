@@ -14,7 +14,7 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-/// `http://user:password@host` with the password masked, wherever it stands in the text.
+/// Masks the password in `http://user:password@host` at every place of the text.
 std::string mask_urls(std::string_view text) {
   std::string out;
   std::size_t done = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment variables of a process, without what nobody else should read.
+// The environment variables of a process, with secrets masked.
 #pragma once
 
 #include <functional>
@@ -11,17 +11,18 @@
 
 namespace msprobe::pack {
 
-/// Takes the place of a secret.
+/// The text that replaces a secret.
 inline constexpr std::string_view kMasked = "******";
 
 struct EnvironmentOptions {
-  /// Parts of names whose values are secret, in upper case; names are compared without regard to case.
+  /// Parts of names whose values are secret, in upper case. The case of variables' names is ignored.
   std::vector<std::string> secrets;
-  /// Says whether a variable belongs into the pack; empty: all do.
+  /// Decides whether a variable belongs in the pack; if it is empty, all variables do.
   std::function<bool(std::string_view name)> wanted;
 };
 
-/// The variables of a list as `environ` is, in its order. In other values the password of a URL is masked.
+/// The variables of a list like `environ`, in its order. In values that are not secret, passwords in URLs are
+/// masked.
 Value environment(const char* const* variables, const EnvironmentOptions& options);
 
 }  // namespace msprobe::pack

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version of a pack stands in the comment of the archive, which the Python tool does not read.
+// A pack has its format version in the comment of the archive, which the Python tool does not read.
 #pragma once
 
 #include <string>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A configuration pack: the zip archive in which one run's environment, packages, hyper-parameters and
-// statistics lie.
+// A configuration pack: the zip archive of one run's environment, packages, hyper-parameters and statistics.
 #pragma once
 
 #include <cstdint>
@@ -30,29 +29,29 @@ struct PackLimits {
 struct Member {
   Section section = Section::env;
   std::string name;
-  std::uint64_t step = 0;  // of dataset and weights
-  std::uint64_t rank = 0;  // of dataset, weights and random
+  std::uint64_t step = 0;  // only for dataset and weights
+  std::uint64_t rank = 0;  // only for dataset, weights and random
   std::string_view file() const { return std::string_view(name).substr(name.rfind('/') + 1); }
 };
 
 class Pack {
  public:
-  /// FormatError naming the file if it is no pack or one that must not be trusted: damaged, with names that
-  /// lead out of a folder, with links, or unpacking to more than the limits. Members whose names mean nothing
-  /// are left alone; of two with one name the last counts.
+  /// FormatError naming the file if it is not a pack, or cannot be trusted: it is damaged, has links or names
+  /// that lead out of a folder, or unpacks to more than the limits. Members with unknown names are ignored;
+  /// of two members with the same name the last counts.
   explicit Pack(std::shared_ptr<const ByteSource> file, const PackLimits& limits = {});
 
   const std::string& name() const { return name_; }
-  /// Those of a section: by step, then rank, then name.
+  /// The members of a section: by step, then rank, then name.
   const std::vector<Member>& members(Section section) const;
   const Member* find(Section section, std::string_view name) const;
-  /// Members of a section that stand where none may, which makes it unreadable.
+  /// Members at a place where the section allows none; they make the section unreadable.
   const std::vector<std::string>& misplaced(Section section) const;
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  /// The text of a member, its checksum verified. FormatError if it is damaged.
+  /// The text of a member, after its checksum was verified. FormatError if it is damaged.
   std::string read(const Member& member) const;
-  /// Reads all members and throws them away. FormatError if one is damaged.
+  /// Reads all members and discards them. FormatError if one is damaged.
   void verify() const;
 
  private:

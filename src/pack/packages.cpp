@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostHead = std::size_t{64} << 10;  // of a metadata file; what we look for stands first
+constexpr std::size_t kMostHead = std::size_t{64} << 10;  // of a metadata file, which begins with the name
 constexpr std::size_t kMostEntries = 200'000;             // of a folder
 
 bool is_executable(const fs::path& path) {
@@ -39,8 +39,8 @@ std::vector<std::string> split_path(const char* list) {
   return parts;
 }
 
-/// The first bytes of a small text file; empty if there is none, or if it cannot be read, which is a problem
-/// to tell.
+/// The first bytes of a small text file; empty if there is no such file. A file that cannot be read also
+/// gives an empty text, and a line in `problems`.
 std::string head_of(const fs::path& path, std::vector<std::string>* problems = nullptr) {
   check_interrupt();
   std::error_code error;
@@ -53,8 +53,8 @@ std::string head_of(const fs::path& path, std::vector<std::string>* problems = n
   }
 }
 
-/// pyenv puts scripts in the place of interpreters. The one that such a script would start; empty: none is
-/// known.
+/// The interpreter that a script of pyenv would start: pyenv installs such scripts (shims) under the names of
+/// interpreters. Empty if it is unknown.
 std::string behind_shim(const fs::path& shim, const Lookup& environment) {
   const fs::path root = shim.parent_path().parent_path();
   std::string versions;
@@ -99,7 +99,7 @@ void each_line(std::string_view text, char separator, Visit visit) {
   }
 }
 
-/// pyvenv.cfg of a virtual environment.
+/// The content of pyvenv.cfg in a virtual environment.
 struct VirtualEnvironment {
   std::string home;
   std::string version;
@@ -119,7 +119,7 @@ std::optional<VirtualEnvironment> read_virtual_environment(const fs::path& prefi
   return environment;
 }
 
-/// `3.11` of `3.11.2`.
+/// The first two numbers of a version: `3.11` of `3.11.2`.
 std::string two_numbers(const std::string& version) {
   const std::size_t first = version.find('.');
   if (first == std::string::npos) return {};
@@ -131,7 +131,7 @@ bool is_version(std::string_view text) {
          text.find('.') != std::string_view::npos;
 }
 
-/// What `lib/python3.11` says, if there is one such folder only.
+/// The version in the name of the folder `lib/python3.11`, if there is exactly one such folder.
 std::string version_in(const fs::path& prefix) {
   std::set<std::string> versions;
   std::error_code error;
@@ -158,7 +158,7 @@ class FolderList {
   void add_prefix(const fs::path& prefix, const std::string& version) {
     for (const char* lib : {"lib", "lib64"}) add(prefix / lib / ("python" + version) / "site-packages");
   }
-  /// What Debian adds.
+  /// Adds the folders of Debian's Python.
   void add_system(const fs::path& prefix, const std::string& version) {
     add(prefix / "local" / "lib" / ("python" + version) / "dist-packages");
     add(prefix / "lib" / "python3" / "dist-packages");
@@ -170,7 +170,7 @@ class FolderList {
   std::set<std::string> seen_;
 };
 
-/// Where a package with this name in a folder keeps its metadata; empty: it is none.
+/// The metadata file of a folder's entry, if its name is that of an installed package; else empty.
 fs::path metadata_of(const fs::path& entry) {
   const std::string name = entry.filename().string();
   if (name.ends_with(".dist-info")) return entry / "METADATA";
@@ -198,7 +198,7 @@ Interpreter find_interpreter(const std::string& path, const Lookup& environment)
   const fs::path base = real.parent_path().parent_path();
   const auto virtual_environment = read_virtual_environment(prefix);
 
-  // The version: from python3.11, the name that the others are links to, or from what lies around it.
+  // The version comes from the name python3.11 that the other names link to, or from the files around it.
   const std::string real_name = real.filename().string();
   if (real_name.starts_with("python") && is_version(std::string_view(real_name).substr(6)))
     interpreter.version = real_name.substr(6);

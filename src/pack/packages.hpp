@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python packages that an interpreter would find, told from the files that say so: no interpreter is run.
+// Finds the Python packages that an interpreter would find, by reading files; it runs no interpreter.
 #pragma once
 
 #include <functional>
@@ -16,25 +16,25 @@ struct Package {
 
 struct Interpreter {
   std::string path;                  // as it was found
-  std::string version;               // "3.11"; empty if nothing tells
-  std::vector<std::string> folders;  // where its packages are, first one first
+  std::string version;               // "3.11"; empty if unknown
+  std::vector<std::string> folders;  // the folders of its packages, in search order
 };
 
-/// Reads an environment variable; null if there is none.
+/// Reads an environment variable; returns null if it is not set.
 using Lookup = std::function<const char*(const char*)>;
 
-/// The interpreter to look at: `path` if that is not empty, else the first `python3` or `python` on the PATH.
-/// IoError if there is none.
+/// The interpreter to inspect: `path` if it is not empty, else the first `python3` or `python` on the PATH.
+/// IoError if there is no interpreter.
 Interpreter find_interpreter(const std::string& path, const Lookup& environment);
 
-/// The packages in its folders, in the order in which it would find them; of two versions the first, which
-/// hides the other. `problems` gets what could not be read.
+/// The packages in its folders, in the order in which the interpreter would find them; of two versions the
+/// first one, which hides the other. `problems` receives the files that could not be read.
 std::vector<Package> packages_of(const Interpreter& interpreter, std::vector<std::string>& problems);
 
 /// One `Name=version` a line.
 std::string package_list(const std::vector<Package>& packages);
 
-/// Lower case, runs of `-`, `_` and `.` as one `-`: names that are equal so are one package.
+/// Lower case, with runs of `-`, `_` and `.` as one `-`: names with equal results mean the same package.
 std::string normalized_name(std::string_view name);
 
 }  // namespace msprobe::pack

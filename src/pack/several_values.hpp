@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that got more than one value: all of them are told.
+// Merges names that got more than one value: the result has all values.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@ namespace msprobe::pack {
 /// `{"description": "duplicate_value", "values": [...]}`.
 void merge(FlatMap& into, const FlatMap& from);
 
-/// What several ways through one file give. What is not the same on all of them is `{"description":
-/// "depends_on_condition", "values": [...]}`, with null where a way does not give it.
+/// Merges the values that several paths through one file give. A name whose value differs between them gets
+/// `{"description": "depends_on_condition", "values": [...]}`, with null for a path that does not set it.
 FlatMap merge_ways(const std::vector<FlatMap>& ways);
 
 }  // namespace msprobe::pack

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value of a configuration as Python knows it: what JSON, YAML, shell scripts and printed dictionaries are
-// read into.
+// A value of a configuration as Python knows it: the result of reading JSON, YAML, shell scripts and printed
+// dictionaries.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace msprobe::pack {
 
-/// No reader makes values that are nested deeper, so that walking one may call itself.
+/// No reader makes values that are nested deeper, so recursion over a value is safe.
 inline constexpr int kMaxValueDepth = 256;
 
 class Value {
@@ -38,7 +38,7 @@ class Value {
   bool is_number() const { return kind_ == Kind::integer || kind_ == Kind::real; }
 
   bool boolean() const { return boolean_; }
-  /// Of a number.
+  /// The value of a number.
   double number() const;
   /// Text, or the digits of an integer.
   const std::string& text() const { return text_; }
@@ -46,15 +46,15 @@ class Value {
   /// Elements of a list, values of a map.
   const std::vector<Value>& items() const { return items_; }
   std::vector<Value>& items() { return items_; }
-  /// Of a map, one an item.
+  /// The keys of a map, one for each item.
   const std::vector<std::string>& keys() const { return keys_; }
   const Value* find(std::string_view key) const;
 
-  /// Of a text.
+  /// Appends to a text.
   void extend(std::string_view more) { text_ += more; }
   void push(Value item) { items_.push_back(std::move(item)); }
   void push(std::string key, Value item);
-  /// Resolves keys that came twice as Python does: the place of the first, the value of the last.
+  /// Resolves duplicate keys as Python does: the place of the first, the value of the last.
   void settle();
 
  private:
@@ -66,7 +66,7 @@ class Value {
   std::vector<std::string> keys_;
 };
 
-/// Names to values in the order in which the names came.
+/// Names with values, in the order in which the names occurred.
 class FlatMap {
  public:
   using Item = std::pair<std::string, Value>;
@@ -83,7 +83,7 @@ class FlatMap {
   std::unordered_map<std::string, std::size_t> index_;
 };
 
-/// Are they of one kind, with items that are equal by place, or in maps by key?
+/// Do both have the same kind and equal items, compared by position, or in maps by key?
 bool equal_items(const Value& a, const Value& b, bool (*equal)(const Value& a, const Value& b));
 
 /// `repr()` of Python.

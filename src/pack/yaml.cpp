@@ -7,7 +7,7 @@
 namespace msprobe::pack {
 namespace {
 
-/// Replaces aliases and merge keys by what they stand for, as far as the limits go.
+/// Replaces aliases and merge keys by the nodes that they refer to, within the limits.
 class Expander {
  public:
   Expander(const YamlDocument& document, const YamlLimits& limits) : document_(document), limits_(limits) {}
@@ -61,7 +61,7 @@ class Expander {
     return map;
   }
 
-  /// What is merged first, then the map's own: later ones win.
+  /// Adds the merged maps first and then the map's own pairs, because later ones win.
   void append_pairs(Value& map, const Node& node, int depth) {
     if (depth > limits_.max_depth) document_.fail(node, "refused: nested too deeply");
     for (std::size_t i = 0; i + 1 < document_.size(node); i += 2) {

@@ -12,18 +12,18 @@ namespace msprobe::pack {
 
 struct YamlLimits {
   int max_depth = 100;
-  std::uint64_t max_nodes = 1'000'000;               // of the document as it is written
-  std::uint64_t max_expanded = 2'000'000;            // aliases and merge keys replaced by what they stand for
+  std::uint64_t max_nodes = 1'000'000;               // of the document as written
+  std::uint64_t max_expanded = 2'000'000;            // after replacing aliases and merge keys
   std::uint64_t max_text = std::uint64_t{64} << 20;  // of all scalars, expanded
 };
 
-/// The one document in `text`; null if there is none. Dates, which JSON does not know, are null too. Keys
-/// that are no text become text as Python prints them. FormatError naming `file` and the line for what PyYAML
-/// refuses (broken text, several documents, unknown tags, an alias inside what it stands for) and for what
-/// exceeds the limits.
+/// The single document in `text`; null if the text is empty. Dates, which JSON does not have, are null, too.
+/// Keys that are not text become text as Python prints them. FormatError naming `file` and the line for text
+/// that PyYAML refuses (broken text, several documents, unknown tags, an alias inside its own node) and for
+/// text that exceeds the limits.
 Value read_yaml(std::string_view text, const std::string& file, const YamlLimits& limits = {});
 
-/// What a scalar without quotes and tag is.
+/// The value of a scalar without quotes and tag.
 Value resolve_yaml_scalar(const std::string& text);
 
 }  // namespace msprobe::pack

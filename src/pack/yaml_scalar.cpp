@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plain scalar means in YAML 1.1, by the patterns of https://yaml.org/type/ as PyYAML has them.
+// Interprets a plain scalar of YAML 1.1, by the patterns of https://yaml.org/type/ as PyYAML implements them.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -12,9 +12,9 @@
 namespace msprobe::pack {
 namespace {
 
-constexpr std::size_t kMostDigits = 4300;  // Python refuses to convert longer ones
+constexpr std::size_t kMostDigits = 4300;  // Python refuses to convert longer numbers
 
-/// Takes patterns off the front of a text.
+/// Matches patterns at the front of a text and removes them.
 class Matcher {
  public:
   explicit Matcher(std::string_view text) : rest_(text) {}
@@ -42,7 +42,7 @@ class Matcher {
     rest_.remove_prefix(count);
     return count >= least;
   }
-  /// `:5` or `:59`, once at least.
+  /// Matches `:5` or `:59`, at least once.
   bool sixtieths() {
     bool any = false;
     while (rest_.size() > 1 && rest_[0] == ':' && is_digit(rest_[1])) {
@@ -94,7 +94,7 @@ std::uint32_t digit_value(char c) {
   return static_cast<std::uint32_t>((c | 0x20) - 'a' + 10);
 }
 
-/// Of decimal numbers with colons between them, each sixty times the next: 1:30 is 90.
+/// Converts decimal numbers separated by colons, each sixty times the next: 1:30 is 90.
 std::string sixty_based(std::string_view digits) {
   Decimal value;
   while (!digits.empty()) {
@@ -130,7 +130,8 @@ std::optional<Value> as_integer(std::string_view text) {
     match.many("01234567_");
     if (match.done()) base = 8;
   } else if (match.one_of("123456789")) {
-    // The number before the first colon may have more digits than a part; it is kept short enough to add up.
+    // The number before the first colon may have more digits than a part; its length is limited so that the
+    // sum does not overflow.
     const std::size_t first = match.many(kDigitsOrLine) + 1;
     if (match.done()) {
       base = 10;
