@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What went wrong in one process, told in another.
+// Carries an error of one process to another.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct Failure {
   std::string hint;
 };
 
-/// Of an exception that is being handled. Interrupted is none of these.
+/// Describes an exception that is being handled. Interrupted is not a Failure.
 Failure failure_of(const std::exception& error);
 
-/// As it was thrown, so far as somebody looks at that.
+/// Throws the exception again, with the class that callers distinguish.
 [[noreturn]] void throw_again(const Failure& failure);
 
 void carry(auto& packet, Carried<Failure> auto& failure) {

@@ -28,7 +28,8 @@ void pass_on(int number) {
   if (g_child > 0) ::kill(g_child, number);
 }
 
-/// As MPI calls this process: its number and machine. Launchers put the number into the environment.
+/// A name for this process with its number in MPI and its machine. Launchers put the number into the
+/// environment.
 std::string process_name() {
   std::string name = "a process";
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
@@ -58,7 +59,7 @@ int wait_for(pid_t child, const volatile bool* joined) {
   return kFailure;
 }
 
-/// Seen by both processes; null if there is no memory for it.
+/// A flag in memory that both processes share; null if there is no memory for it.
 volatile bool* shared_flag() {
   void* const page = ::mmap(nullptr, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return page == MAP_FAILED ? nullptr : static_cast<volatile bool*>(page);
@@ -71,7 +72,7 @@ int guarded(const std::function<int(const std::function<void()>& joined)>& body)
   const auto join = [joined] {
     if (joined != nullptr) *joined = true;
   };
-  // Until the child is known nothing is passed on, so signals wait.
+  // Signals wait until the child is known, because they have to be passed on to it.
   sigset_t stops;
   sigset_t before;
   sigemptyset(&stops);
@@ -81,7 +82,8 @@ int guarded(const std::function<int(const std::function<void()>& joined)>& body)
   const pid_t guard = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) {
-    // A group of its own: what a launcher sends to groups comes once, from the guard.
+    // The child gets its own process group. A signal from the launcher to the group then arrives only once,
+    // through the guard.
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -90,7 +92,7 @@ int guarded(const std::function<int(const std::function<void()>& joined)>& body)
   }
   if (child < 0) {
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    return body(join);  // no process more can be had: then without
+    return body(join);  // no further process is available: run without a guard
   }
   g_child = child;
   struct sigaction action {};

@@ -20,7 +20,8 @@
 namespace msprobe::mpi {
 namespace {
 
-/// Who was asked to stop does so at once and without a word: all processes are, and the launcher tells.
+/// Ends the process at once and silently if it was asked to stop: all processes are asked, and the launcher
+/// reports it.
 [[noreturn]] void stop() {
   ::_exit(kInterrupted);
 }
@@ -37,7 +38,8 @@ int run_root(Messages& messages, MpiTeam& team, const std::vector<std::string>& 
   return status;
 }
 
-/// Its exit status is that of the job, which the root knows.
+/// Runs a process other than the root. Its exit status does not matter, since the root decides that of the
+/// job.
 int help_root(MpiTeam& team, const std::vector<std::string>& words) {
   Failure failure;
   try {
@@ -55,12 +57,12 @@ int help_root(MpiTeam& team, const std::vector<std::string>& words) {
 
 int run_process(const std::vector<std::string>& words, const std::function<void()>& joined) {
   prepare_for_no_memory(kFailure);
-  report::take_terminals_away();  // what a launcher gives its processes for one nobody looks at
+  report::take_terminals_away();  // no person sees the terminal that a launcher gives its processes
   return report_failures([&] {
     try {
       Messages messages;
       joined();
-      catch_signals();  // before that a signal ends the process, as MPI looks for none while it begins
+      catch_signals();  // earlier, a signal must end the process, because MPI ignores them while it starts
       MpiTeam team(messages);
       set_team(&team);
       const int status = team.is_root() ? run_root(messages, team, words) : help_root(team, words);

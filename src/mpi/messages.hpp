@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between the processes of a job, as bytes of any length. Who waits looks for signals and leaves the
-// processor to those who work: MPI's own waiting does neither.
+// Messages between the processes of a job, as bytes of any length. A waiting process checks for signals and
+// leaves the processor to working ones; MPI's own waiting does neither.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace msprobe::mpi {
 class Messages {
  public:
   Messages();
-  /// Without finish() the job is not ended in an orderly way: for processes that stop at once.
+  /// Without finish() the job does not end in an orderly way; this is for processes that stop at once.
   ~Messages() = default;
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;
@@ -25,24 +25,24 @@ class Messages {
   std::size_t process() const { return process_; }
   std::size_t processes() const { return processes_; }
   const std::string& host() const { return host_; }
-  /// The root's number, in all processes. All must call it.
+  /// Returns the root's number in all processes. All processes must call it.
   long long same_for_all(long long number) const;
 
-  /// `tag`: which of the receiver's queues. Interrupted if the process was asked to stop.
+  /// `tag`: the receiver's queue. Interrupted if the process was asked to stop.
   void send(std::size_t to, int tag, std::string_view bytes);
-  /// The next message of this tag that is there as a whole; nothing if there is none yet.
+  /// The next complete message of this tag; nothing if no message has arrived yet.
   struct Message {
     std::size_t from = 0;
     std::string bytes;
   };
   std::optional<Message> look(int tag);
-  /// Waits for it. Interrupted.
+  /// Waits for the next message. Interrupted.
   Message receive(int tag);
 
-  /// When all processes have come here.
+  /// Returns after all processes have called it.
   void finish();
-  /// Ends all of them, wherever they are: the launcher's status is `status` (with MPICH's, a process that
-  /// merely leaves makes it that of the signal which ends the others).
+  /// Ends all processes of the job; the launcher's status is `status`. (With MPICH, if a process merely
+  /// exits, the launcher's status is that of the signal which ends the others.)
   [[noreturn]] void give_up(int status);
 
  private:
@@ -51,8 +51,8 @@ class Messages {
   std::size_t process_ = 0;
   std::size_t processes_ = 1;
   std::string host_;
-  std::mutex calls_;    // of MPI: one at a time
-  std::mutex sending_;  // of one message's pieces
+  std::mutex calls_;    // only one thread may call MPI at a time
+  std::mutex sending_;  // keeps the pieces of one message together
   struct Partial {
     std::string bytes;
     std::size_t size = 0;

@@ -19,11 +19,11 @@ namespace {
 
 // Tags of messages.
 constexpr int kToRoot = 0;
-constexpr int kFirstLane = 1;  // replies to it, and so on
+constexpr int kFirstLane = 1;  // for replies to lane 0, and so on
 
 constexpr std::chrono::seconds kForBusyOnes{5};
 
-/// Warnings of units are shown; what all processes have to say between them the root says alone.
+/// Shows warnings of units; for messages about the whole job, only the root prints.
 class Unmuted {
  public:
   Unmuted() { mute_log(false); }
@@ -68,7 +68,7 @@ std::vector<std::string> MpiTeam::gather(const std::string& own) {
   return reply.briefs;
 }
 
-/// Who has left tells nothing.
+/// Waits for the text of every process except those that have left.
 std::vector<std::string> MpiTeam::gather_here(const std::string& own, std::uint64_t phase) {
   Reply all;
   all.briefs.resize(processes());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of an MPI job as one team. The root hands out units and computes some itself; each thread of
-// the others asks for its own.
+// The processes of an MPI job as one team. The root distributes units and computes some itself; each thread
+// of the other processes asks for its own units.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace msprobe::mpi {
 
-/// Leaves a command in a process that is not needed any more, as the root has ended. No std::exception:
-/// nobody between is to take it for a failure of the work.
+/// Thrown to leave a command in a process that is no longer needed, because the root has ended. It is not a
+/// std::exception, so that no code on the way takes it for a failure of the work.
 struct Dismissed {};
 
 class MpiTeam final : public Team {
@@ -32,23 +32,23 @@ class MpiTeam final : public Team {
   std::string host() const override { return messages_.host(); }
   std::time_t begun() const override { return begun_; }
 
-  // Of the root:
+  // These members are for the root.
   std::optional<Request> next_request();
   void answer(const Request& ask, const Reply& reply);
-  /// Of one who asks for work that is shared later, or not at all: who is not taken from there is dismissed
-  /// in the end.
+  /// Keeps the request of a process that asks for work which is shared later, or never. A request that
+  /// remains is dismissed at the end.
   void park(Request ask) { parked_.push_back(std::move(ask)); }
   std::size_t parked() const { return parked_.size(); }
-  /// The one that has waited longest.
+  /// The request that has waited longest.
   Request take_parked();
   const std::vector<bool>& gone() const { return gone_; }
-  /// Tells the user if it could have helped otherwise.
+  /// Records that a process has left. With `tell`, warns the user if the process could have helped.
   void take_leave(const Request& request, bool tell);
-  /// Dismisses all others. False if some do not come for a while, as they are busy. `done`: the work is, so
-  /// none is.
+  /// Dismisses all other processes. False if some of them do not respond for a while because they are busy.
+  /// `done`: the work is complete, so none can be busy.
   bool dismiss(bool done);
 
-  /// Of the others: tells the root that this process has done what it can.
+  /// For all processes except the root: reports to the root that this one has finished its part.
   void leave(const Failure& failure);
 
  private:
@@ -63,7 +63,7 @@ class MpiTeam final : public Team {
   std::time_t begun_;
   std::uint64_t phase_ = 0;
   std::vector<Request> parked_;
-  std::vector<bool> gone_;  // processes that have left
+  std::vector<bool> gone_;  // the processes that have left
 };
 
 }  // namespace msprobe::mpi

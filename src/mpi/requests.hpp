@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes of a job say to each other.
+// The messages between the processes of a job.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@
 
 namespace msprobe::mpi {
 
-/// To the root.
+/// A message to the root.
 struct Request {
   enum class Kind : std::uint8_t {
-    ask,     // for units
-    tell,    // for all to know
-    result,  // of a unit
-    fail,    // the work cannot go on
-    leave,   // there will be no more from this process
+    ask,     // asks for units
+    tell,    // has a text for all processes
+    result,  // the result of a unit
+    fail,    // the work cannot continue
+    leave,   // this process sends no more messages
   };
   Kind kind = Kind::ask;
   std::uint64_t phase = 0;  // how many times work was shared before
   std::uint64_t lane = 0;   // the thread that asks
   std::uint64_t unit = 0;
-  std::uint64_t plan = 0;  // of one who asks
-  Failure failure;         // also of one who leaves, if that is why
+  std::uint64_t plan = 0;  // only with `ask`
+  Failure failure;         // with `fail`, and with `leave` if it is the reason
   std::string host;
-  std::string packet;       // of a result, or what is told
-  std::size_t process = 0;  // whose it is; does not travel
+  std::string packet;       // a result, or the text for all
+  std::size_t process = 0;  // the sender; not transmitted
 };
 
 void carry(auto& packet, Carried<Request> auto& request) {
@@ -37,12 +37,12 @@ void carry(auto& packet, Carried<Request> auto& request) {
          request.packet);
 }
 
-/// To a thread that asked.
+/// The answer to a thread that asked.
 struct Reply {
   enum class Kind : std::uint8_t { units, over, dismissed };
   Kind kind = Kind::over;
   std::vector<std::uint64_t> units;
-  std::vector<std::string> briefs;  // of each, or none; what all told to one who did
+  std::vector<std::string> briefs;  // one per unit, or none; after `tell` the texts of all processes
 };
 
 void carry(auto& packet, Carried<Reply> auto& reply) {

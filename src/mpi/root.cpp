@@ -38,7 +38,7 @@ void Root::run() {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-/// After a failure the rest is not begun.
+/// After a failure no further units are started.
 void Root::close() {
   const std::lock_guard lock(mutex_);
   queue_.close();
@@ -77,7 +77,7 @@ std::vector<std::size_t> Root::units_for(std::size_t process) {
   return units;
 }
 
-/// Nobody else may see what one who does not help has on its disk.
+/// Fails if a unit cannot be computed any more: only processes that have left could read its files.
 void Root::check_stuck() {
   const std::lock_guard lock(mutex_);
   if (const std::optional<std::size_t> unit = queue_.stuck_without(team_.gone()))
@@ -110,13 +110,13 @@ void Root::take(Request request) {
     heard_[request.process] = true;
     {
       const std::lock_guard lock(mutex_);
-      if (busy_[request.process] > 0) throw_again(request.failure);  // nobody has the units in its hands now
+      if (busy_[request.process] > 0) throw_again(request.failure);  // its units are lost
     }
     return check_stuck();
   }
   if (request.phase > phase_) return team_.park(std::move(request));
   if (request.kind == Request::Kind::ask) return take_ask(request);
-  if (request.phase < phase_) return;  // of work that was given up
+  if (request.phase < phase_) return;  // belongs to work that was abandoned
   if (request.kind == Request::Kind::fail) throw_again(request.failure);
   PacketReader packet(request.packet);
   const auto unit = static_cast<std::size_t>(request.unit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The root's part in work that is shared: it hands out, takes results in, and computes itself meanwhile.
+// The root's part in shared work: it distributes units, collects results, and computes units itself.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,14 @@ class Root {
   MpiTeam& team_;
   const SharedWork& work_;
   std::uint64_t phase_;
-  /// Who has told what it sees: nobody may see other files, also where nothing is left to do.
+  /// The processes that have sent their plan: all must see the same files, even if there is nothing left to
+  /// do.
   std::vector<bool> heard_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // protects the members below
   UnitQueue queue_;
-  std::vector<std::size_t> busy_;  // units in hand, by process
-  bool computed_ = false;          // there are no more units for the root itself
-  std::exception_ptr failure_;     // of those
+  std::vector<std::size_t> busy_;  // units in progress, by process
+  bool computed_ = false;          // the root itself has no more units
+  std::exception_ptr failure_;     // of the root's own units
 };
 
 }  // namespace msprobe::mpi
