@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents that were installed with the program.
+// Finds the documents that were installed with the program.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 namespace msprobe::docs {
 
 struct Page {
-  std::string name;   // path below docs/ without .md, as it is typed
+  std::string name;   // path below docs/ without .md, as users type it
   std::string title;  // its first heading
   std::string path;
 };
 
-/// The folder that holds them: $MSPROBE_DOCS, ../share/doc/msprobe beside the program, or the sources around
+/// The folder of the documents: $MSPROBE_DOCS, ../share/doc/msprobe beside the program, or the sources around
 /// a build folder.
 std::optional<std::string> find_folder();
 
-/// Those below `folder`, by name.
+/// The pages below `folder`, sorted by name.
 std::vector<Page> list_pages(const std::string& folder);
 
 }  // namespace msprobe::docs
