@@ -40,8 +40,8 @@ class StatisticsPrecision {
  public:
   /// Estimates the precision from each dump alone.
   StatisticsPrecision(const dump::Side& target, const dump::Side& golden);
-  /// Also learns from pairs of equal tensors, mostly parameters. `golden_item`: the partner of each item
-  /// under test.
+  /// Also learns from the parameters: if any tensors of the two runs are equal, some parameters are.
+  /// `golden_item`: the partner of each item under test.
   StatisticsPrecision(const dump::Side& target, const dump::Side& golden,
                       const std::vector<std::uint32_t>& golden_item);
 
