@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes docs/gallery.md: each script, and what msprobe says of its wrong run against its right one.
+"""Makes docs/gallery.md: of each script the mistake, and what msprobe prints about its wrong run against its right one.
 
 usage: make.py MSPROBE SCRATCH      with the collector and PyTorch at hand; scripts/gallery calls it
 """
@@ -11,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parent / "gallery.md"
@@ -31,24 +32,25 @@ MISTAKES = {
     "detach": ("Tensor.__mul__.0.forward", "requires_grad"),
 }
 
-INTRODUCTION = """# Twelve usual mistakes, and what msprobe says of them
+INTRODUCTION = """# Twelve usual mistakes, and what msprobe prints about them
 
-Each script makes two runs: a right one, and one with a mistake at the line that says `WRONG`. Both are recorded with task
-`tensor`, level `mix`, and compared; the block below the script is the beginning of what `msprobe compare -tp wrong -gp right`
-says. `scripts/gallery` makes this page again, with Debian's PyTorch 1.13; a test checks that each script gets the answer shown.
-The scripts import `record()` from [recording.py](gallery/recording.py), which calls the debugger around each step.
+Each script makes two runs, a right one and one with the mistake that `WRONG` turns on. Both are recorded with task `tensor`,
+level `mix`. Below the part of the script that has the mistake is the first paragraph of `msprobe compare -tp wrong -gp right`.
+`scripts/gallery` makes this page again, with Debian's PyTorch 1.13; a test checks that each script gets the answer shown. The
+scripts import `record()` from [recording.py](gallery/recording.py), which calls the debugger around each step.
 
-The answer names the first place where the runs differ, which is not always the line with the mistake: a mask or labels that
-are made by operations which only move data are named where they are used, and what is done to gradients is named at the
-optimizer.
+The answer names the first place where the runs differ, which is not always the line with the mistake: a mask or labels, which
+only move data, are named where they are used, and changed gradients at the optimizer.
 """
 
 
 def code_of(name):
-    """Without licence and title."""
+    """The heading, which leads to the script, and its paragraph with the mistake."""
     text = (HERE / f"{name}.py").read_text("utf-8")
     title = re.search(r'^"""(.+)\."""\n', text, re.MULTILINE)
-    return title[1], text[title.end():].strip("\n")
+    parts = re.split(r"\n{2,}", text[title.end():].strip("\n"))
+    (code,) = (part for part in parts[1:] if "WRONG" in part)  # the first part imports it
+    return f"[{title[1]}](gallery/{name}.py)", textwrap.dedent(code)
 
 
 def run_script(script, *arguments):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients that nobody cleared."""
+"""Gradients that were not cleared."""
 from recording import WRONG, record
 import torch
 

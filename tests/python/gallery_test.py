@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each mistake of docs/gallery.md is named as the page shows it, and the page shows the scripts as they are."""
+"""Each mistake of docs/gallery.md is named as the page shows it, and the page shows the mistake as it is in the script."""
 
 import pathlib
 import re
