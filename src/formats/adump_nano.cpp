@@ -32,8 +32,7 @@ class Fields {
   const AdumpFile& dump_;
 };
 
-/// The nano form numbers its element types in its own way; codes of docs/formats.md, "Element type codes", or
-/// none.
+/// The nano form numbers its element types in its own way; codes as in adump.cpp, or a negative number.
 std::int64_t common_type(std::int64_t code) {
   switch (code) {
     case 0:
