@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Copies README.md, CHANGELOG.md and docs/ to where they are read without the sources: into packages, and for the site.
+"""Copies README.md, CHANGELOG.md, docs/ and the skill for agents to where they are read without the sources: into packages, and for the site.
 
 usage: documents.py TARGET      creates TARGET/README.md, TARGET/docs/..., and what these refer to;
                                 $DESTDIR stands before an absolute TARGET
@@ -21,7 +21,7 @@ LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])+)\]\(([^()\s#]*)(#[^()\s]*
 
 def names(root=ROOT):
     """The paths of the files, relative to the root."""
-    top = ("README.md", "README.zh.md", "CHANGELOG.md", "data/finding.schema.json")
+    top = ("README.md", "README.zh.md", "CHANGELOG.md", "data/finding.schema.json", "skills/msprobe/SKILL.md")
     found = [pathlib.Path(name) for name in top if (root / name).is_file()]
     found += [path.relative_to(root) for path in sorted((root / "docs").rglob("*")) if path.suffix in SUFFIXES and path.is_file()]
     return [name for name in found if str(name) not in SOURCE_ONLY and "__pycache__" not in name.parts]

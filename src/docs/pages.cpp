@@ -54,6 +54,8 @@ std::vector<Page> list_pages(const std::string& folder) {
     fs::path name = i->path().lexically_relative(top);
     pages.push_back({name.replace_extension().string(), title_of(i->path()), i->path().string()});
   }
+  const fs::path skill = fs::path(folder) / "skills" / "msprobe" / "SKILL.md";
+  if (fs::is_regular_file(skill, error)) pages.push_back({"skill", title_of(skill), skill.string()});
   std::ranges::sort(pages, {}, &Page::name);
   return pages;
 }

@@ -9,7 +9,7 @@
 namespace msprobe::docs {
 
 struct Page {
-  std::string name;   // path below docs/ without .md, as users type it
+  std::string name;   // path below docs/ without .md, or `skill`, as users type it
   std::string title;  // its first heading
   std::string path;
 };

@@ -8,11 +8,14 @@ usage: docs.py MSPROBE SOURCE_ROOT
 import os
 import pathlib
 import pty
+import re
 import shutil
 import subprocess
 import sys
 
 import harness
+
+MOST_LINES_OF_SKILL = 300
 
 
 def install(msprobe, root, scratch):
@@ -34,6 +37,14 @@ def dead_links(folder):
         yield from (f"{name}: {link}" for link in references.links_in(name, page.read_text(encoding="utf-8"), folder))
 
 
+def check_front_matter(text):
+    """As programs that load skills demand it: a name and a description, and a text that is short enough to be read whole."""
+    found = re.match(r"---\nname: ([a-z0-9-]{1,64})\ndescription: (.{1,1024})\n---\n", text)
+    harness.check(found, f"no front matter: {text[:200]}")
+    harness.check_equal("name", found[1], "msprobe")
+    harness.check(text.count("\n") <= MOST_LINES_OF_SKILL, "the skill is too long")
+
+
 def make_tests(msprobe, root):
     root = pathlib.Path(root).resolve()
 
@@ -43,7 +54,7 @@ def make_tests(msprobe, root):
         harness.check_equal("exit status", (done.returncode, done.stderr), (0, ""))
         listed = {line.split()[0] for line in done.stdout.splitlines()}
         there = {str(page.relative_to(folder / "docs").with_suffix("")) for page in (folder / "docs").rglob("*.md")}
-        harness.check_equal("pages", listed, there)
+        harness.check_equal("pages", listed, there | {"skill"})
         titles = [line.split(maxsplit=1)[1:] for line in done.stdout.splitlines()]
         harness.check(all(titles), f"a page without a title: {done.stdout}")
         harness.check("architecture" not in listed, "a page for readers of the source is installed")
@@ -55,6 +66,9 @@ def make_tests(msprobe, root):
         harness.check_equal("page", done.stdout, (folder / "docs/glossary.md").read_text(encoding="utf-8"))
         done = harness.run(program, ["docs", "--path", "glossary"], scratch)
         harness.check_equal("path", done.stdout, f"{folder / 'docs/glossary.md'}\n")
+        skill = harness.run(program, ["docs", "skill"], scratch).stdout
+        harness.check_equal("skill", skill, (folder / "skills/msprobe/SKILL.md").read_text(encoding="utf-8"))
+        check_front_matter(skill)
         done = harness.run(program, ["docs", "../README"], scratch)
         harness.check_equal("a name that leads out", (done.returncode, done.stdout), (2, ""))
 

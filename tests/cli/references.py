@@ -11,7 +11,7 @@ import re
 
 import harness
 
-FOLDERS = (".ci", "benchmarks", "data", "docs", "include", "man", "packaging", "python", "scripts", "src", "tests")
+FOLDERS = (".ci", "benchmarks", "data", "docs", "include", "man", "packaging", "python", "scripts", "skills", "src", "tests")
 SUFFIXES = {"", ".build", ".c", ".cases", ".cpp", ".h", ".hpp", ".in", ".json", ".md", ".py", ".roff", ".sh", ".yaml"}
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 # A comment goes on in the next line.

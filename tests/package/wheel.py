@@ -75,6 +75,8 @@ def make_tests(dist, version, machine, *emulator):
         harness.check((scratch / "venv/share/man/man1/msprobe-compare.1").exists(), "no manual page")
         told = run(see, scratch, "msprobe", "docs", "getting-started").stdout
         harness.check(told.startswith("# Getting started\n"), "the documents are not found")
+        told = run(see, scratch, "msprobe", "docs", "skill").stdout
+        harness.check(told.startswith("---\nname: msprobe\n"), "the skill is not found")
 
     def recording(scratch):
         if subprocess.run([BASE, "-c", "import torch, numpy"], capture_output=True, check=False).returncode != 0:

@@ -18,7 +18,7 @@ from helpers import *
 from msprobe.core import command
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PAGES = ("getting-started", "collector", "training-checks", "nan", "checkpoints", "ci", "agents", "zh/getting-started", "zh/loss-differs", "../README.zh")
+PAGES = ("getting-started", "collector", "training-checks", "nan", "checkpoints", "ci", "agents", "zh/getting-started", "zh/loss-differs", "../README.zh", "../skills/msprobe/SKILL")
 NOT_HERE = {"trainer.py": "transformers", "megatron_steps.py": "megatron"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
