@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Copies README.md, CHANGELOG.md, docs/ and the skill for agents to where they are read without the sources: into packages, and for the site.
+"""Copies README.md, CHANGELOG.md, docs/ and the skill for agents to where they are read without the sources: into packages,
+and for the site.
 
 usage: documents.py TARGET      creates TARGET/README.md, TARGET/docs/..., and what these refer to;
                                 $DESTDIR stands before an absolute TARGET
