@@ -299,7 +299,7 @@ class Comparison {
     const bool would_do = severity_of(result.status) == report::Severity::none;
     if (result.copies_differ && would_do) result.status = Status::copies_differ;
     if (result.note.ends_with("; ")) result.note.resize(result.note.size() - 2);
-    // A pair of a short list stays open, because later parameters may turn out to equal these.
+    // Many pairs would keep too much open. A few stay, for comparisons under other names.
     if (pairs_.size() > kMostKept) pair = {};
   }
 

@@ -54,8 +54,8 @@ class StatisticsPass {
     } else {
       kernels_->extrema(data, n, &side_);
       kernels_->sums(data, n, ahead, &sums_);
-      // An element that is not finite makes the squares infinite or NaN from its block on, so only then it is
-      // counted.
+      // An element that is not finite makes the squares infinite or NaN from its block on, so elements are
+      // counted only then.
       if (!std::isfinite(sum_lanes(sums_.squares))) kernels_->side(data, n, &side_);
     }
   }
