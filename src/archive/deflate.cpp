@@ -15,7 +15,7 @@ namespace {
 
 // A result is mostly repeated names: the usual level 6 takes more than twice as long for a tenth less.
 constexpr int kQuickLevel = 2;
-constexpr std::size_t kFlushRoom = 16;  // what a flush may need beyond deflateBound()
+constexpr std::size_t kFlushRoom = 16;  // a flush may need this beyond deflateBound()
 
 void deflate_into(std::string& out, std::string_view raw, int level, bool last) {
   z_stream stream{};

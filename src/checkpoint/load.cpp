@@ -435,7 +435,7 @@ Checkpoint load(const std::string& path, const LoadOptions& options) {
     } else if (name.ends_with(".index.json")) {
       checkpoint = load_indexed(folder, name, options);
     } else if (name.find("zero_pp_rank_") != std::string::npos && deepspeed_folder(folder) == folder) {
-      checkpoint = load_deepspeed(folder, options);  // one rank's file by itself has stretches of elements
+      checkpoint = load_deepspeed(folder, options);  // a single rank's file has only stretches of elements
     } else {
       checkpoint = load_file(path, options);
       if (!checkpoint.architecture.heads) read_config(folder, checkpoint.architecture);

@@ -32,8 +32,8 @@ Levels table_levels(std::vector<float> values);
 /// column / columns.
 struct Scales {
   std::vector<float> scales;
-  std::vector<float> errors;  // how far each scale may be from what the weights were divided by; empty: 0
-  std::vector<float> zeros;   // what is taken off a level before it is scaled; empty: 0
+  std::vector<float> errors;  // how far each scale may be from the divisor of the weights; empty: 0
+  std::vector<float> zeros;   // subtracted from a level before it is scaled; empty: 0
   std::int64_t groups = 1;    // in a line
   std::vector<std::int32_t> group_of_column;  // where columns are not in the order of their groups
 };

@@ -41,7 +41,7 @@ struct Block {
   Shape size;             // of the box
   std::vector<int> axes;  // axis i of the parameter is this axis of the view; the box is 1 along all others
   Shape offset;           // of the box in the parameter
-  std::uint64_t memory = 0;  // what reading the stored tensor keeps besides buffers, at most
+  std::uint64_t memory = 0;  // bytes that reading keeps at most, besides buffers
   std::int64_t extent(std::size_t axis) const { return size[static_cast<std::size_t>(axes[axis])]; }
 };
 

@@ -33,8 +33,8 @@ struct Inputs {
 
 struct Outputs {
   std::string directory = "./output";
-  std::string file;                      // fixed name instead; "-" is stdout
-  Existing existing = Existing::refuse;  // of names that the command line gives
+  std::string file;                      // a fixed name instead; "-" is standard output
+  Existing existing = Existing::refuse;  // for file names from the command line
   std::vector<report::Format> formats;   // of tables
   bool formats_chosen = false;           // not the default
   bool html = false;                     // the report on all tasks, too

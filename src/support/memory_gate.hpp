@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds what parallel workers keep in memory at the same time.
+// Limits the memory that parallel workers use at the same time.
 #pragma once
 
 #include <condition_variable>

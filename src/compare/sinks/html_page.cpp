@@ -210,7 +210,7 @@ class HtmlReport final : public Sink {
   Existing existing_;
   Progress* progress_;
   std::size_t room_;
-  std::mutex mutex_;  // of what follows, while tasks are taken
+  std::mutex mutex_;  // guards the following members while tasks are taken
   std::vector<Kept> kept_;
   std::uint64_t rows_ = 0;
   mutable SpillFile spilled_;

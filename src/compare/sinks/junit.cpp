@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JUnit XML has no standard. This is what Jenkins takes (its schema:
-// src/main/resources/org/jenkinsci/plugins/ xunit/types/model/xsd/junit-10.xsd of jenkinsci/xunit-plugin), of
-// which GitLab reads a part (https://docs.gitlab.com/ci/testing/unit_test_reports/).
+// JUnit XML has no standard. This is the form that Jenkins accepts (schema:
+// src/main/resources/org/jenkinsci/plugins/xunit/types/model/xsd/junit-10.xsd of jenkinsci/xunit-plugin).
+// GitLab reads a part of it (https://docs.gitlab.com/ci/testing/unit_test_reports/).
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -113,7 +113,7 @@ void ReportEntries::find_micro_steps(const dump::ConstructTable& construct) {
     return;
   }
   if (parents_.empty()) return;
-  std::string_view first;  // what its name begins with
+  std::string_view first;  // the base of its name
   bool turned = false;
   std::uint32_t step = 0;
   std::uint32_t last_top = kNoEntry;
