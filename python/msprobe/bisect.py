@@ -24,8 +24,8 @@ _USAGE = "msprobe bisect [options] -- COMMAND_A -- COMMAND_B"
 
 
 def main(arguments: List[str]) -> int:
-    """Returns the exit status: 0; with --fail-on culprit 1 if they differ, and 2 if a part could not be compared; 2 if
-    something failed."""
+    """Returns the exit status: 0 if nothing failed. With --fail-on culprit it is 1 if the runs differ, and 2 if a part
+    could not be compared. 2 if something failed."""
     options, commands = _read(arguments)
     try:
         folder = checking.empty_folder(options.output_path)
@@ -65,7 +65,7 @@ def _read(arguments: List[str]) -> Tuple[argparse.Namespace, Dict[str, List[str]
     if len(places) < 2:
         parser.error("two commands are needed: " + _USAGE)
     if len(places) > 2:
-        parser.error("there are %d times `--`: a command that contains it must stand in a script" % len(places))
+        parser.error("there are %d times `--`: put a command that contains it into a script" % len(places))
     first, second = arguments[places[0] + 1:places[1]], arguments[places[1] + 1:]
     if not first or not second:
         parser.error("a command is empty: " + _USAGE)
@@ -87,7 +87,7 @@ def _percent(text: str) -> float:
 
 
 def _run(command: List[str], environment: Dict[str, str]) -> None:
-    """Runs the command. Its output goes to stderr, so that stdout has the answer alone."""
+    """Runs the command. Its output goes to stderr, so that stdout has only the answer."""
     sys.stdout.flush()
     try:
         status = subprocess.run(command, check=False, env=environment, stdout=sys.stderr.fileno()).returncode

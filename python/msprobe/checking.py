@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two trainings that should agree: records both, compares, and records the suspects again with tensors where statistics
-cannot tell. msprobe.pytorch.check() and `msprobe bisect` are made of this."""
+"""Checks whether two trainings agree: records both, compares them, and records the suspects again with tensors if
+statistics do not suffice. msprobe.pytorch.check() and `msprobe bisect` use this module."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     # Runs one side, "a" or "b", with settings that replace the recorder's.
     Record = Callable[[str, Dict[str, Any]], None]
 
-_AROUND = 2   # entries ahead of a suspect, and behind it, that are recorded again, too
-_MOST = 8     # suspects
-# What a finding says of the edge of a recording, and a recording of a few entries is edge all around.
+_AROUND = 2   # number of entries before and after a suspect that are recorded again, too
+_MOST = 8     # limit for the suspects
+# The kinds of findings at the edge of a recording. A recording of a few entries consists almost only of edges.
 _OF_THE_EDGE = ("data", "unrecorded", "feed")
 _STATISTICS = ("Max", "Min", "Mean", "Norm")
 
 
 class Check:
-    """What came out of a check of two trainings, a and b. It is true if they agree; repr() is the answer in words.
+    """The result of checking two trainings, a and b. It is true if they agree; repr() is the answer in words.
 
     Attributes:
         statistics: the Comparison of both by statistics.
         tensors: the Comparison of the suspects with tensors; None if they were not recorded again.
-        culprit: the Finding where they first diverge, by tensors where they tell, or None.
-        is_final: whether that is all that recording can tell: False where a culprit by statistics is likely, and
-            tensors did not confirm it.
-        notes: sentences on what limits the answer.
+        culprit: the Finding where they first diverge, from tensors if these show it, or None.
+        is_final: True if recording again would show nothing more; False if statistics show a likely culprit and tensors
+            did not confirm it.
+        notes: sentences about the limits of the answer.
         folder: where the dumps are.
     """
 
@@ -47,7 +47,7 @@ class Check:
         self.tensors = tensors
         self.notes = notes
         self.folder = folder
-        self._temporary: Any = None  # the same, if it is to go with this object
+        self._temporary: Any = None  # the same, if it is removed with this object
 
     def __bool__(self) -> bool:
         return bool(self.statistics)
@@ -63,7 +63,7 @@ class Check:
 
     @property
     def comparison(self) -> Comparison:
-        """The one that gave the culprit."""
+        """The comparison that found the culprit."""
         return self.tensors if self.tensors is not None and self._of_tensors() is not None else self.statistics
 
     def _of_tensors(self) -> Optional[Finding]:
@@ -84,10 +84,13 @@ class Check:
 
 def check(record: Record, names: Dict[str, str], folder: str, steps: int, noise_floor: Any = None,
           allowed: float = 0) -> Check:
-    """Runs both sides once, and a second time where statistics find a likely culprit. names: what messages call them.
-    allowed: the percentage of tensors that may stay without comparison.
+    """Runs both sides once, and a second time if statistics find a likely culprit.
 
-    Raises MsprobeException if a side recorded nothing, or if what both recorded cannot be compared.
+    names: the names of both sides for messages, by "a" and "b". folder: where the dumps go. steps: the number of steps
+    to record. noise_floor: as for msprobe.compare(). allowed: the percentage of tensors (0 to 100) that may remain
+    uncompared.
+
+    Raises MsprobeException if a side recorded nothing, or if the two recordings cannot be compared.
     """
     _record_both(record, names, folder, "statistics", {side: {"task": "statistics", "step": list(range(steps))}
                                                         for side in names})
@@ -123,7 +126,8 @@ def check(record: Record, names: Dict[str, str], folder: str, steps: int, noise_
 
 
 def names_of(suspects: List[Finding], comparison: Comparison) -> Tuple[List[str], List[str]]:
-    """What to record again, as the "list" of each side: the suspects, their modules, and the operations beside them."""
+    """Returns the entries to record again, as the "list" of each side: the suspects, their modules, and neighbouring
+    operations."""
     entries: Dict[Tuple[str, str], List[Tuple[str, str]]] = {}
     for row in comparison.rows():
         of_rank = entries.setdefault((row.get("Step", ""), row.get("Rank", "")), [])
@@ -135,7 +139,7 @@ def names_of(suspects: List[Finding], comparison: Comparison) -> Tuple[List[str]
         own = _base(one.entry), _base(one.golden_entry)
         chosen = [own]
         of_rank = entries.get((one.step, one.rank)) or next(iter(entries.values()), [])
-        # A module names all that is inside, so those around are operations.
+        # A module's name covers everything inside it, so only operations are taken from the neighbourhood.
         around = [pair for pair in of_rank if pair == own or not pair[0].startswith(("Module.", "Cell."))]
         if own in around:
             at = around.index(own)
@@ -147,11 +151,11 @@ def names_of(suspects: List[Finding], comparison: Comparison) -> Tuple[List[str]
                 if name:
                     names[name] = None
     first, second = list(listed[0]), list(listed[1])
-    return first or second, second or first  # an empty list would be everything
+    return first or second, second or first  # an empty list would mean everything
 
 
 def _base(name: Optional[str]) -> str:
-    """What all names of a call begin with: Functional.linear.0. of Functional.linear.0.forward.input.0"""
+    """The common beginning of all names of a call: Functional.linear.0. of Functional.linear.0.forward.input.0"""
     found = re.match(r"(.*?\.)(\d+\.(forward|backward)|(forward|backward)\.\d+|parameters_grad)(\.|$)", name or "")
     if not found:
         return ""
@@ -159,12 +163,12 @@ def _base(name: Optional[str]) -> str:
 
 
 def first_other(path: str, again: str) -> Optional[str]:
-    """The first entry that both dumps have and whose results differ; None if there is none."""
+    """The first entry that both dumps have and whose results differ; None if there is no such entry."""
     for dump in sorted(glob.glob(os.path.join(glob.escape(again), "step*", "*", "dump.json"))):
         rank = os.path.dirname(dump)
         step = os.path.join(path, os.path.basename(os.path.dirname(rank)))
         first = os.path.join(step, os.path.basename(rank), "dump.json")
-        if not os.path.exists(first):  # processes without a rank have another number each time
+        if not os.path.exists(first):  # processes without a rank have a different number each time
             others = glob.glob(os.path.join(glob.escape(step), "*", "dump.json"))
             if len(others) != 1:
                 continue
@@ -179,15 +183,15 @@ def first_other(path: str, again: str) -> Optional[str]:
 
 
 def _made(entry: Any) -> Any:
-    """What the entry itself made. Its inputs may be memory that it only writes to, such as that of `torch.empty(3).bernoulli_()`:
-    what is there from before is another each time, and means nothing."""
+    """The values that the entry itself computed. Its inputs may be memory that it only writes to, as in
+    `torch.empty(3).bernoulli_()`: their content differs each time and means nothing."""
     return entry.get("output", entry) if isinstance(entry, dict) else entry
 
 
 def _statistics(entry: Any) -> Iterator[str]:
     if isinstance(entry, dict):
         if "Max" in entry:
-            yield str([entry.get(name) for name in _STATISTICS])  # as text, in which NaN equals itself
+            yield str([entry.get(name) for name in _STATISTICS])  # as text, because NaN equals itself as text
         entry = list(entry.values())
     if isinstance(entry, list):
         for one in entry:
@@ -207,7 +211,8 @@ def _record_both(record: Record, names: Dict[str, str], folder: str, what: str,
 
 
 def empty_folder(path: Any) -> str:
-    """Makes it. Raises MsprobeException if it holds anything, which could be taken for a dump of these runs."""
+    """Creates the folder and returns its absolute path. Raises MsprobeException if it contains anything, since that
+    could be mistaken for a dump of these runs."""
     path = str(os.path.abspath(os.fspath(path)))
     try:
         os.makedirs(path, exist_ok=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Path = Union[str, os.PathLike[str]]
 
 _NO_EVIDENCE = ("no_culprit", "not_clear")
-_MOST_LINES = 40  # of warnings that are shown
+_MOST_LINES = 40  # the most lines of warnings that are shown
 _PERCENTAGE = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?%$")
 _NOT_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
@@ -82,8 +82,8 @@ class Rows:
         raise StopIteration
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows that are left as a pandas DataFrame. In columns of numbers, percentages are fractions, and what was
-        not recorded or has no such number is NaN; shapes and other lists are text.
+        """Returns the remaining rows as a pandas DataFrame. In columns of numbers, percentages become fractions, and
+        missing or non-numeric values become NaN; shapes and other lists are text.
 
         Raises ImportError if pandas is not installed.
         """
@@ -91,7 +91,7 @@ class Rows:
         return pandas.DataFrame(_columns(list(self), float("nan")))
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows that are left as a Polars DataFrame: as to_pandas(), but what is missing is null.
+        """Returns the remaining rows as a Polars DataFrame, like to_pandas(), but missing values are null.
 
         Raises ImportError if Polars is not installed.
         """
@@ -101,18 +101,18 @@ class Rows:
 
 
 class Comparison:
-    """What `msprobe compare` found.
+    """The result of `msprobe compare`.
 
-    It is true if the runs agree: all that was compared is equal or differs by rounding, and nothing was left out that
-    could differ. So `assert msprobe.compare(a, b)` fails where the command with `--fail-on culprit` would. `repr()` and
-    `print()` show the answer as the command does.
+    It is true if the runs agree: everything that was compared is equal or differs only by rounding, and nothing was left out
+    that could differ. So `assert msprobe.compare(a, b)` fails in the same cases as the command with `--fail-on culprit`.
+    `repr()` and `print()` show the answer as the command does.
 
     Attributes:
         culprit: the Finding where the runs first diverge; None if there is no evidence.
-        findings: a list of all Findings, the culprit first; hints are among them.
-        notes: a list of sentences that hold of the whole comparison.
-        meeting_points: dicts of where two code bases compute the same.
-        text: all that the command said.
+        findings: a list of all Findings, including hints; the culprit is the first.
+        notes: a list of sentences about the whole comparison.
+        meeting_points: dicts of places where two code bases compute the same values.
+        text: the complete output of the command.
     """
 
     culprit: Optional[Finding]
@@ -123,9 +123,9 @@ class Comparison:
 
     def __init__(self, arguments: List[str], folder: Any, status: int, out: str, err: str) -> None:
         self._arguments = arguments
-        self._folder = folder  # is removed with this object
+        self._folder = folder  # removed with this object
         self._file = os.path.join(folder.name, "rows.jsonl")
-        # Where its file was written is nobody's business.
+        # The name of the temporary folder means nothing to users.
         out = "\n".join(line for line in out.split("\n") if folder.name not in line)
         out, err = out.strip("\n"), err.strip("\n")
         self.text = "\n\n".join(part for part in (out, err) if part)
@@ -152,7 +152,7 @@ class Comparison:
         self.culprit = self.findings[0] if evident else None
         if not compared and not self.culprit:
             raise NothingCompared(conclusions[0] if conclusions else _last_line(self.text), self.text)
-        # Dumps of other layouts have verdicts, and no diagnosis.
+        # Comparisons of other layouts have verdicts, but no diagnosis.
         diagnosed = judged or bool(conclusions) or bool(self.findings)
         self._status = status  # of --fail-on culprit
         self._agree = status == 0 if diagnosed else all_pass
@@ -195,7 +195,7 @@ class Comparison:
 
 
 def _as_html(line: str, agree: bool) -> str:
-    """A line of the answer: a headline in colour, what belongs to it indented, as wide as the page allows."""
+    """A line of the answer as HTML: a headline in colour, the lines below it indented and as wide as the page allows."""
     said = html.escape(line.strip()) or "&nbsp;"
     title = re.match(r"(culprit|also|not clear|no culprit)[^:]*:", said)
     if title:
@@ -205,7 +205,7 @@ def _as_html(line: str, agree: bool) -> str:
     indent = len(line) - len(line.lstrip())
     if not indent:
         return "<div>%s</div>" % said
-    # "   before   17 entries ...": what follows the label stays behind it.
+    # "   before   17 entries ...": a wrapped line is aligned with the text after the label.
     label = re.match(r"[a-z]+(?: out)?(?= {2,})", line.strip())
     hang = len(label[0]) + len(line.strip()[label.end():]) - len(line.strip()[label.end():].lstrip()) if label else 0
     return '<div style="padding-left: %dch; text-indent: -%dch">%s</div>' % (indent + hang, hang, said)
@@ -261,7 +261,7 @@ def _asked(arguments: List[str]) -> Tuple[int, str, str]:
 
 
 def _is_not_judged(err: str) -> bool:
-    """Did nothing fail, but a part could not be judged?"""
+    """Did nothing fail, although a part could not be judged?"""
     errors = [line for line in err.splitlines() if line.startswith("msprobe: error: ")]
     return bool(errors) and all(line.startswith("msprobe: error: not judged: ") for line in errors)
 
@@ -273,7 +273,8 @@ def _last_line(text: str) -> str:
 
 
 def _objects(path: str) -> Iterator[Dict[str, Any]]:
-    """Those of a file with one on each line. The command writes none where there is nothing to compare."""
+    """Yields the JSON objects of a file with one object per line. Yields nothing if the file does not exist, because
+    the command writes no file if there is nothing to compare."""
     if not os.path.exists(path):
         return
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
@@ -282,7 +283,7 @@ def _objects(path: str) -> Iterator[Dict[str, Any]]:
 
 
 def _columns(rows: List[Dict[str, Any]], missing: Optional[float]) -> Dict[str, List[Any]]:
-    """Rows as columns, each of one type."""
+    """Turns rows into columns, each with values of one type."""
     names: Dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))

@@ -15,6 +15,6 @@ def warn():
         try:
             sys.stderr.write("msprobe: warning: mindstudio-probe is installed in the same place (%s), and its files have the "
                              "names of this msprobe's: removing either breaks the other. pip uninstall both, then install "
-                             "one of them, or each into an environment of its own\n" % folder)
+                             "one of them, or each into a separate environment\n" % folder)
         except Exception:  # a closed stderr is no reason to disturb the training
             pass

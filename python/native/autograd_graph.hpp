@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The autograd graph of PyTorch, as Python shows it: nodes, edges, and which of them a call has made.
+// The autograd graph of PyTorch, as Python shows it: its nodes and edges, and the nodes that a call has made.
 #pragma once
 
 #include "python.hpp"
@@ -14,17 +14,18 @@
 
 namespace msprobe::python {
 
-/// What a C++ exception carries out of here: a Python exception is pending.
+/// Thrown when a Python exception is pending.
 struct Raised {};
 
-/// Throws Raised instead of giving a null reference.
+/// Returns the reference; throws Raised if it is null.
 Ref checked(PyObject* owned);
 
-/// sequence_number() -> the number that the next node gets, None if nodes have none; accumulation_of(leaf) ->
-/// its node.
+/// sequence_number() -> the number that the next node gets, None if nodes have no numbers;
+/// accumulation_of(leaf) -> the node that accumulates the leaf's gradient.
 void bind_graph(PyObject* sequence_number, PyObject* accumulation_of);
 
-/// Along which the gradient of a tensor travels: the node that made it, and the number of its output.
+/// The edge along which the gradient of a tensor travels: the node that made the tensor, and the number of
+/// its output.
 struct Edge {
   PyObject* node = nullptr;
   long number = 0;
@@ -37,12 +38,13 @@ struct EdgeHash {
   }
 };
 
-/// The nodes made before a call began, at which what it has made ends.
+/// The nodes made before a call began. The search for the call's own nodes ends at them.
 class OlderNodes {
  public:
-  /// The call begins.
+  /// Records that the call begins.
   void begin();
-  /// A node behind one of its inputs. Where nodes have no numbers these stand for all older ones.
+  /// Adds the node that made one of the inputs. If nodes have no numbers, these nodes represent all older
+  /// ones.
   void add(PyObject* node) { behind_inputs_.insert(node); }
   bool has(PyObject* node) const;
 
@@ -51,11 +53,11 @@ class OlderNodes {
   std::unordered_set<PyObject*> behind_inputs_;
 };
 
-/// The nodes made during the outermost call that is under way in a thread, each looked at once, whichever of
-/// the calls inside comes to it first.
+/// The nodes made during the outermost call in progress of a thread. Each node is visited once, by whichever
+/// inner call reaches it first.
 class Graph {
  public:
-  /// Of the calls under way in this thread. It lives as long as one of them holds it.
+  /// The graph of the calls in progress in this thread. It lives as long as one of the calls holds it.
   static std::shared_ptr<Graph> of_this_thread();
 
   struct Use {
@@ -63,21 +65,22 @@ class Graph {
     PyObject* node;
     Py_ssize_t at;  // in its next_functions
   };
-  /// What was found so far: a place in time, for a call to remember when it begins.
+  /// The extent of the findings so far. A call remembers it when it begins.
   struct Mark {
     size_t uses = 0;
     size_t ends = 0;
   };
   Mark mark() const { return {count_, ends_.size()}; }
 
-  /// The edge of a tensor that is no leaf; without a node if it is one. The node lives as long as the graph.
+  /// The edge of a tensor that is not a leaf; for a leaf, an edge without a node. The node lives as long as
+  /// the graph.
   Edge edge_of(PyObject* tensor);
-  /// Also of a leaf: that of the node which accumulates its gradient.
+  /// Like edge_of(), but for a leaf the edge of the node that accumulates its gradient.
   Edge edge_of_any(PyObject* tensor);
-  /// Looks at all nodes behind `open` that are not older than a call, and behind those at which calls inside
-  /// of it have stopped: it began at `begin`.
+  /// Visits all nodes that lead to `open` and are not older than the call, which began at `begin`, and those
+  /// at which inner calls stopped.
   void explore(std::vector<PyObject*> open, const Mark& begin, const OlderNodes& older);
-  /// Of an edge, those found since then.
+  /// The uses of an edge found since the mark.
   std::vector<Use> uses_of(const Edge& edge, const Mark& since) const;
 
  private:
@@ -86,12 +89,12 @@ class Graph {
   std::unordered_map<Edge, std::vector<Use>, EdgeHash> uses_;
   std::unordered_set<PyObject*> explored_;
   std::unordered_set<PyObject*> known_;
-  std::vector<Ref> held_;        // so that an address stands for one node
-  std::vector<PyObject*> ends_;  // at which a call has stopped, for they are older
+  std::vector<Ref> held_;        // keeps each node alive, so that its address stays unique
+  std::vector<PyObject*> ends_;  // nodes at which a call stopped because they are older
   size_t count_ = 0;
 };
 
-/// Whether one of the nodes behind this one, or it itself, is among the `goals`.
+/// Is this node, or one of the nodes that it leads to in a backward, among the `goals`?
 bool leads_to(PyObject* node, const std::unordered_set<PyObject*>& goals, const OlderNodes& older);
 
 }  // namespace msprobe::python

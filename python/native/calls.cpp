@@ -13,7 +13,7 @@
 namespace msprobe::python {
 namespace {
 
-// A recorded call. As a callable it is the hook of its autograd node.
+// A recorded call. When called, it is the hook of its autograd node.
 struct Call {
   PyObject_HEAD msprobe_event forward;
   msprobe_event backward;
@@ -39,7 +39,7 @@ PyObject* new_call(const msprobe_event& event, uint64_t masked_outputs = 0) {
 
 void free_call(PyObject* self) {
   Call* call = as_call(self);
-  // A backward that began and did not come to its end, as behind an operation in place.
+  // The backward began but did not end, as happens for an in-place operation.
   if (call->in_backward != 0 && state.session != nullptr) msprobe_leave(state.session, &call->backward);
   PyTypeObject* type = Py_TYPE(self);
   PyObject_Free(self);
@@ -57,7 +57,7 @@ void record_inputs(const msprobe_event& event, PyObject* args, PyObject* kwargs,
   }
 }
 
-// The members of a namedtuple as a dict; empty for all else.
+// The members of a namedtuple as a dict; an empty reference for anything else.
 Ref named_fields(PyObject* output) {
   if (!PyTuple_Check(output) || PyTuple_CheckExact(output)) return {};
   Ref described(PyObject_CallFunctionObjArgs(state.describe, output, nullptr));
@@ -74,7 +74,7 @@ void record_output(const msprobe_event& event, PyObject* output, uint64_t masked
   if (Section section(event, MSPROBE_OUTPUT); section) section.add_all(output, masked);
 }
 
-// Functions of torch.distributed work in place: what they leave behind are their arguments.
+// Functions of torch.distributed work in place, so their output is their arguments after the call.
 void record_arguments_as_output(const msprobe_event& event, PyObject* args, PyObject* kwargs,
                                 uint64_t masked) {
   if ((event.wants & MSPROBE_WANT_OUTPUT) == 0) return;
@@ -84,7 +84,7 @@ void record_arguments_as_output(const msprobe_event& event, PyObject* args, PyOb
   }
 }
 
-// Either may be None: it comes at another time.
+// Either argument may be None if it arrives at another time.
 void record_gradients(const msprobe_event& event, PyObject* grad_inputs, PyObject* grad_outputs) {
   if ((event.wants & MSPROBE_WANT_INPUT) != 0 && grad_outputs != Py_None) {
     if (Section section(event, MSPROBE_INPUT); section) section.add_all(grad_outputs);
@@ -102,7 +102,7 @@ bool is_tensor(PyObject* value) {
   return is_one == 1;
 }
 
-// The tensor of an output whose backward stands for the call's: the first one.
+// The first tensor of an output; its backward represents the call's.
 Ref first_tensor(PyObject* output) {
   Ref value = Ref::borrowed(output);
   for (int depth = 0; depth < 64 && value; ++depth) {
@@ -131,8 +131,8 @@ Ref first_tensor(PyObject* output) {
   return {};
 }
 
-// The tensors among the arguments, with their versions before the call: a function that returns one of them
-// as it was has no backward of its own.
+// The tensors among the arguments, with their versions before the call. A function that returns one of them
+// unchanged has no backward.
 class Before {
  public:
   void note_all(PyObject* args, PyObject* kwargs) {
@@ -164,12 +164,12 @@ class Before {
   }
 
   static constexpr size_t kMost = 8;
-  PyObject* tensors_[kMost] = {};  // borrowed: the arguments hold them
+  PyObject* tensors_[kMost] = {};  // borrowed; the arguments keep them alive
   int64_t versions_[kMost] = {};
   size_t count_ = 0;
 };
 
-// Dropout that drops nothing: by the second argument or the keyword p.
+// Does the dropout drop nothing? Its probability is the second argument or the keyword p.
 bool drops_nothing(PyObject* args, PyObject* kwargs) {
   Ref p;
   if (PyTuple_Size(args) >= 2) {
@@ -210,11 +210,11 @@ void attach_backward(const Api& api, const msprobe_event& event, PyObject* outpu
   if (!handle) log_exception("hooking a backward");
 }
 
-// The gradients of a call, told by identities that its arguments and its result pass through: for a framework
-// whose results do not show the nodes of their backward.
+// Records the gradients of a call through identity functions around its arguments and its result. This is for
+// a framework whose results do not show the nodes of their backward.
 class Border {
  public:
-  /// Puts the arguments to call with, those given or new ones, into their places.
+  /// Replaces the arguments by those to call with: the given ones, or new ones.
   void hook_arguments(const Api& api, const msprobe_event& event, PyObject** args, PyObject** kwargs) {
     const Ref call(new_call(event));
     PyObject* by_argument = api.by_argument ? Py_True : Py_False;
@@ -236,7 +236,7 @@ class Border {
     *args = hooked_args;
     *kwargs = hooked_kwargs;
   }
-  /// The result to return: `result`, which is given away, or a new one.
+  /// The result to return: `result`, whose reference it takes over, or a new one.
   PyObject* hook_outputs(PyObject* result) const {
     if (!backward_) return result;
     PyObject* hooked = PyObject_CallMethodObjArgs(backward_.get(), names.hook_outputs, result, nullptr);
@@ -250,10 +250,10 @@ class Border {
 
  private:
   Ref backward_;
-  Ref hooked_;  // has the arguments
+  Ref hooked_;  // keeps the arguments alive
 };
 
-// Calls the function with `depth` raised: what it calls in turn is not recorded.
+// Calls the function with `depth` raised, so that the calls inside it are not recorded.
 PyObject* call_inside(PyObject* function, PyObject* args, PyObject* kwargs, bool overridden) {
   ++this_thread.depth;
   PyObject* result =
@@ -282,8 +282,8 @@ bool is_asynchronous(const Api& api, const msprobe_event& event, PyObject* resul
   return taken.get() == Py_True;
 }
 
-// Tasks free_benchmark and acc_check: the front end makes the call, and once more with perturbed inputs, or
-// has it judged. Errors of the function itself come through, all others stay there.
+// For tasks free_benchmark and acc_check: the front end makes the call, and repeats it with perturbed inputs
+// or has it judged. Errors of the function itself propagate; the front end handles all others.
 PyObject* call_in_front_end(size_t number, const msprobe_event& event, PyObject* function, PyObject* args,
                             PyObject* kwargs) {
   ++this_thread.depth;
@@ -529,7 +529,7 @@ PyObject* enter_module(PyObject*, PyObject* arguments) {
   if (state.session == nullptr || this_thread.busy != 0 || is_being_traced()) Py_RETURN_NONE;
   const Busy busy;
   msprobe_event event{};
-  // Entered whether recorded or not: its children and windows of `scope` depend on it.
+  // Enters modules that are not recorded, too: their children and the windows of `scope` depend on it.
   if (msprobe_enter(state.session, MSPROBE_KIND_MODULE, name, &event) == MSPROBE_OK) {
     const Unseen unseen(is_overridden(args, kwargs));
     guarded("recording arguments", [&] {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor's gradient travels along its edge: (node that made it, number of its output). What a module passes
-// to an input is the sum over the edges to it that begin at nodes made inside the module; a hook on each such
-// node sees its share. What arrives at an output is the sum that its node gets, less the shares that come
-// from inside.
+// A tensor's gradient travels along its edge: (node that made it, number of its output). A module passes to
+// an input the sum over those edges to it that begin at nodes made inside the module; a hook on each such
+// node sees its share. An output receives the sum that its node gets, minus the shares that come from inside.
 #include "gradients.hpp"
 
 #include <cstddef>
@@ -40,33 +39,33 @@ PyObject* hook_type = nullptr;
 
 // ------------------------------------------------------------------ one call
 
-// A tensor at the boundary of the call, and what comes along its edge in a backward.
+// A tensor at the boundary of the call, and the gradients that arrive along its edge in a backward.
 struct Boundary {
   std::vector<size_t> inputs;  // positions
-  bool given = false;          // an input, or among the keyword arguments, which have no gradients
+  bool given = false;          // an input, also among the keyword arguments, which have no gradients
   std::vector<size_t> outputs;
   bool used_inside = false;
-  Ref total;                // what its node gets; of outputs
-  std::vector<Ref> shares;  // from inside
+  Ref total;                // for outputs: the sum that its node gets
+  std::vector<Ref> shares;  // the gradients from inside the module
 };
 
 constexpr size_t kUnseen = std::numeric_limits<size_t>::max();
 
 struct CallState {
   Ref receiver;
-  std::shared_ptr<Graph> graph;  // while the call is under way
+  std::shared_ptr<Graph> graph;  // while the call is in progress
   Graph::Mark begin;             // of the call
   OlderNodes older;
   std::unordered_map<Edge, size_t, EdgeHash> by_edge;
   std::vector<Boundary> boundaries;
-  std::vector<size_t> inputs;  // position -> boundary
+  std::vector<size_t> inputs;  // index: position, value: boundary
   std::vector<size_t> outputs;
 
-  size_t needed = 0;      // hooks that end a backward when all of them have been called
-  size_t missing = 0;     // of those, in this backward
-  uint64_t backward = 1;  // counts
-  bool begun = false;     // a gradient of an output has come
-  bool recorded = false;  // an earlier backward was
+  size_t needed = 0;      // number of hooks that end a backward when all have been called
+  size_t missing = 0;     // number of those not yet called in this backward
+  uint64_t backward = 1;  // number of the current backward
+  bool begun = false;     // a gradient of an output has arrived
+  bool recorded = false;  // an earlier backward was recorded
 };
 
 struct Gradients {
@@ -79,17 +78,17 @@ struct Place {
 };
 
 struct Places {
-  std::vector<Place> entering;  // in the gradients that a node gets
-  std::vector<Place> leaving;   // in those that it gives
+  std::vector<Place> entering;  // positions in the gradients that a node gets
+  std::vector<Place> leaving;   // positions in the gradients that it gives
 };
 
-// The hook of one node. As a callable: (grad_outputs) before the node, or (grad_inputs, grad_outputs) after
-// it.
+// The hook of one node. It is called with (grad_outputs) before the node, or with (grad_inputs, grad_outputs)
+// after it.
 struct Hook {
   PyObject_HEAD Gradients* owner;
   Places* places;
   bool needed;
-  uint64_t backward;  // in which it was called
+  uint64_t backward;  // number of the backward in which it was called last
 };
 
 CallState& state_of(PyObject* self) {
@@ -141,7 +140,7 @@ void leave(Gradients* self, PyObject* tensors) {
   const Py_ssize_t size = PyList_Size(tensors);
   for (Py_ssize_t at = 0; at < size; ++at) {
     const Edge edge = graph.edge_of(PyList_GetItem(tensors, at));
-    if (edge.node == nullptr) {  // a leaf: its gradient is that of everything else, too
+    if (edge.node == nullptr) {  // a leaf: its gradient also comes from all other uses
       call.outputs.push_back(kUnseen);
       continue;
     }
@@ -169,13 +168,13 @@ void leave(Gradients* self, PyObject* tensors) {
       nodes[use.node].leaving.push_back({index, use.at});
     }
   }
-  // A single node that all gradients pass needs a single hook.
+  // If all gradients pass one node, one hook is enough.
   if (nodes.size() == 1 && !share_nodes.empty()) {
     hook_node(self, nodes.begin()->first, names.register_hook, std::move(nodes.begin()->second), true);
     return;
   }
   for (PyObject* const node : output_nodes) {
-    // A gradient behind which shares come has arrived before them, or does not.
+    // The gradient of a node that leads to shares arrives before the shares, or not at all.
     const bool needed =
         share_nodes.empty() || (output_nodes.size() > 1 && !leads_to(node, share_nodes, call.older));
     hook_node(self, node, functions->register_prehook.get(), {nodes[node].entering, {}}, needed);
@@ -209,7 +208,7 @@ void add_positions(std::string& note, const char* what, const std::vector<size_t
   note += " together, one tensor";
 }
 
-// What is told of a gradient that is not the one asked for alone.
+// The note of a gradient that also has other parts than the one asked for.
 std::string note_of(const Boundary& boundary) {
   std::string note;
   add_positions(note, "inputs", boundary.inputs);
@@ -243,7 +242,7 @@ Ref combined(PyObject* total, const std::vector<Ref>& added, const std::vector<R
 }
 
 Ref input_gradient(const Boundary& boundary, size_t position) {
-  if (boundary.inputs.front() != position) return none();  // told at the first of them
+  if (boundary.inputs.front() != position) return none();  // the note is at the first of them
   const std::string note = note_of(boundary);
   if (!boundary.outputs.empty())
     return boundary.total ? combined(boundary.total.get(), {}, {}, note) : none();
@@ -282,7 +281,7 @@ bool gives_anything(const CallState& call) {
 
 void finish(Gradients* self) {
   CallState& call = *self->state;
-  // A pass over the same nodes for the gradients of parameters alone, as schedules of pipelines make it.
+  // This pass over the same nodes computes only the gradients of parameters, as schedules of pipelines do.
   const bool again = call.recorded && !gives_anything(call);
   const Ref inputs = again ? none() : tuple_of(call.inputs, [&](size_t at) {
     return input_gradient(call.boundaries[call.inputs[at]], at);
@@ -301,17 +300,17 @@ void finish_later(Gradients* self) {
   checked(PyObject_CallFunctionObjArgs(functions->queue_callback.get(), end.get(), nullptr));
 }
 
-// One that a node got or gave; null or None if there is none.
+// The gradient at a position; null or None if the node has none there.
 PyObject* element(PyObject* gradients, Py_ssize_t at) {
   return at < PyTuple_Size(gradients) ? PyTuple_GetItem(gradients, at) : nullptr;
 }
 
 void called(Hook* hook, PyObject* grad_inputs, PyObject* grad_outputs) {
   CallState& call = *hook->owner->state;
-  if (hook->backward == call.backward) begin_anew(call);  // the one before came to no end
+  if (hook->backward == call.backward) begin_anew(call);  // the previous backward did not end
   const Places& places = *hook->places;
   const bool enters = !places.entering.empty();
-  // Without a gradient of an output this one came another way, as in a second derivative.
+  // If no output's gradient has arrived, this one came another way, as in a second derivative.
   if (!enters && !call.begun) return;
   hook->backward = call.backward;
   bool begins = false;

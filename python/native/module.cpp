@@ -73,7 +73,7 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-// Of msprobe/collector.h.
+// The constants of msprobe/collector.h.
 constexpr struct {
   const char* name;
   long value;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the module, compiled on a new system, load on old ones (glibc 2.17). The linker's --wrap sends every
-// use of a function that has a newer version, in the static C++ library, too, to the one here, which calls
-// the old version or asks the kernel. python/meson.build has the list; packaging/needs_glibc.py checks what
-// is left.
+// Lets the module, compiled on a new system, load on old ones (glibc 2.17). The linker's --wrap redirects
+// every use of a function that has a newer version, also inside the static C++ library, to the functions
+// here. They call the old version or the kernel. python/meson.build has the list; packaging/needs_glibc.py
+// checks that no newer version remains.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ constexpr int kStatVersion = 0;
 
 extern "C" {
 
-// Older systems tell nobody whether there are other threads, so there are.
+// Old systems do not say whether the process has other threads, so the variable says that it has.
 extern char __wrap___libc_single_threaded;
 char __wrap___libc_single_threaded = 0;
 
@@ -106,7 +106,7 @@ void* __wrap_dlsym(void* handle, const char* name) {
   return old_dlsym(handle, name);
 }
 
-// Before 2.33 stat() was an inline function on these.
+// Before 2.33, stat() was an inline function that called these.
 int __xstat(int version, const char* path, struct stat* status);
 int __lxstat(int version, const char* path, struct stat* status);
 int __fxstat(int version, int file, struct stat* status);
@@ -161,11 +161,12 @@ int __wrap_getentropy(void* buffer, size_t length) {
 std::uint32_t __wrap_arc4random();
 std::uint32_t __wrap_arc4random() {
   std::uint32_t value = 0;
-  if (__wrap_getentropy(&value, sizeof value) != 0) std::abort();  // as glibc's does
+  if (__wrap_getentropy(&value, sizeof value) != 0) std::abort();  // as glibc does
   return value;
 }
 
-// Where there is none (2.17), what a thread leaves behind, a string or two, is not freed at its end.
+// If the function is missing (2.17), objects that a thread leaves behind, one or two strings, are not freed
+// at its end.
 int __wrap___cxa_thread_atexit_impl(void (*end)(void*), void* object, void* module);
 int __wrap___cxa_thread_atexit_impl(void (*end)(void*), void* object, void* module) {
   using Register = int (*)(void (*)(void*), void*, void*);

@@ -13,20 +13,20 @@
 namespace msprobe::python {
 namespace {
 
-// The numbers of categories in tables: 0 is for tokens that are not there.
+// The numbers of categories in tables; 0 means a token that the table lacks.
 constexpr std::uint16_t kLatinWithSpace = 1;
 constexpr std::uint16_t kLatin = 2;
 constexpr std::uint16_t kWhitespace = 4;  // and 3 punctuation
 
-/// Work grows with its square.
+/// The work grows with the square of the window.
 constexpr Py_ssize_t kWidestWindow = 16384;
 
 struct Candidate {
   double value;
-  std::int64_t token;  // -1: no number
+  std::int64_t token;  // -1: not a number
 };
 
-/// The category of each token, and how they are counted.
+/// The category of each token, and how categories are counted.
 struct Categories {
   const char* bytes = nullptr;
   std::size_t count = 0;
@@ -40,8 +40,8 @@ struct Categories {
     return category;
   }
 
-  /// Whether the candidates are of more categories than `most`. Spaces and marks go with anything, and a word
-  /// with its space is as one without.
+  /// Do the candidates have more categories than `most`? Spaces and marks go with any category, and a word
+  /// with its space counts as the word without it.
   bool mixed(const std::vector<Candidate>& candidates) const {
     std::vector<std::uint16_t> found;
     for (const Candidate& one : candidates) {
@@ -54,7 +54,7 @@ struct Categories {
   }
 };
 
-/// Reads what Python hands over; an exception is pending where something returns false.
+/// Reads arguments from Python. If a function returns false, a Python exception is pending.
 class Reader {
  public:
   Reader(Py_ssize_t width, double least_sum, const Categories& categories)
@@ -88,7 +88,7 @@ class Reader {
     if (width_ > 0) narrowest = width_;
     positions.reserve(static_cast<std::size_t>(size));
     for (Py_ssize_t at = 0; at < size; ++at) {
-      // What turns values into numbers may change any dict.
+      // Copy the dict, because converting its values to numbers may run code that changes it.
       const Ref row(PyDict_Copy(PyList_GetItem(list.get(), at)));
       if (!row) return false;
       if (PyDict_Size(row.get()) == 0) {
@@ -145,7 +145,7 @@ class Reader {
   std::vector<Candidate> candidates_;
 };
 
-/// The interpreter lock is given away meanwhile.
+/// Releases the interpreter lock while it exists.
 class Unlocked {
  public:
   Unlocked() : thread_(PyEval_SaveThread()) {}

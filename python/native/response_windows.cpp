@@ -52,7 +52,7 @@ bool is_garbled(const Window& window, bool scripts, const ResponseSettings& sett
          window.share(below_in(window, settings.garbled_top)) > settings.garbled_ratio;
 }
 
-/// The share of sequences of `length` tokens that differ.
+/// The share of distinct sequences among those of `length` tokens.
 double distinct_share(const Window& window, std::size_t length) {
   if (window.token_count < length) return 1;
   const std::size_t all = window.token_count - length + 1;
@@ -63,14 +63,14 @@ double distinct_share(const Window& window, std::size_t length) {
   return static_cast<double>(seen.size()) / static_cast<double>(all);
 }
 
-/// How alike the course of the certainty and the course some tokens later are. The Python tool drops the
-/// highest frequency of a spectrum of 2W points on its way back, so that lags are stretched a little;
-/// thresholds are for that.
+/// Measures how similar the certainty is to the certainty some tokens later. The Python tool drops the
+/// highest frequency of a spectrum of 2W points on its way back, which stretches the lags a little; the
+/// thresholds were chosen for this.
 class Correlation {
  public:
   explicit Correlation(std::size_t window_size) : size_(window_size) {}
 
-  /// False if nothing changes.
+  /// False if the certainty does not change.
   bool measure(const Window& window, double least_deviation) {
     std::vector<double> course;
     for (std::size_t at = 0; at < window.size; ++at) course.push_back(window.positions[at].top);
@@ -88,10 +88,10 @@ class Correlation {
     return true;
   }
 
-  /// At any lag below count().
+  /// The similarity at a lag below count().
   double at(std::size_t lag) const { return half_[lag < size_ ? lag : count() - lag]; }
   std::size_t count() const { return 2 * size_ - 2; }
-  /// Of all steps from a lag to the next one.
+  /// The mean square of the differences between neighbouring lags.
   double roughness() const {
     double squares = 0;
     for (std::size_t lag = 0; lag + 1 < count(); ++lag) {
@@ -102,7 +102,7 @@ class Correlation {
   }
 
  private:
-  /// cos, or sin, of each part of the circle.
+  /// The cosine, or sine, at each of `points` points of the circle.
   template <typename Function>
   static std::vector<double> waves(std::size_t points, Function function) {
     std::vector<double> values(points);
@@ -149,8 +149,8 @@ class Correlation {
   const std::size_t size_;
   std::vector<double> cosines_;
   std::vector<double> sines_;
-  std::vector<double> back_;  // cosines, of the way back
-  std::vector<double> half_;  // the other half is its mirror image
+  std::vector<double> back_;  // cosines for the way back
+  std::vector<double> half_;  // the other half mirrors it
 };
 
 bool is_periodic(const Window& window, Correlation& correlation, const ResponseSettings& settings) {
@@ -176,10 +176,10 @@ bool is_circling(const Window& window, const ResponseSettings& settings) {
          window.least_top() > settings.repeated_top;
 }
 
-/// In how many windows which signs of repetition were.
+/// Counts the windows with each sign of repetition.
 class Repetitions {
  public:
-  /// Whether there are enough of them.
+  /// Adds a window. True if there are enough of them now.
   bool add(bool periodic, bool circling, const ResponseSettings& settings) {
     if (periodic && circling) {
       ++both_;
@@ -223,7 +223,7 @@ Ill judge_windows(const std::vector<ResponsePosition>& positions, const std::vec
       if (is_garbled(window, scripts, settings)) ++garbled;
     }
     if (garbled > settings.garbled_windows) return Ill::garbled;
-    if (window.size == 0 || window.size < stride) continue;  // too short to tell
+    if (window.size == 0 || window.size < stride) continue;  // too short to judge
     if (repetitions.add(is_periodic(window, correlation, settings), is_circling(window, settings), settings))
       return Ill::repeated;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an answer of a language model is ill, by how sure the model was of each token.
+// Judges whether an answer of a language model is abnormal, by the model's certainty at each token.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace msprobe::python {
 
-/// As ILLDetector has them.
+/// The settings of ILLDetector.
 struct ResponseSettings {
   std::ptrdiff_t window_size;
   std::ptrdiff_t stride;
@@ -30,16 +30,16 @@ struct ResponseSettings {
   std::ptrdiff_t both_signs;
 };
 
-/// What is known of a token.
+/// The facts about one token.
 struct ResponsePosition {
   double top;   // the largest logarithm of a probability
-  bool unsure;  // those that are known sum up to little
-  bool mixed;   // and are of several scripts
+  bool unsure;  // the probabilities that are known have a small sum
+  bool mixed;   // and they belong to several scripts
 };
 
 enum class Ill : int { none, rare, garbled, repeated, not_finite };
 
-/// There may be more or fewer positions than tokens. `scripts`: mixed is known.
+/// The numbers of positions and tokens may differ. `scripts`: the member `mixed` is known.
 Ill judge_windows(const std::vector<ResponsePosition>& positions, const std::vector<std::int64_t>& tokens,
                   bool scripts, const ResponseSettings& settings);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the extension knows: the one session of the process, and the objects of the framework and of our
-// Python part. All of it is guarded by the interpreter lock, except what is said to be per thread.
+// The state of the extension: the single session of the process, and objects of the framework and of our
+// Python part. The interpreter lock guards everything except members that belong to a thread.
 #pragma once
 
 #include "python.hpp"
@@ -17,14 +17,14 @@ namespace msprobe::python {
 
 /// A wrapped function.
 struct Api {
-  uint32_t name = 0;           // of the collector
-  bool distributed = false;    // its output are its arguments after the call
-  bool dropout = false;        // without effect, hence without a backward, if its p is 0
-  uint64_t masked_inputs = 0;  // positions written as null: buffers that only receive
+  uint32_t name = 0;           // the collector's number of it
+  bool distributed = false;    // its output is its arguments after the call
+  bool dropout = false;        // without effect, and so without a backward, if its p is 0
+  uint64_t masked_inputs = 0;  // positions written as null, for buffers that only receive
   uint64_t masked_outputs = 0;
-  std::string masked_keyword;  // the same, by keyword
+  std::string masked_keyword;  // the same for a keyword argument
   bool by_argument = false;    // the gradients of its arguments are hooked one by one
-  bool forward_only = false;   // it gets the very arguments that it was called with
+  bool forward_only = false;   // it must get the very arguments of the call
 };
 
 struct Dtype {
@@ -36,23 +36,23 @@ struct Dtype {
 struct State {
   msprobe_session* session = nullptr;
   bool python_compatible = false;
-  bool adding_may_wait = false;  // bytes of tensors go to files: the lock is given away for small ones, too
-  bool wants_files = false;      // of tensors that no event has
-  bool takes_later = false;      // elements may come after their record
+  bool adding_may_wait = false;  // bytes of tensors go to files: the lock is released even for small ones
+  bool wants_files = false;      // also of tensors outside events
+  bool takes_later = false;      // elements may arrive after their record
   bool links_tensors = false;    // a tensor that was saved before is not written again
-  std::deque<Api> apis;          // references stay good while more are added
+  std::deque<Api> apis;          // a deque, so that references stay valid when functions are added
   std::vector<Dtype> dtypes;
-  /// Part of every tensor's version: results are not used again over a change of it. Counts what changes
-  /// tensors without their own version being told.
+  /// A part of every tensor's version: a result is not reused after the epoch changes. It counts changes to
+  /// tensors that do not change the tensor's own version.
   uint64_t epoch = 1;
-  /// Not from the moment on when somebody got an alias that writes untold (a NumPy array), until the step
-  /// ends.
+  /// False from the moment when a program gets an alias (a NumPy array) through which it can write without a
+  /// trace, until the step ends.
   bool may_reuse = true;
-  /// Threads that are inside our own code. The session may not go away under them: one may have given the
-  /// interpreter lock away.
+  /// The number of threads inside our own code. The session must not be destroyed while it is not 0, because
+  /// such a thread may have released the interpreter lock.
   int busy_threads = 0;
 
-  // Of the framework.
+  // Objects of the framework.
   PyObject* tensor_type = nullptr;
   PyObject* parameter_type = nullptr;
   PyObject* data_ptr = nullptr;
@@ -62,39 +62,39 @@ struct State {
   PyObject* is_conj = nullptr;
   PyObject* strided = nullptr;
   PyObject* is_grad_enabled = nullptr;
-  PyObject* get_device = nullptr;       // (tensor) -> its device's ordinal; missing: no GPU is known
-  PyObject* is_capturing = nullptr;     // () -> whether the current stream's work makes a graph
+  PyObject* get_device = nullptr;       // (tensor) -> ordinal of its device; missing: no GPU is known
+  PyObject* is_capturing = nullptr;     // () -> whether a graph captures the current stream's work
   PyObject* current_stream = nullptr;   // (ordinal) -> the stream
   PyObject* tracing_state = nullptr;    // () -> not None while a script is traced
   PyObject* compile_context = nullptr;  // () -> not None while something is compiled; None before PyTorch 2.0
-  // Of our Python part.
-  PyObject* record_type = nullptr;       // a tensor as describe() gives it
-  PyObject* describe = nullptr;          // (value) -> JSON text, None, or something that can be walked
+  // Objects of our Python part.
+  PyObject* record_type = nullptr;       // the type of a tensor's description by describe()
+  PyObject* describe = nullptr;          // (value) -> JSON text, None, or something with parts
   PyObject* describe_named = nullptr;    // (key, value) -> JSON text, of dtype= and device=
   PyObject* format_stack = nullptr;      // (frame) -> (kept code objects, texts)
   PyObject* format_exception = nullptr;  // (exception) -> (kind, text)
   PyObject* make_backward =
       nullptr;  // (call, by argument) -> hook_arguments, hook_outputs; None: nodes have hooks
-  PyObject* has_override = nullptr;  // (values) -> whether one of them, or a mode, sees calls; may be missing
-  PyObject* call_unwrapped = nullptr;   // (function, args, kwargs) -> its result
-  PyObject* plain_functions = nullptr;  // () -> a context in which nobody sees calls
+  PyObject* has_override = nullptr;    // (values) -> whether a mode or one of them sees calls; may be missing
+  PyObject* call_unwrapped = nullptr;  // (function, args, kwargs) -> its result
+  PyObject* plain_functions = nullptr;  // () -> a context in which no object sees calls
   PyObject* call_again =
       nullptr;  // (API, number of the call, function, args, kwargs) -> its result; may be missing
   PyObject* asynchronous =
       nullptr;                     // (call, result, args, kwargs) -> whether it will complete the call later
-  PyObject* gpu_failed = nullptr;  // (ordinal, why): it is not measured there any more
+  PyObject* gpu_failed = nullptr;  // (ordinal, why): stops measuring on this device
   PyObject* node_of_change = nullptr;  // (tensor changed in place) -> the node of that; may be missing
 };
 extern State state;
 
-/// Not 0 while this thread is inside our own code (whose calls into the framework are nobody's business), or
-/// inside a wrapped function (only the outermost is recorded).
+/// busy is not 0 while this thread is inside our own code, whose calls into the framework must not be
+/// recorded. depth is not 0 inside a wrapped function, because only the outermost one is recorded.
 struct ThreadState {
   int busy = 0;
   int depth = 0;
-  bool wants_elements = false;  // of the entry being filled: for checksums, cropped tensors or files
+  bool wants_elements = false;  // for the current entry: for checksums, cropped tensors or files
   bool wants_files = false;     // for files, at least
-  bool wants_now = false;       // nothing can come later
+  bool wants_now = false;       // nothing may arrive later
 };
 extern thread_local ThreadState this_thread;
 
@@ -112,13 +112,13 @@ class Busy {
   }
 };
 
-/// Writes the pending Python exception into dump_error_info.log, and clears it. An interruption by the user
-/// is set again for later.
+/// Writes the pending Python exception into dump_error_info.log and clears it. A user's interruption is set
+/// again for later.
 void log_exception(const char* where);
-/// Writes a failure of our own into the same file.
+/// Writes a failure of msprobe's code into the same file.
 void log_failure(const char* where, const char* what) noexcept;
-/// Runs a part of our own. What it throws (there is no memory), or leaves as a Python exception, is logged
-/// and goes no further.
+/// Runs a part of msprobe's code. An exception that it throws (out of memory), or a Python exception that it
+/// leaves pending, is logged and goes no further.
 template <typename Part>
 void guarded(const char* where, Part part) noexcept {
   try {
@@ -131,12 +131,12 @@ void guarded(const char* where, Part part) noexcept {
   }
 }
 
-/// Whether a compiler or a tracer looks at what is running: then its calls are no calls of the training.
+/// Does a compiler or a tracer inspect the running code? Its calls then do not belong to the training.
 bool is_being_traced();
 
-/// Sets the exception that tells of a failed call of the collector. Returns nullptr.
+/// Sets the exception for a failed call of the collector. Returns nullptr.
 PyObject* raise_status(msprobe_status status);
-/// The same, if it failed; None otherwise.
+/// Like raise_status() if the call failed; None otherwise.
 PyObject* none_or_raise(msprobe_status status);
 
 }  // namespace msprobe::python

@@ -14,12 +14,12 @@
 namespace msprobe::python {
 namespace {
 
-constexpr int64_t kReuseAbove = 4 * 1024;  // bytes: below, computing anew is cheaper
-// Below that an address may be an offset: memory of processes and of GPUs lies higher.
+constexpr int64_t kReuseAbove = 4 * 1024;  // bytes: below this, computing again is cheaper
+// A smaller address may be an offset: the memory of processes and GPUs has higher addresses.
 constexpr unsigned long long kLowestAddress = 1ULL << 44;
 
-// Stands for a tensor object at the collector: it keeps nothing alive, and knows when the tensor is gone
-// without asking the interpreter.
+// Represents a tensor object at the collector. It does not keep the tensor alive, and knows without the
+// interpreter whether the tensor still exists.
 struct Owner {
   PyObject* reference = nullptr;  // weak
   PyObject* tensor = nullptr;     // an address, not a reference
@@ -41,7 +41,7 @@ int owner_alive(void* owner) {
 void release_owner(void* pointer) {
   auto* owner = static_cast<Owner*>(pointer);
   if (owner->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  const std::lock_guard lock(released_mutex);  // the interpreter lock may not be held here
+  const std::lock_guard lock(released_mutex);  // the interpreter lock may be released here
   released.push_back(owner);
 }
 
@@ -64,7 +64,7 @@ PyObject* tensor_died(PyObject*, PyObject* reference) {
 Owner* owner_for(PyObject* tensor) {
   const auto known = owners.find(tensor);
   if (known != owners.end() && known->second->alive.load(std::memory_order_acquire)) {
-    // One that has no user any more waits for its end and must not come back.
+    // An owner without users waits for its end and must not be used again.
     int users = known->second->users.load(std::memory_order_acquire);
     while (users > 0) {
       if (known->second->users.compare_exchange_weak(users, users + 1)) return known->second;
@@ -116,7 +116,7 @@ int call_flag(PyObject* method, PyObject* tensor) {
   return answer ? PyObject_IsTrue(answer.get()) : -1;
 }
 
-/// False of a storage that was given back: then the address is the offset into it.
+/// False for a storage whose memory was released: the address is then the offset into it.
 bool has_storage(PyObject* object, unsigned long long pointer, uint32_t size) {
   if (state.storage_offset == nullptr) return pointer != 0;
   const Ref answer(PyObject_CallFunctionObjArgs(state.storage_offset, object, nullptr));
@@ -177,14 +177,14 @@ bool read_tensor(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, i
 
 namespace {
 
-/// The same of one that is on the host.
+/// The same for a tensor on the host.
 bool fill(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t* bytes) {
   bool on_host = false;
   return read_tensor(object, geometry, tensor, bytes, &on_host) && on_host;
 }
 
-// The number of a NumPy type by its text ("<f4"), and the size of an element. 255: none with values here, or
-// not in the machine's byte order.
+// The number of a NumPy type by its text ("<f4"), and the size of an element. 255: the collector cannot read
+// its values, or they are not in the machine's byte order.
 uint32_t array_dtype(const char* text, int64_t* size) {
   *size = 0;
   if (text[0] != '<' && text[0] != '|') return MSPROBE_DTYPE_OTHER;
@@ -197,8 +197,8 @@ uint32_t array_dtype(const char* text, int64_t* size) {
   return MSPROBE_DTYPE_OTHER;
 }
 
-// Fills `tensor` from an array by NumPy's `__array_interface__`. False (an exception may be pending) if it
-// has none, or a type or strides that the collector does not know.
+// Fills `tensor` from an array by NumPy's `__array_interface__`. False (an exception may be pending) if the
+// array has none, or has a type or strides that the collector does not know.
 bool fill_array(PyObject* array, Geometry* geometry, msprobe_tensor* tensor, int64_t* bytes) {
   const Ref interface(PyObject_GetAttr(array, names.array_interface));
   if (!interface || !PyDict_Check(interface.get())) return false;
@@ -245,7 +245,7 @@ bool is_framework_tensor(PyObject* value) {
   return is_one == 1;
 }
 
-// `object`: what the elements are, or were copied from.
+// `object`: the owner of the elements, or the object that they were copied from.
 void set_owner(PyObject* object, int64_t bytes, msprobe_tensor* tensor) {
   if (!state.links_tensors && (bytes < kReuseAbove || !state.may_reuse)) return;
   const int64_t version = version_of(object);
@@ -253,7 +253,7 @@ void set_owner(PyObject* object, int64_t bytes, msprobe_tensor* tensor) {
   Owner* owner = owner_for(object);
   if (owner == nullptr) return;
   if (state.links_tensors) {
-    // Checksums tell the writes that no version does.
+    // Checksums detect writes that no version counts.
     tensor->flags |= MSPROBE_TENSOR_UNCOUNTED;
     tensor->version = static_cast<uint64_t>(version);
   } else {
@@ -315,7 +315,7 @@ bool read_array(PyObject* object, HostTensor* tensor) {
 int64_t version_of(PyObject* tensor) {
   const Ref version(PyObject_GetAttr(tensor, names.version));
   const int64_t value = version ? PyLong_AsLongLong(version.get()) : -1;
-  if (value < 0) PyErr_Clear();  // tensors of inference mode have none
+  if (value < 0) PyErr_Clear();  // tensors of inference mode have no version
   return value;
 }
 
@@ -343,18 +343,18 @@ namespace {
 
 // A Record is a tuple: (tensor or NumPy array with the elements or None, type, dtype text, dtype code, shape,
 // requires_grad or None, extra JSON or None, statistics or None, deferred callback or None[, the tensor whose
-// elements these are[, whether the elements come later]]). A tensor on a device is one that gpu_takes() says
-// it takes.
+// elements these are[, whether the elements come later]]). A tensor on a device must be one that gpu_takes()
+// accepts.
 class Record {
  public:
-  /// False with an exception pending if it is none.
+  /// False, with an exception pending, if the object is not a Record.
   bool read(PyObject* record);
 
   msprobe_tensor tensor{};
   int64_t bytes = 0;
-  PyObject* deferred = nullptr;  // None: nothing comes later
-  int gpu = -1;                  // that measures it
-  PyObject* on_gpu = nullptr;    // the tensor then
+  PyObject* deferred = nullptr;  // None: nothing arrives later
+  int gpu = -1;                  // ordinal of the GPU that measures it
+  PyObject* on_gpu = nullptr;    // the tensor on that GPU
 
  private:
   bool read_statistics(PyObject* statistics);
@@ -409,7 +409,7 @@ bool Record::read(PyObject* record) {
   tensor.dtype_text = dtype_text;
   tensor.extra = extra;
   tensor.flags &= ~static_cast<uint32_t>(MSPROBE_TENSOR_HAS_REQUIRES_GRAD | MSPROBE_TENSOR_REQUIRES_GRAD);
-  // None: the field is not written, and a gradient may come.
+  // None: the field is not written, but a gradient may arrive.
   if (requires_grad != Py_None) tensor.flags |= MSPROBE_TENSOR_HAS_REQUIRES_GRAD;
   if (requires_grad == Py_None || requires_grad == Py_True) tensor.flags |= MSPROBE_TENSOR_REQUIRES_GRAD;
   if (deferred != Py_None) tensor.flags |= later != 0 ? MSPROBE_TENSOR_LATER : MSPROBE_TENSOR_DEFERRED;
@@ -417,8 +417,8 @@ bool Record::read(PyObject* record) {
   return statistics == Py_None || read_statistics(statistics);
 }
 
-// A copy is another one each time; what it was made of tells whether it is the same as before. Without an
-// address of its elements the object itself stands for them.
+// A copy is a new object each time, so the tensor that it was copied from shows whether the elements are the
+// same as before. If their address is unknown, that tensor object identifies them.
 void Record::set_source(PyObject* source) {
   if (!state.links_tensors) return;
   const Ref address(PyObject_CallFunctionObjArgs(state.data_ptr, source, nullptr));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of the framework, handed to the collector by pointer and geometry.
+// Passes tensors of the framework to the collector by pointer and geometry.
 #pragma once
 
 #include "state.hpp"
@@ -16,10 +16,11 @@ struct Geometry {
   int64_t count = 1;
 };
 
-/// The numbers of a tuple. False, perhaps with an exception pending, if it is none of at most kMaxDims.
+/// The numbers of a tuple. False, perhaps with an exception pending, if it is not a tuple of at most kMaxDims
+/// numbers.
 bool read_numbers(PyObject* tuple, int64_t* to, size_t* size);
 
-/// A tensor that lies in host memory. `tensor` points into `geometry`: it is not copied.
+/// A tensor in host memory. `tensor` points into `geometry`, so the struct cannot be copied.
 struct HostTensor {
   HostTensor() = default;
   HostTensor(const HostTensor&) = delete;
@@ -29,25 +30,25 @@ struct HostTensor {
   msprobe_tensor tensor;
   int64_t bytes = 0;
 };
-/// False, without an exception, unless it is a torch.Tensor or Parameter (exactly these types) with its
-/// elements there.
+/// False, without an exception, unless it is a torch.Tensor or Parameter (exactly these types) with elements
+/// in host memory.
 bool read_host_tensor(PyObject* object, HostTensor* tensor);
-/// The same of an array of NumPy.
+/// The same for a NumPy array.
 bool read_array(PyObject* object, HostTensor* tensor);
 
-/// Fills `tensor` from a tensor object that is strided, on the host or on a device. False (an exception may
-/// be pending) if it is something else.
+/// Fills `tensor` from a strided tensor object on the host or on a device. False (an exception may be
+/// pending) for anything else.
 bool read_tensor(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t* bytes, bool* on_host);
 
 enum class Added {
   yes,
-  not_plain,  // describe() knows more. No exception is pending
+  not_plain,  // describe() can handle it. No exception is pending
 };
 
-/// Adds a torch.Tensor or Parameter (exactly these types) that has its elements in host memory, or on a GPU
-/// whose kernel measures it.
+/// Adds a torch.Tensor or Parameter (exactly these types) with elements in host memory, or on a GPU whose
+/// kernel measures it.
 Added add_plain_tensor(msprobe_builder* builder, const char* key, PyObject* tensor);
-/// The same, as the whole of an earlier gradient.
+/// Uses such a tensor as the whole of an earlier gradient.
 bool fill_gradient(uint64_t entry, const char* path, PyObject* tensor);
 /// Adds a Record of our Python part. False with an exception pending.
 bool add_record(msprobe_builder* builder, const char* key, PyObject* record);
@@ -55,9 +56,9 @@ bool add_record(msprobe_builder* builder, const char* key, PyObject* record);
 /// `_version` of a tensor; -1 (and no exception) if it has none.
 int64_t version_of(PyObject* tensor);
 
-/// Frees the owners that the collector let go of.
+/// Frees the owners that the collector has released.
 void collect_released();
-/// The callback of the weak references that stand for tensors.
+/// The callback of the weak references to tensors.
 extern PyMethodDef tensor_died_method;
 bool make_tensor_callback();
 

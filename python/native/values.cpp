@@ -39,7 +39,7 @@ bool add_integer(msprobe_builder* builder, const char* key, PyObject* value) {
 
 bool add_list(msprobe_builder* builder, const char* key, PyObject* value, int depth) {
   msprobe_open_list(builder, key);
-  // Asked anew each time: the list may change while the interpreter lock is given away.
+  // The size is read anew each time: the list may change while the interpreter lock is released.
   for (Py_ssize_t at = 0; at < PyList_Size(value); ++at) {
     const Ref element = Ref::borrowed(PyList_GetItem(value, at));
     if (!element || !add_value(builder, nullptr, element.get(), depth + 1)) return false;
@@ -58,7 +58,7 @@ bool add_tuple(msprobe_builder* builder, const char* key, PyObject* value, int d
   return true;
 }
 
-// A key of a dict as text, as JSON's writer of Python has them.
+// A key of a dict as text, in the form of Python's JSON writer.
 Ref key_text(PyObject* key) {
   if (PyUnicode_Check(key)) return Ref::borrowed(key);
   return Ref(PyObject_Str(key));
@@ -66,7 +66,7 @@ Ref key_text(PyObject* key) {
 
 template <typename Visit>
 bool for_members(PyObject* members, Visit visit) {
-  // A copy: the dict may change while the interpreter lock is given away.
+  // Copy the dict, because it may change while the interpreter lock is released.
   const Ref copy(PyDict_Copy(members));
   if (!copy) return false;
   PyObject* key = nullptr;
@@ -102,7 +102,7 @@ bool add_described(msprobe_builder* builder, const char* key, PyObject* value, i
   if (PyUnicode_Check(described.get())) return add_json(builder, key, described.get());
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(described.get()));
   if (type == state.record_type) return add_record(builder, key, described.get());
-  if (type == state.tensor_type) {  // it said so: if it is none that we can read, that is the end of it
+  if (type == state.tensor_type) {  // if we cannot read it, describe() must not get it again
     if (add_plain_tensor(builder, key, described.get()) == Added::not_plain) msprobe_add_null(builder, key);
     return true;
   }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the public calls of PrecisionDebugger are given, and whether it is valid."""
+"""Checks the arguments of PrecisionDebugger's public calls."""
 
 from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 
@@ -14,7 +14,7 @@ def invalid(text):
 
 
 def models_in(given):
-    """The models among the arguments of start()."""
+    """Returns the models in an argument of start() as a list or tuple."""
     return given if isinstance(given, (list, tuple)) else [given] if given is not None else []
 
 

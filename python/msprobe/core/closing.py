@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last lines of a run: requests that matched nothing, with the reason, so that the user learns of them at once.
+"""Prints the last lines of a run: requests that matched nothing, with the reason, so that the user learns of them at
+once.
 """
 
 import difflib
@@ -10,12 +11,12 @@ from . import session
 from .common import log
 
 _MOST = 3      # names in a line
-_LONGEST = 80  # of a name that is shown
+_LONGEST = 80  # characters of a name
 
 
 def lines(info, last_step, processes, why_nothing=None):
-    """One line for each request. last_step: the step of the last start(), None if there was none; processes: their
-    number if known; why_nothing: the reason for no entries, if known."""
+    """Returns one line for each request. last_step: the step of the last start(), None if there was no start;
+    processes: their number if known; why_nothing: the reason for no entries, if known."""
     told = []
     if info["enabled"] and info["steps"]:
         never = steps_that_never_came(info, last_step)
@@ -37,8 +38,8 @@ def lines(info, last_step, processes, why_nothing=None):
 
 
 def losses(lost, unit):
-    """What of that which was recorded is not on the disk, and why; empty if all is. unit: what is counted, of one and of
-    many."""
+    """Says which recorded data are missing on the disk, and why; empty if none is missing. unit: the words for one
+    entry and for several."""
     whats = [counted(lost["entries"], *unit)] if lost["entries"] else []
     if lost["files"]:
         whats.append(counted(lost["files"], "file", "files"))
@@ -53,7 +54,7 @@ def counted(count, one, many):
 
 
 def steps_that_never_came(info, last_step):
-    """None if all steps occurred."""
+    """Returns None if all steps occurred."""
     wanted = session.setting("step") or []
     ended = last_step if last_step is not None else info["step"]
     never = [] if info["finished"] else [step for step in wanted if step > ended]
@@ -116,7 +117,7 @@ def numbers(listed):
 
 
 def printable(text):
-    """Removes characters that control a terminal."""
+    """Escapes characters that control a terminal."""
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
@@ -135,15 +136,16 @@ def _quoted(names):
 
 
 def warn_of_other_runs(folder):
-    """Without ranks a step holds one folder a process: who runs twice into one folder cannot compare it as it is."""
+    """Warns if another process wrote into the same folder. Without ranks, a step holds one folder per process, so the
+    user cannot compare two runs in one folder as they are."""
     own = "proc%d" % os.getpid()
     try:
         for step in sorted(os.listdir(folder)):
             names = os.listdir(os.path.join(folder, step)) if step.startswith("step") else []
             others = sorted(name for name in names if name.startswith("proc") and name != own)
             if own in names and others:
-                log.warn("%s holds %s of another process, too: give each run a dump_path of its own, or name the "
+                log.warn("%s holds %s of another process, too: give each run a separate dump_path, or name the "
                          "folder of one process to `msprobe compare`" % (os.path.join(folder, step), others[0]))
                 return
-    except OSError:  # the recording itself tells what is wrong with the folder
+    except OSError:  # the recording itself reports what is wrong with the folder
         pass

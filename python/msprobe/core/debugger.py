@@ -43,9 +43,9 @@ class Debugger:
     registry = None
     saved = None
     free_benchmark = None
-    _framework = None  # as the configuration calls it
+    _framework = None  # the framework's name in the configuration
     _instance = None
-    _told = None  # what of the result was told already
+    _told = None  # the part of the result that was reported already
     _creation = threading.Lock()
 
     def __new__(cls, config_path: Optional[str] = None, task: Optional[str] = None, dump_path: Optional[str] = None,
@@ -59,11 +59,11 @@ class Debugger:
 
     def __init__(self, config_path: Optional[str] = None, task: Optional[str] = None, dump_path: Optional[str] = None,
                  level: Optional[str] = None, step: Optional[List[Any]] = None) -> None:
-        pass  # what is given to a second construction does not count
+        pass  # the arguments of a second construction are ignored
 
     @classmethod
     def made_from(cls, text: str) -> Any:
-        """One with this configuration, a JSON text. There must be none."""
+        """Creates the debugger with this configuration, a JSON text. No debugger may exist."""
         with cls._creation:
             made = object.__new__(cls._kind())
             made._create(None, None, None, None, None, text)
@@ -72,7 +72,7 @@ class Debugger:
 
     @classmethod
     def close(cls) -> None:
-        """Ends what is recorded and tells the result. Another one can be made then, with other settings."""
+        """Ends the recording and prints the result. Afterwards another debugger can be created, with other settings."""
         if cls._instance is None or session.in_child():
             return
         with session.lock:
@@ -91,7 +91,7 @@ class Debugger:
         config_path, text, arguments = overriding.applied(
             config_path, text, {"task": task, "dump_path": dump_path, "level": level, "step": step})
         with session.lock:
-            # One that a program has put away by `PrecisionDebugger._instance = None` ends here.
+            # A debugger that a program dropped by `PrecisionDebugger._instance = None` ends here.
             self.registry.remove()
             self._open_session(config_path, text, arguments)
             if self._is_task("free_benchmark"):
@@ -99,23 +99,23 @@ class Debugger:
         self.config = surface.Settings(self._framework)
         self.service = surface.Service(self, self._framework)
         self.init_step = 0
-        self._first_path = self._dump_path = self.config.folder  # _dump_path: of what is recorded now
-        self._folders = set()   # something was recorded into
-        self._of_step = set()   # those of them that hold the present step
-        self._restarted = set()  # those of them from before its numbers began anew
-        self.last_step = None  # of start()
+        self._first_path = self._dump_path = self.config.folder  # _dump_path: of the current recording
+        self._folders = set()   # folders with recorded data
+        self._of_step = set()   # those that hold the current step
+        self._restarted = set()  # those from before the step numbers began anew
+        self.last_step = None  # the step of the last start()
         self.may_go_on = False  # in a step: start() may come again before step()
-        self._started = set()   # folders that start() has begun to record the present step into
+        self._started = set()   # folders into which start() has begun to record the current step
         self._announced = False
         self._token_range = None
-        self._began = None  # when what goes on now began to be recorded
-        self._took = 0.0    # seconds, from start() to stop()
+        self._began = None  # the time when the current recording began
+        self._took = 0.0    # seconds between start() and stop()
         self._why_not = "start() was not called"
         session.at_end(self._end)
         self._apply_settings()
 
     def _apply_settings(self):
-        """Makes ready what the settings ask for; also after they have changed."""
+        """Prepares what the settings require; called again after they have changed."""
         for line in session.setting("warnings"):
             log.warn_once(line)
         if session.setting("dump_path") != self._dump_path:
@@ -142,42 +142,43 @@ class Debugger:
         raise NotImplementedError
 
     def _follow_settings(self):
-        """Functions are wrapped, or not any more."""
+        """Called after the settings changed: wraps functions, or stops wrapping them."""
 
     def _before_start(self, model):
-        """start() has come, whether something is recorded or not."""
+        """Called at start(), whether or not the step is recorded."""
 
     def _stopping(self):
-        """stop() has."""
+        """Called at stop()."""
 
     def _why_nothing(self):
-        """Why steps may have no entries, where the front end knows; None otherwise."""
+        """Returns the reason why steps may have no entries, if the front end knows it; else None."""
 
     def _told_at_end(self):
-        """Lines besides those on what was recorded: (told as they are, told as warnings)."""
+        """Returns further lines for the end of the run: (plain lines, warnings)."""
         return [], []
 
     def _starting(self, model):
-        """start() has come with this model, and something may be recorded."""
+        """Called at start() with this model if the step may be recorded."""
 
     @staticmethod
     def _is_task(name):
         return session.TASKS[_native.info()["task"]] == name
 
     def _follows_optimizers(self):
-        """Whether steps are those of optimizers: start(), stop() and step() do nothing then."""
+        """Whether an optimizer's steps count as steps: start(), stop() and step() then do nothing."""
         return self._is_task("grad_probe")
 
     def _dumps_module(self):
-        """Whether module_dump() has begun: functions are not recorded then."""
+        """Whether module_dump() is active: functions are then not recorded."""
         return False
 
     def _count_processes(self):
-        """How many there are; None if that is not known."""
+        """Returns the number of processes; None if it is unknown."""
         return None
 
     def _watch_steps(self, watched, kind, rule, watch):
-        """For monitor(): task grad_probe, and no other, follows the steps of a `kind` by watch(watched, steps)."""
+        """Implements monitor(). Only task grad_probe uses it; it follows the steps of a `kind` by watch(watched,
+        steps)."""
         if not self._is_task("grad_probe"):
             return
         if not isinstance(watched, kind):
@@ -192,22 +193,22 @@ class Debugger:
         return ("gradient", "gradients") if self._is_task("grad_probe") else ("entry", "entries")
 
     def _prepare(self):
-        """Before functions are wrapped."""
+        """Called before functions are wrapped."""
 
     def _begins_recording(self, model):
-        """Something is recorded from now on."""
+        """Called when recording begins."""
 
     def _pauses_recording(self):
-        """Nothing is recorded until it begins again."""
+        """Called when recording pauses."""
 
     def _finish_pending(self):
-        """Before files are written."""
+        """Called before files are written."""
 
     def _ending_step(self):
-        """What still comes is of the next step."""
+        """Called before a step ends: later events belong to the next step."""
 
     def _step_ended(self):
-        """All numbers begin anew."""
+        """Called after a step has ended; all numbers begin anew."""
         if self._is_task("free_benchmark"):
             self.free_benchmark.end_step()
 
@@ -316,7 +317,7 @@ class Debugger:
     @classmethod
     @verb
     def drop_step(cls) -> None:
-        """Like step() for one that was begun and in which nothing ran: its folder goes, and its number comes again."""
+        """Like step(), for a step in which nothing ran: removes its folder and uses its number again."""
         self = cls._get_instance()
         number = _native.info()["step"]
         self._of_step.clear()  # there is no place to report
@@ -341,7 +342,7 @@ class Debugger:
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
             raise invalid("set_init_step: the step must be a whole number, 0 or more")
         if "step" in overriding.wanted():
-            return  # the steps that are asked for count from the first of the run
+            return  # the requested steps count from the first step of the run
         session.checked(_native.set_init_step, step)
         self.init_step = step
         self.last_step = None
@@ -383,12 +384,12 @@ class Debugger:
         self._started.clear()
         self.hooks.forget_calls()
         self._step_ended()
-        # Late gradients of this step belong to the next one.
+        # Gradients of this step that arrive later belong to the next one.
         session.update_switches(backward=session.backward_switch[0])
         self._reload()
 
     def _begin(self, model):
-        """Functions are wrapped as long as something is recorded, and no longer."""
+        """Wraps functions while something is recorded."""
         self._prepare()
         if self._info["records_apis"] and not self._dumps_module():
             self.registry.install()
@@ -401,7 +402,7 @@ class Debugger:
         self._pauses_recording()
 
     def _redirect(self):
-        """To where a program has said by service.config.dump_path."""
+        """Changes to the folder that a program set by service.config.dump_path."""
         wanted = self.service.config.folder
         if self.config.folder not in (self._first_path, wanted):
             log.warn_once("debugger.config.dump_path = %r has no effect: write debugger.service.config.dump_path" % (
@@ -425,7 +426,7 @@ class Debugger:
         self._of_step.add(folder)
 
     def _maybe_reload_config(self, force=False):
-        """Each verb looks at the configuration; between them a program can."""
+        """Every verb reads the configuration again, because a program may change it in between."""
         with session.lock:
             self._reload()
 
@@ -435,14 +436,14 @@ class Debugger:
             self._began = None
 
     def _note_why_not(self, decision):
-        """What start() gave no recording for, so that a run that recorded nothing can tell it."""
+        """Notes why start() records nothing, so that a run without any recording can report the reason."""
         if decision == _native.ALL_DONE:
             self._why_not = "step counting began after the last requested step"
             return
         info = _native.info()
         ranks = numbers(session.setting("rank"))
         if ranks is None or info["rank"] in ranks:
-            self._why_not = None  # the end tells which steps did not come
+            self._why_not = None  # the end reports which steps did not occur
         elif info["rank"] < 0:
             self._why_not = ("rank %s is asked for, but the rank of this process is unknown: pass it to "
                              "start(rank_id=...) or initialise the communication" % session.setting("rank"))
@@ -455,18 +456,18 @@ class Debugger:
                     session.setting("rank"), processes), "rank")
 
     def _tell_places(self, info):
-        """Reports the folders of the step that `info` is of."""
+        """Reports the folders of the step to which `info` belongs."""
         for folder in sorted(self._of_step) if self._tells(info) else ():
             own = _folder_of_rank(folder, info)
             if os.path.exists(os.path.join(own, "dump.json")):
                 log.info("dump.json is at " + os.path.dirname(own))
 
     def _tell_result(self, begin=""):
-        """One line: how much was recorded, where, and how long that took."""
+        """Prints one line: how much was recorded, where, and how long it took."""
         info = _native.info()
         lost = session.setting("lost")
         self._told = info["entries"], info["steps"], lost
-        info.update(session.setting("kept"))  # of what was recorded, what is on the disk
+        info.update(session.setting("kept"))  # the part of the recording that is on the disk
         losses = closing.losses(lost, self._unit)
         if not self._tells(info) and not losses:
             return
@@ -477,7 +478,7 @@ class Debugger:
             (log.warn if losses else log.info)("%s%s in %.1f s%s" % (
                 begin, told, self._took, losses and "; " + losses))
             if info["rank"] < 0:
-                for folder in sorted(self._folders)[:16]:  # of very many, some
+                for folder in sorted(self._folders)[:16]:  # only the first of very many
                     closing.warn_of_other_runs(folder)
         elif info["enabled"]:
             all_lost = losses if lost["entries"] or not self._why_not else None
@@ -487,11 +488,11 @@ class Debugger:
 
     @staticmethod
     def _tells(info):
-        """Whether this is the one of many processes that tells the result."""
+        """Whether this process is the one that reports the result."""
         return info["rank"] <= 0 or info["rank"] == min(numbers(session.setting("rank")) or [0])
 
     def _outcome(self, info, steps):
-        """What was done with it, in words."""
+        """Describes what was recorded, and where."""
         return "recorded %s of %s to %s" % (self._recorded(info), steps, self._where())
 
     def _where(self):
@@ -500,7 +501,7 @@ class Debugger:
         return "%d folders in %s" % (len(self._folders), os.path.commonpath(self._folders))
 
     def _recorded(self, info):
-        """What was, in words."""
+        """Describes how much was recorded."""
         if self._is_task("free_benchmark"):
             return "%d repeated calls (%d of them unstable)" % self.free_benchmark.counts()
         return "the structure" if self._is_task("structure") else counted(info["entries"], *self._unit)
@@ -509,7 +510,7 @@ class Debugger:
         self._finish()
         self._clock()
         if _native.info()["steps"]:
-            session.attempted(_native.stop)  # writes what waits
+            session.attempted(_native.stop)  # writes pending data
         info = _native.info()
         self._tell_places(info)
         if self._told != (info["entries"], info["steps"], session.setting("lost")):
@@ -566,7 +567,7 @@ class Debugger:
         session.checked(_native.set_tokens, -1, -1)
 
     def _install_token_range(self, model, token_range):
-        """Calls are counted from this start() on."""
+        """Counts calls from this start() on."""
         if self._token_range is not None:
             self._token_range.remove()
             self._token_range = None
@@ -590,7 +591,7 @@ class Debugger:
                     self._dump_path, closing.some(earlier)), "an earlier run in " + self._dump_path)
 
     def _steps_of_earlier_run(self):
-        """The names of those that this run can replace."""
+        """Returns the names of functions that this run can replace."""
         info = _native.info()
         wanted = numbers(session.setting("step"))
         try:

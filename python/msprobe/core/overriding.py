@@ -20,7 +20,7 @@ _here = []
 
 @contextlib.contextmanager
 def replaced(settings):
-    """Within it, recorders of this process have these settings."""
+    """Inside the `with` block, recorders of this process have these settings."""
     _here.append(settings)
     try:
         yield
@@ -29,7 +29,7 @@ def replaced(settings):
 
 
 def wanted():
-    """The settings that replace others; empty without any."""
+    """Returns the settings that replace others; an empty dict by default."""
     if _here:
         return _here[-1]
     text = os.environ.get(VARIABLE)
@@ -47,8 +47,8 @@ def wanted():
 
 
 def applied(config_path, text, arguments):
-    """The same for a configuration: (config_path, text, arguments) as they are, or with the settings that replace some.
-    text: the configuration if there is no path; arguments: a dict with what overrides it, or None for each."""
+    """Applies the settings to a configuration. Returns (config_path, text, arguments), unchanged if there are no
+    settings. text: the configuration if there is no path; arguments: a dict of overriding values, or None for each."""
     settings = wanted()
     if not settings:
         return config_path, text, arguments
@@ -57,7 +57,7 @@ def applied(config_path, text, arguments):
             with open(config_path, encoding="utf-8") as file:
                 text = file.read()
         except (OSError, UnicodeDecodeError):
-            return config_path, text, arguments  # the extension tells what is wrong with it
+            return config_path, text, arguments  # the extension reports what is wrong with it
     try:
         config = json.loads(text)
     except ValueError:
@@ -71,7 +71,7 @@ def applied(config_path, text, arguments):
             config[key] = arguments[key]
     config.pop("dump_enable", None)
     task = config.get("task", "statistics")
-    if "task" in settings:  # sections of others have no effect
+    if "task" in settings:  # sections of other tasks have no effect
         for other in ("statistics", "tensor", "structure", "overflow_check", "free_benchmark", "grad_probe", "acc_check"):
             if other != task:
                 config.pop(other, None)

@@ -51,8 +51,8 @@ class ParallelConfig:
                 "pp": self.pipeline_parallel_size}.get(name, 1)
 
     def groups(self):
-        """[(ranks, copy, stage)] of the ranks that hold parts of the same layers, in the order of their first ranks.
-        """
+        """Returns [(ranks, copy, stage)] for the groups of ranks that hold parts of the same layers, ordered by their
+        first ranks."""
         groups = {}
         for rank in range(self.world_size):
             place, rest = {"dp": 0, "pp": 0}, rank
@@ -62,7 +62,8 @@ class ParallelConfig:
         return sorted((ranks, copy, stage) for (copy, stage), ranks in groups.items())
 
     def content(self, stage, chunk):
-        """The contents of a stage in a chunk: `Embed+L1-2`; empty for a chunk of an embedding-only stage."""
+        """Returns the contents of a stage in a chunk, such as `Embed+L1-2`; empty for a chunk of an embedding-only
+        stage."""
         first_with_layers = int(self.standalone_embedding_stage)
         parts = ["Embed"] if stage == chunk == 0 else []
         if stage >= first_with_layers:
@@ -94,7 +95,7 @@ def _quotient(name, value, by_name, by):
 
 
 def ranks_text(ranks):
-    """`rank 3`, `ranks 0-3`, `ranks 0, 4`."""
+    """Returns `rank 3`, `ranks 0-3` or `ranks 0, 4`."""
     if len(ranks) == 1:
         return "rank %d" % ranks[0]
     if ranks[-1] - ranks[0] == len(ranks) - 1:
@@ -115,7 +116,7 @@ def plot_model_parallelism(config):
         raise ImportError("plot_model_parallelism needs matplotlib, which this Python does not have "
                           "(pip install matplotlib, or python3-matplotlib)") from None
     groups = config.groups()
-    # Of its own, so that the program's pictures stay what they are; no picture of matplotlib is above 65,535 pixels.
+    # A separate figure leaves the program's own figures alone; no picture of matplotlib may exceed 65,535 pixels.
     figure = Figure(figsize=(2.5 + 2 * min(config.chunks, 32), 1.6 + 0.3 * len(groups)), dpi=100, tight_layout=True)
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()

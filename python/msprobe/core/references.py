@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that a program imported before they were wrapped: `from torch.nn.functional import relu`, or an attribute
-of a module, `self.act = F.silu`. These are recorded too, and `self.act is F.silu` is true whether recording is on or
-off: the wrapper is installed there as long as it is installed in the function's own module."""
+of a module, `self.act = F.silu`. Their calls are recorded, too, and `self.act is F.silu` stays true whether or not
+recording is on: while the wrapper is in the function's own module, it is also in these places."""
 
 import gc
 import sys
 import weakref
 
-# How often everything that Python holds is searched, which takes as long as a collection of garbage.
+# How often all objects of Python are searched; each search takes as long as a garbage collection.
 _MOST_SEARCHES = 8
 
 
 class _Counts:
-    """Tells which objects are held by more than when they were counted last."""
+    """Finds objects that have more references than at the last count."""
 
     def __init__(self):
         self._searches = 0
@@ -22,7 +22,7 @@ class _Counts:
         self._counts = list(map(sys.getrefcount, objects))
 
     def grown(self, objects):
-        """Their positions; all if they were never counted, none once there were too many searches."""
+        """Returns their positions; all if they were never counted, and none after too many searches."""
         counts = list(map(sys.getrefcount, objects))
         if counts == self._counts or self._searches == _MOST_SEARCHES:
             return []
@@ -35,17 +35,17 @@ class _Counts:
 
 
 class References:
-    """module_type: the type of the framework's modules. frameworks: its packages, whose own Python modules are left
-    alone."""
+    """module_type: the type of the framework's modules. frameworks: its packages, whose own Python modules are not
+    changed."""
 
     def __init__(self, module_type, frameworks):
         self._module_type = module_type
         self._packages = tuple(frameworks) + ("msprobe",)
-        self._seen = {}        # name of a Python module -> it, once its names were looked through
+        self._seen = {}        # name of a Python module -> the module, after its names were searched
         self._newest = None
-        self._models = {}      # id(model) -> weak reference: those that were looked through
-        self._holders = []     # (weak reference to what has a __dict__, name, function)
-        self._installed = []   # (__dict__, name, function, wrapper) as long as functions are wrapped
+        self._models = {}      # id(model) -> weak reference, for models that were searched
+        self._holders = []     # (weak reference to an object with __dict__, name, function)
+        self._installed = []   # (__dict__, name, function, wrapper) while functions are wrapped
         self._functions = ()
         self._wrappers = ()
         self._wrapper_of = {}  # id(function) -> wrapper
@@ -53,8 +53,9 @@ class References:
         self._wrappers_held = _Counts()
 
     def prepare(self, functions, wrappers):
-        """Takes the wrapped functions and their wrappers; no program holds a wrapper yet. A function that somebody has
-        replaced since is still called where a program holds it, and keeps its wrapper there."""
+        """Takes the wrapped functions and their wrappers; no program holds a wrapper yet. If another library replaces a
+        function later, a program that holds the old function still calls it, so the old function keeps its wrapper
+        there."""
         known = set(map(id, functions))
         former = {id(function): (function, self._wrapper_of[id(function)]) for _, _, function in self._holders
                   if id(function) not in known and id(function) in self._wrapper_of}
@@ -62,7 +63,7 @@ class References:
         wrappers += tuple(wrapper for _, wrapper in former.values())
         self._functions = functions
         self._wrappers = wrappers
-        # One function may stand in several places, under several names of entries: the first one counts.
+        # A function may be in several places, with different entry names; the first name counts.
         self._wrapper_of = {id(function): wrapper for function, wrapper in zip(reversed(functions), reversed(wrappers))}
         self._wrappers_held.note(wrappers)
 
@@ -87,7 +88,7 @@ class References:
                     self._look(module)
 
     def look_into_model(self, model):
-        """Searches a model that may have been created after the last search; once."""
+        """Searches a model once, because it may have been created after the last search."""
         known = self._models.get(id(model))
         if known is not None and known() is model:
             return
@@ -97,7 +98,7 @@ class References:
                 self._put(*holder)
 
     def _look_into(self, module):
-        # What PyTorch's own modules take if nothing is given is as it was before anything was wrapped.
+        # The default arguments of PyTorch's own modules stay the unwrapped functions.
         kind = type(module)
         defaults = ()
         if (kind.__module__ or "").split(".")[0] in self._packages:
@@ -111,7 +112,7 @@ class References:
         return found
 
     def _put(self, reference, name, function):
-        """Whether the function is still there."""
+        """Whether the function is still in its place; if it is, installs the wrapper there."""
         owner = reference()
         space = vars(owner) if owner is not None else {}
         wrapper = self._wrapper_of.get(id(function))
@@ -129,7 +130,7 @@ class References:
         self._functions_held.note(self._functions)
 
     def take_back(self):
-        """Restores the function where a program imported a wrapper."""
+        """Restores the function in places where a program imported a wrapper."""
         grown = self._wrappers_held.grown(self._wrappers)
         if not grown:
             return
@@ -141,7 +142,8 @@ class References:
 
 
 def _replace_in(holder, functions):
-    """Puts a function wherever its wrapper is: in values and keys of a dict, in a list, a set. (Ours are in tuples.)"""
+    """Replaces wrappers by their functions in values and keys of a dict, in a list, or in a set. (msprobe keeps its own
+    in tuples.)"""
     if type(holder) is dict:
         if any(id(key) in functions for key in holder):
             members = [(functions.get(id(key), key), value) for key, value in holder.items()]

@@ -8,7 +8,7 @@ from . import session
 
 
 class _Gradient:
-    """A hook on a tensor. Copies of the tensor do not take it along."""
+    """A hook on a tensor. Copies of the tensor do not inherit it."""
 
     def __init__(self, entry, path, detach):
         self._entry = entry
@@ -23,8 +23,8 @@ class _Gradient:
 
 
 class Saved:
-    """What a framework's save() accepts: tensors of a type, some of which can have a gradient and are detached first.
-    register_hook(tensor, hook): reports the gradient; default: the tensor's own method."""
+    """Describes what a framework's save() accepts: tensors of a type, some of which can have a gradient and are
+    detached first. register_hook(tensor, hook) reports the gradient; by default it is the tensor's own method."""
 
     def __init__(self, tensor_type, gets_gradient, detach, register_hook=None):
         self._tensor_type = tensor_type
@@ -58,7 +58,8 @@ class Saved:
             session.guard("save")
 
     def _supported(self, value, path, depth, left_out):
-        """The value without what cannot be saved: members of dicts are left out, in lists None keeps the place."""
+        """Returns the value without parts that cannot be saved: dicts lose such members, lists have None in their
+        place."""
         if isinstance(value, (dict, list, tuple)) and depth <= 400:
             if not isinstance(value, dict):
                 return [self._supported(part, _below(path, position), depth + 1, left_out)
@@ -80,7 +81,7 @@ class Saved:
         return None
 
     def _leaves(self, value, path):
-        """The tensors, and where they are."""
+        """Yields the tensors with their paths."""
         if isinstance(value, self._tensor_type):
             yield path, value
         elif isinstance(value, (dict, list, tuple)):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of PyTorch's functions, for every front end that records them under these names: api_names.json of the
-PyTorch front end, and the user's list beside it."""
+PyTorch front end, and the user's list next to it."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from . import closing, lists, wrapping
 from .common import log
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "pytorch")
-# Groups as support_wrap_ops.yaml calls them.
+# The groups under the names that support_wrap_ops.yaml uses.
 _LISTED = {"functional": "functional", "tensor": "tensor", "torch": "torch", "_VF": "vf", "distributed": "distributed",
            "torch_npu": "npu", "mindspeed": "mindspeed"}
 _DROPOUTS = ("dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout")
@@ -37,13 +37,13 @@ def use_list(path=None):
 
 
 def _of_mindspeed():
-    """Functions of MindSpeed, each in a module of its own that a program may import at any time."""
+    """Returns the functions of MindSpeed. Each is in a separate module, which a program may import at any time."""
     return names.choose({"mindspeed": []}, None)["mindspeed"]
 
 
 def find_listed(registry):
     """Wraps the listed functions of Python modules that have been imported by now."""
-    known = {"%s.%s" % (_MINDSPEED, name) for name in names.add("mindspeed")}  # of which releases lack some
+    known = {"%s.%s" % (_MINDSPEED, name) for name in names.add("mindspeed")}  # some releases lack some of them
     for module, listed in list(_of_modules.items()):
         found = sys.modules.get(module)
         if found is None:
@@ -58,7 +58,8 @@ def find_listed(registry):
 
 
 def unknown_in_list(namespaces):
-    """The part of the user's list that had no effect, in words; None if all had. namespaces(group): as for a registry."""
+    """Describes the part of the user's list that had no effect; None if all of it had. namespaces(group): as for a
+    registry."""
     missing, functions, reasons = [], [], []
     for group, wanted in _asked.items():
         if not wanted:

@@ -20,13 +20,13 @@ _switch = session.forward_switch
 
 
 class Names:
-    """The file api_names.json: for each group, patterns to leave out, names that no rule finds, and functions whose
-    calls have another name than theirs."""
+    """The file api_names.json. For each group it has patterns to leave out, names that no rule finds, and functions
+    whose calls are recorded under another name."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
             self._groups = json.load(file)
-        self._never = {}  # group -> names that a user does not want
+        self._never = {}  # group -> names that the user excluded
 
     def group(self, name):
         return self._groups.get(name, {})
@@ -35,13 +35,14 @@ class Names:
         return self.group(group).get("add", [])
 
     def extend(self, group, names):
-        """Additional names to find or, with a "-" in front, to leave out."""
+        """Adds names to find; names that begin with "-" are left out."""
         there = self._groups.setdefault(group, {})
         there["add"] = there.get("add", []) + [name for name in names if not name.startswith("-")]
         self._never.setdefault(group, set()).update(name[1:] for name in names if name.startswith("-"))
 
     def recorded_as(self, group, name):
-        """The name of its calls: the last part of its own, whatever namespace it is in, unless the file has another."""
+        """Returns the name of its calls: the last part of the function's name without the namespace, unless the file
+        has another name."""
         for others in self.group(group).get("recorded_as", {}).values():
             if name in others:
                 return others[name]
@@ -88,7 +89,7 @@ def public_functions(namespace):
 
 def add_api(names, prefix, name, distributed=False, dropout=False):
     """Registers a function with the extension and returns its number. distributed: its arguments are its output;
-    dropout: see there."""
+    dropout: it is a dropout (see the extension)."""
     rules = names.group("masked").get("%s.%s" % (prefix, name), {})
     return _native.add_api("%s.%s" % (prefix, name), distributed, dropout, _bits(rules.get("input", [])),
                            _bits(rules.get("output", [])), rules.get("keyword"))
@@ -99,7 +100,7 @@ def _bits(positions):
 
 
 def make_wrapper(number, original, is_compiling=None):
-    """The function that replaces `original`. While nothing is recorded it costs one test."""
+    """Returns the function that replaces `original`. While nothing is recorded, a call costs one additional test."""
     switch = _switch
     call_api = _call_api
 
@@ -119,7 +120,7 @@ def make_wrapper(number, original, is_compiling=None):
 def dress(wrapper, original, owner, name, library):
     """Copies the metadata of the wrapped function to its wrapper."""
     functools.update_wrapper(wrapper, original)
-    if not hasattr(original, "__code__"):  # a builtin: it is found, also by pickle, where it is wrapped
+    if not hasattr(original, "__code__"):  # a builtin: pickle, too, finds it in the place where it is wrapped
         if isinstance(owner, type):
             wrapper.__module__, wrapper.__qualname__ = owner.__module__, "%s.%s" % (owner.__qualname__, name)
         else:
@@ -127,7 +128,7 @@ def dress(wrapper, original, owner, name, library):
     return wrapper
 
 
-_ABSENT = object()  # stands for what is not in a dictionary
+_ABSENT = object()  # marks a name that is missing in a dictionary
 
 
 class Patch:
@@ -139,7 +140,7 @@ class Patch:
         self.owner = owner
         self.name = name
         self.space = getattr(owner, "__dict__", {})
-        # A staticmethod must stay one. Absent: a class may inherit it, a module may make it up.
+        # A staticmethod must stay one. _ABSENT: a class may inherit the name, a module may create it on demand.
         self.found = self.space.get(name, _ABSENT)
         self.make = make
         self.function = function
@@ -149,10 +150,10 @@ class Patch:
         if self.space.get(self.name, _ABSENT) is not self.found:
             if self.space.get(self.name) is self.wrapper:
                 return
-            # Somebody has replaced it since: what stands there now is what is called.
+            # Another library has replaced it since, so this wraps the new function.
             self.found = self.space.get(self.name, _ABSENT)
             self.function = getattr(self.owner, self.name, None)
-            # Nothing to call, as after del: it stays so.
+            # If there is nothing to call, as after del, it is left alone.
             self.wrapper = self.make(self.function) if callable(self.function) else self.found
         if self.wraps():
             setattr(self.owner, self.name, self.wrapper)
@@ -165,7 +166,7 @@ class Patch:
 
     def remove(self):
         if not self.wraps() or not self.is_installed():
-            return  # somebody else has replaced it since
+            return  # another library has replaced it since
         if self.found is _ABSENT:
             delattr(self.owner, self.name)
         else:
@@ -173,7 +174,7 @@ class Patch:
 
 
 class _Space:
-    """All patches of one owner, installed and removed together: it happens with every recorded step."""
+    """All patches of one owner. They are installed and removed together, because this happens at every recorded step."""
 
     def __init__(self, owner, patches):
         self._owner = owner
@@ -185,14 +186,14 @@ class _Space:
     def _arrange(self):
         self._found = tuple(patch.found for patch in self._patches)
         self._wrappers = tuple(patch.wrapper for patch in self._patches)
-        # The names of a module are in its dictionary, and nowhere else.
+        # A module has its names in its dictionary, and nowhere else.
         self._is_module = type(self._owner) is types.ModuleType and not any(one is _ABSENT for one in self._found)
 
     def _present(self):
         return tuple(map(self._space.get, self._names, itertools.repeat(_ABSENT)))
 
     def install(self):
-        """Whether everything was as it was left."""
+        """Whether every place still has the value that this object left there."""
         if self._present() != self._found:
             for patch in self._patches:
                 patch.install()
@@ -222,7 +223,7 @@ class _Space:
 
 class Registry:
     """All wrapped functions of the process. They are wrapped only while something is recorded, because programs and
-    frameworks themselves check the identity of functions.
+    frameworks check the identity of functions.
 
     find_functions() -> {group: names}; namespaces(group) -> those that export its functions; wrap(function, name,
     group, owner) and wrap_custom(function, name, prefix, owner) -> wrapper; references: see references.py.
@@ -235,16 +236,16 @@ class Registry:
         self._wrap_custom = wrap_custom
         self._references = references
         self._patches = None
-        self._spaces = None  # the same by owner
+        self._spaces = None  # the patches by owner
         self._custom = {}
-        self._places = None  # id(function) -> its patches; made when it is first asked for
+        self._places = None  # id(function) -> its patches; made on first use
         self.installed = False
 
     def _make_patches(self):
         patches = []
         for group, functions in self._find_functions().items():
             for name in functions:
-                made = []  # one wrapper for one function, however many namespaces show it
+                made = []  # one wrapper per function, even if several namespaces show it
                 for space in self.namespaces(group):
                     found = find(space, name)
                     if found is None:
@@ -297,7 +298,7 @@ class Registry:
 
     @contextlib.contextmanager
     def originals(self):
-        """Context in which the original functions are in place, for compilers, which inspect them."""
+        """A context in which the original functions are in place, for compilers, which inspect them."""
         again = self.installed
         self.remove()
         try:
@@ -307,8 +308,8 @@ class Registry:
                 self.install()
 
     def call_unwrapped(self, function, args, kwargs):
-        """Calls a wrapped function with the original in its own module, because those notified of the call check
-        which function it is."""
+        """Calls a wrapped function while the original is in its own module, because observers of the call check which
+        function it is."""
         if self._places is None:
             self._places = {}
             for patch in self._patches:
@@ -336,7 +337,7 @@ class Registry:
     # -- functions that the user names, or a library brings along
 
     def add_custom(self, module, name, prefix):
-        """Wraps a function until remove_custom(), or names one that is wrapped anyway by this prefix."""
+        """Wraps a function until remove_custom(); if the function is wrapped anyway, its calls get this prefix."""
         key = (id(module), name)
         if key in self._custom:
             return
@@ -361,7 +362,7 @@ class Registry:
             self._forget_places()
 
     def add_found(self, owner, name, prefix):
-        """Wraps a function like those of the framework: while something is recorded."""
+        """Wraps a function while something is recorded, as those of the framework."""
         self.prepare()
         patch = self._custom_patch(owner, name, prefix)
         self._patches.append(patch)

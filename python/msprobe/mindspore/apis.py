@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of MindSpore whose calls are recorded: rules over the names of the installed one, and api_names.json."""
+"""Finds the functions of MindSpore whose calls are recorded: by rules over the names of the installed version, and by
+api_names.json."""
 
 import functools
 import importlib
@@ -21,7 +22,8 @@ _names = wrapping.Names(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 
 def _stub_tensor():
-    """Before 2.6 results of functions are of a type of their own until they are there."""
+    """Returns the type of pending results: before 2.6 the result of a function has a separate type until it is
+    computed."""
     try:
         return importlib.import_module("mindspore.common._stub_tensor").StubTensor
     except (ImportError, AttributeError):

@@ -16,14 +16,14 @@ except ImportError:  # moved
 
 Tensor = mindspore.Tensor
 Parameter = mindspore.Parameter
-Dtype = type(mindspore.float32).__mro__[1]  # of all numbers
+Dtype = type(mindspore.float32).__mro__[1]  # the common type of all dtypes of numbers
 
-# Captured before anything is wrapped: our own calls must not be recorded, nor be slowed down.
+# Captured before anything is wrapped: our own calls must be neither recorded nor slowed down.
 asnumpy = Tensor.asnumpy
 BackwardHook = _inner_ops.CellBackwardHook
 HookBackward = ops.HookBackward
 
-# From 2.7 on it takes what it lets pass as one tuple, not as several arguments.
+# From 2.7 on the hook takes its pass-through values as one tuple instead of several arguments.
 HOOK_TAKES_TUPLE = "args" in inspect.signature(BackwardHook.__call__).parameters and (
     inspect.signature(BackwardHook.__call__).parameters["args"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _FORWARD_HOOK = inspect.signature(nn.Cell.register_forward_hook).parameters
@@ -36,7 +36,7 @@ except ImportError:
     CreationType = None
 
 
-# Types of whole numbers and of truth values.
+# The types of integers and booleans.
 _WITHOUT_GRADIENT = frozenset(getattr(mindspore, name) for name in (
     "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64") if hasattr(mindspore, name))
 
@@ -51,7 +51,8 @@ def requires_grad():
 
 
 def allow_in_place(tensor):
-    """Tensors that passed a hook node are views, which refuse in-place operations unless told otherwise."""
+    """Allows in-place operations on tensors that passed a hook node: they are views, which refuse such operations by
+    default."""
     if CreationType is not None and isinstance(tensor, Tensor):
         executor.set_creation_type(tensor, CreationType.DEFAULT)
 
@@ -68,7 +69,7 @@ def _takes_objects():
     return True
 
 
-# Before 2.10 a hook must be a function: something else that can be called is none.
+# Before 2.10 a hook must be a function: other callable objects are refused.
 _TAKES_OBJECTS = _takes_objects()
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of MSAdapter whose calls are recorded: those in PyTorch's list, and api_names.json for functions that
-only MSAdapter has."""
+"""Finds the functions of MSAdapter whose calls are recorded: those in PyTorch's list, and those in api_names.json,
+which only MSAdapter has."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ _PATHS = {"functional": [".nn.functional"], "torch": [""],
 
 
 def _written_in(space, package, names):
-    """Those that the package itself defines: a namespace also shows what it uses."""
+    """Returns the names that the package itself defines, since a namespace also shows names that it imports."""
     return [name for name in names if (getattr(getattr(space, name), "__module__", None) or "").startswith(package)]
 
 
@@ -25,7 +25,8 @@ def _candidates(group, path, package):
 
 
 def _tensor_candidates(functions):
-    """Methods that MSAdapter has put there, and MindSpore's own that are a function of `torch`, too."""
+    """Returns the methods that MSAdapter has added, and MindSpore's own methods that also exist as functions of
+    `torch`."""
     names = wrapping.public_functions(framework.Tensor)
     put = set(_written_in(framework.Tensor, framework.PACKAGE, names))
     return _own.without_left_out("tensor", [name for name in names if name in put or name.rstrip("_") in functions])

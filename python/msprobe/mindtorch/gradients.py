@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backward of a call under MSAdapter: MindSpore's borders, also around tensors inside lists and dicts.
+"""Records the backward of a call under MSAdapter through MindSpore's borders, also around tensors inside lists and
+dicts.
 
 A border returns a different tensor object. The attributes that MSAdapter keeps on the first object are copied to it;
 if the call writes to it, as in-place operations do, the first object is updated, too.
@@ -14,7 +15,7 @@ from msprobe.mindspore import gradients
 from . import framework
 
 
-# id(tensor) -> whether it was written to, of those that stand in for arguments of a call.
+# id(tensor) -> whether it was written to, for tensors that replace arguments of a call.
 _written = {}
 
 
@@ -34,7 +35,7 @@ def _places_of_writes(group):
     return [] if kernels is None else [kernels]
 
 
-# Notes writes as long as something is recorded: assignments, those of a kernel, and whoever asks for an address.
+# Notes writes while something is recorded: assignments, writes by a kernel, and requests for an address.
 writes = wrapping.Registry(lambda: {"tensor": ["assign_value", "data_ptr"], "kernel": ["assign"]}, _places_of_writes,
                            lambda write, **place: _noting(write), None)
 
@@ -44,14 +45,14 @@ def backward_of(call, by_argument):
 
 
 class Backward(gradients.Backward):
-    """For a module."""
+    """The backward of a module."""
 
     __slots__ = ("stand_ins", "replaced")
 
     def __init__(self, call):
         super().__init__(call)
-        self.stand_ins = {}  # id(what the call got) -> (it, the tensor that was given)
-        self.replaced = []   # (list or dict of the program, key, tensor, stand-in)
+        self.stand_ins = {}  # id(tensor that the call got) -> (that tensor, the original)
+        self.replaced = []   # (list or dict of the program, key, original, replacement)
 
     def __del__(self):
         self._forget()
@@ -85,9 +86,9 @@ class Backward(gradients.Backward):
         return [self._back(tensor, other) for tensor, other in zip(tensors, left)]
 
     def _back(self, tensor, left):
-        """What the program gets for a tensor of the result: what it gave, if the call has written to that."""
+        """Returns the tensor that the program gets for a result: its own tensor, if the call has written to that one."""
         if isinstance(tensor, framework.Parameter):
-            return tensor  # perhaps of a list that the module keeps
+            return tensor  # perhaps from a list that the module keeps
         if not self._is_written(tensor):
             return left
         _, given = self.stand_ins[id(tensor)]
@@ -99,7 +100,7 @@ class Backward(gradients.Backward):
         return id(tensor) in self.stand_ins and _written.get(id(tensor), False)
 
     def hook_outputs(self, output):
-        replaced, self.replaced = reversed(self.replaced), []  # one list may stand in two places
+        replaced, self.replaced = reversed(self.replaced), []  # reversed, because a list may occur twice
         for container, key, tensor, stand_in in replaced:
             if _at(container, key) is stand_in:
                 container[key] = tensor
@@ -120,7 +121,7 @@ def _at(container, key):
 
 
 class OfFunction(Backward):
-    """For a function: a result that is an unchanged argument has no backward."""
+    """The backward of a function: a result that is an unchanged argument has no backward."""
 
     __slots__ = ("unchanged",)
 
@@ -132,7 +133,7 @@ class OfFunction(Backward):
         return isinstance(value, framework.Tensor) and id(value) not in self.unchanged
 
     def _is_returned(self, value, in_place):
-        # Writes of other devices than the host are not noted.
+        # Writes on devices other than the host are not noted.
         return framework.ON_HOST and id(value) in self.stand_ins and not self._is_written(value)
 
     def hook_outputs(self, output):

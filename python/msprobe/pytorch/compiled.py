@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of modules inside of what torch.compile() compiles.
+"""Records calls of modules inside code that torch.compile() compiles.
 
 The compiler traces the hooks of a module like the module. There they call an operator without a result, which stays in the
 graph as a black box with an order (an effect), and which at run time hands its tensors to the recorder. A hook on an output
@@ -23,17 +23,17 @@ from msprobe.core.hooks import After, Before, open_calls
 
 from . import framework
 
-_INPUT, _OUTPUT, _GRADIENT = range(3)  # a gradient's kind: _GRADIENT + the place of its output
+_INPUT, _OUTPUT, _GRADIENT = range(3)  # the kind of a gradient is _GRADIENT + the index of its output
 
-_DEEPEST = 20  # structures inside of structures
+_DEEPEST = 20  # levels of nested structures
 _HALF = (torch.float16, torch.bfloat16)
-_CAN_WATCH = framework.VERSION >= (2, 13)  # gradients; not tried with earlier ones
+_CAN_WATCH = framework.VERSION >= (2, 13)  # gradients; not tested with earlier versions
 
 _hooked = weakref.WeakValueDictionary()  # number of a module's name -> HookedModule
-_sites = []       # each hook of a call that was traced: _Site
-_traced = set()   # numbers of those
+_sites = []       # one _Site for each hook of a call that was traced
+_traced = set()   # the numbers of modules that were traced
 _reasons = []     # why nothing can be recorded
-_library = []     # holds the operator
+_library = []     # keeps the operator alive
 _left_alone = [Before.__call__.__code__, After.__call__.__code__]
 _this_thread = threading.local()
 
@@ -44,11 +44,11 @@ class _Site:
     def __init__(self, number, form, around):
         self.number = number
         self.form = form
-        self.around = around              # of inputs: the site of the call around; of an output: of its inputs; or None
-        self.open = None                  # the call that these inputs have begun
+        self.around = around              # inputs: site of the enclosing call; outputs: site of their inputs; or None
+        self.open = None                  # the call that these inputs began
         self.stack = stacks.texts_of(torch._guards.TracingContext.extract_stack())
-        self.calls = collections.deque()  # whose gradients have not come, oldest first
-        self.arrived = {}                 # place among the outputs -> gradient, of the oldest call
+        self.calls = collections.deque()  # calls whose gradients have not arrived, oldest first
+        self.arrived = {}                 # index of the output -> gradient, for the oldest call
 
 
 # ---------------------------------------------------------------------- while a compiler traces
@@ -65,13 +65,13 @@ def _new_site(number, form, is_output):
     return len(_sites) - 1
 
 
-# As torch.compiler.assume_constant_result(), which would load the compiler: it calls the function while it traces, and takes
-# what that returns as a constant.
+# The attribute has the same effect as torch.compiler.assume_constant_result(), which would load the compiler: the compiler
+# calls the function while it traces, and takes the result as a constant.
 _new_site._dynamo_marked_constant = True
 
 
 class _Tracing:
-    """The calls that the compiler is inside of, as it traces: sites of their inputs."""
+    """The calls that the compiler is tracing at the moment: the sites of their inputs."""
 
     calls = []
     _context = None
@@ -79,7 +79,7 @@ class _Tracing:
     @classmethod
     def around(cls, number, is_output):
         context = torch._guards.TracingContext.get()
-        if cls._context is None or cls._context() is not context:  # of another piece of code, or anew
+        if cls._context is None or cls._context() is not context:  # of another piece of code, or of a new trace
             cls._context = weakref.ref(context)
             cls.calls = []
         if not is_output:
@@ -104,7 +104,7 @@ def _has_fields(value):
 
 
 def _form_of(value, found, depth=0):
-    """The structure of a value, whose tensors are appended to `found`; what is neither is None."""
+    """Returns the structure of a value, whose tensors are appended to `found`; anything else becomes None."""
     if isinstance(value, torch.Tensor):
         if not _is_plain(value):
             return None
@@ -146,7 +146,7 @@ def trace_output(hooked, output):
 
 
 def _watch(value, site, place, depth=0):
-    """Hooks on the tensors that need a gradient. place: [that of the next tensor]."""
+    """Puts hooks on the tensors that need a gradient. place: a list with the index of the next tensor."""
     if isinstance(value, torch.Tensor):
         if not _is_plain(value):
             return
@@ -167,7 +167,7 @@ def _watch(value, site, place, depth=0):
 
 
 def _watch_tensor(tensor, site, kind):
-    """Stands in the graph as a call. It is made where autograd is traced, which so sees the hook."""
+    """Returns a hook. It is made while autograd is traced, so that the traced graph contains its call."""
     def arrived(gradient):
         torch.ops.msprobe.tap([_copy(gradient)], site, kind)
 
@@ -175,7 +175,7 @@ def _watch_tensor(tensor, site, kind):
 
 
 def _call(tensors, site, kind):
-    # An operator needs a tensor to be called at all.
+    # An operator is called only if it gets a tensor.
     torch.ops.msprobe.tap(tensors if tensors else [torch.empty(0)], site, kind)
 
 
@@ -193,7 +193,7 @@ def _tap(tensors, number, kind):
                 _let_in(waiting, everything=True)
                 _arrived(_sites[number], kind - _GRADIENT, tensors[0])
             elif waiting or not _is_next(_sites[number], waiting):
-                # Another buffer of the compiled code: this one is soon used for something else.
+                # Clone the tensors: the compiled code soon uses this buffer for something else.
                 waiting[number] = (kind, [tensor.clone() for tensor in tensors])
                 _let_in(waiting)
             else:
@@ -202,12 +202,12 @@ def _tap(tensors, number, kind):
         session.guard("recording compiled code")
 
 
-# The compiler keeps the order in which tensors depend on one another, but moves calls that do not depend on each other, as
-# projections of one input. What comes before its turn waits.
+# The compiler keeps the order of dependent tensors, but may move independent calls, such as projections of one input. A
+# tensor that arrives before its turn waits.
 
 
 def _waiting():
-    """{number of the site: (kind, tensors)} of this thread."""
+    """Returns {number of the site: (kind, tensors)} for this thread."""
     try:
         return _this_thread.waiting
     except AttributeError:
@@ -224,7 +224,7 @@ def _is_next(site, waiting):
 
 
 def _let_in(waiting, everything=False):
-    """Records what waits, as far as it is its turn."""
+    """Records waiting tensors as far as it is their turn."""
     again = True
     while waiting and again:
         again = False
@@ -279,7 +279,7 @@ def _named(fields):
 def _leave(site, hooked, output):
     stack = open_calls()
     if not stack or stack[-1].hooked is not hooked:
-        return  # began before recording did
+        return  # the call began before recording
     native = stack[-1].native
     hooked.after(stack, output)
     if native.wants_backward():
@@ -287,7 +287,7 @@ def _leave(site, hooked, output):
 
 
 def _watched_outputs(form):
-    """{place: dtype} of the outputs that _watch() watches."""
+    """Returns {index: dtype} of the outputs that _watch() watches."""
     if form is None or form[0] == "value":
         return {}
     if form[0] == "tensor":
@@ -304,7 +304,7 @@ def _arrived(site, place, gradient):
     watched = _watched_outputs(site.form)
     if len(watched) > 1 and not site.arrived:
         torch.autograd.Variable._execution_engine.queue_callback(lambda: _finish(site))
-    # A buffer of the compiled code is soon used for something else.
+    # Copy the tensor: the compiled code soon uses this buffer for something else.
     site.arrived[place] = gradient.to(watched[place], copy=len(watched) > 1)
     if len(site.arrived) == len(watched):
         _finish(site)
@@ -320,7 +320,7 @@ def _finish(site):
 
 
 def _make_ready():
-    """Defines the operator, once. Whether compiled code can be recorded."""
+    """Defines the operator, once. Returns whether compiled code can be recorded."""
     if not _library and not _reasons:
         try:
             from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
@@ -338,12 +338,12 @@ def _make_ready():
 
 
 def reason_against():
-    """Why compiled code is not recorded; None if it is. Loads the compiler."""
+    """Returns the reason why compiled code is not recorded; None if it is recorded. Loads the compiler."""
     return None if _make_ready() else _reasons[0]
 
 
 def refuse(reason):
-    """From now on nothing that is compiled is recorded."""
+    """From now on, nothing that is compiled is recorded."""
     if not _reasons:
         _reasons.append(reason)
 
@@ -357,7 +357,7 @@ def is_traced(hooked):
 
 
 def compile_anew():
-    """What was compiled before the hooks were there does not know them, and would not look."""
+    """Discards all compiled code, because code compiled before the hooks existed does not call them."""
     if "torch._dynamo" not in sys.modules:
         return
     torch._dynamo.reset()
@@ -365,8 +365,8 @@ def compile_anew():
 
 
 def leave_alone(function):
-    """A compiler that comes to this function of ours from code that it does not compile lets it run. It still traces calls
-    of it in code that it does compile. Returns the function."""
+    """Makes a compiler run this function uncompiled if uncompiled code calls it. Calls in compiled code are still
+    traced. Returns the function."""
     _left_alone.append(function.__code__)
     if "torch._dynamo" in sys.modules:
         leave_all_alone()
@@ -374,7 +374,7 @@ def leave_alone(function):
 
 
 def leave_all_alone():
-    """Again: torch._dynamo.reset() forgets it."""
+    """Repeats leave_alone() for all functions, because torch._dynamo.reset() forgets it."""
     frames = torch._C._dynamo.eval_frame
     for code in _left_alone:
         try:
@@ -385,12 +385,12 @@ def leave_all_alone():
 
 
 def finish():
-    """Nothing more comes: what waits is recorded."""
+    """Called when nothing more arrives: records the waiting tensors."""
     _let_in(_waiting(), everything=True)
 
 
 def forget_calls():
-    """The step is over."""
+    """Called when the step is over."""
     _waiting().clear()
     for site in _sites:
         site.open = None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's compilers inspect functions and modules themselves: give them the originals, and say what is not recorded."""
+"""Gives PyTorch's compilers the original functions and modules, since they inspect them, and reports what is not
+recorded."""
 
 import functools
 import os
@@ -38,7 +39,7 @@ def _with_originals(script):
 
 
 def tell(models):
-    """What is not recorded of models that are compiled."""
+    """Warns about the parts of compiled models that are not recorded."""
     if any(_is_compiled(module) for model in models for module in model.modules()):
         _tell_what_is_left_out()
 
@@ -47,7 +48,7 @@ _why_nothing = []
 
 
 def why_nothing():
-    """Why no module of what is compiled is recorded; None if they are, or nothing is compiled."""
+    """Returns the reason why no module in compiled code is recorded; None if they are recorded, or nothing is compiled."""
     return _why_nothing[0] if _why_nothing else None
 
 
@@ -67,7 +68,7 @@ def _tell_what_is_left_out():
 
 
 def _is_disabled():
-    """Whether torch.compile() returns what it is given."""
+    """Whether torch.compile() returns its argument unchanged."""
     if os.environ.get("TORCHDYNAMO_DISABLE") == "1":
         return True
     config = sys.modules.get("torch._dynamo.config")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How PyTorch values are recorded that are not plain numbers, strings, containers or plain tensors."""
+"""Describes PyTorch values other than plain numbers, strings, containers and plain tensors."""
 
 import json
 import zlib
@@ -21,7 +21,7 @@ def describe(value):
 
 
 def describe_named(key, value):
-    """JSON of an argument named dtype, output_dtype or device; None for any other value."""
+    """Returns an argument named dtype, output_dtype or device as JSON; None for any other value."""
     if value is None or isinstance(value, (torch.Tensor, list, tuple, dict)):
         return None
     if key == "device":
@@ -67,7 +67,7 @@ def _memory_format(value):
 
 
 def _tensor(value):
-    """Tensors that could not be read as they are, by what is special about them."""
+    """Describes tensors that cannot be read directly, depending on their kind."""
     with PlainFunctions():
         kind = type(value)
         name = kind.__name__
@@ -90,23 +90,23 @@ def _tensor(value):
             return record(None, None, value.dtype, value.shape, value.requires_grad)
         if not value.is_cpu:
             return device.describe(value)
-        # A subclass over plain memory (a buffer, a tensor of a library), or one whose memory was given back.
+        # A subclass over plain memory (a buffer, a tensor of a library), or a tensor whose memory was released.
         return record(_readable(value), None, value.dtype, value.shape, value.requires_grad)
 
 
 def _noted(gradient):
-    """A gradient about which there is something to say."""
+    """Describes a gradient that has a note."""
     elements, kind, dtype, number, shape, requires_grad, extra, *rest = _tensor(gradient.tensor)
     extra = json.dumps({**json.loads(extra or "{}"), "gradient_of": gradient.note})
     return Record((elements, kind, dtype, number, shape, requires_grad, extra, *rest))
 
 
 def _collective(value):
-    """What a communication gives that may still be under way: it is waited for, as its first use would."""
+    """Waits for the result of a communication that may still be in progress, as its first use would."""
     kind = "torch.distributed._functional_collectives.AsyncCollectiveTensor"
     try:
         arrived = value.trigger_wait()
-    except Exception:  # of another PyTorch
+    except Exception:  # another version of PyTorch
         return record(None, kind, value.dtype, value.shape, value.requires_grad)
     if arrived.is_cpu:
         return record(_readable(arrived), kind, value.dtype, value.shape, value.requires_grad)
@@ -114,13 +114,13 @@ def _collective(value):
 
 
 def _readable(tensor):
-    """The same elements as a plain tensor on the host; None if there are none to read."""
+    """Returns the elements as a plain tensor on the host; None if they cannot be read."""
     if tensor is None:
         return None
     if type(tensor) is not torch.Tensor:
         try:
             tensor = torch.Tensor._make_subclass(torch.Tensor, framework.detach(tensor))
-        except Exception:  # a subclass that holds no memory of its own
+        except Exception:  # a subclass without memory
             return None
     try:
         readable = tensor.is_cpu and (tensor.numel() == 0 or tensor.data_ptr() != 0) and framework.has_storage(tensor)
@@ -163,7 +163,7 @@ def _functorch(value):
 
 
 def _torchrec(value):
-    """Jagged and keyed tensors: a list or dict of dense ones."""
+    """Returns a jagged or keyed tensor as a list or dict of dense ones."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if hasattr(value, "to_dense"):
@@ -179,7 +179,7 @@ class PlainFunctions:
         enter = getattr(self._guard, "__enter__", None)
         if enter is not None:
             enter()
-        # Modes are not of what 1.13 disables.
+        # In 1.13 the base class does not disable modes.
         self._modes = [torch.overrides._pop_mode() for _ in range(_count_modes())]
         return self
 
@@ -253,7 +253,7 @@ def _distributed_types():
     return rows
 
 
-# In this order: a class that fits several is what comes first.
+# The order matters: the first class that fits a value is used.
 _BY_TYPE = [
     (torch.Tensor, _tensor),
     (Noted, _noted),

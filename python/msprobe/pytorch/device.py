@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on a device (CUDA, NPU, ...): measured there without synchronizing, by kernels of the framework, or by the
-collector's own where that is asked for (gpu.py).
+"""Tensors on a device (CUDA, NPU, ...): they are measured there without synchronizing, by kernels of the framework, or
+by the collector's own kernel if the user asks for it (gpu.py).
 
-Results stay on the device. They are fetched when there are many, and when a step is stopped or ends; the extension
-keeps the records open until then. Elements are copied to the host for a file; and for a checksum or a part that is cut
-out, where the collector's kernel is not used.
+Results stay on the device. They are fetched when there are many, and when a step is stopped or ends; until then the
+extension keeps the records open. Elements are copied to the host only for a file, and, if the collector's kernel is not
+used, for a checksum or a part that is cut out.
 """
 
 import collections
@@ -18,14 +18,14 @@ from msprobe import _native
 from . import framework, gpu
 from .record import record
 
-_MOST_THERE = 4096  # tensors of one type: each takes 512 bytes of a GPU's memory
-_MOST_LOCKED = 256 << 20  # bytes that are on their way
-_LONGEST_WAIT = 60  # seconds, for what another thread hands over
+_MOST_THERE = 4096  # tensors of one type; each takes 512 bytes of a GPU's memory
+_MOST_LOCKED = 256 << 20  # bytes of copies in progress
+_LONGEST_WAIT = 60  # seconds to wait for a tensor that another thread handles
 _results = {}  # device -> _Results
 
 
 def describe(tensor, kind=None, requires_grad=None, extra=None):
-    """A Record of a tensor on a device."""
+    """Returns a Record of a tensor on a device."""
     if requires_grad is None:
         requires_grad = tensor.requires_grad
     plain = framework.detach(tensor)
@@ -56,28 +56,28 @@ def is_captured(tensor):
 
 
 class _Copies:
-    """Tensors on their way to locked memory of the host. A copy is made on the stream of the training, in order with what
-    it does to the tensor later; but the training waits for none, unless there are too many."""
+    """Copies of tensors to page-locked host memory that are in progress. Each copy runs on the stream of the training,
+    before later changes of the tensor. The training does not wait for it, unless there are too many copies."""
 
     def __init__(self):
-        self._under_way = collections.deque()  # (slot, copy, event behind it)
-        self._bytes = 0      # of locked memory that these take
-        self._in_hand = 0    # that are being handed over
+        self._under_way = collections.deque()  # (slot, copy, event after the copy)
+        self._bytes = 0      # page-locked memory of these copies
+        self._in_hand = 0    # number of copies being passed to the extension
         self._changed = threading.Condition()
 
     def begin(self, tensor):
-        """(copy, event), or None if there can be none. PyTorch keeps locked memory for the next one."""
+        """Starts a copy and returns (copy, event); None if that is impossible. PyTorch reuses page-locked memory."""
         size = _locked_bytes(tensor)
         if not tensor.is_cuda or tensor.numel() == 0 or size > _MOST_LOCKED:
             return None
         while self._bytes + size > _MOST_LOCKED and self._finish_one(True):
             pass
         try:
-            # PyTorch changes signs on the host, at once: before the elements are there.
+            # Resolve signs on the device, because PyTorch would do it on the host, before the elements arrive.
             there = tensor.resolve_conj().resolve_neg()
             copy = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=True)
             copy.copy_(there, non_blocking=True)
-        except RuntimeError:  # there is no memory, here or there
+        except RuntimeError:  # there is no memory on the device or on the host
             return None
         return copy, gpu.event_now(tensor.device)
 
@@ -89,7 +89,7 @@ class _Copies:
             pass
 
     def finish(self):
-        """Hands over all. Raises what the first of them did that failed."""
+        """Passes all copies to the extension. Raises the first error after it has tried all of them."""
         failure = None
         going_on = True
         while going_on:
@@ -103,7 +103,7 @@ class _Copies:
             raise failure
 
     def _finish_one(self, wait):
-        """Hands over the oldest one, if it is there. False: it is not, or there is none."""
+        """Passes the oldest copy to the extension. False if there is no copy, or it is not complete and wait is False."""
         with self._changed:
             if not self._under_way or not (wait or self._under_way[0][2].query()):
                 return False
@@ -121,7 +121,7 @@ class _Copies:
 
 
 def _locked_bytes(tensor):
-    """PyTorch gives locked memory in powers of two."""
+    """Returns the size of page-locked memory that PyTorch allocates: a power of two."""
     return 1 << (tensor.numel() * tensor.element_size() - 1).bit_length()
 
 
@@ -138,11 +138,15 @@ def _to_host(tensor):
 
 
 def measure(tensor):
-    """(max, min, mean, norm): tensors without axes, on the tensor's device; None if there are none."""
+    """Measures a tensor of any shape and real, complex, integer or boolean dtype, on its device.
+
+    Returns (max, min, mean, norm), tensors without axes on the same device; complex tensors are measured by their
+    absolute values. Mean and norm are float32 for floating-point types below float64, otherwise float64. Returns None
+    for a tensor without elements and for 8-bit floating-point types."""
     dtype = tensor.dtype
     if tensor.numel() == 0 or (dtype.is_floating_point and tensor.element_size() == 1):
         return None  # nothing to measure, or no kernels for it
-    # Each call here is a kernel to launch; for most tensors there are three.
+    # Each call launches a kernel; most tensors need three.
     with torch.no_grad():
         whole = tensor.abs() if dtype.is_complex else tensor
         if dtype == torch.bool:
@@ -154,7 +158,7 @@ def measure(tensor):
             except RuntimeError:  # no kernel for this dtype here
                 whole = tensor.to(torch.float32)
                 low, high = torch.aminmax(whole)
-        # Sums of half precision overflow; those of whole numbers are exact in double only, as is how many are true.
+        # Sums of half precision overflow. Sums of integers, and counts of True, are exact only in double.
         narrow = whole.dtype.is_floating_point and whole.dtype != torch.float64 and dtype != torch.bool
         wide = torch.float32 if narrow else torch.float64
         if not whole.dtype.is_floating_point:
@@ -163,7 +167,7 @@ def measure(tensor):
 
 
 def drain():
-    """Fetches all results. Waits for what gives them. Whatever one part raises, the others do theirs."""
+    """Waits for all results and fetches them. If one part raises an exception, the others are fetched nevertheless."""
     parts = [_copies.finish, _native.gpu_drain] + [results.fetch for results in list(_results.values())]
     failures = []
     for part in parts:
@@ -176,14 +180,14 @@ def drain():
 
 
 class Parts:
-    """Tuples of tensors without axes on one device, which stay there until they are fetched. Whoever calls sees to it
-    that one thread at a time does."""
+    """Tuples of tensors without axes on one device, which stay there until they are fetched. The caller must make sure
+    that only one thread at a time uses the object."""
 
     def __init__(self, device):
         self._device = device
         self._dtypes = []   # of each tuple
-        self._there = {}    # dtype -> tensors, in the order of the tuples
-        self._fetched = {}  # dtype -> numbers, of those before them
+        self._there = {}    # dtype -> tensors that are not fetched yet, in the order of the tuples
+        self._fetched = {}  # dtype -> fetched numbers, which precede those
 
     def add(self, parts):
         self._dtypes.append([part.dtype for part in parts])
@@ -191,12 +195,12 @@ class Parts:
             self._there.setdefault(part.dtype, []).append(part)
 
     def bring(self):
-        """Fetches numbers, if there are many. If it fails, all is lost, and fetch() raises."""
+        """Fetches the numbers if there are many. If that fails, all are lost, and fetch() raises."""
         if self._there and max(map(len, self._there.values())) >= _MOST_THERE:
             self._bring()
 
     def fetch(self):
-        """All tuples, of numbers. Waits for the device."""
+        """Returns all tuples as numbers. Waits for the device."""
         self._bring()
         dtypes_of_all, self._dtypes = self._dtypes, []
         fetched, self._fetched = self._fetched, {}
@@ -208,18 +212,18 @@ class Parts:
         before, self._fetched = self._fetched, None
         if before is None:
             raise RuntimeError("the results of a device could not be fetched before")
-        synchronise(self._device)  # they may have been written from several streams
+        synchronise(self._device)  # several streams may have written them
         for dtype, tensors in there.items():
             before.setdefault(dtype, []).extend(torch.stack(tensors).tolist())
         self._fetched = before
 
 
 class _Results:
-    """Those of tensors on one device, which several threads may record."""
+    """The results of tensors on one device; several threads may record them."""
 
     def __init__(self, device, most=_MOST_THERE):
         self._device = device
-        self._most = most  # so that records do not wait for the end of the step
+        self._most = most  # fetched at this number, so that records do not wait for the end of the step
         self._adding = threading.Lock()
         self._fetching = threading.Lock()
         self._parts = Parts(device)
@@ -234,7 +238,7 @@ class _Results:
             self.fetch()
 
     def fetch(self):
-        """Those that another thread fetches are there, too, when it returns."""
+        """Fetches all results. When it returns, results that another thread is fetching are available, too."""
         with self._fetching:
             with self._adding:
                 slots, self._slots = self._slots, []

@@ -11,7 +11,7 @@ from msprobe import _native
 _numbers = re.findall(r"\d+", torch.__version__.split("+")[0])
 VERSION = tuple(int(number) for number in _numbers[:2])
 
-# Captured before anything is wrapped: our own calls must not be recorded, nor be slowed down.
+# Captured before anything is wrapped: our own calls must be neither recorded nor slowed down.
 _base = torch._C._TensorBase
 view_as = _base.view_as
 detach = _base.detach
@@ -31,10 +31,10 @@ def dtype_table():
 
 
 def has_storage(tensor):
-    """False if its memory was given back, as sharded parameters do: the address is the offset into it then."""
+    """Returns False if the tensor's memory was released, as sharded parameters do; its address is then only the offset."""
     try:
         return tensor.numel() == 0 or tensor.data_ptr() != tensor.storage_offset() * tensor.element_size()
-    except RuntimeError:  # it has none that one may ask for
+    except RuntimeError:  # it has no memory that can be asked for
         return True
 
 
@@ -61,7 +61,7 @@ def _find_is_compiling():
 is_compiling = _find_is_compiling()
 
 
-# Whether torch.export() traces, whose result runs elsewhere.
+# Whether torch.export() traces; its result runs elsewhere.
 is_exporting = getattr(getattr(torch, "compiler", None), "is_exporting", None) or _never
 
 
@@ -94,7 +94,7 @@ def make_tables():
 
 
 def rank_of_process():
-    """The rank in the default process group; None if there is none."""
+    """Returns the rank in the default process group; None without a group."""
     return torch.distributed.get_rank() if _has_processes() else None
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References of fused NPU operators, written with PyTorch operations, with which `msprobe acc_check` checks them on
-any machine. Each takes the arguments of the operator, in any types, and computes in these.
+"""References of fused NPU operators, written with PyTorch operations. `msprobe acc_check` uses them to check the
+operators on any machine. Each takes the operator's arguments, of any types, and computes in these types.
 
 An argument that no formula here covers raises NoReference with the reason.
 """
@@ -8,7 +8,7 @@ An argument that no formula here covers raises NoReference with the reason.
 import torch
 from torch.nn import functional
 
-EVERYTHING = 2**31 - 1  # how far attention looks by default
+EVERYTHING = 2**31 - 1  # the number of positions that attention sees by default
 
 
 class NoReference(Exception):
@@ -93,7 +93,7 @@ def npu_apply_adam(beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, us
 
 def npu_apply_adam_w(beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, grad, max_grad_norm=None,
                      amsgrad=False, maximize=False, out=None):
-    """The powers are those before this step."""
+    """beta1_power and beta2_power are the powers before this step."""
     value, first, second = state_of(out)
     if amsgrad and max_grad_norm is None:
         raise NoReference("amsgrad without max_grad_norm has no maximum to start from")
@@ -113,7 +113,7 @@ def state_of(out):
 
 
 def heads_of(tensor, layout, heads):
-    """As batch, heads, sequence, width."""
+    """Returns the tensor with axes in the order batch, heads, sequence, width."""
     if layout == "SBH":
         tensor = tensor.transpose(0, 1)
     if layout in ("BSH", "SBH"):
@@ -122,7 +122,7 @@ def heads_of(tensor, layout, heads):
 
 
 def attention_mask(mask, mode, queries, keys, before, behind):
-    """The excluded positions; None if there are none."""
+    """Returns the excluded positions; None if no position is excluded."""
     if mode not in (0, 1, 2, 3, 4):
         raise NoReference(f"sparse_mode {mode} has no reference")
     if mode == 4 and queries != keys:
@@ -141,7 +141,7 @@ def npu_fusion_attention(query, key, value, head_num, input_layout, pse=None, pa
                          scale=1.0, keep_prob=1.0, pre_tockens=EVERYTHING, next_tockens=EVERYTHING, inner_precise=0,
                          prefix=None, actual_seq_qlen=None, actual_seq_kvlen=None, sparse_mode=0,
                          gen_mask_parallel=True, sync=False):
-    """The first output, the attention itself."""
+    """Returns the first output, the attention itself."""
     if keep_prob < 1:
         raise NoReference("its result is random: keep_prob is below 1")
     if input_layout not in ("BSH", "SBH", "BSND", "BNSD"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors on a CUDA or HIP device, measured there by the collector's own kernel: one launch for all tensors of a call,
-one fetch for all results of a step. Where it is not asked for or cannot be used, device.py measures by kernels of the
-framework."""
+one fetch for all results of a step. If the user does not ask for the kernel or it cannot be used, device.py measures
+with kernels of the framework."""
 
 import glob
 import os
@@ -36,14 +36,14 @@ _opening = threading.Lock()
 
 
 def use(device):
-    """Whether the kernel measures tensors on the device. The first question takes seconds; no graph may be captured then."""
+    """Whether the kernel measures tensors on the device. The first call takes seconds; no graph may be captured then."""
     if device not in _opened:
-        with _opening:  # whoever asks meanwhile waits
+        with _opening:  # other threads wait here meanwhile
             if device not in _opened:
                 usable = False
                 try:
                     usable = is_wanted() and is_gpu(device) and _open(device)
-                finally:  # whatever is raised: it is not tried again
+                finally:  # also after an exception: it is not tried again
                     _opened[device] = usable
     return _opened[device]
 
@@ -67,19 +67,19 @@ def current_stream(ordinal):
 
 
 def is_capturing():
-    """While a graph is captured nothing is computed yet, and any synchronization would end the capture."""
+    """Whether a graph is being captured: nothing is computed then, and any synchronization would end the capture."""
     return torch.cuda.is_current_stream_capturing()
 
 
 def event_now(device):
-    """Behind all that the current stream has been given."""
+    """Returns an event after all current work of the current stream."""
     event = torch.cuda.Event()
     event.record(torch.cuda.current_stream(device))
     return event
 
 
 def failed(ordinal, why):
-    """Called by the extension, which does not use the kernel there any more."""
+    """Called by the extension when it stops using the kernel on this device."""
     for device in _opened:
         if ordinal_of(device) == ordinal:
             _opened[device] = False
@@ -93,15 +93,15 @@ def _open(device):
         code = _try_apart(driver, compiler, architecture, ordinal)
         _native.gpu_open(driver, architecture, code, ordinal)
         return True
-    except Exception as error:  # of whatever PyTorch or system: there is another way
+    except Exception as error:  # any error of PyTorch or the system: device.py can measure instead
         why = error.args[-1] if isinstance(error, RuntimeError) else "%s: %s" % (type(error).__name__, error)
         warnings.warn("msprobe: tensors on %s are measured by PyTorch's kernels, which costs more: %s" % (device, why))
         return False
 
 
 def _try_apart(driver, compiler, architecture, ordinal):
-    """The kernel's code, made and tried by another process: what it does to a GPU if anything is wrong with it, it may do
-    to that. Raises RuntimeError, OSError, SubprocessError."""
+    """Returns the kernel's code. Another process compiles and tries it, so that a faulty kernel harms only that
+    process. Raises RuntimeError, OSError, SubprocessError."""
     if "python" not in os.path.basename(sys.executable or ""):
         raise RuntimeError("no Python is known that could try the collector's kernel")
     with tempfile.TemporaryFile() as code:
@@ -111,7 +111,7 @@ def _try_apart(driver, compiler, architecture, ordinal):
                               pass_fds=[code.fileno()], timeout=_LONGEST_TRIAL, check=False)
         code.seek(0)
         made = code.read()
-    if done.returncode == 0 and made:  # where SIGCHLD is ignored the status is always 0
+    if done.returncode == 0 and made:  # if SIGCHLD is ignored, the status is always 0
         return made
     told = [line for line in done.stderr.decode("utf-8", "replace").split("\n") if line.strip()]
     raise RuntimeError(told[-1] if told else "the process that tried the collector's kernel ended with status %d"
@@ -119,17 +119,17 @@ def _try_apart(driver, compiler, architecture, ordinal):
 
 
 def libraries(ordinal):
-    """(driver, compiler, architecture) as _native.gpu_open() takes them, of the GPU with this number."""
+    """Returns (driver, compiler, architecture) for _native.gpu_open(), for the GPU with this number."""
     if torch.version.hip:
         driver = _find("libamdhip64") or "libamdhip64.so"
-        # Up to version 5 the runtime has the compiler inside.
+        # Up to version 5 the runtime contains the compiler.
         return driver, _find("libhiprtc") or driver, torch.cuda.get_device_properties(ordinal).gcnArchName
     return None, _find("libnvrtc", torch.version.cuda.split(".")[0]) or "libnvrtc.so", None
 
 
 def _find(name, version=""):
-    """The path of a library: the one that is loaded, or that comes with this PyTorch, or one of the environment, best of
-    that version. None: the system may have it."""
+    """Returns the path of a library: the one that is loaded, the one that comes with this PyTorch, or one in the
+    environment, preferably of that version. None: the system may have it."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         loaded = {line.split(None, 5)[5].strip() for line in maps if "/" + name in line}
     folder = os.path.dirname(os.path.abspath(torch.__file__))

@@ -17,7 +17,7 @@ _base = torch._C._TensorBase
 _stride, _add, _add_, _sub_, _any, _to = _base.stride, _base.add, _base.add_, _base.sub_, _base.any, _base.to
 
 
-# Gradients(receiver) of one call: see _native. A monitor's receiver has no use for notes: plain().
+# Gradients(receiver) of one call: see _native. A monitor's receiver does not use notes: plain().
 Gradients = _native.Gradients
 
 
@@ -39,8 +39,8 @@ class Backward:
 
 
 class OnceHook:
-    """Of a node of the autograd graph: hands its gradients to `work` when they are there for the first time, while backwards are
-    recorded. What is raised goes to the log of errors, as a failure in `what`."""
+    """A hook for a node of the autograd graph: passes its gradients to `work` when they arrive for the first time while
+    backwards are recorded. An exception goes to the log of errors, as a failure in `what`."""
 
     def __init__(self, work, what):
         self._work = work
@@ -57,7 +57,7 @@ class OnceHook:
 
 
 def _is_hooked(value, in_place):
-    # A leaf inside the user's own list or dict is left out: it may be a parameter.
+    # A leaf inside the user's own list or dict is left out, because it may be a parameter.
     return isinstance(value, torch.Tensor) and value.requires_grad and not (in_place and value.grad_fn is None)
 
 
@@ -88,7 +88,7 @@ def node_of_change(tensor):
 
 
 class Noted:
-    """A gradient that is not quite the one asked for, and the reason."""
+    """A gradient that also has other parts than the one asked for, and a note about them."""
 
     __slots__ = ("tensor", "note")
 
@@ -102,8 +102,8 @@ def plain(gradient):
 
 
 def _combine(total, shares, inside, note):
-    """A gradient that arrives in several shares, or with those of uses inside the module in it; in its own dtype. Sums
-    are made in double precision: which order they have in the training is not known here."""
+    """Combines the shares of a gradient, in its own dtype: it may arrive in several shares, or include those of uses
+    inside the module. Sums are computed in double precision, because the training's order of addition is unknown here."""
     with torch.no_grad():
         if total is None:
             total, *shares = shares
@@ -119,7 +119,7 @@ def _combine(total, shares, inside, note):
 def _sum(total, shares, inside):
     if total.dtype.is_complex:
         wide = torch.complex128
-    else:  # not every device has float64
+    else:  # some devices do not have float64
         wide = torch.float64 if total.device.type in ("cpu", "cuda") else torch.float32
     wide = _to(total, wide, copy=True)
     for share in shares:

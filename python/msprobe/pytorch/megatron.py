@@ -35,13 +35,13 @@ def forget():
 
 
 def _replace_everywhere(name, function, wrapper):
-    """Also where it was imported by its name."""
+    """Replaces the function, also in modules that imported it by name."""
     functools.update_wrapper(wrapper, function)
     for module in list(sys.modules.values()):
         try:
             if getattr(module, "__dict__", {}).get(name) is function:
                 setattr(module, name, wrapper)
-        except Exception:  # a module that is none
+        except Exception:  # not a real module
             continue
 
 
@@ -57,7 +57,7 @@ def _counting(direction):
 
 
 def _deallocating(function):
-    """It refuses views, and the output of a hooked module is one."""
+    """Makes the function accept the output of a hooked module, which is a view: Megatron refuses views."""
     def wrapper(out, deallocate_pipeline_outputs=False):
         if deallocate_pipeline_outputs and isinstance(out, torch.Tensor) and out._base is not None:
             out.data = torch.empty((1,), device=out.device, dtype=out.dtype)

@@ -19,7 +19,7 @@ _backward_switch = session.backward_switch
 
 class HookedModule(Hooked):
     Backward = Backward
-    # Checkpointing ends a recomputed forward with it when it has what it needs: no failure, only no output.
+    # Checkpointing raises it when a recomputed forward has all that it needs; the call did not fail, it only has no output.
     early_stop = "_StopRecomputationError"
 
     is_compiling = staticmethod(framework.is_compiling)
@@ -48,7 +48,7 @@ class HookedModule(Hooked):
         if framework.HAS_HOOKS_WITH_KWARGS:
             more = {"always_call": True} if framework.HAS_ALWAYS_CALL else {}
             return [module.register_forward_pre_hook(before, with_kwargs=True),
-                    # In front of the user's hooks: what these change is not what the module computed.
+                    # Before the user's hooks, because these may change the module's result.
                     module.register_forward_hook(after, prepend=True, with_kwargs=True, **more)]
         handles = [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
         module._forward_hooks.move_to_end(handles[1].id, last=False)
@@ -72,7 +72,7 @@ class _Parameters:
         module = self._module()
         if module is None or not module._parameters:
             return
-        # Others than leaves are views that a wrapper made for this call (FSDP); they get no gradient.
+        # A parameter that is not a leaf is a view that a wrapper made for this call (FSDP); it gets no gradient.
         wanted = {name: parameter for name, parameter in own_parameters(module).items()
                   if parameter.requires_grad and parameter.is_leaf}
         for name, parameter in wanted.items():
@@ -122,7 +122,7 @@ class _Hooks(Hooks):
 
     def __init__(self, hooked_type):
         super().__init__(hooked_type)
-        # Of layers that take their fast path in inference only where no module inside has a hook.
+        # Layers that use their fast path in inference only if no module inside has a hook.
         self._picky = weakref.WeakSet()
 
     def is_supported(self, module):
@@ -156,7 +156,7 @@ class _Hooks(Hooks):
 
     def pause(self):
         for hooked in self._picky:
-            # Compiled, it has them for good: the compiler does not look whether there are others.
+            # Compiled modules keep the hooks, because the compiler does not notice changes.
             if not compiled.is_traced(hooked):
                 hooked.pause()
 
@@ -170,7 +170,8 @@ detach_all = hooks.detach_all
 
 
 def _named_modules(model):
-    """(path, module) of all, without the wrappers of torch.compile(), of which entries' names tell nothing."""
+    """Returns (path, module) of all modules, without the wrappers of torch.compile(), which entries' names do not
+    contain."""
     named = []
     for path, module in model.named_modules():
         if type(module).__name__ != "OptimizedModule":

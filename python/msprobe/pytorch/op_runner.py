@@ -22,7 +22,7 @@ MOST_TEXT = 4000
 PARTS = {"linalg", "fft", "special", "nested", "sparse"}
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 METHODS = (*FUNCTIONS, types.MethodDescriptorType, types.WrapperDescriptorType)
-# They read what no argument holds.
+# These functions read memory that no argument holds.
 NEVER = {"from_file", "from_blob", "set_", "data_ptr"}
 OPERATORS = {
     *(f"__{prefix}{name}__" for prefix in ("", "i", "r") for name in (
@@ -31,7 +31,7 @@ OPERATORS = {
     *(f"__{name}__" for name in ("abs", "bool", "contains", "eq", "float", "ge", "getitem", "gt", "int", "invert", "le",
                                  "len", "lt", "ne", "neg", "nonzero", "pos", "setitem")),
 }
-# So long after its time a call is ended even if nobody is there any more to do so.
+# A call that exceeds its time limit is ended after this many more seconds, even if the command no longer runs.
 GRACE_S = 30
 
 
@@ -58,11 +58,11 @@ class Tag:
 
 
 class Refusal(Exception):
-    """An error with our own explanation."""
+    """An error whose explanation msprobe wrote."""
 
 
 class NoFunction(Refusal):
-    """There is no function of that name."""
+    """There is no function with this name."""
 
 
 def limit_memory(share):
@@ -88,8 +88,8 @@ def go_first_if_memory_ends():
 
 
 def choose_device(torch, wanted, jit):
-    """By default the device present; otherwise a device type, with or without an index. Without a word there is only the
-    CPU, for references."""
+    """Returns the device to use: by default the device that is present, otherwise a device type, with or without an
+    index. With an empty text only the CPU, for references."""
     if not wanted:
         return "cpu"
     kind, _, number = wanted.partition(":")
@@ -121,7 +121,7 @@ def choose_device(torch, wanted, jit):
 
 
 def write_elements(tensor, file, end):
-    """Writes them behind the end of what is in the file; where they begin, and where they end."""
+    """Writes the tensor's elements into the file, at or after `end`. Returns where they begin and where they end."""
     tensor = tensor.to("cpu").resolve_conj().resolve_neg().contiguous()
     size = tensor.numel() * tensor.element_size()
     begin = at = (end + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
@@ -166,7 +166,7 @@ class Arguments:
             return tensor
         tensor.requires_grad_(True)
         self.leaves.append(tensor)
-        return tensor.clone()  # operations in place are not for leaves
+        return tensor.clone()  # a leaf does not allow operations in place
 
     def make_list(self, content):
         return [self.value(one) for one in content]
@@ -216,14 +216,14 @@ class Arguments:
 
 
 def program_beside(name, place):
-    """One of the programs that the command sends behind this one, as a module."""
+    """Returns one of the programs that the command appends to this one, as a module."""
     module = types.ModuleType(name)
     exec(compile(os.pread(PROGRAM, 1 << 20, 0).split(b"\0")[place], name + ".py", "exec"), vars(module))
     return module
 
 
 def own_references(told):
-    """The functions of a user's file, by the operators for which they are references."""
+    """Returns the functions of a user's file by the operators for which they are references."""
     if not told:
         return {}
     wanted = json.loads(told)
@@ -233,7 +233,7 @@ def own_references(told):
     try:
         with open(wanted["file"], encoding="utf-8") as file:
             exec(compile(file.read(), wanted["file"], "exec"), vars(module))
-    except BaseException as error:  # it may do anything
+    except BaseException as error:  # the file may do anything
         raise Refusal(f"{wanted['file']} raised {type(error).__name__}: {error}") from None
     finally:
         sys.path.pop(0)
@@ -294,7 +294,7 @@ class Runner:
         return {Tag.TENSOR: [str(tensor.dtype).split(".")[-1], list(tensor.shape), begin]}
 
     def as_torch(self, value):
-        """A tensor of the device's framework."""
+        """Converts a tensor to the device's framework."""
         return value
 
     def told(self, value, depth=0):
@@ -335,7 +335,7 @@ class Runner:
         return self.functions[key]
 
     def reference(self, kind, name):
-        """The reference of an operation: the operation itself on the CPU, or for an NPU operator its formula."""
+        """Returns the reference of an operation: the operation itself on the CPU, or for an NPU operator its formula."""
         if kind != "NPU":
             return self.function(kind, name)
         if self.fused is None:
@@ -346,7 +346,7 @@ class Runner:
         return function
 
     def look_up(self, kind, name):
-        """Looks up operations only: the name comes from a file, and modules contain more than operations."""
+        """Looks up only operations: the name comes from a file, and modules contain more than operations."""
         torch = self.torch
         if name in NEVER or (kind != "Aten" and name.startswith("_") and name not in OPERATORS and
                              not (kind == "Torch" and name.startswith("_foreach_"))):
@@ -364,7 +364,7 @@ class Runner:
         if kind == "Torch":
             if hasattr(torch._C._VariableFunctions, name) or name in torch.functional.__all__:
                 return getattr(torch, name, None)
-            # Recorders leave out where a function is: torch.linalg.vector_norm is Torch.vector_norm.
+            # Recorders leave out the submodule of a function: torch.linalg.vector_norm is Torch.vector_norm.
             function = getattr(torch.linalg, name, None)
             return function if isinstance(function, FUNCTIONS) else None
         if kind == "Aten":
@@ -388,7 +388,8 @@ class Runner:
         return result, arguments.leaves
 
     def casts(self, dtype):
-        """Automatic casts to a type; none if this PyTorch does not support them to it on this device."""
+        """Returns a context of automatic casts to a type; it does nothing if this PyTorch does not support them on this
+        device."""
         if dtype is None:
             return contextlib.nullcontext()
         cast = {"device_type": self.device.partition(":")[0], "dtype": self.dtype(dtype)}
@@ -458,14 +459,14 @@ class Runner:
                     gradients[side], last = self.gradients(request, side, result, leaves)
                     self.wait(side)
                     if not request["device"]:
-                        gradients["last"] = last  # what a dump has of an operation made of several
+                        gradients["last"] = last  # for an operation made of several, a dump has the gradients of the last one
                 answer["backward"] = {side: {Tag.LIST: [self.told(one) for one in many]}
                                       for side, many in gradients.items()}
-        except Exception as error:  # whatever a call raises is its row's
+        except Exception as error:  # any error of a call belongs to its row
             ours = isinstance(error, Refusal) or type(error).__name__ == "NoReference"
             answer["error"] = {"stage": stage, "kind": type(error).__name__, "ours": ours,
                                "text": str(error)[:MOST_TEXT]}
-            # After such an error the device gives nothing but further ones.
+            # After such an error, every further use of the device fails, too.
             answer["leave"] = self.device != "cpu" and "error" in str(error) and any(
                 word in str(error) for word in ("CUDA error", "ACL", "device-side"))
         return answer

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives functions called by an optimizer, or by gradient clipping, that as their parent in construct.json; and
+"""Gives functions called by an optimizer, or by gradient clipping, their caller as parent in construct.json; and
 describes optimizers."""
 
 import functools
@@ -50,8 +50,8 @@ def _install_for_torch():
 
 
 def _wrap_steps(kind):
-    """Those of a class of optimizers and of all that are derived from it, once each. construct.json stays as the Python
-    tool's is for these versions, without "optimizer"."""
+    """Wraps step() of a class of optimizers and of all derived classes, once each. For these versions construct.json
+    stays as the Python tool's, without "optimizer"."""
     step = kind.__dict__.get("step")
     if callable(step) and not hasattr(step, "_msprobe"):
         @functools.wraps(step)
@@ -65,7 +65,7 @@ def _wrap_steps(kind):
 
 
 def _grad_scaler():
-    """The class of which all gradient scalers are, or None: torch.cuda.amp had it before PyTorch 2.3."""
+    """Returns the base class of all gradient scalers, or None: before PyTorch 2.3 it was in torch.cuda.amp."""
     for module in (getattr(torch, "amp", None), torch.cuda.amp):
         found = getattr(module, "GradScaler", None)
         if found is not None:
@@ -96,7 +96,7 @@ def _describe(optimizer):
 
 
 def _quietly(note, what):
-    # Until step(): an optimizer may follow behind stop().
+    # The switches stay on until step(), because an optimizer may also run after stop().
     if session.forward_switch[0] or session.backward_switch[0]:
         try:
             _native.call_quietly(note, what)
@@ -104,7 +104,8 @@ def _quietly(note, what):
             session.guard("describing an optimizer")
 
 
-# What follows is called while a compiler traces an optimizer, too, and is no part of what it makes of that.
+# The following functions are also called while a compiler traces an optimizer; they must not become part of the compiled
+# code.
 
 
 @compiled.leave_alone
@@ -121,7 +122,7 @@ def _leave(optimizer, args, kwargs):
     if framework.is_compiling():
         return
     _native.set_pseudo_parent(None)
-    # Fused and foreign optimizers write into parameters behind autograd's back.
+    # Fused and foreign optimizers write into parameters without autograd's knowledge.
     _native.changed_unseen()
 
 

@@ -39,7 +39,7 @@ def _groups():
 
 
 def _replace_all(make):
-    """Puts make(group, name, function) in the place of each function."""
+    """Replaces each function by make(group, name, function)."""
     for group, namespace, names in _groups():
         for name in names:
             function = getattr(namespace, name, None)
@@ -106,7 +106,7 @@ def _never_dropping(dropout):
 
 
 def _freeze_random_functions():
-    """Every call finds the generators as they are now, and leaves them so."""
+    """Gives every call the generators in their present state, and restores that state afterwards."""
     python_state = random.getstate()
     numpy_state = numpy.random.get_state()
     torch_state = torch.get_rng_state()
@@ -137,7 +137,7 @@ def _freeze_random_functions():
 
 
 class _RandomLog:
-    """The CSV file of all draws. Its name has the rank as soon as there is one."""
+    """The CSV file of all draws. Its name contains the rank as soon as the rank is known."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -157,7 +157,7 @@ class _RandomLog:
             csv.writer(file).writerow(["api_name", "stack"])
 
     def _claim(self, name):
-        """A new file of this name and the time, or the next second that no other run has."""
+        """Creates a new file with this name and the time; if another run has that name, with the next second."""
         while True:
             stamp = time.strftime("%Y%m%d%H%M%S", time.localtime(self._begun))
             path = os.path.join(self._folder, "%s_%s.csv" % (name, stamp))
@@ -176,7 +176,7 @@ class _RandomLog:
         path = self._claim("random_rank%d" % self._rank)
         try:
             os.replace(self._path, path)
-        except FileNotFoundError:  # somebody removed it: its lines are gone, what follows has a header
+        except FileNotFoundError:  # the user removed it: its lines are lost, and the new file gets a header
             self._write_header(path)
         self._path = path
 

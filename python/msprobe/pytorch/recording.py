@@ -24,31 +24,31 @@ if TYPE_CHECKING:
     Path = Union[str, os.PathLike[str]]
     Model = Union[torch.nn.Module, Sequence[torch.nn.Module]]
 
-# Keys of the configuration besides those that record() names: those of the section of the task, and the others.
+# Keys of the configuration in addition to the arguments of record(): first those in the task's section, then the others.
 _OF_TASK = ("scope", "data_mode", "summary_mode", "tensor_list", "slice", "overflow_nums")
 _OF_ALL = ("rank", "extra_info", "async_dump", "precision", "risk_level", "support_wrap_ops", "custom_op_namespaces",
            "hard_links", "write_buffer_mb", "load", "python_compatible")
 
 
 class Recording(contextlib.ContextDecorator):
-    """What msprobe.record() makes: a context manager, which may be entered again and again, and a decorator.
+    """The result of msprobe.record(): a context manager, which can be entered repeatedly, and a decorator.
 
-    Each time it is entered a step begins, and each time it is left a step ends; step() ends one in between and begins
-    the next. It raises nothing into the training: what fails is reported once. As a path it is its dump_path, so two of
-    them can be given to msprobe.compare().
+Each time it is entered a step begins, and each time it is left the step ends; step() ends the current step and begins
+    the next one. It raises no exception into the training: failures are reported once. Used as a path it is its dump_path, so
+    two recordings can be passed to msprobe.compare().
     """
 
-    _current: Optional[Recording] = None  # whose settings the session of the process has
-    _next: Dict[str, int] = {}  # folder -> number of the step that comes next there
+    _current: Optional[Recording] = None  # the recording whose settings the session of the process has
+    _next: Dict[str, int] = {}  # folder -> number of the next step in it
 
     def __init__(self, model: Optional[Model], text: str, optimizer: Any = None) -> None:
         self._text = text
-        self._model: Any = None  # while it records
+        self._model: Any = None  # set while it records
         self._optimizer: Any = None
         self._recall: Callable[[], Any] = lambda: (model, optimizer)
-        self._idle = 0           # blocks that were entered where something else recorded
-        self._steps = 0          # that are over, as far as another recording has to go on from them
-        self._entries = None     # that there were when step() began the present step; None: it began otherwise
+        self._idle = 0           # number of blocks that were entered while another recorder was active
+        self._steps = 0          # number of finished steps, as far as another recording must continue from them
+        self._entries = None     # number of entries when step() began the current step; None if the step began otherwise
         self._running = False
         self._wrapped: Optional[Callable[..., Any]] = None
         self._replaced: Optional[Callable[..., Any]] = None
@@ -57,15 +57,15 @@ class Recording(contextlib.ContextDecorator):
 
     @property
     def dump_path(self) -> str:
-        """The folder that is recorded into."""
+        """The folder of the recording."""
         return self._dump_path
 
     def __fspath__(self) -> str:
         return self._dump_path
 
     def __enter__(self) -> Recording:
-        """Raises MsprobeException if a setting is invalid. Inside another recording it says that nothing is recorded; one
-        into the same folder goes on as it is.
+        """Raises MsprobeException if a setting is invalid. Inside another recording it reports that nothing is
+        recorded; inside one with the same folder, that one continues.
         """
         who = self._who_records()
         if who is None:
@@ -94,8 +94,8 @@ class Recording(contextlib.ContextDecorator):
         self._let_go()
 
     def open(self) -> None:
-        """Makes ready to record. Entering does so, too. Raises MsprobeException if a setting is invalid, or if something else
-        records already.
+        """Prepares the recording. Entering does so, too. Raises MsprobeException if a setting is invalid, or if another
+        recorder is active.
         """
         who = self._who_records()
         if who is not None:
@@ -115,7 +115,7 @@ class Recording(contextlib.ContextDecorator):
             session.checked(_native.set_init_step, self._steps)
 
     def start(self, model: Optional[Model] = None) -> None:
-        """Begins to record, or goes on in the same step after stop()."""
+        """Begins to record, or continues in the same step after stop()."""
         if not self._running:
             self._running = True
             self._model, self._optimizer = self._recall()
@@ -130,7 +130,7 @@ class Recording(contextlib.ContextDecorator):
             self._quietly(PrecisionDebugger.stop)
 
     def step(self) -> None:
-        """Ends the step, and begins the next one if recording goes on."""
+        """Ends the step, and begins the next one if recording continues."""
         going_on = self._running
         if going_on:
             self._running = False
@@ -142,12 +142,12 @@ class Recording(contextlib.ContextDecorator):
             self._entries = self._quietly(self._count)
 
     def set_init_step(self, step: int) -> None:
-        """Goes on counting steps from this one, as after a restart."""
+        """Continues counting from this step, as after a restart."""
         self._quietly(PrecisionDebugger.set_init_step, step)
         self._steps = self._quietly(lambda: _native.info()["step"]) or 0
 
     def close(self) -> None:
-        """Ends the recording: tells how much was recorded. The end of the process does so, too."""
+        """Ends the recording and reports how much was recorded. The end of the process does so, too."""
         self.stop()
         self._let_go()
         if Recording._current is self:
@@ -158,7 +158,7 @@ class Recording(contextlib.ContextDecorator):
     # ------------------------------------------------------------------ their parts
 
     def _who_records(self) -> Optional[str]:
-        """The recorder that keeps this one from beginning; None if there is none."""
+        """Returns a description of the recorder that prevents this one from beginning; None if nothing prevents it."""
         current = Recording._current
         if PrecisionDebugger._instance is None:
             return None
@@ -169,7 +169,7 @@ class Recording(contextlib.ContextDecorator):
         return "this recording" if current is self else "another recording"
 
     def _let_go(self) -> None:
-        """Between the blocks it keeps neither the model nor the optimizer alive."""
+        """Releases the model and the optimizer between the blocks, so that the recording does not keep them alive."""
         model, optimizer = self._recall()
         models = [weakref.ref(one) for one in models_in(model)]
         optimizers = [] if optimizer is None else [_weakly(optimizer)]
@@ -203,7 +203,8 @@ class Recording(contextlib.ContextDecorator):
             return None
 
     def _watch_optimizer(self) -> None:
-        """Its step() ends a step. An attribute of the object, which all versions of PyTorch, and wrappers, allow."""
+        """Makes the optimizer's step() end a step, through an attribute of the object, which all versions of PyTorch
+        and wrappers allow."""
         optimizer = self._optimizer
         if optimizer is None or self._wrapped is not None:
             return
@@ -212,7 +213,7 @@ class Recording(contextlib.ContextDecorator):
         @functools.wraps(step)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = step(*args, **kwargs)
-            # Where accelerate accumulates gradients, most calls do nothing.
+            # If accelerate accumulates gradients, most calls do nothing.
             state = getattr(optimizer, "gradient_state", None)
             if self._running and getattr(state, "sync_gradients", True):
                 self.step()
@@ -224,7 +225,7 @@ class Recording(contextlib.ContextDecorator):
         wrapped, self._wrapped = self._wrapped, None
         replaced, self._replaced = self._replaced, None
         if wrapped is None or self._optimizer.__dict__.get("step") is not wrapped:
-            return  # another program has wrapped it since: it stays, and does nothing
+            return  # another program has wrapped it since: the wrapper stays, but does nothing
         if replaced is None:
             del self._optimizer.step
         else:
@@ -232,7 +233,7 @@ class Recording(contextlib.ContextDecorator):
 
 
 def _weakly(value: Any) -> Callable[[], Any]:
-    """Gives it back while it is there, if it lets itself be asked so."""
+    """Returns a weak reference to the value if the value allows it; otherwise a function that returns it."""
     try:
         return weakref.ref(value)
     except TypeError:
@@ -280,7 +281,7 @@ def record(model: Optional[Model] = None, dump_path: Optional[Path] = None, *, t
 
 def configuration(dump_path: Optional[Path], task: str, level: str, step: Optional[Sequence[Any]],
                   names: Optional[Sequence[str]], settings: Dict[str, Any]) -> str:
-    """The arguments of record() as the text of a configuration. Raises MsprobeException if one is invalid."""
+    """Returns the arguments of record() as the text of a configuration. Raises MsprobeException if one is invalid."""
     if task not in ("statistics", "tensor", "structure", "overflow_check"):
         raise invalid('record: task must be "statistics", "tensor", "structure" or "overflow_check"; '
                       "PrecisionDebugger has others")
@@ -290,7 +291,7 @@ def configuration(dump_path: Optional[Path], task: str, level: str, step: Option
         dump_path = overriding.wanted().get("dump_path")
         if dump_path is None:
             raise invalid("record: dump_path is missing: the folder to record into")
-    dump_path = os.path.abspath(os.fspath(dump_path))  # wherever the program goes to
+    dump_path = os.path.abspath(os.fspath(dump_path))  # absolute, because the program may change its working directory
     config: Dict[str, Any] = {"task": task, "level": level, "dump_path": dump_path, "rank": [],
                               "step": _list(step, "step")}
     section: Dict[str, Any] = {"list": _list(names, "list")}
@@ -318,8 +319,8 @@ def _list(value: Optional[Sequence[Any]], name: str) -> List[Any]:
 
 
 class StepCallbacks:
-    """What the callbacks of training libraries share. They record steps of a training; a step is one of the optimizer, with
-    all batches whose gradients it accumulates.
+    """The common part of the callbacks of training libraries. They record steps of a training; a step is one step of
+    the optimizer, with all batches whose gradients it accumulates.
 
     Args:
         dump_path: the folder to record into.
@@ -340,12 +341,12 @@ class StepCallbacks:
         if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
             raise invalid("steps must be a whole number, 1 or more")
         self.recording = Recording(None, configuration(dump_path, task, level, step, list, settings))
-        # Else the recording knows which steps it is about.
+        # Otherwise the recording knows which steps to record.
         self._left = None if step is not None or "step" in overriding.wanted() else steps
         self.recording.open()
 
     def _begin(self, first_step: int) -> None:
-        """The training begins, or goes on with this step."""
+        """Called when the training begins, or continues with this step."""
         try:
             self.recording.open()
         except Exception as error:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds of a step besides its calls, for dump.json: optimizers, their settings, tied parameters, what the
-models take, and settings of PyTorch."""
+"""Collects the facts about a step that dump.json has besides its calls: optimizers and their settings, tied parameters,
+the inputs of the models, and settings of PyTorch."""
 
 import itertools
 import json
@@ -15,26 +15,26 @@ from msprobe.core.hooks import Hook
 
 from . import compiled, device, framework
 
-# Wrappers' parts of a parameter's name, which say nothing about the model.
+# The parts of a parameter's name that come from wrappers and say nothing about the model.
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
 
 _NORM_DTYPES = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float32,
                 torch.float64: torch.float64}
 
-_models = []      # weak references to what start() was given
-_names = {}       # of the step: see _parameter_names()
-_optimizers = []  # descriptions of this step
-_loss_scale = {}  # of this step
-_flags = {}       # of PyTorch, as the step began
-_changed = [False]  # something has come since write()
-_inputs = []      # of this step: for each call of a model its tensors
-_hooked = weakref.WeakSet()  # models whose calls are seen
+_models = []      # weak references to the models of start()
+_names = {}       # of the current step: see _parameter_names()
+_optimizers = []  # descriptions of optimizers in this step
+_loss_scale = {}  # in this step
+_flags = {}       # settings of PyTorch at the beginning of the step
+_changed = [False]  # whether there is something new since write()
+_inputs = []      # in this step: the tensors of each call of a model
+_hooked = weakref.WeakSet()  # models whose calls are observed
 _MOST_CALLS = 64
 _MOST_TENSORS = 64
 
 
 def begin(models):
-    """Recording begins with these models, or goes on."""
+    """Called when recording with these models begins or continues."""
     known = [reference() for reference in _models]
     if len(models) != len(known) or any(one is not two for one, two in zip(models, known)):
         _models[:] = [weakref.ref(model) for model in models]
@@ -51,13 +51,13 @@ def begin(models):
 
 
 def note(optimizer):
-    """An optimizer is about to make a step."""
+    """Called before an optimizer makes a step."""
     _optimizers.append(_described(optimizer))
     _changed[0] = True
 
 
 def note_scaler(scaler):
-    """A torch.amp.GradScaler is about to take what it found in the gradients of this step into its scale."""
+    """Called before a torch.amp.GradScaler updates its scale by its findings in the gradients of this step."""
     scale = getattr(scaler, "_scale", None)
     if scale is None or not scaler.is_enabled():
         return
@@ -68,8 +68,8 @@ def note_scaler(scaler):
 
 
 def _watch(model):
-    """Sees the calls of the model as a whole, which has no entry."""
-    # In inference such a layer takes another path where it has a hook.
+    """Observes the calls of the model as a whole, for which there is no entry."""
+    # In inference, such a layer uses another code path if it has a hook.
     if model in _hooked or isinstance(model, (torch.jit.ScriptModule, torch.nn.TransformerEncoderLayer)):
         return
     _hooked.add(model)
@@ -84,7 +84,8 @@ class _Taken(Hook):
 
     @compiled.leave_alone
     def __call__(self, model, args, kwargs=None):
-        # First: a compiler would take the switch for part of the model, and compile anew when it changes.
+        # This test comes first: otherwise a compiler would take the switch for part of the model, and compile anew when it
+        # changes.
         if framework.is_compiling():
             return
         if not session.forward_switch[0] or len(_inputs) >= _MOST_CALLS or torch._C._get_tracing_state() is not None:
@@ -101,7 +102,7 @@ def _note_inputs(args, kwargs):
 
 
 def _tensors(value):
-    """Those in lists, tuples and dictionaries, in order."""
+    """Yields the tensors in lists, tuples and dictionaries, in order."""
     if type(value) in (torch.Tensor, torch.nn.Parameter):
         yield value
     elif isinstance(value, dict):
@@ -122,14 +123,14 @@ def _numbers(tensor):
         measured = device.measure(tensor.detach())
         wide = measured[2].dtype if measured is not None else None
         numbers = torch.stack([part.to(wide) for part in measured]).tolist() if measured is not None else []
-    except RuntimeError:  # of a transformation, as torch.func.vmap: there are no numbers yet
+    except RuntimeError:  # inside a transformation, such as torch.func.vmap: there are no numbers yet
         numbers = []
     described.update(zip(("Max", "Min", "Mean", "Norm"), (_plain(number) for number in numbers)))
     return described
 
 
 def forget():
-    """The step is over."""
+    """Called when the step is over."""
     _changed[0] = False
     _optimizers.clear()
     _loss_scale.clear()
@@ -139,7 +140,7 @@ def forget():
 
 
 def write():
-    """Hands over what has come since."""
+    """Passes the new facts to the extension."""
     if not _changed[0]:
         return
     _changed[0] = False
@@ -153,13 +154,13 @@ def write():
         description["loss_scale"] = _loss_scale
     if _names:
         description["tied_parameters"] = [one for one in _names.values() if len(one) > 1]
-    # A line for each member: an indented value is not written by the fast part of Python's json.
+    # Each member is on one line, because the fast part of Python's json does not write indented values.
     members = ",\n  ".join('"%s": %s' % (key, json.dumps(value)) for key, value in description.items())
     _native.describe_training("{\n  %s\n }" % members)
 
 
 def _parameter_names():
-    """All names of each parameter of the models: {id(parameter): [name, ...]}."""
+    """Returns all names of each parameter of the models: {id(parameter): [name, ...]}."""
     models = [reference() for reference in _models]
     names = {}
     for index, model in enumerate(models):
@@ -199,8 +200,8 @@ def _described(optimizer):
 
 
 def _norms(gradients):
-    """As the optimizer takes them; None for what is no plain tensor, whose norm may need other ranks, and while a graph is
-    captured."""
+    """Returns the norms of gradients as the optimizer uses them. None for a gradient that is not a plain tensor, since
+    its norm may need other ranks, and while a graph is captured."""
     norms = [None] * len(gradients)
     alike = {}
     for index, gradient in enumerate(gradients):
@@ -208,7 +209,7 @@ def _norms(gradients):
                 and not device.is_captured(gradient)):
             alike.setdefault((gradient.device, gradient.dtype), []).append((index, gradient.detach()))
     for (_, dtype), found in alike.items():
-        # One transfer for all of them.
+        # All norms use a single transfer.
         for (index, _), norm in zip(found, torch.stack(_norms_of([one for _, one in found], dtype)).tolist()):
             norms[index] = _plain(norm)
     return norms
@@ -222,7 +223,8 @@ def _norms_of(tensors, dtype):
 
 
 def _unscaled(optimizer, norms):
-    """torch.amp.GradScaler leaves it to fused optimizers to divide gradients by the scale of the loss."""
+    """Returns the norms of the unscaled gradients: torch.amp.GradScaler leaves it to fused optimizers to divide
+    gradients by the loss scale."""
     scale = getattr(optimizer, "grad_scale", None)
     if not isinstance(scale, torch.Tensor) or scale.numel() != 1:
         return norms
@@ -234,7 +236,8 @@ _UNKNOWN = object()
 
 
 def _plain(value):
-    """As JSON has it; _UNKNOWN for what it does not have. A tensor on a device is not waited for."""
+    """Returns the value as JSON has it; _UNKNOWN for a value that JSON does not have. Does not wait for a tensor on a
+    device."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, torch.Tensor):
@@ -250,7 +253,7 @@ def _plain(value):
 
 
 def _steps(optimizer, parameters):
-    """How many steps the optimizer has counted for the parameters of a group: the distinct numbers."""
+    """Returns the distinct numbers of steps that the optimizer has counted for the parameters of a group."""
     found = set()
     for parameter in parameters:
         state = optimizer.state.get(parameter)

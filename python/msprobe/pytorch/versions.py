@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detects writes that autograd's version counters miss: cached results for tensors are not used after them."""
+"""Detects writes that autograd's version counters miss. Cached results for tensors are not used after such writes."""
 
 import torch
 
@@ -9,13 +9,13 @@ from msprobe.core import session, wrapping
 from . import compiled, framework
 
 _data = torch._C._TensorBase.data
-_replaced = {}  # name -> what stands in torch.Tensor instead
+_replaced = {}  # name -> the replacement in torch.Tensor
 _installed = False
 
 
 def install():
-    """`tensor.data` returns a tensor with its own counter: code that asks for it may write through it. So does a
-    NumPy array over the same memory. Installed from the first recording to the end."""
+    """Watches for aliases: `tensor.data` returns a tensor with its own counter, through which a program can write, and
+    so does a NumPy array over the same memory. Installed from the first recording to the end."""
     global _installed
     if _installed:
         return
@@ -30,7 +30,7 @@ def install():
 
 
 def remove():
-    """Removes the hooks until install() is called again. Returns whether there is anything to install again."""
+    """Removes the hooks until install() is called again. Returns whether there are hooks to install again."""
     global _installed
     if not _installed:
         return False

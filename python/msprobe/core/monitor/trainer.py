@@ -17,11 +17,11 @@ _trainers = weakref.WeakSet()
 
 
 class Training:
-    """The arguments of set_monitor(): the stages of the models, and the optimizers."""
+    """Collects the arguments of set_monitor(): the stages of the models, and the optimizers."""
 
     def __init__(self):
         self.models = []
-        self.micro_batches = []  # of each model
+        self.micro_batches = []  # for each model
         self.optimizers = []
         self.tp_group = None
         self.dp_group = None
@@ -38,8 +38,7 @@ class Training:
 
 
 class Trainer:
-    """Construct it as early as possible if communication is watched; call set_monitor() when model and optimizer
-    exist.
+    """Construct it as early as possible if communication is watched. Call set_monitor() when model and optimizer exist.
 
     A front end supplies its name, and the framework-specific methods below.
     """
@@ -71,33 +70,33 @@ class Trainer:
     # ------------------------------------------------------------------ what a framework adds
 
     def _binding(self):
-        """What the extension needs of the framework."""
+        """Returns the objects of the framework that the extension needs."""
         raise NotImplementedError
 
     def _rank_of_process(self):
-        """None without communication."""
+        """Returns the rank; None without communication."""
         raise NotImplementedError
 
     def _place(self, group):
-        """The stage of the pipeline and the ranks of its group, which alerts tell."""
+        """Returns the pipeline stage and the ranks of its group, for alerts."""
         return {"pp_stage": 0, "group_mates": "[%d]" % self.rank}
 
     def _check_models(self, models):
-        """Raises what a model must not be."""
+        """Raises an exception for a model that cannot be watched."""
 
     def _hook_steps(self, optimizer, before, after):
-        """Something to remove() that has before(...) and after() called around each step. What before() is given more
-        reaches the attachment."""
+        """Returns an object with remove(). It calls before(...) and after() around each step; further arguments of
+        before() are passed to the attachment."""
         raise NotImplementedError
 
     def _make_attachment(self):
         raise NotImplementedError
 
     def _make_communication(self, settings):
-        """None: calls of communication are not watched."""
+        """Returns None by default: calls of communication are not watched."""
 
     def _number(self, value):
-        """As scripts expect a statistic."""
+        """Returns the value in the form that scripts expect for a statistic."""
         return value
 
     # ------------------------------------------------------------------ as scripts call it
@@ -133,7 +132,7 @@ class Trainer:
         self._wrapped_optimizer = optimizer
 
     def set_alert_callback(self, function: Optional[Callable[[List[Any]], Any]]) -> None:
-        """function(list of alerts) is called after each step with alerts."""
+        """function(list of alerts) is called after each step that has alerts."""
         self._alert_callback = function
 
     @property
@@ -192,12 +191,12 @@ class Trainer:
     # ------------------------------------------------------------------ what happens at a step
 
     def _told_by(self, number):
-        """before() and after() for the hooks of an optimizer."""
+        """Returns before() and after() for the hooks of an optimizer."""
         return (lambda *more: self._before_step(number, *more)), (lambda: self._after_step(number))
 
     def _before_step(self, number, *more):
         if number in self._stepped:
-            self._end_step()  # another optimizer has sat this step out
+            self._end_step()  # another optimizer has skipped this step
         if self._attachment is None:
             return
         if self._attachment.structure is not None:
@@ -275,7 +274,7 @@ class Trainer:
 
     def _know_rank(self):
         rank = self._rank_of_process()
-        if rank is not None and rank != self.rank:  # processes have found each other since
+        if rank is not None and rank != self.rank:  # processes may have found each other in the meantime
             self.rank = rank
             guarded("knowing the rank", self._engine.set_rank, rank)
 

@@ -10,8 +10,8 @@ _Tensor = framework.Tensor
 
 
 def _tensors(value):
-    """Those of a list or tuple, or the one there is, without the rest, and numbered so: that is how this framework's
-    files have it."""
+    """Returns the tensors of a list or tuple, or the single one, as a list. This framework's files number the tensors
+    alone, without the other values."""
     return [one for one in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(one, _Tensor)]
 
 

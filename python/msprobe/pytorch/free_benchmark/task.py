@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second call: when and with which inputs it is made, and how its result is used.
+"""Decides when and with which inputs a call is repeated, and how the repeated call's result is used.
 
 It never affects the training: it works on tensors detached from its graph, starts from the same random state as the
 first call and restores the state that call left, and writes its exceptions to dump_error_info.log.
@@ -16,12 +16,12 @@ from . import consistency, perturbing, preheat, structures, surroundings
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _GROUPS = ("Functional", "Tensor", "Torch", "VF", "NPU")
-# Results without defined elements, and what does more than to compute.
+# Functions whose results have undefined elements, and functions that do more than compute.
 _NEVER = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "backward",
           "register_hook", "retain_grad", "pin_memory", "record_stream", "__deepcopy__", "__reduce_ex__", "__setitem__")
 _IN_PLACE = ("__iadd__", "__isub__", "__imul__", "__imatmul__", "__itruediv__", "__idiv__", "__ifloordiv__", "__imod__",
              "__ipow__", "__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__")
-# They change statistics that are among their arguments.
+# They change statistics in their arguments.
 _CHANGING = ("batch_norm", "instance_norm", "native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "embedding",
              "embedding_bag", "rrelu")
 
@@ -36,13 +36,14 @@ def _versions(tensors):
 
 
 def _bytes_behind(tensor):
-    """None are left where a library has freed a parameter until it is needed again."""
+    """Returns the size of the tensor's memory in bytes; 0 while a library has released a parameter until it is needed
+    again."""
     untyped = getattr(tensor, "untyped_storage", None)
     return untyped().nbytes() if untyped is not None else tensor.storage().nbytes()
 
 
 class _Attempt:
-    """One call, from before it is made."""
+    """One call, beginning before it is made."""
 
     def __init__(self, task, prefix, api, number, function, args, kwargs, tensors):
         self.task = task
@@ -70,7 +71,7 @@ class _Attempt:
                     tensor.requires_grad and self.differentiable)))
 
     def finish(self, result):
-        """After the call: its result, or the one that takes its place."""
+        """Called after the call. Returns its result, or the result that replaces it."""
         task = self.task
         outputs = structures.tensors_in(result)
         if not any(perturbing.can_be_perturbed(tensor) for tensor in outputs):
@@ -95,7 +96,7 @@ class _Attempt:
     # ------------------------------------------------------------------ calls
 
     def repeat(self, values, mode):
-        """The call once more, with random numbers as before it; they are then as they were."""
+        """Repeats the call with the same random numbers, and restores the generators afterwards."""
         args, kwargs = values
         if mode == "to_cpu":
             args = perturbing.device_to_host(args)
@@ -111,7 +112,7 @@ class _Attempt:
             self.generators.restore(now)
 
     def own_values(self, values=None):
-        """Copies of the arguments' names, not of their elements, that belong to no graph of the training."""
+        """Returns copies of the arguments that share their elements but belong to no graph of the training."""
         known = {}
 
         def cut(tensor):
@@ -124,7 +125,7 @@ class _Attempt:
         return structures.changed(self.values if values is None else values, cut)
 
     def _again(self, mode):
-        """Results of the call with perturbed inputs; None if there is nothing to perturb."""
+        """Returns results of the call with perturbed inputs; None if there is nothing to perturb."""
         values = perturbing.perturbed(mode, structures.changed(self.values, lambda tensor: tensor.detach()))
         if values is None:
             return None
@@ -132,7 +133,7 @@ class _Attempt:
             return structures.tensors_in(self.repeat(self.own_values(self._as_before(values)), mode))
 
     def _as_before(self, values):
-        """Perturbed values, of which those need a gradient that did: some kernels are chosen by that."""
+        """Returns perturbed values. Those need a gradient whose originals did, because some kernels are chosen by that."""
         needed = iter([tensor.requires_grad for tensor in structures.tensors_in(self.values)])
         own = {}
 
@@ -160,7 +161,8 @@ class _Attempt:
         task.judge(self.api, self.name, outputs, again, backward=False)
 
     def _fixed(self, result):
-        """The result of the call with better inputs, in the graph of the training, in the first one's dtypes."""
+        """Returns the result of the call with better inputs, in the graph of the training and with the first result's
+        dtypes."""
         values = perturbing.perturbed(self.task.mode, self.values)
         if values is None:
             return result
@@ -179,7 +181,7 @@ class _Attempt:
         node = next((tensor.grad_fn for tensor in outputs if tensor.requires_grad and tensor.grad_fn is not None), None)
         if node is None or not self.differentiable:
             return
-        # Positions among the outputs of those that come from this node, by their numbers there.
+        # Output number at the node -> position among the outputs, for outputs of this node.
         places = {tensor.output_nr: at for at, tensor in enumerate(outputs) if tensor.grad_fn is node}
         if not self.copied:
             self.values = structures.changed(self.values, self._named_again())
@@ -221,7 +223,7 @@ class _Attempt:
         task.judge(self.api, self.name, [one for one, _ in both], [other for _, other in both], backward=True)
 
     def _gradients(self, values, mode, positions, *incoming):
-        """For each list of gradients that come in, those of the inputs that need one."""
+        """Returns the gradients of the inputs that need one, for each list of incoming gradients."""
         values = self._as_before(values)
         inputs = list({id(tensor): tensor for tensor in structures.tensors_in(values) if tensor.requires_grad}.values())
         outputs = structures.tensors_in(self.repeat(values, mode))
@@ -235,14 +237,14 @@ class _Attempt:
         return found
 
     def _is_as_it_was(self):
-        """Whether the inputs are still those of the forward."""
+        """Whether the inputs are unchanged since the forward."""
         if self.versions is not None and _versions(self.tensors) != self.versions:
             return False
         return all(tensor.numel() == 0 or _bytes_behind(tensor) > 0 for tensor in self.tensors)
 
 
 def _pairs(first, second):
-    """Those that can be compared."""
+    """Returns the pairs that can be compared."""
     return [(one, other) for one, other in zip(first, second or ())
             if perturbing.can_be_perturbed(one) and one.shape == other.shape and other.dtype.is_floating_point]
 

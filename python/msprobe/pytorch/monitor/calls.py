@@ -39,7 +39,7 @@ class _After(Hook):
     __slots__ = ()
 
     def __call__(self, module, args, *rest):
-        # rest: (output,), or (kwargs, output) where hooks get keyword arguments.
+        # rest: (output,), or (kwargs, output) in versions whose hooks get keyword arguments.
         if not _is_compiling():
             guarded("leaving a module", self.hooked.after, module, args, rest[0] if len(rest) > 1 else {}, rest[-1])
 
@@ -70,7 +70,7 @@ class HookedModule:
         """Called after a call that was not a recomputation."""
 
     def backward_done(self, grad_inputs, grad_outputs):
-        """Receives the gradients of the positional arguments and the outputs, None where there is none."""
+        """Receives the gradients of the positional arguments and of the outputs; None for a value without a gradient."""
 
     def step_ends(self):
         self._open.clear()
@@ -87,7 +87,7 @@ class HookedModule:
         if not self._with_backward:
             return
         backward = _Backward(self)
-        observed = gradients.Gradients(backward)  # which it does not hold: that would be a cycle
+        observed = gradients.Gradients(backward)  # without a reference back, which would be a cycle
         backward.hook_inputs(observed, args)
         self._open.append((backward, observed))
 
@@ -107,13 +107,13 @@ def _tensors_in(args, kwargs):
 
 
 class _Backward:
-    """The backward of one call: gradients at its outputs, then at its inputs, None for what has none."""
+    """The backward of one call: gradients at its outputs, then at its inputs; None for values without a gradient."""
 
     __slots__ = ("watched", "inputs", "outputs")
 
     def __init__(self, watched):
         self.watched = watched
-        self.inputs = self.outputs = ((), 0)  # positions with a gradient, and how many there are
+        self.inputs = self.outputs = ((), 0)  # positions with a gradient, and the number of all positions
 
     def hook_inputs(self, observed, args):
         self.inputs = _needing_gradient(args), len(args)
@@ -123,7 +123,7 @@ class _Backward:
         outputs = (output,) if isinstance(output, torch.Tensor) else output
         if not isinstance(outputs, tuple):
             outputs = ()
-        # The gradient of a leaf is that of everything else, too: it counts as none.
+        # A leaf's gradient also comes from its other uses, so it is not counted.
         self.outputs = [place for place in _needing_gradient(outputs) if outputs[place].grad_fn is not None], len(outputs)
         observed.leave([outputs[position] for position in self.outputs[0]])
 
@@ -150,7 +150,7 @@ def _spread(arrived, positions, count):
 
 
 def can_have_backward(module):
-    """Not with a hook of the old kind, which PyTorch cannot combine with others."""
+    """Returns False for modules with a hook of the old kind, which PyTorch cannot combine with others."""
     return not (len(module._backward_hooks) > 0 and module._is_full_backward_hook is False)
 
 

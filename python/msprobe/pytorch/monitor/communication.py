@@ -17,7 +17,7 @@ from .tensors import Observer, plain_of
 _NAMES = ("send", "recv", "isend", "irecv", "batch_isend_irecv", "broadcast", "all_reduce", "reduce", "scatter",
           "reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor", "all_gather", "gather",
           "_all_gather_base", "all_gather_into_tensor", "gather_into_tensor")
-# From PyTorch 2.13 on these functions, and FSDP, call newer names of them: what is called there is counted once.
+# From PyTorch 2.13 on, these functions and FSDP call newer names; such a call is counted only once.
 _NEWER = {"all_gather_into_tensor": "all_gather_single", "reduce_scatter_tensor": "reduce_scatter_single",
           "gather_into_tensor": "gather_single"}
 _CALL_NEWER = {"_all_gather_base": "all_gather_single", "_reduce_scatter_base": "reduce_scatter_single"}
@@ -33,7 +33,7 @@ class Communication:
         self._before = bool(settings.get("cc_pre_hook"))
         self._only_logs = bool(settings.get("cc_log_only"))
         self._lines = [re.compile(line) for line in settings.get("cc_codeline") or ()]
-        self._stacks = {}   # operation -> stacks, the innermost frame first
+        self._stacks = {}   # operation -> stacks, with the innermost frame first
         self._pending = {}  # id(work) -> (work, transfer)
         self._replaced = []
         if torch.distributed.is_available():
@@ -49,7 +49,7 @@ class Communication:
         self._observer.fetch()
 
     def step_ends(self):
-        self._pending.clear()  # what nobody has waited for
+        self._pending.clear()  # transfers that the program has not waited for
 
     def log_and_leave(self, step, rank):
         """With cc_log_only: the second step reports the calls of the first, and ends the training."""
@@ -108,7 +108,7 @@ class Communication:
             transfer.waited()
 
     def _counts(self):
-        """Whether the call is in the window, and comes from a line that is wanted."""
+        """Whether the call is in the window, and comes from a requested line."""
         if not self._engine.collecting():
             return False
         if not self._lines:
@@ -130,7 +130,7 @@ class Communication:
 
 
 class _Transfer:
-    """A call that is over when all of its handles were waited for."""
+    """A call that is complete when all of its handles were waited for."""
 
     def __init__(self, works, done):
         self._left = len(works)
@@ -143,7 +143,7 @@ class _Transfer:
 
 
 def _joined(value):
-    """A tensor, or the elements of a list of tensors or of transfers as one; None of anything else."""
+    """Returns a tensor, or the elements of a list of tensors or of transfers joined into one; None for anything else."""
     if isinstance(value, torch.Tensor):
         return value
     if not isinstance(value, (list, tuple)):

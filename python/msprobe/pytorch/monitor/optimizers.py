@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state that optimizers hold for a parameter: its copy in full precision, its moments, its reduced gradient. The
-class name decides, so that nothing of Megatron or DeepSpeed needs to be imported."""
+"""Reads the state that optimizers hold for a parameter: its copy in full precision, its moments, its reduced gradient.
+The class name selects the reader, so that nothing of Megatron or DeepSpeed needs to be imported."""
 
 import torch
 
@@ -8,7 +8,7 @@ from . import deepspeed
 
 
 def reader_of(optimizer, gradient_of):
-    """A reader; gradient_of(parameter) returns the gradient from the model."""
+    """Returns a reader; gradient_of(parameter) returns the gradient from the model."""
     members = getattr(optimizer, "chained_optimizers", None) or _contained(optimizer)
     if members:
         return _Chained([reader_of(member, gradient_of) for member in members])
@@ -17,7 +17,7 @@ def reader_of(optimizer, gradient_of):
 
 
 def _contained(optimizer):
-    """Those of a container such as TorchTitan's, whose own state stays empty."""
+    """Returns the optimizers inside a container such as TorchTitan's, whose own state stays empty."""
     members = getattr(optimizer, "optimizers", None)
     return members if isinstance(members, (list, tuple)) and all(hasattr(one, "param_groups") for one in members) else None
 
@@ -27,24 +27,24 @@ def _flat(groups):
 
 
 class _Plain:
-    """The parameters of the model are those of the optimizer."""
+    """For optimizers that work on the model's parameters themselves."""
 
     def __init__(self, optimizer, gradient_of):
         self.optimizer = optimizer
         self._gradient_of = gradient_of
 
     def refresh(self):
-        """A step begins."""
+        """Called when a step begins."""
 
     def has(self, parameter):
-        """Whether this optimizer has its reduced gradient on this rank."""
+        """Whether this optimizer has the parameter's reduced gradient on this rank."""
         return True
 
     def gradient(self, parameter):
         return self._gradient_of(parameter)
 
     def state(self, parameter):
-        """The optimizer's state of the parameter, or none."""
+        """Returns the optimizer's state of the parameter; None without one."""
         states = self._states()
         return states.get(self._key(parameter)) if states is not None else None
 
@@ -52,7 +52,7 @@ class _Plain:
         return state.get(key)
 
     def group(self, parameter):
-        """The settings of the parameter: betas, eps."""
+        """Returns the settings of the parameter: betas, eps."""
         inner = getattr(self.optimizer, "optimizer", None) or self.optimizer
         key = self._key(parameter)
         for group in getattr(inner, "param_groups", ()):
@@ -73,7 +73,7 @@ class _Plain:
 
 
 class _Copying(_Plain):
-    """The optimizer works on copies: parameters without one are another rank's."""
+    """For optimizers that work on copies: parameters without a copy belong to another rank."""
 
     models = ("float16_groups", "fp32_from_fp32_groups")
     copies = ("fp32_from_float16_groups", "fp32_from_fp32_groups")
@@ -96,7 +96,7 @@ class _Copying(_Plain):
 
 
 class _Sharding(_Copying):
-    """A copy is the share that this rank has of the parameter."""
+    """For optimizers whose copy is this rank's share of the parameter."""
 
     models = ("model_float16_groups", "model_fp32_groups")
     copies = ("shard_fp32_from_float16_groups", "shard_fp32_groups")
@@ -114,13 +114,13 @@ class _Sharding(_Copying):
         if find is not None:
             place = find(parameter)["param"]
             return place.start, place.end
-        # A rank's share of the buffer begins in the first and ends in the last of its parameters.
+        # A rank's share of the buffer begins inside its first parameter and ends inside its last one.
         first = next(iter(self._copies)) is parameter
         return (whole - share, whole) if first else (0, share)
 
 
 class _Flat(_Plain):
-    """DeepSpeed's: the copies of a group are one flat tensor."""
+    """For DeepSpeed: the copies of a group are one flat tensor."""
 
     parameters = "bit16_groups"
     copies = "single_partition_of_fp32_groups"
@@ -132,7 +132,7 @@ class _Flat(_Plain):
         self.refresh()
 
     def refresh(self):
-        """Where each parameter's share lies in the flat tensor of its group: asked for once a step."""
+        """Finds each parameter's share in the flat tensor of its group, once per step."""
         self._slices = {}
         self._index = {}
         mappings = self.optimizer.state_dict()["param_slice_mappings"]
@@ -178,7 +178,7 @@ class _Bf16(_Flat):
 
 
 class _Stage3(_Flat):
-    """Every rank has a share of every parameter."""
+    """For optimizers that give every rank a share of every parameter."""
 
     parameters = "fp16_groups"
     copies = "fp32_partitioned_groups_flat"
@@ -200,7 +200,7 @@ class _Slice:
 
 
 class _Chained:
-    """Several as one: a parameter belongs to the first that has it."""
+    """Several readers as one: a parameter belongs to the first that has it."""
 
     def __init__(self, readers):
         self._readers = readers

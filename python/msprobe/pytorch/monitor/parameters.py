@@ -28,7 +28,7 @@ class Parameter:
 
 
 def find(watch, models, tp_group=None, dp_group=None):
-    """The Parameter of each selected tensor; one that several modules share has its first name."""
+    """Returns the Parameter of each selected tensor. A tensor that several modules share has its first name."""
     found = {}
     copies = _Copies(tp_group, dp_group)
     for stage, model in enumerate(models):
@@ -40,7 +40,7 @@ def find(watch, models, tp_group=None, dp_group=None):
 
 
 class _Copies:
-    """Tells which parameters another rank has the same reduced gradient of."""
+    """Finds parameters whose reduced gradient another rank has, too."""
 
     def __init__(self, tp_group, dp_group):
         self._everything = self._is_later(dp_group)
@@ -61,7 +61,7 @@ class _Copies:
 
 
 class Unreduced:
-    """Reports a gradient when it is complete on this rank. The completion is detected by the code that reduces it."""
+    """Reports a gradient when it is complete on this rank. The code that reduces it determines how this is detected."""
 
     def __init__(self, parameters, each, main_gradients, collecting, told):
         """`each`: for every micro-batch, otherwise for the last one. told(parameter, gradient, micro batch, task)."""
@@ -70,10 +70,10 @@ class Unreduced:
         self._main_gradients = main_gradients
         self._collecting = collecting
         self._told = told
-        self._sources = []  # each with remove()
+        self._sources = []  # objects with remove()
 
     def attach(self, models, optimizers):
-        # What shards or buckets gradients knows when they are complete; what is left tells by itself.
+        # Code that shards or buckets gradients knows when they are complete; the remaining parameters get their own hooks.
         left = dict(self._parameters)
         self._look(fsdp.find_flat, models, left, self._arrived)
         self._look(fsdp.find_sharded, models, left, self._arrived)
@@ -113,7 +113,7 @@ class Unreduced:
         self._told(parameter, gradient, number, "acc_grad")
 
     def _arrived(self, tensor, gradient):
-        """Told by who reduces it: of a micro batch, or of all if that reduces only once."""
+        """Called by the code that reduces the gradient: for one micro-batch, or for all if it reduces only once."""
         parameter = self._parameters.get(tensor)
         if parameter is not None and gradient is not None and self._collecting():
             self._told(parameter, gradient, parameter.arrivals.next(), "pre_grad")
@@ -129,7 +129,7 @@ class _Accumulation:
         if framework.HAS_POST_ACCUMULATE_HOOKS and not hasattr(tensor, "main_grad"):
             self._node = None
             self._handle = tensor.register_post_accumulate_grad_hook(arrived)
-        else:  # behind the hook that adds to the main gradient
+        else:  # after the hook that adds to the main gradient
             self._node = accumulation_of(tensor)
             self._handle = self._node.register_hook(arrived)
 

@@ -22,6 +22,7 @@ class StepHooks:
 
 
 def _has_hooks(optimizer):
-    """PyTorch calls hooks of its own optimizers; a wrapper that only looks like one has none."""
+    """Whether PyTorch calls the optimizer's hooks. It does for its own optimizers; a wrapper that only looks like one
+    has no hooks."""
     return (hasattr(optimizer, "register_step_pre_hook") and "_optimizer_step_pre_hooks" in vars(optimizer)
             and getattr(getattr(type(optimizer), "step", None), "hooked", False))

@@ -17,6 +17,7 @@ class Watch(watch.Watch):
 
 
 def gradient_of(parameter, main_gradients):
-    """The main gradient if the parameter has one and it is wanted, otherwise its own. None if there is none."""
+    """Returns the main gradient if the parameter has one and it is requested, otherwise its own; None without a
+    gradient."""
     gradient = getattr(parameter, "main_grad", None) if main_gradients else None
     return parameter.grad if gradient is None else gradient

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One call that is judged: sent as it is made, and its gradients when they come."""
+"""One call that is judged: it is sent when it is made, and its gradients when they arrive."""
 
 import torch
 
@@ -7,7 +7,7 @@ from .. import gradients
 from ..free_benchmark import structures, surroundings
 from . import entries
 
-_MOST_OF_A_CALL = 1 << 30  # bytes of its tensors
+_MOST_OF_A_CALL = 1 << 30  # limit for the bytes of its tensors
 
 
 def _versions(tensors):
@@ -20,7 +20,7 @@ def _check_size(tensors):
 
 
 def _first_tensor(result):
-    """Whose backward stands for the call's, as for a dump."""
+    """Returns the tensor whose backward represents the call's, as in a dump."""
     while isinstance(result, (tuple, list)) and result:
         result = result[0]
     if isinstance(result, dict):
@@ -29,7 +29,7 @@ def _first_tensor(result):
 
 
 class Attempt:
-    """A call, from before it is made."""
+    """A call that is judged, beginning before it is made."""
 
     def __init__(self, file, call, named, args, kwargs, tensors):
         self.call = call
@@ -44,7 +44,8 @@ class Attempt:
         self.part = entries.Part(file, self.name + ".forward")
 
     def begin(self, args, kwargs):
-        """Before the call, which may change its arguments. Raises NotSent if it cannot be sent."""
+        """Writes the arguments into the file before the call, which may change them. Raises NotSent if the call cannot
+        be sent."""
         self.part.begin()
         if not all(map(entries.is_plain, self.tensors)):
             raise entries.NotSent("tensors among its arguments are no plain ones")
@@ -54,7 +55,7 @@ class Attempt:
         self.part.end()
 
     def finish(self, result):
-        """After the call: what is sent is complete. Raises NotSent, too."""
+        """Writes the result into the file after the call. Raises NotSent, too."""
         if not surroundings.same_states(self._generators.states(), self._random):
             raise entries.NotSent("its result is random")
         _check_size(structures.tensors_in(result))
@@ -63,12 +64,12 @@ class Attempt:
         self.part.end()
 
     def node(self, result):
-        """Of whose backward the gradients are the call's; None: there is none."""
+        """Returns the node whose backward computes the call's gradients; None if there is no such node."""
         tensor = _first_tensor(result)
         if tensor is None or not tensor.requires_grad or not torch.is_grad_enabled():
             return None
         if id(tensor) not in self._before or not any(tensor is one for one in self.tensors):
             return tensor.grad_fn
         if tensor.is_inference() or tensor._version == self._before[id(tensor)]:
-            return None  # an argument that the call left as it was
+            return None  # the call returned an argument unchanged
         return gradients.node_of_change(tensor)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls as a dump has them, for the judge: entries as JSON, the elements of their tensors in a file without a name."""
+"""Calls in the form of a dump, for the judge: entries as JSON, the elements of their tensors in a file without a name."""
 
 import json
 import mmap
@@ -16,7 +16,7 @@ _KINDS = ((bool, "bool"), (int, "int"), (float, "float"), (str, "str"))
 
 
 class NotSent(Exception):
-    """Why a call cannot be sent."""
+    """The reason why a call cannot be sent."""
 
 
 def is_plain(tensor):
@@ -25,7 +25,7 @@ def is_plain(tensor):
 
 
 class TensorFile:
-    """What both processes have open. The judge gives back to the system what it has read."""
+    """A file for tensors that both processes have open. The judge releases the parts that it has read."""
 
     def __init__(self):
         self._file = None
@@ -37,7 +37,7 @@ class TensorFile:
         self.end = 0
 
     def begin_page(self):
-        """Pages are what the system takes back."""
+        """Moves the end to a page boundary, because the judge releases whole pages."""
         self.end = (self.end + mmap.PAGESIZE - 1) // mmap.PAGESIZE * mmap.PAGESIZE
 
     def write(self, tensor):
@@ -53,24 +53,24 @@ class TensorFile:
 
 
 class Part:
-    """The entry of one direction of a call in the making. Its tensors are written at once."""
+    """The entry of one direction of a call, while it is built. Its tensors are written at once."""
 
     def __init__(self, file, name):
         self.file = file
         self._name = name     # "Functional.linear.0.forward"
-        self._written = {}    # id(tensor) -> (the tensor, where its elements are)
+        self._written = {}    # id(tensor) -> (the tensor, the place of its elements)
         self.entry = {}
         self.tensors = {}     # name of a file -> [type, shape, place]
-        self.blocks = []      # [begin, size] of what was written in one go
+        self.blocks = []      # [begin, size] of each block written between begin() and end()
 
     def begin(self):
-        """What follows, until end(), is written in one go."""
+        """Begins a block: everything up to end() is written into it."""
         self.file.begin_page()
         self._is_open = True
         self.blocks.append([self.file.end, 0])
 
     def end(self):
-        """Tensors may change, or go, from now on."""
+        """Ends the block. From now on the tensors may change or be freed."""
         if self._is_open:
             self.blocks[-1][1] = self.file.end - self.blocks[-1][0]
         self._is_open = False
@@ -81,7 +81,7 @@ class Part:
         return sum(size for _, size in self.blocks)
 
     def add_list(self, member, values, stem):
-        """A list of the entry; names of its tensors go on with the stem."""
+        """Adds a list to the entry; the names of its tensors begin with the stem."""
         self.entry[member] = [self._value(value, "%s.%d" % (stem, index)) for index, value in enumerate(values)]
 
     def add_mapping(self, member, values, stem):

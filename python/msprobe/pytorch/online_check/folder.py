@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls written to a folder, for `msprobe acc_check -api_info FOLDER` on whatever machine shares it."""
+"""Writes calls to a folder, for `msprobe acc_check -api_info FOLDER` on any machine that shares the folder."""
 
 import json
 import os
@@ -12,11 +12,11 @@ from msprobe.core.common.exceptions import MsprobeException
 from .entries import TensorFile
 from .judge import Elsewhere, Judge, Lost
 
-_MOST_WAITING = 1 << 30  # bytes of tensors that the judge has not removed yet
+_MOST_WAITING = 1 << 30  # limit for the bytes of tensors that the judge has not removed yet
 
 
 class _TensorFiles(TensorFile):
-    """A file for each step. The judge removes it when all in it is judged."""
+    """One file for each step. The judge removes the file after it has judged everything in it."""
 
     def __init__(self, place):
         self._place = place
@@ -26,7 +26,7 @@ class _TensorFiles(TensorFile):
         self.next()
 
     def begin_page(self):
-        pass  # whole files are given back
+        pass  # the judge removes whole files
 
     def next(self):
         if self.descriptor >= 0:
@@ -42,7 +42,7 @@ class _TensorFiles(TensorFile):
         return self.end + sum(self._waiting.values())
 
     def close(self):
-        descriptor, self.descriptor = self.descriptor, -1  # whatever follows: the number may soon be of another file
+        descriptor, self.descriptor = self.descriptor, -1  # first, because another file may soon have this number
         if descriptor >= 0:
             os.close(descriptor)
 
@@ -51,10 +51,10 @@ class _TensorFiles(TensorFile):
 
 
 class SharedFolder(Elsewhere):
-    """What is said is written there."""
+    """Writes messages to a folder."""
 
     def __init__(self, begin, folder):
-        """Raises MsprobeException if it cannot be written to, or if what is asked for cannot be done."""
+        """Raises MsprobeException if the folder is not writable, or if a setting is not supported."""
         super().__init__(begin)
         self.alive = False
         place = os.path.join(os.path.abspath(folder), "%s-%d-%d" % (socket.gethostname(), os.getpid(), time.time()))

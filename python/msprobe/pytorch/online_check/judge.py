@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judging process: `msprobe acc_check -api_info -`. data/precheck/PROTOCOL.md describes what is said to it."""
+"""The judging process: `msprobe acc_check -api_info -`. data/precheck/PROTOCOL.md describes the messages to it."""
 
 import json
 import os
@@ -16,8 +16,8 @@ from .entries import TensorFile
 
 _LONGEST_CALL = 60         # seconds for one reference; the judge skips a call that takes longer
 _GRACE = 30                # seconds
-_LONGEST_START = 300       # until PyTorch is loaded from a slow disk
-_LONGEST_END = 300         # for what waits to be judged at the end
+_LONGEST_START = 300       # seconds, for loading PyTorch from a slow disk
+_LONGEST_END = 300         # seconds, for calls that are still waiting at the end
 
 
 def _is_ready(descriptor, event, end):
@@ -27,14 +27,14 @@ def _is_ready(descriptor, event, end):
 
 
 class Lost(Exception):
-    """The judge is of no use any more: what became of it."""
+    """The judge cannot be used any more, and the reason."""
 
 
 class Judge:
     answers = True
 
     def __init__(self, begin):
-        """Raises MsprobeException if it cannot be started, or cannot do what is asked for."""
+        """Raises MsprobeException if the judge cannot be started, or does not support a setting."""
         self._process = None
         self._buffer = b""
         self._has_judged = False
@@ -74,7 +74,7 @@ class Judge:
             shown = 2
         except OSError:
             shown = subprocess.DEVNULL
-        # In a session of its own: Ctrl-C is for the training, at whose end the judge still has something to say.
+        # The judge runs in a separate session: Ctrl-C is for the training, and the judge reports its results afterwards.
         self._process = subprocess.Popen(
             arguments, stdin=subprocess.PIPE, stdout=shown, stderr=shown, bufsize=0, start_new_session=True,
             pass_fds=(self.file.descriptor, other_end))
@@ -88,21 +88,21 @@ class Judge:
 
     @staticmethod
     def is_full(size):
-        """Calls are sent one by one."""
+        """Calls are sent one by one, so there is always room."""
         return False
 
     @staticmethod
     def described(part):
-        """What a message says of the part of a call."""
+        """Returns the members of a message that describe a part of a call."""
         return {"entry": part.entry, "tensors": part.tensors, "blocks": part.blocks}
 
     def tell(self, message):
-        """Sends what needs no answer. Raises Lost."""
+        """Sends a message that needs no answer. Raises Lost."""
         self._write(message)
 
     def ask(self, message, number, calls):
-        """Sends what has so many calls judged now. (its answer, the seconds that the start of the judge's own PyTorch may
-        have taken). Raises Lost."""
+        """Sends a message that makes the judge judge `calls` calls now. Returns (its answer, the seconds that starting
+        the judge's own PyTorch may have taken). Raises Lost."""
         began = time.monotonic()
         self._write(message)
         limit = 2 * _LONGEST_CALL * calls + _GRACE + (0 if self._has_judged else _LONGEST_START)
@@ -153,24 +153,24 @@ class Judge:
     # ------------------------------------------------------------------ the end
 
     def lose(self, reason):
-        """Tells it once. The training goes on."""
+        """Reports once that the judge is lost. The training continues."""
         if self.alive:
             self.alive = False
             log.warn("task acc_check: the judging process %s: nothing is judged any more" % reason)
             self._end_at_once()
 
     def close(self):
-        """Ends it without a word."""
+        """Ends the judge without a message."""
         self.alive = False
         self._end_at_once()
 
     def finish(self):
-        """It judges what waits, and says what it has found."""
+        """Lets the judge finish its waiting calls and report its results."""
         if not self.alive:
             return
         self.alive = False
         try:
-            # Processes that were forked may hold the pipe open.
+            # Forked processes may still have the pipe open.
             self._write({"end": 0})
             self._process.stdin.close()
             self._process.wait(_LONGEST_END)
@@ -197,12 +197,12 @@ class Judge:
 
 
 class Elsewhere:
-    """In the place of a judge that this training has started: what is said goes to another process, which never answers."""
+    """Takes the place of a judge that this training starts: messages go to another process, which never answers."""
 
     answers = False
 
     def __init__(self, begin):
-        """Raises MsprobeException if what is asked for cannot be done: the command is asked that here, too."""
+        """Raises MsprobeException if a setting is not supported; the command in this installation checks that."""
         known = Judge(begin)
         known.close()
         self.skipped = known.skipped

@@ -23,28 +23,28 @@ import time
 
 if __package__:
     from . import wire
-else:  # in the command, which has it behind a zero byte
+else:  # inside the command, where it follows a zero byte
     import types
 
     wire = types.ModuleType("wire")
     exec(compile(os.pread(7, 1 << 20, 0).split(b"\0")[1], "wire.py", "exec"), wire.__dict__)
 
 _MOST_OF_A_FILE = wire.MOST_OF_A_MESSAGE + (16 << 20)
-_MOST_WAITING = 2 << 30           # of one connection: a training keeps to half of it, and may hold one more call
+_MOST_WAITING = 2 << 30           # bytes of one connection; a training stays below half of it, and may hold one more call
 _MOST_CONNECTIONS = 512
-_MOST_NEW = 256                   # that have not said yet who they are
-_MOST_NEW_OF_ONE = 128            # of them, from one place
+_MOST_NEW = 256                   # connections that have not identified themselves yet
+_MOST_NEW_OF_ONE = 128            # of these, from one place
 _MOST_CLOSING = 64
 _OWN_DESCRIPTORS = 16
-_DESCRIPTORS = 4                  # of a connection: its socket, two files, and the socket of one that closes
+_DESCRIPTORS = 4                  # per connection: its socket, two files, and the socket of a closing one
 _LONGEST_GREETING = 20            # seconds
 _LONGEST_FAREWELL = 1
-_LONGEST_FRAME = 60               # from its first byte to its last
-_LONGEST_STALL = 600              # without anything judged where no more fits
-_LONGEST_ABSENCE = 60             # of a training whose connection was lost
+_LONGEST_FRAME = 60               # seconds from its first byte to its last
+_LONGEST_STALL = 600              # seconds without a judged call while there is no room
+_LONGEST_ABSENCE = 60             # seconds for a training whose connection was lost
 _TICK = 0.2
 _PIECE = 1 << 18
-_PIECES = 16                      # in one go: others wait, too
+_PIECES = 16                      # read at one time, because other connections wait
 _MESSAGES_OF_A_FILE = 1 << 20     # bytes
 _LINES_A_MINUTE = 60
 _REQUESTS, _EVENTS = 3, 4         # descriptors
@@ -54,11 +54,11 @@ _BLOCKED = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWant
 
 
 class _Closed(Exception):
-    """Why a connection ends, which the peer should not make again."""
+    """The reason why a connection ends for good: the peer should not connect again."""
 
 
 class _Late(_Closed):
-    """Why it ends, while another one may do."""
+    """The reason why a connection ends, although the peer may connect again."""
 
 
 def _tell(**event):
@@ -68,7 +68,8 @@ def _tell(**event):
 
 
 def _place_of(address):
-    """Where a connection comes from. A peer with one IPv6 address has the others of its network, too."""
+    """Returns the place of a connection. All IPv6 addresses of one network are the same place, since a peer can have
+    any of them."""
     found = ipaddress.ip_address(address[0].partition("%")[0])
     if found.version == 6:
         return found.ipv4_mapped or ipaddress.ip_network((int(found) >> 64 << 64, 64))
@@ -76,7 +77,7 @@ def _place_of(address):
 
 
 def _most_connections():
-    """As many as there are descriptors for."""
+    """Returns how many connections the available descriptors allow."""
     wanted = _OWN_DESCRIPTORS + _DESCRIPTORS * _MOST_CONNECTIONS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -93,7 +94,7 @@ def _most_connections():
 
 
 class _Lines:
-    """Messages for the user: not more than he can read, whatever peers do."""
+    """Prints messages for the user, but no more than a person can read, whatever peers do."""
 
     def __init__(self):
         self._until = 0.0
@@ -121,11 +122,11 @@ class _Store:
         os.mkdir(folder, 0o700)
         self.folder = folder
         self._waiting = {}       # name -> bytes
-        self.bytes = 0           # all that waits
+        self.bytes = 0           # bytes of all waiting files
         self.judged = 0          # bytes of tensors
         self.has_messages = False
         self._tensors = None     # the file that grows
-        self._number = 0         # of it
+        self._number = 0         # its number
         self._message_file = None
         self._message_number = -1
         self._message_bytes = 0
@@ -163,17 +164,17 @@ class _Store:
             self._message_file.close()
         self._message_number += 1
         self._message_bytes = 0
-        # Without a buffer: the judge reads what is there.
+        # The file has no buffer, because the judge reads it while it grows.
         self._message_file = open(os.path.join(self.folder, "messages.%d" % self._message_number), "xb", buffering=0)
 
     def look(self):
-        """Whether some of it was judged, and removed."""
+        """Returns whether some waiting files were judged and removed."""
         if not self._waiting:
             return False
         try:
             present = set(os.listdir(self.folder))
         except FileNotFoundError:
-            present = set()  # the command removes the folder of a training that it has judged, and then says so
+            present = set()  # the command removes the folder of a training that it has judged, and then reports it
         gone = [name for name in self._waiting if name not in present]
         for name in gone:
             size = self._waiting.pop(name)
@@ -203,9 +204,9 @@ class _Connection:
         self.peer = wire.named(address)
         self.place = _place_of(address)
         self.number = number
-        self.training = None          # what it calls itself
+        self.training = None          # the name that the training gives itself
         self.store = None
-        self.ended = False            # it has said so
+        self.ended = False            # the peer has reported the end
         self.is_open = True
         self.greeted = False
         self.has_spoken = False
@@ -214,9 +215,9 @@ class _Connection:
         self._shakes_hands = receiver.context is not None
         self._deadline = time.monotonic() + _LONGEST_GREETING
         self._frame_began = None
-        self._paused = None           # since when no more fits
+        self._paused = None           # the time since when there is no room
         self._judged_told = 0
-        self._watched = 0             # events
+        self._watched = 0             # selector events
 
     # ------------------------------------------------------------------ bytes
 
@@ -237,7 +238,7 @@ class _Connection:
     _handshake_wants = selectors.EVENT_READ
 
     def serve(self):
-        """What can be done now; whether there may be more at once. Raises _Closed, OSError."""
+        """Reads and writes as far as possible now. Returns whether there may be more to do at once. Raises _Closed, OSError."""
         if self._shakes_hands:
             try:
                 self.socket.do_handshake()
@@ -276,7 +277,7 @@ class _Connection:
     # ------------------------------------------------------------------ frames
 
     def _take(self):
-        """All that is complete."""
+        """Processes all complete frames."""
         if not self.greeted and not self._greet():
             return
         while self._paused is None:
@@ -356,7 +357,7 @@ class _Connection:
     # ------------------------------------------------------------------ time
 
     def tick(self, now):
-        """Raises _Closed; whether there is something left to do at once."""
+        """Checks time limits. Returns whether there is something to do at once. Raises _Closed."""
         if self._deadline is not None and now > self._deadline:
             raise _Late("it did not begin within %d s" % _LONGEST_GREETING)
         if self._frame_began is not None and self._paused is None and now - self._frame_began > _LONGEST_FRAME:
@@ -383,7 +384,7 @@ class _Connection:
         return False
 
     def close(self, reason=None):
-        """With a reason that the peer is told if that is possible at once."""
+        """Closes the connection. If possible at once, the peer gets the reason."""
         self.is_open = False
         try:
             if reason is not None and self.greeted and not self._out:
@@ -412,12 +413,12 @@ class Receiver:
         self.selector = selectors.DefaultSelector()
         self.lines = _Lines()
         self._connections = {}    # number -> connection
-        self._stores = {}         # number -> store, until the command has no use for it any more
-        self._lost = {}           # training -> when its connection was lost
+        self._stores = {}         # number -> store, until the command no longer needs it
+        self._lost = {}           # training -> time when its connection was lost
         self._closing = []        # (when, socket)
         self._number = 0
         self._open_told = None
-        self._is_resting = False  # from accepting
+        self._is_resting = False  # accepts no connections at the moment
         self._requests = b""
         self._eager = set()
         self.folder = None
@@ -454,7 +455,7 @@ class Receiver:
         return sum(store.bytes for store in self._stores.values()) >= self._most
 
     def has_most(self, store):
-        """Whether no other training has more waiting: where nothing more fits, the largest one ends."""
+        """Whether no other training has more waiting bytes: if there is no room, the largest one is ended."""
         return store.bytes == max((one.bytes for one in self._stores.values()), default=0)
 
     # ------------------------------------------------------------------ trainings
@@ -466,11 +467,11 @@ class Receiver:
         _tell(begins=connection.number, peer=connection.peer, again=again)
 
     def drop_later(self, number):
-        """Nothing can be added to its files: the command ends it without that."""
+        """The files of this training are lost: tells the command to end it."""
         _tell(ends=number)
 
     def _tell_open(self):
-        """How many trainings may still say something."""
+        """Returns how many trainings may still send messages."""
         count = len(self._lost) + sum(one.store is not None and one.store.has_messages and not one.ended
                                       for one in self._connections.values())
         if count != self._open_told:
@@ -487,7 +488,7 @@ class Receiver:
                 return
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                    self.selector.unregister(self._listener)  # it would come again at once
+                    self.selector.unregister(self._listener)  # otherwise the event would occur again at once
                     self._is_resting = True
                 return
             if not self._has_room(_place_of(address)):
@@ -505,11 +506,11 @@ class Receiver:
                 continue
             self._number += 1
             connection = self._connections[self._number] = _Connection(self, plain, address, self._number)
-            self._attend(connection, connection.serve)  # a greeting that is there counts before the next one needs room
+            self._attend(connection, connection.serve)  # reads an arrived greeting before the next one needs room
 
     def _has_room(self, place):
-        """Whether there is room for one more connection. One that has not greeted makes room for it, a silent one first: else
-        a peer that only connects would shut out all others."""
+        """Whether there is room for one more connection. A connection that has not greeted makes room for it, a silent
+        one first; otherwise a peer that only connects would lock out all others."""
         new = [one for one in self._connections.values() if not one.greeted]
         counts = collections.Counter(one.place for one in new)
         if counts[place] < _MOST_NEW_OF_ONE:
@@ -523,7 +524,7 @@ class Receiver:
         return len(self._stores) < _MOST_CONNECTIONS
 
     def _attend(self, connection, work, *arguments):
-        """Does the work, whatever comes of it."""
+        """Runs `work`, and ends the connection if it fails."""
         if not connection.is_open:
             return
         try:
@@ -547,7 +548,8 @@ class Receiver:
         self._tell_open()
 
     def close_later(self, connection):
-        """So that the peer can read what it was told, though it may have sent more than was read."""
+        """Closes the socket later, so that the peer can still read the last message, even if it has sent more than was
+        read."""
         try:
             connection.shutdown(socket.SHUT_WR)
         except (OSError, ValueError):
@@ -557,7 +559,7 @@ class Receiver:
             self._closing.pop(0)[1].close()
 
     def _hear(self):
-        """Numbers of those that the command has no use for any more. False at the end."""
+        """Reads the numbers of trainings that the command no longer needs. Returns False at the end."""
         piece = os.read(_REQUESTS, 4096)
         if not piece:
             return False
@@ -567,7 +569,7 @@ class Receiver:
             connection = self._connections.pop(number, None)
             if connection is not None:
                 if not connection.ended:
-                    connection.ended = True  # it is not waited for
+                    connection.ended = True  # it is not waited for any more
                     connection.close("what it sent could not be judged")
                 else:
                     connection.close()
@@ -634,7 +636,7 @@ def main():
     except wire.Unsuitable as reason:
         _tell(fatal=str(reason))
     except BrokenPipeError:
-        pass  # the command is gone
+        pass  # the command has ended
     finally:
         if receiver is not None:
             receiver.close()

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which calls are judged: each gets its turn, within a budget of time."""
+"""Chooses the calls that are judged: every call gets its turn, within a budget of time."""
 
 import time
 
 
 class Budget:
-    """The share of the training's time that judging may take. What a step leaves over is for the next one, what it took too
-    much is missing there."""
+    """The share of the training's time that judging may take. Time that a step does not use is added to the next
+    step's; time that it exceeds is subtracted."""
 
-    _FIRST_GUESS = 0.005  # seconds for a call
+    _FIRST_GUESS = 0.005  # seconds per call
 
     def __init__(self, share):
         self._share = share    # None: no limit
-        self._credit = 0.0     # before this step
+        self._credit = 0.0     # seconds left before this step
         self._spent = 0.0
         self._reserved = 0.0
-        self._began = None     # of this step
-        self._costs = {}       # of operations, when they were judged last
+        self._began = None     # when this step began
+        self._costs = {}       # operation -> the seconds it took when it was judged last
 
     def begin_step(self):
         self._reserved = 0.0
@@ -33,17 +33,17 @@ class Budget:
         self._spent += seconds
 
     def forgive(self, seconds):
-        """These were time of neither."""
+        """Excludes seconds that belong neither to the training nor to judging."""
         self._began += seconds
 
     def reserve(self, operation):
-        """For a call that will be judged later in this step; what is reserved."""
+        """Reserves time for a call that will be judged later in this step; returns the reserved seconds."""
         guess = self._costs.get(operation, self._FIRST_GUESS)
         self._reserved += guess
         return guess
 
     def release(self, operation, reserved, seconds):
-        """It was judged, in so many seconds."""
+        """Notes that a call was judged and how many seconds that took."""
         self._reserved = max(self._reserved - reserved, 0.0)
         self._costs[operation] = seconds
 
@@ -55,22 +55,22 @@ class Budget:
 
 
 class Turns:
-    """Rounds in which each call of a step is judged once, a call being known by its operation and its number in the step: as
-    many in each step as the budget allows. With an interval a call is judged in every n-th step only, different ones in
-    different steps."""
+    """Rounds in which each call of a step is judged once. A call is identified by its operation and its number in the
+    step. Each step judges as many calls as the budget allows. With an interval n, a call is judged only in every n-th
+    step, and different calls in different steps."""
 
     def __init__(self, interval):
         self._interval = interval
-        self._places = {}    # of the calls, in the order in which they came first
+        self._places = {}    # place of each call, in the order of first appearance
         self._step = 0
-        self._done = set()   # in this round
+        self._done = set()   # calls judged in this round
         self._left = False   # has a call of this step not had its turn?
-        self._seen = set()   # in any round
+        self._seen = set()   # calls of any round
         self._judged = set()
-        self.never = set()   # calls that have none
+        self.never = set()   # calls that are never judged
 
     def is_over(self, call):
-        """Whether it had its turn."""
+        """Whether the call has had its turn."""
         return call in self._done or call in self.never
 
     def is_next(self, call):
@@ -85,11 +85,11 @@ class Turns:
         self._judged.add(call)
 
     def leave(self):
-        """One that comes next did not get its turn."""
+        """Notes that the next call did not get its turn."""
         self._left = True
 
     def left_out(self):
-        """How many calls never had their turn, and of how many that could have had one."""
+        """Returns how many calls never had their turn, and how many could have had one."""
         could = self._seen - self.never
         return len(could - self._judged), len(could)
 

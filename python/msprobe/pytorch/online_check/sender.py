@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls sent over the network, to `msprobe acc_check --listen HOST:PORT` on whatever machine.
+"""Sends calls over the network, to `msprobe acc_check --listen HOST:PORT` on any machine.
 
-A thread of its own sends what the training has put into a queue: the training never waits for the network. What the
-queue does not hold is not sent. Where the connection is lost another one is made, for which everything begins anew.
+A separate thread sends the items that the training puts into a queue, so the training never waits for the network. Calls
+that do not fit into the queue are not sent. If the connection is lost, the thread makes another one, for which everything
+begins anew.
 """
 
 import collections
@@ -23,37 +24,37 @@ from msprobe.core.common.exceptions import MsprobeException
 from . import entries, wire
 from .judge import Elsewhere
 
-_MOST_QUEUED = 256 << 20      # bytes that are still here, unless it is one call alone
-_MOST_WAITING = 1 << 30       # of tensors that are not judged yet, here and there
-_SEGMENT = 64 << 20           # of memory that is given back together
+_MOST_QUEUED = 256 << 20      # bytes in the queue; a single call may be larger
+_MOST_WAITING = 1 << 30       # bytes of tensors that are not judged yet, here and at the server
+_SEGMENT = 64 << 20           # bytes of memory that are released together
 _LONGEST_START = 10           # seconds that the training waits for the first connection
-_LONGEST_CONNECT = 10         # with the greeting
-_LONGEST_SILENCE = 60         # while something is to be sent, at the end of the training
-_LONGEST_PAUSE = 30           # between two attempts
-_LONGEST_OUTAGE = 24 * 3600   # of the server
-_MOST_LOSSES = 10             # of connections that did not last for a pause, one after the other
-_FILE = 8 << 20               # of tensors at the server: then another one begins
+_LONGEST_CONNECT = 10         # seconds, including the greeting
+_LONGEST_SILENCE = 60         # seconds without progress at the end of the training
+_LONGEST_PAUSE = 30           # seconds between two attempts
+_LONGEST_OUTAGE = 24 * 3600   # seconds without the server
+_MOST_LOSSES = 10             # consecutive connections that were shorter than a pause
+_FILE = 8 << 20               # bytes of tensors in a file of the server; then the next file begins
 _PIECE = 1 << 18              # bytes of a frame
-_BATCH = 1 << 19              # that are sent in one go: each time the thread may wait for the interpreter
+_BATCH = 1 << 19              # bytes sent at once: after each, the thread may have to wait for the interpreter
 
 
 class _Refused(Exception):
-    """Why no connection will ever do."""
+    """The reason why no connection can ever succeed."""
 
 
 class _Lost(Exception):
-    """Why the connection ended."""
+    """The reason why the connection ended."""
 
 
 class _Segment(entries.TensorFile):
-    """Memory for the tensors of some calls. It goes with the last one that holds it."""
+    """Memory for the tensors of some calls. It is freed with the last item that refers to it."""
 
     descriptor = -1
     _file = None
     _map = None
 
     def read(self, begin, size):
-        """In memory, so that the interpreter is not given away."""
+        """Reads from mapped memory, because a system call would release the interpreter lock."""
         if self._map is None or len(self._map) < begin + size:
             self._map = mmap.mmap(self.descriptor, 0, access=mmap.ACCESS_READ)
         return self._map[begin:begin + size]
@@ -66,21 +67,21 @@ class _Segment(entries.TensorFile):
 
 
 class _Item:
-    """A message in the queue: its line, and where its tensors are."""
+    """A message in the queue: its line, and the place of its tensors."""
 
     def __init__(self, line, is_call=False, segment=None, blocks=(), gap=0, size=0):
         self.line = line
         self.is_call = is_call
         self.segment = segment
         self.blocks = blocks
-        self.gap = gap             # bytes of nothing before them
-        self.size = size           # with these
-        self.begins_file = False   # of tensors, at the server
+        self.gap = gap             # bytes of padding before them
+        self.size = size           # bytes of tensors including the padding
+        self.begins_file = False   # the server begins a new file of tensors
         self.ends_file = False
 
 
 class _Connection:
-    """Of the thread alone."""
+    """A connection; only the sending thread uses it."""
 
     def __init__(self, plain, wake):
         self.socket = plain
@@ -88,7 +89,7 @@ class _Connection:
         self._in = bytearray()
 
     def poll(self, to_write):
-        """Waits for something to read, for the other thread or, if wanted, until something can be written."""
+        """Waits until there is something to read, the other thread calls or, with to_write, something can be written."""
         pending = getattr(self.socket, "pending", None)
         if pending is not None and pending():
             return
@@ -102,14 +103,14 @@ class _Connection:
             pass
 
     def send(self, content):
-        """How many bytes the system has taken."""
+        """Returns how many bytes the system has accepted."""
         try:
             return self.socket.send(content)
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return 0
 
     def receive(self):
-        """The frames that have come. Raises _Lost."""
+        """Yields the frames that have arrived. Raises _Lost."""
         while True:
             try:
                 piece = self.socket.recv(_PIECE)
@@ -133,10 +134,10 @@ class _Connection:
 
 
 class Server(Elsewhere):
-    """What is said is sent there."""
+    """Sends messages to a server."""
 
     def __init__(self, begin, host, port, tls):
-        """Raises MsprobeException if what is asked for cannot be done here."""
+        """Raises MsprobeException if a setting is not supported here."""
         super().__init__(begin)
         self._host, self._port = host, port
         self.name = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
@@ -150,20 +151,20 @@ class Server(Elsewhere):
         self._training = uuid.uuid4().hex
         self._lock = threading.Lock()
         self._queue = collections.deque()
-        self._queued = 0          # bytes in it, of tensors and messages
-        self._sent = 0            # of this connection
+        self._queued = 0          # bytes in the queue: tensors and messages
+        self._sent = 0            # bytes sent over this connection
         self._judged = 0
-        self._file = 0            # of tensors at the server, of this connection: its number
+        self._file = 0            # number of the server's current file of tensors
         self._file_bytes = 0
-        self._calls = 0           # in the queue
+        self._calls = 0           # calls in the queue
         self._lost_calls = 0
-        self._waiting_calls = 0   # that did not fit
+        self._waiting_calls = 0   # calls waiting for their turn that did not fit
         self._told_full = False
         self._is_connected = False
         self._connections = 0
-        self._follow = set()      # calls of this connection whose backward is to come
-        self._places = {}         # call -> what was said of its place
-        self._told_places = set()  # to this connection
+        self._follow = set()      # calls of this connection whose backward is still to come
+        self._places = {}         # call -> the description of its place
+        self._told_places = set()  # calls whose place this connection knows
         self._is_asleep = False
         self._is_ending = False
         self._is_done = False
@@ -176,7 +177,7 @@ class Server(Elsewhere):
                 os.set_blocking(end, False)
             self._thread = threading.Thread(target=self._run, name="msprobe", daemon=True)
             self._thread.start()
-        except (OSError, RuntimeError) as error:  # no descriptor, no thread
+        except (OSError, RuntimeError) as error:  # no descriptor, or no thread
             raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
                                    "task acc_check: %s: nothing can be sent: %s" % (self.name, error)) from None
         self._tried.wait(_LONGEST_START)
@@ -185,7 +186,7 @@ class Server(Elsewhere):
         try:
             found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         except OSError:
-            return  # for the thread to tell
+            return  # the thread reports it
         if not all(wire.is_loopback(one[4][0]) for one in found):
             raise wire.Unsuitable("%s is another machine, to which tensors are sent with certificates alone: tls_path "
                                       "names their folder" % self._host)
@@ -194,13 +195,13 @@ class Server(Elsewhere):
 
     @property
     def file(self):
-        """For the tensors of the next call."""
+        """Returns the file for the tensors of the next call."""
         if self._segment.end >= _SEGMENT:
             self._segment = _Segment()
         return self._segment
 
     def is_full(self, size):
-        """Whether a call with so many bytes of arguments does not fit."""
+        """Whether a call with this many bytes of arguments does not fit."""
         if not self._is_connected:
             return True
         with self._lock:
@@ -240,7 +241,7 @@ class Server(Elsewhere):
                 return None
             if "backward" in message:
                 if message["backward"] not in self._follow:
-                    return None  # its call went to another connection
+                    return None  # its call was sent over another connection
                 self._follow.discard(message["backward"])
             elif "step_ends" in message:
                 self._follow.clear()
@@ -287,7 +288,8 @@ class Server(Elsewhere):
 
     @staticmethod
     def _pack(message):
-        """Places of tensors become those in a file of this message alone. (blocks, bytes of that file)"""
+        """Changes the places of tensors to places in a file of this message alone. Returns (blocks, bytes of that
+        file)."""
         blocks, moved, size = [], [], 0
         for begin, length in message.pop("blocks"):
             size = (size + 63) // 64 * 64
@@ -302,7 +304,7 @@ class Server(Elsewhere):
         return blocks, size
 
     def _add_place(self, message):
-        """A new connection knows none."""
+        """Adds the place of the call, because a new connection does not know it."""
         call = message["type"], message["name"], message["number"]
         if "place" in message:
             self._places[call] = {key: message[key] for key in ("place", "where", "frames")}
@@ -311,7 +313,7 @@ class Server(Elsewhere):
         self._told_places.add(call)
 
     def lose(self, reason):
-        """Nothing that is told raises Lost."""
+        """Does nothing: no message to a server raises Lost."""
 
     def finish(self):
         if self._has_finished:
@@ -351,7 +353,7 @@ class Server(Elsewhere):
         try:
             os.write(self._wake_writer, b"\0")
         except OSError:
-            pass  # it is awake
+            pass  # the thread is awake already
 
     # ------------------------------------------------------------------ the thread
 
@@ -360,16 +362,16 @@ class Server(Elsewhere):
             self._keep_connected()
         except _Refused as reason:
             self._give_up(str(reason))
-        except Exception as error:  # a mistake here is no matter of the training
+        except Exception as error:  # an error here must not affect the training
             self._give_up(repr(error))
         finally:
             self._end_connection()
             self._tried.set()
 
     def _keep_connected(self):
-        """To the end of the training. Raises _Refused."""
+        """Sends until the end of the training. Raises _Refused."""
         pause, losses, has_warned = 1.0, 0, False
-        since = time.monotonic()  # there is no connection
+        since = time.monotonic()  # the time since when there is no connection
         while not self._is_ending:
             try:
                 connection = self._connect()
@@ -426,7 +428,7 @@ class Server(Elsewhere):
         self._is_asleep = False
 
     def _connect(self):
-        """Raises OSError, _Lost, _Refused."""
+        """Makes a connection. Raises OSError, _Lost, _Refused."""
         end = time.monotonic() + _LONGEST_CONNECT
         plain = socket.create_connection((self._host, self._port), _LONGEST_CONNECT)
         try:
@@ -486,7 +488,7 @@ class Server(Elsewhere):
             self._is_connected = True
 
     def _end_connection(self):
-        """What waits is lost. Whether there was one."""
+        """Ends the connection; waiting items are lost. Returns whether there was a connection."""
         with self._lock:
             was_connected, self._is_connected = self._is_connected, False
             self._lost_calls += self._calls
@@ -496,7 +498,7 @@ class Server(Elsewhere):
         return was_connected
 
     def _serve(self, connection):
-        """Until the server has all. Raises _Lost, _Refused, OSError."""
+        """Sends until the server has everything. Raises _Lost, _Refused, OSError."""
         work = self._contents()
         content, at, is_over = memoryview(b""), 0, False
         while not self._is_done:
@@ -537,7 +539,7 @@ class Server(Elsewhere):
         return batch
 
     def _contents(self):
-        """What is to be sent, piece by piece; nothing where the queue is empty."""
+        """Yields the data to send in pieces; an empty piece while the queue is empty."""
         while True:
             with self._lock:
                 item = self._queue[0] if self._queue else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The task: which calls are sent to the judge, when, and how long the training waits for it.
+"""The task: decides which calls are sent to the judge and when, and how long the training waits for it.
 
 It never affects the training: it reads tensors, and nothing is called again in this process. What fails is written to
 dump_error_info.log.
@@ -23,9 +23,9 @@ from .folder import SharedFolder
 from .judge import Judge, Lost
 from .sender import Server
 
-# Calls that wait for their backward hold so many bytes at most, besides the first one.
+# Limit for the bytes of calls that wait for their backward, not counting the first call.
 _MOST_HELD = 512 << 20
-# They do more than to compute.
+# These functions do more than compute.
 _NEVER = {"backward", "register_hook", "retain_grad", "pin_memory", "record_stream", "__deepcopy__", "__reduce_ex__"}
 _KEYS = ("white_list", "black_list", "reference", "budget", "interval", "compare", "error_data_path", "nfs_path", "server",
          "host", "port", "tls_path")
@@ -34,14 +34,14 @@ _KEYS = ("white_list", "black_list", "reference", "budget", "interval", "compare
 class Task:
     def __init__(self):
         self.judge = None
-        self._names = {}      # number that the extension has for an operation -> (type, name)
+        self._names = {}      # the extension's number of an operation -> (type, name)
         self._settings = None
-        self._process = None  # that has started the judge
+        self._process = None  # the process that started the judge
         self._lock = threading.RLock()
         self._modules = places.Modules()
 
     def name(self, number, prefix, api):
-        """Notes that the extension's `number` stands for this operation."""
+        """Notes the operation to which the extension's `number` belongs."""
         self._names[number] = prefix, api
 
     # ------------------------------------------------------------------ from the debugger
@@ -56,8 +56,8 @@ class Task:
         self._settings = settings
         self._budget = sampling.Budget(settings["budget"])
         self._turns = sampling.Turns(settings["interval"])
-        self._number = 0        # of the last call that was sent
-        self._held = {}         # numbers of calls whose backward is to come -> (bytes, operation, reserved time)
+        self._number = 0        # number of the last call that was sent
+        self._held = {}         # numbers of calls that wait for their backward -> (bytes, operation, reserved time)
         self._known_places = {}
         self.judged = 0
         self._has_told = False
@@ -70,7 +70,8 @@ class Task:
         self._process = os.getpid()
 
     def server(self):
-        """Its address, if calls go to one: what is judged, and where the results are, it says itself."""
+        """Returns the address of the server, if calls go to one: the server reports itself what is judged, and where
+        the results are."""
         return self.judge.name if isinstance(self.judge, Server) else None
 
     @staticmethod
@@ -100,7 +101,7 @@ class Task:
             self._budget.begin_step()
 
     def end_step(self, step):
-        """What waits for a backward that does not come is judged without it."""
+        """Has calls judged without their backward if it did not arrive in this step."""
         with self._lock:
             if not self._is_on():
                 return
@@ -117,7 +118,7 @@ class Task:
                 self.judge.finish()
 
     def _tell_left_out(self):
-        """Once, by one of many processes."""
+        """Reports once, from one of many processes, how many operations were never judged."""
         left_out, count = self._turns.left_out()
         if 0 < left_out < count and not self._has_told and _native.info()["rank"] <= 0:
             self._has_told = True
@@ -149,7 +150,7 @@ class Task:
         self._timed(self._send_backward, number, name, grad_inputs, grad_outputs)
 
     def _timed(self, work, *arguments):
-        """Does the work, quietly, on the account of the budget."""
+        """Runs `work` without raising an exception; its time counts for the budget."""
         began = time.monotonic()
         with self._lock:
             try:
@@ -194,7 +195,7 @@ class Task:
             return self._refuse(call, str(reason))
 
     def _wait_for(self, devices):
-        """What the training has asked its devices for is not on the account of the judge."""
+        """Waits for the devices, so that time for the training's own work does not count for the judge."""
         for device in devices:
             module = getattr(torch, device.type, None)
             if device.type != "cpu" and hasattr(module, "synchronize"):
@@ -203,7 +204,7 @@ class Task:
                 self._budget.spend(began - time.monotonic())
 
     def _refuse(self, call, reason):
-        """From now on this call is not looked at; the judge is told why, if it does not know."""
+        """From now on this call is never judged. Reports the reason to the judge, unless the judge knows it."""
         self._turns.never.add(call)
         message = self._heading("skipped", (*self._names[call[0]], call[1]))
         if reason is not None:
@@ -218,7 +219,7 @@ class Task:
                 "leaf": leaf}
 
     def _drop(self, attempt):
-        """It is not judged: the call raised, or cannot be sent."""
+        """Called for a call that is not judged because it raised an exception or cannot be sent."""
         attempt.part.end()
         self.judge.tell({"unused": 0, "blocks": attempt.part.blocks})
 
@@ -253,7 +254,7 @@ class Task:
     def _send_backward(self, number, name, grad_inputs, grad_outputs):
         held = self._held.pop(number, None)
         if held is None or not self._is_on():
-            return None  # the step is over, or the call is of another judge
+            return None  # the step is over, or the call belongs to another judge
         _, operation, reserved = held
         tensors = structures.tensors_in((grad_inputs, grad_outputs))
         self._wait_for({tensor.device for tensor in tensors})
@@ -265,14 +266,14 @@ class Task:
             part.add_list("output", grad_inputs, "output")
         except entries.NotSent:
             part.end()
-            self._held[number] = held  # the end of the step will have it judged without its backward
+            self._held[number] = held  # at the end of the step the call is judged without its backward
             return self.judge.tell({"unused": 0, "blocks": part.blocks})
         part.end()
         start = self._ask({"backward": number, **self.judge.described(part)}, number)
         return self._budget.release(operation, reserved, time.monotonic() - began - start)
 
     def _ask(self, message, number, call=None, calls_judged=1):
-        """The seconds that do not count: the judge's own start."""
+        """Sends a message and waits for the answer; the seconds in which the judge starts do not count."""
         answer, start = self.judge.ask(message, number, calls_judged)
         if start:
             self._budget.forgive(start)

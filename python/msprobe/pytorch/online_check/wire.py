@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training and the process that judges it say to each other over the network, and how they trust each other.
+"""The messages between a training and the process that judges it over the network, and how they authenticate each
+other.
 
 data/precheck/PROTOCOL.md describes it. The command contains this file, too: the standard library alone.
 """
@@ -21,15 +22,15 @@ LONGEST_FIRST = 4096
 LONGEST_TENSORS = 1 << 18
 LONGEST_MESSAGE = 4 << 20
 LONGEST_TEXT = 1000
-MOST_OF_A_MESSAGE = 1 << 30       # bytes of its tensors
+MOST_OF_A_MESSAGE = 1 << 30       # limit for the bytes of its tensors
 
 
 class Unsuitable(Exception):
-    """Why it cannot be listened, or a connection be made, in this way."""
+    """The reason why listening or connecting in this way is impossible."""
 
 
 def tls_context(folder, side):
-    """Of "server" or "client". Both sides show certificates of ca.crt. Raises Unsuitable."""
+    """Returns the TLS context for side "server" or "client". Both sides show certificates of ca.crt. Raises Unsuitable."""
     def beside(name):
         path = os.path.join(folder, name)
         try:
@@ -39,7 +40,7 @@ def tls_context(folder, side):
             raise Unsuitable("%s: %s" % (path, error.strerror)) from None
 
     def no_phrase():
-        raise Unsuitable("%s needs a pass phrase, for which nobody can be asked" % key)
+        raise Unsuitable("%s needs a pass phrase, which msprobe cannot ask for" % key)
 
     authority, certificate, key = beside("ca.crt"), beside(side + ".crt"), beside(side + ".key")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if side == "server" else ssl.PROTOCOL_TLS_CLIENT)
@@ -64,7 +65,7 @@ def is_loopback(address):
 
 
 def named(address):
-    """Of a socket: 127.0.0.1:80, [::1]:80."""
+    """Returns the text of a socket's address: 127.0.0.1:80, [::1]:80."""
     host, port = address[:2]
     return ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
 
@@ -95,7 +96,7 @@ def frame(kind, content=b""):
 
 
 def keep_alive(plain):
-    """The system notices a machine that is gone."""
+    """Makes the system detect that the other machine is gone."""
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 20), ("TCP_KEEPCNT", 3)):
         if hasattr(socket, option):

@@ -14,14 +14,14 @@ import os
 import re
 import unicodedata
 
-# A word in the name of a character tells its script, whatever script a mark or a half-width form was made for.
+# A word in a character's name shows its script, even for marks and half-width forms.
 _SCRIPTS = [("CJK", "chinese_cjk"), ("HIRAGANA", "japanese_hiragana"), ("HANGUL", "korean_hangul"), ("THAI", "thai"),
             ("ARABIC", "arabic"), ("CYRILLIC", "cyrillic"), ("DEVANAGARI", "devanagari"), ("LATIN", "latin"),
             ("VARIATION", "variation_selector")]
 _CLASSES = {"P": "punctuation", "S": "symbol", "C": "control_bytes", "Z": "whitespace"}
-_SPACES = "\t\n\r\f\v\u2581\u0120\u010a"  # also as tokenizers write a space and a new line
+_SPACES = "\t\n\r\f\v\u2581\u0120\u010a"  # also the forms in which tokenizers write a space and a new line
 _EMOJI = range(0x1F300, 0x1FB00)
-# Scripts in which marks and symbols are no noise.
+# In these scripts marks and symbols are not noise.
 _WRITTEN = {"latin", "chinese_cjk", "japanese_hiragana", "korean_hangul", "thai", "punctuation", "numbers"}
 
 
@@ -38,7 +38,7 @@ def main():
         parser.error("the package tokenizers is needed: pip install tokenizers")
     try:
         tokenizer = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
-    except Exception as error:  # of the package, without a class of its own
+    except Exception as error:  # the package has no special exception class for this
         parser.error("%s/tokenizer.json: %s" % (folder, error))
     _write("../configs/mtype_config.json", {name: _ends(folder)})
     _write("../token2category/%s_%d.json" % (name, tokenizer.get_vocab_size(with_added_tokens=False)),
@@ -46,14 +46,14 @@ def main():
 
 
 def _texts(tokenizer):
-    """(token, what is read) by number."""
+    """Yields (token, its text), ordered by the tokens' numbers."""
     decode = tokenizer.decoder.decode if tokenizer.decoder is not None else "".join
     for token, number in sorted(tokenizer.get_vocab(with_added_tokens=True).items(), key=lambda one: one[1]):
         yield number, decode([token])
 
 
 def _ends(folder):
-    """The numbers of the tokens with which texts begin and end."""
+    """Returns the numbers of the tokens with which texts begin and end."""
     for name in ("generation_config.json", "config.json"):
         try:
             with open(os.path.join(folder, name), encoding="utf-8") as file:
@@ -74,7 +74,7 @@ def _write(path, value):
 
 
 def category_of(text):
-    """The category of most of its characters, or of the first ones if there is a tie."""
+    """Returns the category of most characters; in a tie, of the first ones."""
     counts = collections.Counter(map(_class_of, text)) or collections.Counter(["other"])
     total = sum(counts.values())
     most = max(counts, key=counts.get)
@@ -88,7 +88,7 @@ def category_of(text):
 
 
 def _class_of(character):
-    """Its script, or what it is otherwise."""
+    """Returns the script of a character, or its other category."""
     name = unicodedata.name(character, "")
     if character in _SPACES:
         return "whitespace"
