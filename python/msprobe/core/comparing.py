@@ -26,8 +26,17 @@ _PATHS = {"npu_path": ("npu_path", "npu_json_path", "target_path"),
 
 def compare(input_param: Union[Dict[str, Any], Path], output_path: Path = "./output", stack_mode: bool = False,
             **options: Any) -> None:
-    """Compares two dumps. input_param: a dict with npu_path, bench_path and optionally stack_path and
-    is_print_compare_log, or the path of a JSON file that holds one."""
+    """Compares two dumps with `msprobe compare`, which writes its tables to output_path.
+
+    Args:
+        input_param: a dict with npu_path, bench_path and optionally stack_path and is_print_compare_log, or the path of a
+            JSON file with such an object.
+        output_path: the folder for the tables.
+        stack_mode: add columns with the call stacks.
+        options: fuzzy_match, data_mapping, api_mapping, cell_mapping, layer_mapping, format, xlsx, diff_analyze, ...
+
+    Raises MsprobeException if input_param is invalid or the command fails; TypeError for an unknown option.
+    """
     if isinstance(input_param, (str, os.PathLike)):
         return _compare(["-i", input_param], output_path, stack_mode, options)
     if not isinstance(input_param, dict):
@@ -48,8 +57,11 @@ def compare(input_param: Union[Dict[str, Any], Path], output_path: Path = "./out
 
 
 def compare_distributed(npu_dump_dir: Path, bench_dump_dir: Path, output_path: Path = "./output", **options: Any) -> None:
-    """Compares all ranks of two steps, or all steps of two dumps. The tables are workbooks as those of compare(), unless
-    `format` asks for others, or xlsx=False for csv."""
+    """Compares all ranks of two steps, or all steps of two dumps, with the options of compare(). The tables are workbooks,
+    unless `format` asks for others, or xlsx=False for csv.
+
+    Raises MsprobeException if the command fails; TypeError for an unknown option.
+    """
     if not options.get("format"):
         options.setdefault("xlsx", True)
     _compare(["-tp", npu_dump_dir, "-gp", bench_dump_dir], output_path, False, options)

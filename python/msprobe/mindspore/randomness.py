@@ -12,7 +12,15 @@ from msprobe.core import msadapter, seeds
 
 
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:
-    """Seeds random, numpy and mindspore; `mode` asks for deterministic algorithms."""
+    """Seeds random, numpy and mindspore.
+
+    Args:
+        seed: a whole number from 0 to 2**32 - 1.
+        mode: use deterministic algorithms only.
+        rm_dropout: dropout drops nothing from now on.
+
+    Raises MsprobeException if an argument is invalid.
+    """
     seeds.check_arguments(seed, mode=mode, rm_dropout=rm_dropout)
     os.environ["PYTHONHASHSEED"] = str(seed)
     os.environ["HCCL_DETERMINISTIC"] = str(mode)

@@ -65,7 +65,20 @@ def binding():
 
 
 class PrecisionDebugger(debugger.Debugger):
-    """Records a PyTorch training run. There is one per process; its class methods find it themselves."""
+    """Records a PyTorch training run. There is one per process; its class methods find it themselves.
+
+    start(model) begins to record, stop() pauses, and step() ends a step. start() also takes token_range, [first, last] of the
+    tokens to record, and rank_id, the rank of this process. save(variable, name) records a tensor, or a list, tuple or dict
+    of tensors, at level "debug", and its gradient unless save_backward is False. set_init_step(step) sets the number of the
+    current step, 0 or more. register_custom_api(module, name, prefix) records calls of another function, until
+    restore_custom_api(module, name).
+
+    Args:
+        config_path: a JSON file with the configuration; by default the config.json of this package.
+        task, dump_path, level, step: replace these settings of the configuration; step is a list such as [0, "5-7"].
+
+    Raises MsprobeException if an argument of the constructor or of a method is invalid; FileCheckException for config_path.
+    """
 
     _framework = "pytorch"
     hooks = modules.hooks
@@ -249,11 +262,11 @@ _module_dump = ModuleDump(PrecisionDebugger, "Module")
 
 @debugger.verb
 def module_dump(module: torch.nn.Module, dump_name: str) -> None:
-    """From now on only this module is recorded, under this name."""
+    """Records only this module from now on, under the name dump_name, until module_dump_end()."""
     _module_dump.begin(module, dump_name)
 
 
 @debugger.verb
 def module_dump_end() -> None:
-    """Ends what module_dump() began."""
+    """Ends module_dump(): all modules and operations are recorded again."""
     _module_dump.end()

@@ -57,7 +57,16 @@ def _replace_all(make):
 
 
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False, is_enhanced: bool = False) -> None:
-    """Seeds random, numpy and torch on all devices; `mode` asks for deterministic algorithms."""
+    """Seeds random, numpy and torch on all devices.
+
+    Args:
+        seed: a whole number from 0 to 2**32 - 1.
+        mode: use deterministic algorithms only.
+        rm_dropout: dropout drops nothing from now on.
+        is_enhanced: every draw of random numbers starts from the present state of the generators.
+
+    Raises MsprobeException if an argument is invalid.
+    """
     seeds.check_arguments(seed, mode=mode, rm_dropout=rm_dropout, is_enhanced=is_enhanced)
     random.seed(seed)
     os.environ["PYTHONHASHSEED"] = str(seed)
@@ -197,7 +206,8 @@ _random_log = None
 
 
 def random_save(output_path: str = "./output") -> None:
-    """From now on each draw of random numbers is written to a CSV file with its call stack."""
+    """Writes each draw of random numbers from now on to a CSV file in the folder output_path, with its call stack. Further
+    calls have no effect. Raises MsprobeException if output_path is not a text."""
     global _random_log
     if _random_log is not None:
         return

@@ -33,7 +33,8 @@ class ILLDetector:
 
     def run(self, topk_logprobs: Sequence[Any], tokens: Sequence[Any],
             model_configs: Optional[Sequence[Any]] = None) -> List[List[Any]]:
-        """[[is_ill, ill_type], ...]"""
+        """Returns [[is_ill, ill_type], ...], one pair for each answer; the arguments are those of analyze_output_anomaly().
+        Raises IndexError if there are fewer logprobs or models than answers."""
         count = len(tokens)
         configs: Sequence[Any] = [None] * count if model_configs is None else model_configs
         for name, given in (("topk_logprobs", topk_logprobs), ("model_configs", configs)):
@@ -43,7 +44,7 @@ class ILLDetector:
         return [[one.is_ill, one.ill_type] for one in results]
 
     def detector(self, topk_logprobs: Any, tokens: Any, model_config: Any = None) -> DetectionResult:
-        """The result for one answer. One that cannot be judged counts as not anomalous, which is reported, so that
+        """Returns the result for one answer. An answer that cannot be judged counts as not anomalous, with a warning, so that
         serving continues."""
         try:
             if topk_logprobs is None or tokens is None or len(topk_logprobs) == 0 or len(tokens) == 0:
@@ -61,7 +62,7 @@ class ILLDetector:
         try:
             return _native.judge_response(topk_logprobs, tokens, categories, last, self.topk or 0, settings)
         except (TypeError, OverflowError):
-            # Tokens that are no numbers are as good: all that counts is which are equal.
+            # Tokens need not be numbers: it only matters which of them are equal.
             numbers: Dict[Any, int] = {}
             tokens = [numbers.setdefault(token, len(numbers)) for token in tokens]
             return _native.judge_response(topk_logprobs, tokens, categories, last, self.topk or 0, settings)

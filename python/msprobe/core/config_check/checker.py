@@ -35,7 +35,17 @@ def _framework(name):
 
 
 class ConfigChecker:
-    """Create one after the model has been built."""
+    """Writes a pack with the environment, packages, hyper-parameters, inputs and weights of a training. Create it after the
+    model has been built.
+
+    Args:
+        model: the model, or a list whose first item is used; its inputs and weights are recorded at each forward.
+        shell_path: a list of scripts and YAML files with hyper-parameters.
+        output_zip_path: the pack, a .zip file.
+        fmk: "pytorch" or "mindspore".
+
+    Raises MsprobeException if an argument is invalid.
+    """
 
     _arguments = None  # of Megatron
     _patched_arguments = False
@@ -86,7 +96,8 @@ class ConfigChecker:
 
     @staticmethod
     def compare(bench_zip_path: Path, cmp_zip_path: Path, output_path: Path = "./config_check_result") -> None:
-        """Compares two packs, the reference first."""
+        """Compares two packs, the reference first, and writes the tables to the folder output_path. Raises
+        MsprobeException if the command fails."""
         command.run(["config_check", "-c", bench_zip_path, cmp_zip_path, "-o", output_path])
 
     def _add_parameters(self, scripts):
@@ -109,6 +120,7 @@ class ConfigChecker:
             self._handle = None
 
     def collect(self, model: Any, args: Any, kwargs: Any) -> None:
+        """Records the arguments of a call of the model, and the weights, as one step."""
         rank = self._framework.rank() or 0
         step = ConfigChecker._step
         ConfigChecker._step += 1

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class GradComparator:
+    """Compares the gradient signs of two runs."""
+
     @classmethod
     def compare_distributed(cls, path1: Path, path2: Path, output_dir: Path) -> None:
-        """Writes rank<R>/similarities.csv for each rank that both runs have, and similarities.html."""
+        """Writes rank<R>/similarities.csv into output_dir for each rank that both runs have, and similarities.html. Raises
+        MsprobeException if the command fails."""
         command.run(["grad_compare", path1, path2, "-o", output_dir])

@@ -103,7 +103,12 @@ class Trainer:
 
     def set_monitor(self, model: Any, optimizer: Any, grad_acc_steps: int = 1, tp_group: Any = None, dp_group: Any = None,
                     start_iteration: int = 0) -> None:
-        """Watches a model, or a list of stages, with one or more optimizers. Further calls add more."""
+        """Watches a model, or a list of stages, with one or more optimizers. Further calls add more.
+
+        grad_acc_steps: the number of micro-batches in a step. tp_group, dp_group: the process groups of tensor and data
+        parallelism; if given, one rank of a group reports gradients that all ranks of it have. start_iteration: the number
+        of the first step.
+        """
         models = list(model) if isinstance(model, (list, tuple)) else [model]
         optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
         self._check_models(models)
@@ -129,6 +134,7 @@ class Trainer:
         self.set_monitor(model, optimizer, grad_acc_steps, tp_group, dp_group, start_iteration)
 
     def set_wrapped_optimizer(self, optimizer: Any) -> None:
+        """Sets the optimizer for later calls of monitor_gnorm_with_ad()."""
         self._wrapped_optimizer = optimizer
 
     def set_alert_callback(self, function: Optional[Callable[[List[Any]], Any]]) -> None:
@@ -160,11 +166,11 @@ class Trainer:
         return {tensor: "%d:%s" % (one.stage, one.name) for tensor, one in self._attachment.parameters.items()}
 
     def generate_xy_metrics(self) -> Tuple[Dict[str, Dict[str, Any]], Dict[str, Dict[str, Any]]]:
-        """Activations and their gradients in the current step: tag -> statistic -> tensor."""
+        """Returns activations and their gradients in the current step, each as {tag: {statistic: tensor}}."""
         return self._held("actv"), self._held("actv_grad")
 
     def generate_wgrad_metrics(self, post_grad_dict: Any = None) -> Tuple[Dict[str, Dict[str, Any]], Dict[str, Dict[str, Any]]]:
-        """Gradients in the current step, before and after reduction."""
+        """Returns the gradients in the current step after and before reduction, each as {tag: {statistic: tensor}}."""
         return self._held("grad_reduced"), self._held("grad_unreduced")
 
     def reload_xy(self, xy_distribution: bool = False) -> None:
@@ -175,7 +181,8 @@ class Trainer:
 
     def adhoc_check(self, target_tensor: Any, module_name: str, tensor_name: str, rank_list: Optional[Sequence[int]],
                     ops_list: Optional[Sequence[str]]) -> None:
-        """Statistics of one tensor, written to the file `other` of the current step."""
+        """Writes statistics of one tensor to the file `other` of the current step. rank_list: the ranks that do so; all if
+        it is empty. ops_list is not used: the statistics are those of the configuration."""
         if self._attachment is not None and (not rank_list or self.rank in rank_list) and self._engine.collecting():
             guarded("adhoc_check", self._attachment.observe, 0, "%s.%s" % (module_name, tensor_name), target_tensor)
 

@@ -15,8 +15,15 @@ _FRONT_ENDS = {"pytorch": "msprobe.pytorch.monitor.v2"}
 
 
 class TrainerMonitorV2:
-    """Call start() when model and optimizer exist; then each step of the optimizer, or each call of step(), is a
-    step."""
+    """Records statistics of a training with up to five monitors. Call start() when model and optimizer exist; then each step
+    of the optimizer, or each call of step(), is a step.
+
+    Args:
+        config_path: the JSON file of the configuration.
+        fr: the framework, "pytorch"; by default that of the configuration.
+
+    Raises ValueError for a framework without support.
+    """
 
     def __init__(self, config_path: str, fr: Optional[str] = None) -> None:
         self._engine = Engine(config_path, {"layout": 2, "framework": fr or "", "rank": 0})
@@ -30,7 +37,8 @@ class TrainerMonitorV2:
         self._engine.tell_warnings()
 
     def start(self, model: Any = None, optimizer: Any = None, **context: Any) -> None:
-        """Attaches the hooks. Context: grad_acc_steps or micro_batch_number."""
+        """Attaches the hooks to a model, or a list of models. context: grad_acc_steps or micro_batch_number, the number of
+        micro-batches in a step."""
         is_list = isinstance(model, (list, tuple))
         models = list(model) if is_list else [] if model is None else [model]
         rank = self._front_end.rank_of_process()

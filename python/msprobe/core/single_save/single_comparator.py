@@ -14,9 +14,15 @@ if TYPE_CHECKING:
 
 
 class SingleComparator:
+    """Compares what SingleSave wrote in two runs."""
+
     @classmethod
     def compare(cls, dir1: Path, dir2: Path, output_path: Path = "./msprobe_compare_output", num_processes: int = 8) -> None:
-        """Writes a table for each tag of `data/` in both folders."""
+        """Writes a table into output_path for each tag of `data/` in both folders. num_processes: the number of threads.
+
+        Raises FileCheckException if a folder has no `data`; MsprobeException if num_processes is invalid or the command
+        fails.
+        """
         if isinstance(num_processes, bool) or not isinstance(num_processes, int) or num_processes < 1:
             raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR,
                                    "SingleComparator: num_processes must be a whole number, 1 or more")

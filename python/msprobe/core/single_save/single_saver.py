@@ -20,8 +20,15 @@ _KINDS = "a real tensor, or a list, tuple or dict of real tensors"
 
 
 class SingleSave:
-    """Writes data/<name>/step<S>/rank<R>/micro_step<M>/<name>[.<index or key>].npy, and the statistics to
-    <name>.json. There is one per process, which its class methods find; they warn and never raise."""
+    """Saves values of a training by name.
+
+    It writes data/<name>/step<S>/rank<R>/micro_step<M>/<name>[.<index or key>].npy, and the statistics to <name>.json. There
+    is one per process, which its class methods find; they warn and never raise.
+
+    Args:
+        dump_path: the folder for `data`.
+        fmk: the framework; not used.
+    """
 
     _instance: Optional[SingleSave] = None
     _root: str
@@ -42,7 +49,8 @@ class SingleSave:
 
     @classmethod
     def save(cls, data: Dict[str, Any]) -> None:
-        """{name: value}. A name that occurs again within a step is its next micro step."""
+        """Saves {name: value}. Each value is a real tensor of any shape, or a list, tuple or dict of such tensors. A name
+        that occurs again within a step is its next micro step."""
         with _warning():
             self = cls._made()
             for name, value in self._named(data):
@@ -60,6 +68,7 @@ class SingleSave:
 
     @classmethod
     def step(cls) -> None:
+        """Ends a step: the next values belong to the next step."""
         with _warning():
             self = cls._made()
             self._step += 1

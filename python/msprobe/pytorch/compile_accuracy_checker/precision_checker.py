@@ -87,7 +87,7 @@ class PrecisionChecker:
         return model
 
     def collect(self, loss=None):
-        """The results of the calls since the last collect(); call it after the backward to include that."""
+        """Returns the results of the calls since the last collect(). Call it after the backward to include the gradients."""
         diffs = [self._judged(call) for call in self._calls]
         self._calls = []
         if loss is not None:
@@ -100,8 +100,8 @@ class PrecisionChecker:
         self._loss = float(loss.detach())
 
     def compare(self, fn, model):
-        """The same for fn(model), which returns the loss, for a copy of the model, and for the backward, which fn may
-        run."""
+        """Returns the results for fn(model) on a copy of the model. fn returns the loss, a tensor with one element; the
+        backward is included, whether or not fn runs it."""
         made = copy.deepcopy(model)
         for (name, own), module in zip(model.named_modules(), made.modules()):
             if id(own) in self._chosen and id(own) not in self._ignored:
