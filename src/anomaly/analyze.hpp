@@ -41,7 +41,7 @@ struct Analysis {
   Coverage coverage;                    // of the entries of these steps
   std::vector<std::string> not_judged;  // ranks of these steps of which nothing could be: a line each
 
-  bool anomaly() const;  // is there anything to tell?
+  bool anomaly() const;  // is there anything to report?
   bool fault() const;    // is any of it more than perhaps a mask?
 };
 

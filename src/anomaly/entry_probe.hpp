@@ -14,15 +14,15 @@
 
 namespace msprobe::anomaly {
 
-/// A handler of scan_value() that comes to what judge_entry() says of the tree (without write-only
-/// arguments). Where that would take a table of names (names that stand twice or hold escapes, objects inside
-/// of items), it says that it does not know.
+/// A handler of scan_value() with the same result as judge_entry() has for the tree (without write-only
+/// arguments). If that would need a table of names (because names are duplicate or hold escapes, or items
+/// contain objects), the probe reports that it does not know.
 class EntryProbe : public IgnoreTokens {
  public:
   /// False: ask judge_entry().
   bool known() const { return known_; }
   EntryBadness badness() const { return {inputs_, outputs_}; }
-  /// What task nan_check notes of an operation: did the device raise NaN or Inf in it, if that is known?
+  /// The record of task nan_check for an operation: did the device raise NaN or Inf in it, if that is known?
   std::optional<bool> raised() const { return raised_; }
   /// Have both inputs and outputs a Max or Min that is a number, NaN, an infinity or a
   /// boolean?

@@ -33,8 +33,7 @@ RankInput rank_at(const std::string& directory, std::int64_t number) {
   RankInput rank;
   rank.number = number;
   rank.directory = directory;
-  rank.json =
-      directory + "/dump.json";  // values that were saved by name (debug.json) are no course of events
+  rank.json = directory + "/dump.json";  // values saved by name (debug.json) have no order of execution
   return rank;
 }
 

@@ -15,7 +15,7 @@ using dump::Entry;
 constexpr JsonStyle kDocument = {.indent = 2};
 constexpr JsonStyle kLine = {};
 
-/// Sections of the entry that the result shows, with what stands for one that is not there.
+/// The sections of the entry that the result shows, each with the text for a missing one.
 std::vector<std::pair<std::string_view, std::string_view>> sections(std::string_view name) {
   const auto parsed = dump::parse_entry_name(name);
   const bool backward_by_word = name.find("forward") == std::string_view::npos;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists behind the analysis: data/anomaly_rules.yaml, built in, replaceable with --rules.
+// The lists that the analysis uses: data/anomaly_rules.yaml, built in, replaceable with --rules.
 #pragma once
 
 #include <cstddef>
@@ -45,8 +45,8 @@ struct Rules {
 /// The built-in rules.
 Rules default_rules();
 
-/// The built-in rules with what the file says in their place. FormatError names file, line and key for
-/// anything that is not a rule or not of its type.
+/// The built-in rules, replaced by those in the file. FormatError names file, line and key for anything that
+/// is not a rule or has the wrong type.
 Rules load_rules(const std::string& path);
 
 }  // namespace msprobe::anomaly

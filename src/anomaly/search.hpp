@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what every rank holds to the entries where bad values began.
+// Searches the data of all ranks for the entries where bad values began.
 #pragma once
 
 #include <cstddef>
@@ -62,7 +62,7 @@ using Tell = std::function<void(Remark kind, const std::string& text)>;
 /// The communication of all ranks, to be matched.
 std::vector<dump::RankCommunication> communication_of(const std::vector<RankInput>& ranks);
 
-/// `all`: every independent root, not only those of the first phase that has any.
+/// `all`: return every independent root, not only those of the first phase that finds any.
 std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all,
                                const Tell& tell);
 

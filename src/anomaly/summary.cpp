@@ -158,7 +158,7 @@ class Answer {
     line("spread", text);
     for (std::size_t k = 0; k < root.path.size() && k < kMaxReached; ++k) {
       const Reached& reached = root.path[k];
-      // A communication that is the root itself has no sender.
+      // If the communication itself is the root, no rank sent the values.
       const bool sent = root.kind != RootKind::communication || reached.from != root.rank;
       const std::string from = sent ? fmt::format("from rank {} ", analysis_.ranks[reached.from].number) : "";
       line("",

@@ -19,7 +19,7 @@ struct AnswerStyle {
   std::size_t width = 100;
 };
 
-/// Each root in a few lines: what, where, its inputs and outputs, how far it spread.
+/// Each root in a few lines: its kind, its place, its inputs and outputs, and how far it spread.
 std::string render_answer(const Analysis& analysis, const Rules& rules, const AnswerStyle& style);
 
 /// Counts of a listing and its first lines.

@@ -60,7 +60,7 @@ class Side {
   std::map<std::string, Value, std::less<>> variables_;
 };
 
-/// Other variables that change what is computed, also those that one side sets alone.
+/// Compares other variables that affect the numbers, including those that only one side sets.
 void check_numerics(const Side& bench, const Side& cmp, const Tables& tables, RowTable& rows) {
   std::set<std::string_view> names;
   for (const Side* side : {&bench, &cmp})
@@ -83,7 +83,7 @@ void check_numerics(const Side& bench, const Side& cmp, const Tables& tables, Ro
   }
 }
 
-/// Settings of PyTorch, which a pack from within a training has beside the variables.
+/// Compares settings of PyTorch. A pack from within a training has them in addition to the variables.
 void check_flags(const Side& bench, const Side& cmp, RowTable& rows) {
   for (const auto& [name, value] : bench.variables()) {
     const Value* const other = name.starts_with("torch.") ? cmp.set(name) : nullptr;
@@ -92,7 +92,7 @@ void check_flags(const Side& bench, const Side& cmp, RowTable& rows) {
   }
 }
 
-/// Versions by normalised name, as pip's list has them.
+/// The versions of packages by normalised name, from pip's list.
 std::map<std::string, std::string> read_packages(const pack::Pack& pack) {
   std::map<std::string, std::string> packages;
   const pack::Member& member = pack.members(pack::Section::pip).front();

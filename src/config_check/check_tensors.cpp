@@ -102,7 +102,7 @@ class TensorTable final : public SheetTable {
 
  private:
   struct Start {
-    std::size_t end;  // behind its last row
+    std::size_t end;  // after its last row
     std::uint64_t step;
     std::uint64_t rank;
   };
@@ -178,7 +178,7 @@ void compare_records(const Entry& a, Entry::Index left, const Entry& b, Entry::I
   block.rows.back().difference = row.difference;
 }
 
-/// Walks the trees of what a model was given, both at once.
+/// Walks the trees of a model's inputs on both sides together.
 class TreeComparison {
  public:
   TreeComparison(const Entry& bench, const Entry& cmp, Block& block) : a_(bench), b_(cmp), block_(block) {}
@@ -234,7 +234,7 @@ class TreeComparison {
     }
   }
 
-  /// A recorder writes an empty text for what is no tensor.
+  /// Recorders write an empty text for a value that is not a tensor.
   void leaves(Entry::Index left, Entry::Index right, const std::string& name) {
     double unused = 0;
     if (!compare_numbers(a_, left, b_, right, unused)) {
@@ -268,7 +268,7 @@ void compare_weights(const Entry& bench, const Entry& cmp, Block& block) {
     if (is_record(bench, child) && is_record(cmp, found->second)) {
       compare_records(bench, child, cmp, found->second, std::move(name), block);
     } else {
-      // Not as a recorder writes it; what is there must at least be the same.
+      // No recorder writes this form; compare it as text.
       const bool same = bench.python_str(child) == cmp.python_str(found->second);
       if (same && has_content(bench, child)) ++block.coverage.compared;
       if (same && !has_content(bench, child)) block.coverage.miss(kNull, name);
@@ -322,7 +322,7 @@ Section check_tensors(const Packs& packs, pack::Section which) {
   const std::vector<Pair> pairs = pair_members(packs.bench.members(which), packs.cmp.members(which));
   Section section;
   section.name = pack::name_of(which);
-  constexpr std::size_t kAtOnce = 256;  // blocks in memory beside the table
+  constexpr std::size_t kAtOnce = 256;  // blocks in memory besides the table
   for (std::size_t first = 0; first < pairs.size(); first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, pairs.size() - first);
     std::vector<Block> blocks(count);

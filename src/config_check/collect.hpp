@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pack of what is known before training starts: environment, packages, launch scripts.
+// Collects a pack with the facts that are known before the training starts: environment, packages, launch
+// scripts.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ struct CollectOptions {
   std::string output = "./config_check_pack.zip";
   Existing existing = Existing::refuse;
   std::string python;       // the interpreter whose packages are listed; empty: that of the PATH
-  bool only_table = false;  // of the environment, what the table names
+  bool only_table = false;  // only variables of the environment that the table names
   const char* const* variables = nullptr;  // as `environ`
 };
 

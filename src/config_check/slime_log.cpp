@@ -38,7 +38,7 @@ std::optional<std::pair<std::string_view, std::string_view>> split_line(std::str
   return std::nullopt;
 }
 
-/// Truth values and decimal numbers are those; all else is text.
+/// Converts booleans and decimal numbers; everything else stays text.
 Value value_of(std::string_view text) {
   if (text == "True" || text == "False") return Value::of(text == "True");
   const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;

@@ -98,7 +98,7 @@ struct LaunchSide {
   const FlatMap& values;
 };
 
-/// Writes what both logs hold, and a row for each name that is not left out.
+/// Writes the configurations of both logs, and a row for each name that is not left out.
 void compare_sides(const LaunchSide& npu, const LaunchSide& bench, bool (*left_out)(std::string_view),
                    const VerlOptions& options, VerlResult& result) {
   std::set<std::string> paths;

@@ -86,7 +86,7 @@ class BitSource final : public ByteSource {
   std::uint64_t count_;
 };
 
-/// Gives every item its place behind the header.
+/// Computes the place of every item after the header.
 void place_items(AdumpFile& dump, std::uint64_t begin) {
   std::uint64_t left = dump.file->size() - begin;
   for (AdumpItem& item : dump.items) {

@@ -18,7 +18,7 @@ enum class AdumpRole : std::uint8_t { input, output, buffer, space };
 
 struct AdumpItem {
   AdumpRole role = AdumpRole::input;
-  std::size_t index = 0;    // among those of its role
+  std::size_t index = 0;    // number among the items of its role
   std::int64_t type = 0;    // element type as in adump.cpp; or the code of the kind of buffer
   std::int64_t format = 0;  // code of the layout; not interpreted
   std::vector<std::int64_t> shape;

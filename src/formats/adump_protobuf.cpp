@@ -59,7 +59,7 @@ class HeaderReader {
           break;
       }
     }
-    // Their bytes follow in this order, whatever the order of the fields.
+    // The items' bytes follow in this order, regardless of the order of the fields.
     std::ranges::stable_sort(dump_.items,
                              [](const AdumpItem& a, const AdumpItem& b) { return a.role < b.role; });
     number_items(dump_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks are those of ggml (ggml-common.h and ggml-quants.c of https://github.com/ggml-org/ggml), MXFP4
-// is also in the OCP Microscaling Formats specification 1.0.
+// The blocks are those of ggml (ggml-common.h and ggml-quants.c of https://github.com/ggml-org/ggml). The OCP
+// Microscaling Formats specification 1.0 also defines MXFP4.
 #include "formats/block_types.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ constexpr std::array<BlockLayout, 13> kLayouts = {{
     {32, 17},
 }};
 
-/// The sixteen values of a code of four bits, in steps, and the larger gap beside each of them.
+/// The sixteen values of a four-bit code, in steps, and for each the larger distance to a neighbour.
 struct CodeTable {
   std::array<std::int8_t, 16> values;
   std::array<std::int8_t, 16> gaps;
@@ -88,7 +88,7 @@ float error_of_half(float value) {
   return std::max(std::abs(value) * kRelative, kLeast);
 }
 
-/// A group whose scale and offset are multiples of those of its block.
+/// A group whose scale and offset are multiples of the block's.
 Group group_of(float scale, int times, float offset = 0, int offset_times = 0) {
   const auto factor = static_cast<float>(times);
   const auto offset_factor = static_cast<float>(offset_times);
@@ -121,7 +121,7 @@ void unpack_q8_0(BlockFields fields, Unpacked& out) {
   std::memcpy(out.codes.data(), fields.take(32), 32);
 }
 
-/// Four codes of two bits a byte: of 128 elements, those of the lowest bits come first.
+/// Unpacks codes of two bits, four in each byte: a block of 128 elements has those in the lowest bits first.
 int two_bits(const std::uint8_t* packed, unsigned element) {
   return packed[element / 128 * 32 + element % 32] >> (element % 128 / 32 * 2) & 3;
 }

@@ -61,7 +61,7 @@ class Reader {
  private:
   [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(name_), reason); }
 
-  // A few bytes name a tensor or a place again that stands elsewhere.
+  // A few bytes can refer again to a tensor or a place that occurs elsewhere.
   void charge(std::size_t text_size, std::size_t numbers) {
     if (!allowance_.take_tensor(text_size, numbers))
       fail("refused: more tensors and storage entries than a file of this size can hold");
@@ -72,7 +72,8 @@ class Reader {
     if (pickle_.kind(ref) == PickleKind::dict) return ref;
     if (pickle_.kind(ref) != PickleKind::object) return {};
     const PickleObject& object = pickle_.object(ref);
-    if (object.state == kNoPickleRef) return kNoPickleRef;  // an object without members, as bytes have it
+    if (object.state == kNoPickleRef)
+      return kNoPickleRef;  // an object without members, as Python pickles bytes
     if (pickle_.kind(object.state) == PickleKind::dict) return object.state;
     // A frozen dataclass with slots: (None, members).
     if (pickle_.kind(object.state) == PickleKind::tuple) {

@@ -34,8 +34,8 @@ class ValueReader {
   std::vector<double> values_;
 };
 
-/// Statistics over all elements; of complex numbers over their absolute values. Denormal numbers are those of
-/// the stored type.
+/// Statistics over all elements, for complex numbers over their absolute values. Denormal numbers are those
+/// of the stored type.
 tensor::Statistics statistics_of(const StoredTensor& tensor);
 
 /// The smallest and the largest element of an integer type, digit by digit: a double has only 53 bits for
@@ -47,14 +47,14 @@ struct IntegerRange {
 std::optional<IntegerRange> integer_range(tensor::DType dtype, const tensor::Statistics& statistics);
 
 /// The first elements as Python would print them: integers in full, floating-point numbers with the fewest
-/// digits that tell them from their neighbours in the stored type, `True`, `(1+2j)`.
+/// digits that distinguish them from their neighbours in the stored type, `True`, `(1+2j)`.
 std::vector<std::string> first_elements(const StoredTensor& tensor, std::size_t count);
 
 /// A number that was computed from elements of this type, rounded to the type and printed as its elements
 /// are.
 std::string number_text(double value, tensor::DType dtype);
 
-/// The fewest digits that tell a float from its neighbours, as Python prints numbers.
+/// The fewest digits that distinguish a float from its neighbours, as Python prints numbers.
 std::string float_text(float value);
 
 }  // namespace msprobe::formats

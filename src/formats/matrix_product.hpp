@@ -24,9 +24,9 @@ struct Elements {
 /// elements, more of them than kMost.
 Elements read_elements(const StoredTensor& tensor, std::optional<std::int64_t> valid_rows = std::nullopt);
 
-/// The product as numpy.matmul has it: of the last two axes, with the others broadcast; a vector is a row on
-/// the left and a column on the right. Sums are made in double. FormatError if the shapes do not fit or the
-/// product has more than kMost elements.
+/// The product as numpy.matmul defines it: of the last two axes, with the others broadcast; a vector is a row
+/// on the left and a column on the right. Sums are computed in double. FormatError if the shapes do not fit
+/// or the product has more than kMost elements.
 Elements multiply(const Elements& left, const Elements& right);
 
 /// Rounded once, to the type; `name` is for messages.

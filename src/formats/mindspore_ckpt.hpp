@@ -17,7 +17,7 @@ class MindSporeCkpt final : public TensorSet {
   /// memory is a small multiple of the names and the number of values.
   explicit MindSporeCkpt(std::shared_ptr<const ByteSource> file);
 
-  /// In the order of the file; values that are no tensors (text) are left out.
+  /// In the order of the file; values that are not tensors (text) are left out.
   std::size_t size() const override { return entries_.size(); }
   const std::string& name(std::size_t index) const override { return entries_.at(index).name; }
   StoredTensor tensor(std::size_t index) const override;

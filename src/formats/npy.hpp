@@ -10,8 +10,8 @@
 namespace msprobe::formats {
 
 /// Finds the array in the file. Kinds b, i, u, f, c of either byte order, C or Fortran order, and 2-byte void
-/// as bfloat16. FormatError for object arrays (they carry a pickle), structured, text and date types, and for
-/// a file whose size is not what its header says.
+/// as bfloat16. FormatError for object arrays (they carry a pickle), for structured, text and date types, and
+/// for a file whose size does not fit its header.
 StoredTensor open_npy(std::shared_ptr<const ByteSource> file);
 
 /// True if the file consists of a header as NumPy writes it, followed by exactly as many bytes as the header

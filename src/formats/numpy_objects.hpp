@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's own types are harmless names, but not whatever a pickle makes of them: elements that are pointers,
-// where the pickle chooses the pointers, run code without a name that says so.
+// NumPy's types have harmless names, but a pickle can do harm with them: if it declares elements to be
+// pointers and chooses the pointers, it runs code without naming any.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ struct NumpyFinding {
   std::string what;
 };
 
-/// The worst of what the pickle makes of NumPy's types: unknown for arrays of objects as NumPy writes them,
-/// dangerous for a type whose state is not that of its elements, for memory that is looked at as an array,
-/// and for arrays that are changed item by item.
+/// The worst use of NumPy's types in the pickle: unknown for arrays of objects as NumPy writes them;
+/// dangerous for a type whose state does not fit its elements, for memory that is viewed as an array, and for
+/// arrays that are changed item by item.
 NumpyFinding rate_numpy_objects(const Pickle& pickle);
 
 }  // namespace msprobe::formats

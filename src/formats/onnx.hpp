@@ -56,7 +56,7 @@ class OnnxModel final : public TensorSet {
   std::vector<Entry> entries_;
 };
 
-/// Is it a whole message with a version and a graph, as models have them?
+/// Is it a complete message with a version and a graph, as in a model?
 bool looks_like_onnx(const ByteSource& file);
 
 }  // namespace msprobe::formats

@@ -32,7 +32,7 @@ enum class PickleKind : std::uint8_t {
   list,
   set,
   dict,
-  global,      // a name, never what it names
+  global,      // a name; the named object is never loaded
   object,      // the result of a call that was not made
   persistent,  // something the pickle refers to by an id, such as a storage or a class
 };

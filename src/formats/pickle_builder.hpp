@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the values of a Pickle, and counts what they cost.
+// Builds the values of a Pickle, and counts their memory.
 #pragma once
 
 #include <cstddef>

@@ -47,8 +47,8 @@ bool any_part(std::string_view text, Test test) {
   return false;
 }
 
-// A module of Python's own is guilty until it is on a list: most of them run code, open files or hand out
-// modules that do, and data needs a handful of their types.
+// A module of Python's library counts as dangerous unless a list has it: most of them run code, open files or
+// give access to modules that do, and data need only a few of their types.
 bool is_standard_module(std::string_view part) {
   static const Words kStandard(kStandardModules);
   return kStandard.has(without_underscores(part));
@@ -79,7 +79,7 @@ bool passes_through(std::string_view name) {
   });
 }
 
-/// `load`, `load_state`, `_loadFrom`: who is called so does it.
+/// Names such as `load`, `load_state` and `_loadFrom`: a function with such a name acts when it is called.
 bool is_named_for_an_act(std::string_view part) {
   static const Words kNames(kActingNames);
   static const Words kVerbs(kActingVerbs);

@@ -31,8 +31,7 @@ struct StoredTensor {
   bool is_contiguous() const;  // row-major without gaps; size-1 axes do not matter
 };
 
-/// Strides in elements of an array without gaps. An axis of length 0 counts as 1, as PyTorch and NumPy have
-/// it.
+/// Strides in elements of an array without gaps. An axis of length 0 counts as 1, as in PyTorch and NumPy.
 std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& shape);
 
 /// The size of all elements, each of which has `element` bytes. Nothing if the shape is negative or larger

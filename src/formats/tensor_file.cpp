@@ -19,8 +19,8 @@ namespace msprobe::formats {
 
 namespace {
 
-/// Is the first member of this zip archive an array of NumPy? That tells `.npz` from `.pt` without reading
-/// the archive twice.
+/// Is the first member of this zip archive an array of NumPy? This distinguishes `.npz` from `.pt` without
+/// reading the archive twice.
 bool begins_with_array(const ByteSource& file) {
   constexpr std::uint64_t kHeader = 30;
   constexpr std::size_t kNameLength = 26;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the single tensor of a dump file, whatever container it is in.
+// Opens the single tensor of a dump file, in any container.
 #pragma once
 
 #include <memory>

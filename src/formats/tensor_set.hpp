@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of a file that may hold many, whatever container they are in.
+// The tensors of a file that may hold many, in any container.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@ class TensorSet {
  public:
   virtual ~TensorSet() = default;
   virtual std::size_t size() const = 0;
-  /// As the file has it: bytes of any kind. Empty if the file is one tensor without a name.
+  /// The name in the file: bytes of any kind. Empty if the file is one tensor without a name.
   virtual const std::string& name(std::size_t index) const = 0;
   /// FormatError naming the file and the reason if this tensor cannot be read.
   virtual StoredTensor tensor(std::size_t index) const = 0;
   /// Tensors of one place are one tensor under several names. Empty: not known.
   virtual std::string place(std::size_t) const { return {}; }
-  /// How far an element may be from what it was rounded from, where the tensor is packed more coarsely than
-  /// its type tells: a tensor of the same shape. Nothing for all others.
+  /// The largest distance between an element and the number that was rounded to it, as a tensor of the same
+  /// shape. Only for a tensor that is packed more coarsely than its type; nothing for all others.
   virtual std::optional<StoredTensor> half_step(std::size_t) const { return {}; }
 };
 
@@ -35,7 +35,7 @@ enum class Container {
   npz,
   safetensors,
   torch_zip,
-  torch_legacy,  // or any other pickle of protocol 2 and later: only reading it tells
+  torch_legacy,  // or another pickle of protocol 2 and later: only reading it shows which
   atb_bin,
   adump,
   mindspore,

@@ -151,7 +151,7 @@ class TensorPickler {
   std::unordered_map<std::string, std::uint32_t> shared_;
 };
 
-/// The folder of all records: the file's name without what follows its last dot, as PyTorch has it.
+/// The folder of all records: as in PyTorch, the file's name without the part from its last dot on.
 std::string root_of(const std::string& path) {
   std::string name = path.substr(path.rfind('/') + 1);
   if (const std::size_t dot = name.rfind('.'); dot != std::string::npos) name.resize(dot);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writers behind make_tensor_writer(), one file each.
+// The writers that make_tensor_writer() chooses from, one file each.
 #pragma once
 
 #include "formats/tensor_writer.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models of a dump, or of one beside another, for the viewer.
+// Builds the graphs of a dump, or of two dumps, for the viewer.
 #pragma once
 
 #include "graph/job.hpp"

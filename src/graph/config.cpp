@@ -12,7 +12,7 @@
 namespace msprobe::graph {
 namespace {
 
-// The words are those that the Python tool's users know.
+// Users of the Python tool know these words.
 constexpr std::string_view kUnmatchedWords = "比对过程中节点未匹配上";
 
 struct LevelWords {

@@ -26,7 +26,7 @@ struct GraphExtent {
 
 /// `summary`, `md5`, `all` or `structure`.
 std::string_view task_name(ComparedBy task);
-/// JSON: what columns mean.
+/// The meanings of the columns, as JSON.
 std::string tool_tip_of(ComparedBy task);
 
 /// Writes the table tb_config.

@@ -12,8 +12,8 @@
 namespace msprobe::inspect {
 namespace {
 
-/// A folder may be either; only one without any dump is looked at as a checkpoint. What is neither may still
-/// be rated.
+/// A folder may be a dump or a checkpoint; only a folder without any dump is read as a checkpoint. Other
+/// folders may still be rated.
 void inspect_folder(const std::string& path, const Options& options, PathFacts& facts) {
   try {
     inspect_tree(path, facts);

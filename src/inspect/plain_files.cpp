@@ -49,7 +49,7 @@ std::string code_kind(const ByteSource& file, std::string_view name) {
 }
 
 bool is_text(const ByteSource& file) {
-  std::size_t at = 0;  // behind the length of a block if its last character lies across its end
+  std::size_t at = 0;  // beyond the length of a block if its last character crosses the end
   return each_block(file, [&](std::string_view block, std::size_t length) {
     while (at < length) {
       const Utf8 c = utf8_at(block, at);

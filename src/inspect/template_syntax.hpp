@@ -23,7 +23,7 @@ class StrangeTemplate : public std::runtime_error {
 
 enum class TemplateKind : std::uint8_t {
   body,       // statements, one after the other
-  text,       // outside of all tags, or what a block prints
+  text,       // outside of all tags, or printed by a block
   constant,   // a text
   number,     // also true, false and none
   name,       // `text` is the name
@@ -59,7 +59,7 @@ struct TemplateTree {
   bool has_tags = false;
 };
 
-/// BrokenTemplate or StrangeTemplate where there is no tree.
+/// BrokenTemplate or StrangeTemplate if there is no tree.
 TemplateTree parse_template(std::string_view text);
 
 }  // namespace msprobe::inspect

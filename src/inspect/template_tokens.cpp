@@ -111,7 +111,7 @@ class Lexer {
     at_ = at + end.size();
   }
 
-  /// Is it a block whose text is no template?
+  /// Is it a block whose text is not a template?
   bool raw() {
     const auto word_at = [&](std::size_t at, std::string_view word) -> std::size_t {
       const auto skip = [&] {

@@ -12,11 +12,11 @@
 
 namespace msprobe::inspect {
 
-// A character that lies across the end of a block fits.
+// The longest character that may cross the end of a block fits.
 inline constexpr std::size_t kOverlap = 8;
 
-/// Hands on the file in blocks, each with the first kOverlap bytes of the next one behind its own `length`
-/// bytes. False, and no more blocks, once `take` says false.
+/// Calls `take` for the file's blocks. Each has `length` bytes, followed by the first kOverlap bytes of the
+/// next block. Stops and returns false when `take` returns false.
 bool each_block(const ByteSource& file,
                 const std::function<bool(std::string_view block, std::size_t length)>& take);
 

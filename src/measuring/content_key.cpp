@@ -27,7 +27,7 @@ std::uint64_t content_key(const dump::Side& side, const dump::Item& item) {
   if (n == 0 || std::isnan(largest) || std::isnan(least) || (largest == least && n > 1)) return 0;
   double size = number_of(side, item, dump::kNorm);
   if (std::isnan(size)) {
-    // Any two masks of one shape have one Max and Min: the count of True tells them apart where it is
+    // All masks of one shape have the same Max and Min; the count of True distinguishes them if it is
     // recorded.
     const auto count = side.counts.find(item.name);
     if (count != side.counts.end()) {

@@ -152,7 +152,7 @@ class RankCoverage {
     for (std::uint32_t i = 0; i < side.items.size(); ++i) {
       if (side.items[i].is_tensor) fates[i] = Fate::alone;
     }
-    // Their parts stand for them, or they for their parts.
+    // A fused item and its parts must not both count.
     for (const auto& [whole, parts] : side.merged) {
       for (const std::uint32_t part : parts) fates[part] = Fate::not_asked;
     }

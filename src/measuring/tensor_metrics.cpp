@@ -75,7 +75,7 @@ using Feed = tensor::ElementFeed<T, ElementReader>;
 struct Pass {
   bool real_part_only = false;
   std::int64_t valid_elements =
-      std::numeric_limits<std::int64_t>::max();  // of the target; what follows counts as 0
+      std::numeric_limits<std::int64_t>::max();  // of the target; later rows count as 0
 };
 
 template <typename T>

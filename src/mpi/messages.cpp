@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface in C alone: what Open MPI and MPICH have for C++ is gone from the standard.
+// Uses only the C interface: the C++ interface of Open MPI and MPICH has been removed from the standard.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include "mpi/messages.hpp"

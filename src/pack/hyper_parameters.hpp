@@ -18,8 +18,8 @@ FlatMap flatten(const Value& value, const std::string& file);
 /// Can a file of this name be read: `.sh`, `.yaml`, `.yml`?
 bool is_parameter_file(std::string_view path);
 
-/// The hyper-parameters of one such file. Adds to `warnings` what in a script is not understood. IoError or
-/// FormatError naming it.
+/// The hyper-parameters of such a file. Adds to `warnings` the parts of a script that were not understood.
+/// IoError or FormatError naming the file.
 FlatMap read_parameter_file(const std::string& path, std::vector<std::string>& warnings);
 
 }  // namespace msprobe::pack

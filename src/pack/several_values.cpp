@@ -38,7 +38,8 @@ Value several(const char* description, std::vector<Value> values) {
   return out;
 }
 
-/// Adds those of a value that is several, each once. `seen`: the JSON of what `values` has.
+/// Adds the values of a value that stands for several, without duplicates. `seen`: the JSON texts of
+/// `values`.
 void add_each(std::vector<Value>& values, std::set<std::string>& seen, const Value& value) {
   if (is_several(value)) {
     for (const Value& each : value.items().back().items()) add_each(values, seen, each);

@@ -50,7 +50,7 @@ struct Block {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
   Kind kind = Kind::group;
-  char closing = '\0';          // of what parentheses or braces hold
+  char closing = '\0';          // closes the current parentheses or braces
   bool reached = false;         // this way leads to it
   bool runs = false;            // and to the part that is read now
   std::size_t way = 0;          // through it
@@ -67,16 +67,16 @@ struct Block {
 /// The first reading finds these out.
 struct Ways {
   struct OfBlock {
-    bool past = true;  // there is no `else` or `*)`
+    bool past = true;  // the block has no `else` or `*)`, so it may be skipped
     std::size_t last_branch = Block::kNone;
   };
   std::vector<OfBlock> blocks;
   std::vector<std::size_t> branches;  // how many ways lead through each
 };
 
-/// Reads a script command by command on one way through it. The first way through a block without `else` is
-/// past its branches; then come those through its first branch, its second, and so on. Any further way takes
-/// the last branch, so that what comes behind one block meets all of the next.
+/// Reads a script command by command along one path through it. The first path skips the branches of a block
+/// without `else`; the next ones take its first branch, its second, and so on. Further paths take the last
+/// branch, so that they combine with all paths through the next block.
 class ScriptReader {
  public:
   ScriptReader(std::string_view script, const std::string& file, std::size_t way, Ways& ways)
@@ -140,8 +140,8 @@ class ScriptReader {
   bool in(Block::Kind kind) const { return !blocks_.empty() && blocks_.back().kind == kind; }
   bool in_pattern() const { return !blocks_.empty() && blocks_.back().expects_pattern; }
 
-  /// Is what stands here read on this way? Behind `grep x y && …` launches are taken to run, while what
-  /// variables become is open; behind a test both are.
+  /// Is the command here read on this path? After `grep x y && …`, launches are assumed to run, while the
+  /// values of variables are open; after a test both are open.
   bool runs(Guard open = Guard::test) const {
     if (!blocks_.empty() && !blocks_.back().runs) return false;
     return guard_ == Guard::none || guard_ < open || (way_here() == 0) == (join_ == Join::or_else);
@@ -338,7 +338,7 @@ class ScriptReader {
       }
       std::string_view written;
       for (std::string& field : words_.fields(written)) elements.push_back(std::move(field));
-      if (written.empty()) words_.advance();  // a line end, or what does not belong here
+      if (written.empty()) words_.advance();  // a line end, or a character that does not belong here
     }
     return elements;
   }
@@ -438,12 +438,12 @@ class ScriptReader {
   std::size_t branches_ = 0;
   std::vector<Block> blocks_;         // the inner last
   std::vector<std::string> command_;  // its words so far
-  std::string_view last_written_;     // of those, as it is written
+  std::string_view last_written_;     // the last one in its written form
   bool started_ = false;              // there is more than keywords
   bool declaration_ = false;          // it is `export` or the like
   bool test_ = false;                 // it is `[` or the like
   bool assigned_ = false;
-  bool closed_ = false;         // it is a block
+  bool closed_ = false;         // the command is a block
   bool function_ = false;       // a function has been named whose body comes next
   Join join_ = Join::sequence;  // before the command, in the same list
   Guard guard_ = Guard::none;

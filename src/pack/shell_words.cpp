@@ -13,7 +13,7 @@
 namespace msprobe::pack {
 namespace {
 
-constexpr std::size_t kMostDepth = 32;  // of ${A:-${B:-…}} and of references behind references
+constexpr std::size_t kMostDepth = 32;  // for ${A:-${B:-…}}, and for references to references
 constexpr std::size_t kMostExpanded = std::size_t{16} << 20;  // text that a script may make of its variables
 constexpr std::string_view kBlanks = " \t\n\r";
 constexpr std::string_view kWordEnds = " \t\r\n;&|()<>";
@@ -185,7 +185,7 @@ void ShellWords::dollar(Fields& out, bool quoted) {
   refer(out, text_.substr(begin, at_ - begin), quoted);
 }
 
-/// `written`: `$NAME`, `${…}`, or what else stays as it is.
+/// `written`: `$NAME`, `${…}`, or text that stays unchanged.
 void ShellWords::refer(Fields& out, std::string_view written, bool quoted) {
   spend(written.size());
   const bool braces = written.starts_with("${");

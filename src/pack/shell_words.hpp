@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of shell scripts with their variables put in. Nothing is executed; what only a shell could tell
-// (commands in $(...), arithmetic, positional parameters) stays as it is written.
+// Words of shell scripts with their variables inserted. Nothing is executed; parts that only a shell could
+// evaluate (commands in $(...), arithmetic, positional parameters) stay as written.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace msprobe::pack {
 
 /// Reads a script from its beginning to its end. Text between kWritten and kEndWritten, two letters that no
-/// script has, is as it is written and is never taken apart; a reference there is looked up again later.
+/// script has, stays as written and is never split; a reference in it is looked up again later.
 class ShellWords {
  public:
   ShellWords(std::string_view script, const std::string& file)
@@ -27,7 +27,8 @@ class ShellWords {
   /// Past blanks and escaped line ends.
   void skip_blanks();
   void skip_line();
-  /// From a parenthesis or brace to behind its partner, or to the end. `quoted`: between double quotes.
+  /// Skips from a parenthesis or brace to the place after its partner, or to the end. `quoted`: between
+  /// double quotes.
   void skip_pair(char open, char close, bool quoted);
 
   /// The fields that the word here becomes: none, one, or several. `written`: the word as it is in the

@@ -49,7 +49,7 @@ report::Format summary_format(const std::string& path) {
   return *format;
 }
 
-/// One line a file, for those who see no summary.
+/// Logs one line per file, for users who see no summary.
 void log_failures(const ParseOptions& options, const ParseReport& report) {
   for (const FileResult& file : report.files) {
     const std::string name =
@@ -63,7 +63,7 @@ void log_failures(const ParseOptions& options, const ParseReport& report) {
   }
 }
 
-/// Where one file was named and nothing came of it there is nothing to tell but why.
+/// If the user named one file and it gave no result, the only message is the reason.
 void refuse_single(const ParseOptions& options, const FileResult& file) {
   if (file.tensors.empty() && !file.problem.empty()) throw FormatError(display(options.input), file.problem);
   if (file.tensors.size() == 1 && !file.tensors[0].problem.empty())

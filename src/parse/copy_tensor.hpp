@@ -8,9 +8,9 @@
 
 namespace msprobe::parse {
 
-/// Feeds all elements to `writer`, which has begun a tensor of type `to` (formats::written_dtype), and gives
-/// their statistics; of complex numbers those of their absolute values. Interrupted if the process was asked
-/// to stop.
+/// Writes all elements to `writer`, which has begun a tensor of type `to` (formats::written_dtype), and
+/// returns their statistics; for complex numbers those of their absolute values. Interrupted if the process
+/// was asked to stop.
 tensor::Statistics copy_tensor(const formats::StoredTensor& source, tensor::DType to,
                                formats::TensorWriter& writer);
 

@@ -6,8 +6,8 @@
 
 namespace msprobe::parse {
 
-/// Statistics and stacks of the entries of `path` (one JSON list a line) whose name begins with `prefix`.
-/// FormatError for a line that is no JSON.
+/// The statistics and stacks of the entries in `path` (one JSON list per line) whose names begin with
+/// `prefix`. FormatError for a line that is not JSON.
 std::string show_old_dump(const std::string& path, const std::string& prefix);
 
 }  // namespace msprobe::parse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of kernel dumps and tensor files: what was asked for, and what came of it.
+// Converts kernel dumps and tensor files: the options and the results.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct ParseOptions {
 struct TensorResult {
   std::string name;                 // in its file; empty: the only one
   std::string output;               // below the output folder; empty: not written
-  std::string dtype;                // as stored; empty for bytes that are no tensor
-  std::string written_dtype;        // differs where the output has no such type
+  std::string dtype;                // as stored; empty for bytes that are not a tensor
+  std::string written_dtype;        // a different type if the output lacks the stored one
   std::vector<std::int64_t> shape;  // as written
   std::optional<tensor::Statistics> statistics;
   std::optional<formats::IntegerRange> range;  // of integers
@@ -46,13 +46,13 @@ struct FileResult {
 
 struct ParseReport {
   std::vector<FileResult> files;     // sorted by name
-  std::vector<std::string> skipped;  // notes and tables beside the dumps, by their endings
-  std::string failed_list;  // the file that names what failed; empty: nothing did, or one file was given
+  std::vector<std::string> skipped;  // notes and tables beside the dumps, recognized by extension
+  std::string failed_list;           // lists the failed files; empty: no file failed, or one file was given
   std::size_t failures() const;
 };
 
-/// Converts what it can. Throws Error only where nothing can be done at all (no such input, no place for the
-/// output).
+/// Converts as much as possible. Throws Error only if nothing can be done at all (no such input, no place for
+/// the output).
 ParseReport parse(const ParseOptions& options, Progress* progress);
 
 }  // namespace msprobe::parse

@@ -51,7 +51,7 @@ struct CsvCellAppender {
     if (std::isnan(value)) {
       out += "Nan";
     } else {
-      // Without the blank, a reader that asks for text would not get what the Python tool wrote.
+      // The Python tool writes this blank before infinities, and programs compare the text.
       if (std::isinf(value)) out += ' ';
       append_python_repr(out, value);
     }

@@ -12,7 +12,7 @@ namespace msprobe::report {
 inline const Choices<Format> kFormats = {
     {"csv", Format::csv}, {"xlsx", Format::xlsx}, {"json", Format::json}, {"jsonl", Format::jsonl}};
 
-/// Any of the formats; without the option `formats` stays as it is.
+/// Accepts any of the formats; without the option `formats` stays unchanged.
 inline Option add_formats(OptionList& options, std::vector<Format>& formats) {
   return options.add_list("--format=LIST", formats, kFormats,
                           "Any of csv, xlsx, json, jsonl, separated by commas");

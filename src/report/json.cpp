@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// json (one document) and jsonl (an object a line), streamed. Always valid JSON, whatever bytes the names
-// hold.
+// Writes json (one document) and jsonl (one object per line), streamed. The result is always valid JSON,
+// whatever bytes the names contain.
 #include <cmath>
 #include <string>
 
@@ -28,8 +28,8 @@ struct JsonCellAppender {
       append_string(out, text.value);
       return;
     }
-    // Outside strings a line break is a blank in JSON, and inside it cannot stand; an object must stay on its
-    // line.
+    // A line break outside strings means a blank in JSON, and strings cannot contain one; an object of jsonl
+    // must stay on its line.
     const std::size_t start = out.size();
     out += text.json;
     for (std::size_t i = start; i < out.size(); ++i) {

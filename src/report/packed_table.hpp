@@ -24,7 +24,7 @@ std::shared_ptr<const Table> unpack_table(std::string_view bytes);
 /// little longer.
 class TableStore {
  public:
-  /// `output`: what they go to in the end, beside which they lie (see SpillFile).
+  /// `output`: the file that the tables go to in the end; the temporary file is beside it (see SpillFile).
   explicit TableStore(std::string output) : file_(std::move(output)) {}
 
   std::shared_ptr<const Table> add(const Table& table);
@@ -35,7 +35,7 @@ class TableStore {
 
   SpillFile file_;
   std::mutex mutex_;
-  std::deque<std::shared_ptr<const Table>> recent_;  // who reads in order finds the next row loaded
+  std::deque<std::shared_ptr<const Table>> recent_;  // a reader that goes in order finds the next row loaded
 };
 
 }  // namespace msprobe::report

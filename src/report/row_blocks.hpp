@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows formatted in blocks on all threads and handed on in order: memory is bounded by the blocks, not by the
-// table, and where a block ends depends on the rows alone, so that the bytes are the same at any number of
-// threads.
+// Formats rows in blocks on all threads and passes them on in order. Memory depends on the size of the
+// blocks, not of the table. The ends of blocks depend only on the rows, so the bytes are the same for any
+// number of threads.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How bad a row of a result is, whatever made it so.
+// How bad a row of any result is.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@
 
 namespace msprobe::report {
 
-/// Keeps the worst of many; the list never grows with what it is shown. `worse(a, b)` must order any two
-/// items, or what is kept would depend on chance.
+/// Keeps the worst of many items; the list never grows with the number of items. `worse(a, b)` must order any
+/// two items, or the selection would depend on chance.
 template <class Item, class Worse>
 class Worst {
  public:

@@ -28,9 +28,8 @@ struct WriteOptions {
   std::function<void(std::uint64_t)> on_rows;  // receives the number of rows written from time to time
   bool csv_byte_order_mark = false;            // before the header, for spreadsheets that guess encodings
   std::string_view csv_line_end = "\n";
-  bool quote_prefix = false;  // a workbook holds text that looks like a formula as it is, marked as text
-  bool wrap_lines =
-      false;  // cells of a workbook show all lines of their text, and their rows stand at the top
+  bool quote_prefix = false;  // text that looks like a formula stays unchanged in a workbook, marked as text
+  bool wrap_lines = false;    // cells of a workbook show all lines of their text, at the top of the row
 };
 
 /// Writes `table` beside `path` and renames it into place (`existing` says whether it may replace a file).

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workbooks, written straight as SpreadsheetML. A library for it formats and compresses on one thread, keeps
-// sixteen digits of a number and does not notice a full disk; this one format is small enough to write as it
-// is streamed.
+// Writes workbooks directly as SpreadsheetML. A library formats and compresses on one thread, keeps sixteen
+// digits of a number and does not notice a full disk; the format needed here is small enough to be streamed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,13 +37,13 @@ constexpr std::string_view kPackage = "http://schemas.openxmlformats.org/package
 // Indices into the cellXfs of styles(); the two of rows are in the order of Severity.
 constexpr int kHeaderStyle = 1;
 constexpr std::array<std::string_view, 3> kRowStyle = {"", " s=\"2\"", " s=\"3\""};
-// The same with the mark that the text is text, whatever it begins with.
+// The same, marked as text regardless of its beginning.
 constexpr std::array<std::string_view, 3> kQuotedStyle = {" s=\"4\"", " s=\"5\"", " s=\"6\""};
 // For workbooks with text of several lines: at the top of the row, and for that text all of its lines.
 constexpr std::array<std::string_view, 3> kTopStyle = {" s=\"7\"", " s=\"8\"", " s=\"9\""};
 constexpr std::array<std::string_view, 3> kWrappedStyle = {" s=\"10\"", " s=\"11\"", " s=\"12\""};
 
-/// A look of cells for each severity; `inside` is what the element holds beyond the fill.
+/// A style of cells for each severity; `inside` is the content of the element besides the fill.
 std::string looks_of_rows(std::string_view attributes, std::string_view inside) {
   std::string out;
   for (const auto* const fill : {"0", "2", "3"}) {
@@ -226,7 +225,7 @@ class RowWriter {
     }
     const TextTraits traits = traits_of(text);
     if (is_plain_xml(text, traits) && is_safe_text(text, traits)) {
-      // The type for results of formulas, the shortest way to say "this text"; there is no formula.
+      // The type for results of formulas is the shortest way to write plain text; there is no formula.
       begin_cell(out, place, " t=\"str\"><v>");
       out += text;
       out += "</v></c>";

@@ -31,7 +31,7 @@ class ItemWriter {
 
   ItemText write(std::size_t number) {
     const dump::Item& item = items_.side.items[number];
-    constexpr std::size_t kUsualMembers = 24;  // with what a comparison adds
+    constexpr std::size_t kUsualMembers = 24;  // including those that a comparison adds
     out_.reserve(kUsualMembers);
     ItemText text;
     text.number = number;

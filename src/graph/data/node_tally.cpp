@@ -13,7 +13,7 @@ constexpr std::size_t kShownIntroduced = 5;
 }  // namespace
 
 void NodeTally::add_target(std::string_view place, std::string_view node, const NodeData& data) {
-  if (node.starts_with(model_tree::kCollectionName)) return;  // what is in it counts
+  if (node.starts_with(model_tree::kCollectionName)) return;  // the nodes inside are counted instead
   if (data.partner.empty()) {
     ++target_only_;
   } else if (!data.precision_index) {

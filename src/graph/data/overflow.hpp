@@ -9,7 +9,7 @@
 
 namespace msprobe::graph {
 
-/// `medium`, `high`, `critical`; empty if there is nothing to tell.
+/// `medium`, `high` or `critical`; empty if there is no overflow.
 std::string_view overflow_level(std::string_view node, const dump::Entry& entry, const DataOptions& options);
 
 }  // namespace msprobe::graph

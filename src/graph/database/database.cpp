@@ -6,8 +6,8 @@
 namespace msprobe::graph {
 namespace {
 
-// The indexes grow with the rows: to make one later takes a look at all rows for each.
-// Its version is for those who read it later; the viewer does not mind.
+// The indexes grow with the rows, because creating one later would read all rows again. The version number is
+// for later readers; the viewer ignores it.
 constexpr const char* kTables = R"(PRAGMA user_version = 1;
 CREATE TABLE tb_config (
     id TEXT PRIMARY KEY,
@@ -77,7 +77,7 @@ struct Database::Impl {
     drop_stacks = output.prepare("DELETE FROM tb_stack WHERE rowid > ?");
   }
 
-  /// Only where there is something to tell; other files have the viewer's tables alone.
+  /// Creates the table of origins only if there is one to record; other files have only the viewer's tables.
   void make_origins() {
     output.execute(
         "CREATE TABLE tb_origin (id TEXT PRIMARY KEY, origin TEXT NOT NULL, error REAL, finding TEXT)");
@@ -92,7 +92,7 @@ struct Database::Impl {
   Statement set_communication;
   Statement drop_nodes;
   Statement drop_stacks;
-  Statement add_origin;  // not there as long as there is no such table
+  Statement add_origin;  // missing until the table exists
   Statement drop_origins;
   Mark last;  // rows so far
 };

@@ -40,7 +40,7 @@ std::map<std::int64_t, std::string> steps_of(const std::string& folder) {
   return steps;
 }
 
-/// A merged graph, and what of its nodes is compared.
+/// A merged graph, and the data of its nodes for the comparison.
 struct MergedGraph {
   MergedSource source;
   dump::Side items;

@@ -67,7 +67,7 @@ std::uint64_t replace_section(Entry& entry, const MergeNode::Place& from, EntryS
   Entry both;
   const Entry::Index root = both.open(NodeKind::object);
   const auto own_members = [&] {
-    // An entry that is nowhere has no tree.
+    // An entry without a place has no tree.
     if (entry.memory() > 0) copy_members(entry, section, false, both);
   };
   if (section == EntrySection::outputs) own_members();

@@ -13,7 +13,7 @@ struct LayerNumber {
   std::size_t end = 0;
   explicit operator bool() const { return begin != std::string_view::npos; }
 };
-/// The first at or behind `from`.
+/// The first layer number at or after `from`.
 LayerNumber find_layer(std::string_view name, std::size_t from = 0);
 
 /// The name with that number in place of the first one of a layer.

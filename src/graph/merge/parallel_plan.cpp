@@ -28,7 +28,8 @@ struct Dimension {
   std::size_t size = 1;
 };
 
-/// The dimensions in their order, the fastest first; those of one rank that are left out come last.
+/// The dimensions in the order of the plan, the fastest first. Dimensions of size 1 that the order omits come
+/// last.
 std::vector<Dimension> dimensions_of(const ParallelPlan& plan, const std::string& side) {
   const auto product = static_cast<std::int64_t>(plan.tp) * plan.pp;
   std::map<std::string, std::size_t, std::less<>> sizes = {

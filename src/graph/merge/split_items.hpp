@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of all nodes of a merged model, flattened as those of a rank.
+// The data of all nodes of a merged model, in the form of one rank's data.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace msprobe::graph {
 
-/// The data of the first rank, beside what the other ranks hold.
+/// The data of the first rank, with the data that the other ranks hold.
 struct SplitItems {
   dump::Side items;
   std::shared_ptr<pairing::Joins> joins;

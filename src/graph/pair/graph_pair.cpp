@@ -44,8 +44,8 @@ NodeEntries entries_of(const ModelTree& tree, const dump::Side& side) {
   return entries;
 }
 
-/// From the root to the node. A node that stands so deep that the names above it would fill the file is named
-/// alone.
+/// The names from the root to the node. If a node is so deep that its ancestors' names would fill the file,
+/// only its own name is returned.
 std::vector<std::string_view> path_to(const ModelTree& tree, NodeIndex node) {
   constexpr std::size_t kMostText = std::size_t{8} << 10;
   std::vector<std::string_view> names;
@@ -62,7 +62,7 @@ std::vector<std::string_view> path_to(const ModelTree& tree, NodeIndex node) {
   return names;
 }
 
-/// Operations whose result is whatever the memory held.
+/// Operations whose result is the previous content of the memory.
 bool has_undefined_result(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kNames = {
       "empty", "empty_like", "empty_with_format", "new_empty_strided", "new_empty", "empty_strided"};
@@ -93,7 +93,7 @@ class LinkedSource : public NodeSource {
   const std::vector<NodeIndex>& partners_;
 };
 
-/// The side under test: with what the comparison says.
+/// The side under test, with the results of the comparison.
 class JudgedSource final : public LinkedSource {
  public:
   JudgedSource(const LinkedSource& linked, const RankResult& result, const NodeEntries& entries,
@@ -171,7 +171,7 @@ class JudgedSource final : public LinkedSource {
     return static_cast<double>(worst) / 2;
   }
 
-  /// The worst of what it holds, which may be collections again.
+  /// The worst index of the nodes in the collection, which may be collections, too.
   std::optional<double> index_of_collection(NodeIndex node) const {
     std::optional<double> worst;
     if (options_.python_values) worst = 0;
@@ -285,7 +285,7 @@ void GraphPair::compare_items(const pairing::Rules& rules, diagnosis::RankHistor
   if (past == nullptr) return;
   pairing::align_entries(result_, options_.pairing != NodePairing::automatic);
   diagnosis::DiagnosisOptions diagnosis;
-  // Nobody recorded what goes into the operations of merged ranks as a whole.
+  // No rank recorded the whole inputs of a merged operation, so none can be replayed.
   const bool merged = result_.target_joins || result_.golden_joins;
   if (merged) diagnosis.replay = diagnosis::ReplayMode::never;
   result_.diagnosis = std::make_shared<const diagnosis::RankDiagnosis>(

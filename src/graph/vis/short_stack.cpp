@@ -68,7 +68,7 @@ Entry::Index line_that_counts(std::string_view node, const Entry& stack) {
     if (is_module ? text.find(call) != std::string_view::npos : is_next) found = line;
     is_next = calls_wrapper(text);
   });
-  // One alone is shown as it is.
+  // A stack with a single line is shown unchanged.
   return lines > 1 && stack.is(found, dump::NodeKind::string) ? found : Entry::kNone;
 }
 

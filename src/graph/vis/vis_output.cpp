@@ -78,7 +78,7 @@ void VisOutput::finish_step() {
   edges_ = Edges();
 }
 
-/// Copies a draft to its place, with what goes between.
+/// Copies a draft to its final place and inserts the texts for the gaps.
 void VisOutput::write(Draft& draft) {
   std::ranges::sort(draft.gaps);
   OutputFile file(draft.path);

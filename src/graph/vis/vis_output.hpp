@@ -17,7 +17,8 @@
 
 namespace msprobe::graph {
 
-/// The files of a step wait for each other: who communicates with whom is known at last.
+/// The files of a step wait for each other, because communication between ranks is known only after the last
+/// rank.
 class VisOutput final : public GraphOutput {
  public:
   explicit VisOutput(const GraphOptions& options);
@@ -35,7 +36,7 @@ class VisOutput final : public GraphOutput {
     std::string path;
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    std::vector<std::pair<std::uint64_t, std::string>> gaps;  // what goes where
+    std::vector<std::pair<std::uint64_t, std::string>> gaps;  // texts to insert, by place
   };
   std::string path_of(const GraphPlace& place) const;
   void finish_step();

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, kLevels> kLevelColors = {"#FFFCF3", "#FFE
                                                                 "#FF704D"};
 constexpr std::string_view kUnmatchedColor = "#C7C7C7";
 
-// The words are those that the Python tool's users know.
+// Users of the Python tool know these words.
 constexpr std::string_view kErrorWords =
     "此节点所有输入输出的统计量相对误差, 值越大代表测量值与标杆值的偏差越大, 相对误差计算方式:"
     "|(测量值-标杆值)/标杆值|";

@@ -73,7 +73,7 @@ class RankReplay {
     std::vector<series::RunningMean> means(statistics.size());
     std::optional<std::string> tag;
     bool judged = false;
-    std::optional<std::int64_t> silent;  // the first step of which there is no finite number, nor a verdict
+    std::optional<std::int64_t> silent;  // the first step without a finite number, and so without a verdict
     for (std::size_t i = 0; i < track.steps.size(); ++i) {
       bool first = true;
       bool judged_here = false;

@@ -34,7 +34,8 @@ struct Replay {
   std::vector<std::string> problems;
 };
 
-/// Each series by its steps, against the mean of the values before. What is no tensor is judged by none.
+/// Judges each series step by step against the mean of its earlier values. Rows without a tensor are not
+/// judged.
 Replay replay_alerts(const ReplayOptions& options, Progress* progress);
 
 /// The rules of a monitor's configuration file. FormatError naming the file, also if it has none.

@@ -25,7 +25,7 @@ class RecordReader {
  public:
   explicit RecordReader(const Entry& entry) : entry_(entry) {}
 
-  /// Why it is no alert; empty if it is one.
+  /// Reads an alert. Returns the reason why the record is not an alert; empty if it is one.
   std::string read(Alert& alert) {
     if (!entry_.is(0, NodeKind::object)) return "is not an object";
     std::string problem;
@@ -106,7 +106,7 @@ std::uint64_t read_alerts(const ByteSource& file, std::vector<Alert>& alerts,
     check_interrupt();
     stream.entry(entry, key);
     Alert alert;
-    alert.call_id = 0;  // what a record lacks is 0
+    alert.call_id = 0;  // missing members of a record are 0
     const std::string problem = RecordReader(entry).read(alert);
     if (problem.empty()) {
       alert.key = key;

@@ -25,7 +25,7 @@ struct AlertRanking {
   std::size_t all = 0;                  // of the steps asked for
   std::size_t missing = 0;              // that are left out, as no tensor was there
   Coverage coverage;                    // of the ranks
-  std::vector<std::string> not_judged;  // requested steps of which there is no file: one line at most
+  std::vector<std::string> not_judged;  // requested steps without a file, in at most one line
   std::vector<std::string> warnings;
   std::vector<std::string> problems;  // files that could not be read
 };

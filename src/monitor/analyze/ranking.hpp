@@ -8,9 +8,10 @@
 
 namespace msprobe::monitor {
 
-/// From the first to the last, as a step goes: what the step before left (moments, parameters), each micro
-/// batch forward and backward, then communication, reduced gradients, the update. Forward passes go up the
-/// stages of the pipeline, backward ones down. Alerts that are equal in all of that keep their order.
+/// Sorts alerts in the order of a step: first the results of the previous step (moments, parameters), then
+/// each micro batch forward and backward, then communication, reduced gradients, and the update. Forward
+/// passes go up the stages of the pipeline, backward passes down. Alerts that are equal in all this keep
+/// their order.
 void rank_alerts(std::vector<Alert>& alerts);
 
 }  // namespace msprobe::monitor

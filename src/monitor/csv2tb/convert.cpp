@@ -156,7 +156,7 @@ void run_job(const EventJob& job, const EventOptions& options, const std::string
   }
 }
 
-/// TensorBoard shows all event files of a folder together: those of earlier runs go.
+/// Removes event files of earlier runs, because TensorBoard shows all event files of a folder together.
 void remove_others(const std::set<std::string>& files) {
   std::set<std::string> folders;
   for (const std::string& file : files) folders.insert(fs::path(file).parent_path().string());

@@ -17,7 +17,7 @@
 namespace msprobe::monitor {
 namespace {
 
-/// Tracks in the making, found by what names them.
+/// Builds tracks, and finds them by their names.
 class TrackCollector {
  public:
   explicit TrackCollector(const TakesStatistic& takes) : takes_(takes) {}

@@ -29,8 +29,8 @@ enum class Parting : std::uint8_t {
   number,  // one side is NaN or infinite, the other is not
   jump,    // the difference changes by more from one step to the next than the numbers themselves do
   shift,  // the difference moves beyond the fluctuation, and beyond all that it moved before, and stays there
-  drift,  // the difference has grown beyond what the numbers go by themselves
-  onset,  // equal until here, and now apart by a part of what the step changes; for a whole quantity at once
+  drift,  // the difference has grown beyond the distance that the numbers themselves move
+  onset,  // equal so far, and now different by a part of the step's change; for a whole quantity at once
 };
 
 struct Course {
@@ -38,7 +38,7 @@ struct Course {
   Parting parting = Parting::none;
   std::size_t at = 0;             // where it parts, or passes for the first time
   double times = 0;               // the difference (of Parting::jump: its change) there / the fluctuation
-  bool lasts = true;              // false: too near to the end to tell
+  bool lasts = true;              // false: too close to the end to judge
   std::size_t unequal = 0;        // how many steps differ at all
   std::size_t first_unequal = 0;  // the first of them
   std::size_t not_finite = 0;     // steps at which neither side is a finite number

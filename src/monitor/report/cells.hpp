@@ -9,7 +9,7 @@
 
 namespace msprobe::monitor {
 
-/// value = unit * sinh(from + (code - kFirstNumber) * quantum). Lower codes are no numbers.
+/// value = unit * sinh(from + (code - kFirstNumber) * quantum). Lower codes do not mean numbers.
 struct CellScale {
   static constexpr std::uint16_t kMissing = 0;
   static constexpr std::uint16_t kNan = 1;
@@ -23,8 +23,8 @@ struct CellScale {
   double fluctuation = 0;  // from step to step, in units of asinh(value / unit)
 };
 
-/// Takes a row of one run, or of both, whose rows are shown together. The quantum is a small part of the
-/// fluctuation, or what the range allows.
+/// Computes the scale for a row of one run, or for the rows of both, which are shown together. The quantum is
+/// a small part of the fluctuation, or larger if the range requires it.
 CellScale scale_of(std::span<const double> a, std::span<const double> b);
 
 std::uint16_t cell_code(const CellScale& scale, double value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a single run goes wrong by itself: numbers that stop being numbers, or grow far beyond what is usual.
+// Finds where a single run goes wrong: numbers become NaN or infinite, or grow far beyond the usual size.
 #pragma once
 
 #include <cstddef>

@@ -55,7 +55,7 @@ bool has_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, error);
 }
 
-/// Processes without a rank come behind the ranks, in the order of their numbers.
+/// Processes without a rank come after the ranks, in the order of their numbers.
 std::vector<RankOfStep> ranks_of_step(const std::string& folder) {
   std::map<std::int64_t, std::string> ranks;
   std::map<std::int64_t, std::string> processes;
@@ -112,7 +112,7 @@ class DumpTrend {
       begin += most;
       if (progress != nullptr) progress->advance();
     }
-    if (!report_.problems.empty()) return;  // what it has is not all
+    if (!report_.problems.empty()) return;  // the database would be incomplete
     database.commit();
     report_.rows = database.rows();
     report_.file = path;

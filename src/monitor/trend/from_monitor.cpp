@@ -154,7 +154,7 @@ class MonitorTrend {
     }
   }
 
-  /// Each step begins behind the micro steps of those before it.
+  /// Each step begins after the micro steps of the earlier ones.
   void count_steps() {
     std::vector<std::int64_t> steps;
     for (const auto& [step, count] : survey_.micro_steps) steps.push_back(step);
@@ -184,7 +184,7 @@ class MonitorTrend {
 
   void write(const RankFile& from, TrendDatabase& database) {
     const void* head = nullptr;
-    std::vector<std::optional<std::size_t>> places;  // of the file's columns among those of the data base
+    std::vector<std::optional<std::size_t>> places;  // the database's column for each of the file's columns
     std::vector<double> values(statistics_.size());
     std::uint64_t given = 0;
     visit_rows(*from.file, [&](const std::vector<std::string>& statistics, const Row& row) {

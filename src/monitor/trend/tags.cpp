@@ -50,7 +50,7 @@ std::vector<TrendTag> dump_tags(std::string_view target) {
     return tags;
   }
   tags.push_back({std::string(fields[0]), "default"});
-  std::size_t begin = 1;  // of what belongs to no layer
+  std::size_t begin = 1;  // beginning of the words outside of layers
   for (std::size_t i = 1; i <= end; ++i) {
     const bool layer = is_layer(fields, i, end);
     if (i < end && !layer) continue;

@@ -10,7 +10,7 @@
 namespace msprobe::monitor {
 namespace {
 
-// Its version is for those who read it later; the viewer does not mind.
+// The version number is for later readers; the viewer ignores it.
 constexpr const char* kTrendTables = R"(PRAGMA user_version = 1;
 CREATE TABLE monitoring_targets (
     target_id INTEGER PRIMARY KEY AUTOINCREMENT,
