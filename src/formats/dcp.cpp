@@ -72,8 +72,7 @@ class Reader {
     if (pickle_.kind(ref) == PickleKind::dict) return ref;
     if (pickle_.kind(ref) != PickleKind::object) return {};
     const PickleObject& object = pickle_.object(ref);
-    if (object.state == kNoPickleRef)
-      return kNoPickleRef;  // an object without members, as Python pickles bytes
+    if (object.state == kNoPickleRef) return kNoPickleRef;  // an object without members, such as bytes
     if (pickle_.kind(object.state) == PickleKind::dict) return object.state;
     // A frozen dataclass with slots: (None, members).
     if (pickle_.kind(object.state) == PickleKind::tuple) {

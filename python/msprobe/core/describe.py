@@ -99,7 +99,7 @@ def numpy_types():
     return [(numpy.ndarray, numpy_array), (numpy.generic, _numpy_scalar)]
 
 
-# In this order: a class that fits several is what comes first.
+# The order matters: the first class that fits a value is used.
 PLAIN_TYPES = [
     (bool, lambda value: leaf(value, bool(value))),
     (int, lambda value: leaf(value, int(value))),

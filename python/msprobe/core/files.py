@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def whole_file(path: Path, mode: str = "w", **options: Any) -> Iterator[IO[Any]]:
-    """open() for a file that takes the place of an earlier one, or of a symbolic link but not of what it leads to, when all
-    of it is written; whatever fails before leaves nothing."""
+    """Opens a file for writing. When it is complete, it replaces an earlier file, or a symbolic link (never the link's
+    target). After an error no file is left behind."""
     path = os.fspath(path)
     if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(errno.EINVAL, "not a regular file, so it cannot be replaced", path)

@@ -128,7 +128,7 @@ class Hooked:
         return False
 
     def trace_inputs(self, args, kwargs):
-        """A compiler traces a call: whatever this does becomes part of the compiled code."""
+        """Called when a compiler traces a call: all operations in this method become part of the compiled code."""
 
     def trace_output(self, output):
         """The same. Returns what the call is to return instead, or None."""
@@ -137,7 +137,7 @@ class Hooked:
         raise NotImplementedError
 
     def buffers(self):
-        """The module's own tensors that are no parameters, {name: tensor}; None if it has none."""
+        """Returns the module's own tensors that are not parameters, {name: tensor}; None if it has no such tensors."""
         return None
 
     def resume(self):
@@ -219,7 +219,7 @@ def own_parameters(module):
 class Hooks:
     """All hooked modules of the process. A front end supplies `kind`, is_supported() and attach_one()."""
 
-    kind = "module"    # as it is called in messages
+    kind = "module"    # its name in messages
     prefix = "Module"  # of entries
 
     def __init__(self, hooked_type):

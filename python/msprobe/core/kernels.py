@@ -18,7 +18,7 @@ class Files:
         self._before = _below(self._folder)
 
     def told(self):
-        """Their number, their kinds and their place; None if there is no file yet."""
+        """Returns the number of kernels, their kinds and their place; None if there is no file yet."""
         found = _below(self._folder) - self._before
         if not found:
             return None

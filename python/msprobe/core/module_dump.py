@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""module_dump() and module_dump_end(): record one module, whatever model start() is given."""
+"""module_dump() and module_dump_end(): record a single module, independent of the model in start()."""
 
 from __future__ import annotations
 

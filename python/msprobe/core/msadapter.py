@@ -12,5 +12,5 @@ def is_torch():
 
 
 def _tensor_of(name):
-    # A program may put anything under the name, and a module that is being imported has no Tensor yet.
+    # A program may use the name for something else, and a module that is being imported has no Tensor yet.
     return getattr(sys.modules.get(name), "Tensor", None)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that replace those of a training script, whatever recorder it has: `msprobe bisect` and
-msprobe.pytorch.check() record the same script several times.
+"""Settings that replace those of a training script, with any recorder: `msprobe bisect` and msprobe.pytorch.check()
+record the same script several times.
 
 They are a dict with any of dump_path, task, level, step and list, in the environment variable MSPROBE_SETTINGS as
 JSON, or set by replaced() within a process.

@@ -26,7 +26,7 @@ forward_switch = [False]   # calls are recorded
 backward_switch = [False]  # gradients of recorded calls are: until step(), also after stop()
 
 python_compatible = [False]  # the setting
-failure = [None]             # why a verb of this session could not do what it is for
+failure = [None]             # why a verb of this session failed
 
 _process = [None]  # that has opened the session
 

@@ -8,7 +8,7 @@ import traceback
 
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
-# The attribute `texts`: of frames that are no longer there, because they were compiled; innermost first.
+# The attribute `texts` has frames that no longer exist because they were compiled; innermost first.
 compiled = threading.local()
 
 

@@ -101,7 +101,7 @@ class Service(_Told):
         else:
             self._set_without_effect(name, value)
 
-    # ------------------------------------------------------------------ what is read
+    # ------------------------------------------------------------------ attributes to read
 
     @property
     def current_iter(self) -> int:
@@ -132,7 +132,7 @@ class Service(_Told):
         """Whether all requested steps are over."""
         return bool(_native.info()["finished"])
 
-    # ------------------------------------------------------------------ what is called
+    # ------------------------------------------------------------------ methods to call
 
     def reset_status(self) -> None:
         """Restarts the call numbers; the step number stays."""

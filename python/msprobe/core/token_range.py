@@ -7,7 +7,7 @@ from . import session
 
 
 class TokenRange:
-    """Counts the calls of a model: recording goes on only from one to another."""
+    """Counts the calls of a model, so that recording runs only from one call to another."""
 
     def __init__(self, token_range):
         self._begin, self._end = token_range

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of PyTorch that change what is computed, for dump.json and packs of config_check."""
+"""Settings of PyTorch that affect the numbers, for dump.json and packs of config_check."""
 
 import functools
 import operator
@@ -8,7 +8,7 @@ import warnings
 
 import torch
 
-# As a program reads them. Each version has only some of them, and may refuse to tell.
+# The names that programs use. Each version has only some of them, and may refuse to return one.
 _NAMES = (
     "torch.get_default_dtype()",
     "torch.get_num_threads()",
@@ -30,7 +30,7 @@ _NAMES = (
     "torch.backends.cudnn.benchmark",
     "torch.backends.cudnn.deterministic",
 )
-# Newer names of the same settings. PyTorch refuses to tell by the old ones once these are used.
+# Newer names of the same settings. After a program has used these, PyTorch refuses to return the old ones.
 _INSTEAD = {
     "torch.get_float32_matmul_precision()": ("torch.backends.cuda.matmul.fp32_precision",),
     "torch.backends.cuda.matmul.allow_tf32": ("torch.backends.cuda.matmul.fp32_precision",),
@@ -41,7 +41,7 @@ _OF_NPU = ("torch.npu.matmul.allow_hf32", "torch.npu.conv.allow_hf32")
 
 
 def read():
-    """{name: boolean, number or text} of those that this PyTorch has."""
+    """Returns {name: boolean, number or text} of the settings that this PyTorch has."""
     flags = {}
     with warnings.catch_warnings():  # some versions warn that they are old
         warnings.simplefilter("ignore")
@@ -55,7 +55,7 @@ def read():
 
 
 def _add(flags, name, reader):
-    """Whether this PyTorch tells it."""
+    """Adds the setting. Returns False if this PyTorch does not return it."""
     try:
         value = reader()
     except Exception:

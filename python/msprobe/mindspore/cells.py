@@ -76,7 +76,7 @@ class HookedCell(Hooked):
         more = {"always_call": True} if framework.HAS_ALWAYS_CALL else {}
         handles = [cell.register_forward_pre_hook(before, with_kwargs=True),
                    register_after(cell, after, with_kwargs=True, **more)]
-        # In front of the user's hooks: what these change is not what the cell computed.
+        # Before the user's hooks, because these may change the cell's result.
         cell._forward_hook.move_to_end(next(reversed(cell._forward_hook)), last=False)
         return handles
 

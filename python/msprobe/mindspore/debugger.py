@@ -15,7 +15,7 @@ __path__ = []  # releases 8.x had a package of this name: see old_paths.py
 
 
 def _wait(call, result, args, kwargs):
-    """Transfers still under way are waited for: what they leave behind is recorded at once."""
+    """Waits for transfers that are still in progress, so that their results are recorded at once."""
     for handle in result if isinstance(result, (list, tuple)) else (result,):
         if callable(getattr(handle, "wait", None)):
             handle.wait()

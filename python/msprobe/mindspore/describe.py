@@ -63,7 +63,7 @@ def _slice(value):
 
 
 def _tensor(value):
-    """Its elements as MindSpore gives them to NumPy: they are on the host then, whatever device it is on."""
+    """Returns the elements as MindSpore passes them to NumPy: on the host, from any device."""
     dtype = dtype_text(value.dtype)
     shape = tuple(int(size) for size in value.shape)
     elements = elements_of(value)
@@ -131,7 +131,7 @@ def _distributed_types():
         return []
 
 
-# In this order: a class that fits several is what comes first.
+# The order matters: the first class that fits a value is used.
 _BY_TYPE = [
     (framework.Tensor, _tensor),
     (Json, str.__str__),

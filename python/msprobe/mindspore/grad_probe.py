@@ -23,7 +23,7 @@ def watch(optimizer, steps):
 
 
 def _gradients(optimizer, inputs):
-    # Where parameters are flattened, the gradients are those of `_parameters`.
+    # If parameters are flattened, the gradients belong to `_parameters`.
     parameters = getattr(optimizer, "_parameters", None) or optimizer.parameters
     for parameter, gradient in zip(parameters, gradients_in(inputs)):
         elements = describe.elements_of(gradient) if isinstance(gradient, framework.Tensor) else None

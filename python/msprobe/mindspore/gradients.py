@@ -17,7 +17,7 @@ from . import framework
 
 _Tensor = framework.Tensor
 _used = [False]               # borders were made
-_numbers = itertools.count()  # of borders: MindSpore tells them apart by name
+_numbers = itertools.count()  # numbers of borders: MindSpore identifies them by name
 
 
 def backward_of(call, by_argument):
@@ -106,8 +106,8 @@ class Backward:
 
 @atexit.register
 def _end_gradients():
-    """MindSpore keeps what a gradient that raised has left, with our borders, until the next gradient. It would wait for the
-    interpreter forever if these went after the interpreter itself."""
+    """Ends a gradient. After a gradient that raised an exception, MindSpore keeps its remains, with our borders, until
+    the next gradient. If they were freed after the interpreter had ended, MindSpore would wait for it forever."""
     if not _used[0]:
         return
     try:
@@ -138,7 +138,7 @@ def _pass(border, tensors):
 
 
 class ByArgument:
-    """For an operator: every tensor has its own border, and gradients are recorded in the order of arrival."""
+    """For an operator: every tensor has a separate border, and gradients are recorded in the order of arrival."""
 
     __slots__ = ("call", "left", "grad_inputs", "grad_outputs")
 

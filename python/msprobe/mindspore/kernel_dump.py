@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Level L2 and task exception_dump: MindSpore's runtime dumps kernels, as a file of settings says which it finds by an
+"""Level L2 and task exception_dump: MindSpore's runtime dumps kernels by a file of settings, which it finds through an
 environment variable.
 
 This was not run on hardware; the tests have a stand-in for MindSpore.
@@ -43,7 +43,7 @@ class Kernels:
         for name in session.setting("section.list") or []:
             _check(name)
         self._task = session.TASKS[_native.info()["task"]]
-        self._files = None  # once the runtime has been told what to dump
+        self._files = None  # set after the runtime has its settings
         self._failed = None  # why it cannot be
         self._steps = set()
         self._at = 0  # the step that the runtime counts
@@ -89,7 +89,7 @@ class Kernels:
         return ([], [self._files.none()]) if self._with_steps() else ([self._files.none()], [])
 
     def _with_steps(self):
-        """Whether it dumps all there is in some steps, and not what is found wrong in any."""
+        """Whether it dumps all kernels in some steps, instead of faulty ones in all steps."""
         return self._task in ("statistics", "tensor")
 
     # ------------------------------------------------------------------ the runtime

@@ -20,14 +20,14 @@ PACKAGE = Module.__module__.split(".")[0]
 
 
 def space(path):
-    """The Python module behind torch<path>, or None."""
+    """Returns the Python module of torch<path>, or None."""
     try:
         return importlib.import_module(PACKAGE + path)
     except ImportError:
         return None
 
 
-# On the host kernels that work in place do not write to what a border has let pass.
+# On the host, kernels that work in place do not write to the tensors that a border returned.
 ON_HOST = mindspore.get_context("device_target") == "CPU"
 _identity = ops.Identity()
 

@@ -18,7 +18,7 @@ class HookedModule(cells.HookedCell):
 
     def register(self, module, before, after):
         first = module.register_forward_pre_hook(before, with_kwargs=True)
-        # In front of the user's hooks: what these change is not what the module computed.
+        # Before the user's hooks, because these may change the module's result.
         last = module.register_forward_hook(after, prepend=True, with_kwargs=True)
         # Also after one that raised, which cannot be asked for otherwise.
         module._forward_hooks_always_called[last.id] = True

@@ -83,8 +83,8 @@ def wrap(original, name, prefix, owner=None, recorded=None):
 
 
 def _unless_of_autograd(wrapper, original):
-    """A torch.autograd.Function that returns its argument, as that of full backward hooks does, gets a view of it from
-    PyTorch, in newer versions by Tensor.view_as: nobody wrote that call."""
+    """Wraps Tensor.view_as so that calls by autograd itself are not recorded. Newer versions call it for a
+    torch.autograd.Function that returns its argument, such as that of full backward hooks; no program wrote that call."""
     apply = vars(torch.autograd.Function).get("apply")
     if apply is None:
         return wrapper

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Level L2: the runtime of the NPU dumps the kernels of one call, by the functions of torch_npu.npu for that. Of a backward,
-those of a second one: the call is made again on copies of its inputs, and gets the gradient of the training.
+"""Level L2: the runtime of the NPU dumps the kernels of one call, through functions of torch_npu.npu. For a backward it
+dumps the kernels of a second one: the call is repeated on copies of its inputs, and gets the gradient of the training.
 
 This was not run on hardware; the tests have a stand-in for torch_npu.
 """
@@ -37,14 +37,14 @@ class Task:
         self.reset()
 
     def name(self, number, prefix, api):
-        """Notes that the extension's `number` stands for this API."""
+        """Notes the API to which the extension's `number` belongs."""
         self._names[number] = prefix, api
 
     def reset(self):
         """A session begins."""
         self._wanted = None  # the call, as entries name it
         self._npu = None   # the module with the runtime's functions
-        self._files = {}   # folder -> what is written into it
+        self._files = {}   # folder -> the names of the files written into it
         self._steps = 0    # in which kernels were dumped
 
     def load(self):
@@ -91,7 +91,7 @@ class Task:
         return result
 
     def _dumped(self, function, *args, **kwargs):
-        """The call, while the runtime dumps kernels. Raises what the function raises, and nothing else."""
+        """Makes the call while the runtime dumps kernels. Raises only what the function raises."""
         begun = self._attempted(self._begin)
         try:
             return function(*args, **kwargs)
@@ -166,7 +166,7 @@ class _Again:
         node = next((tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None), None)
         if node is None:
             raise RuntimeError("its result requires no gradient")
-        # Positions among the outputs of those that come from this node, by their numbers there.
+        # Output number at the node -> position among the outputs, for outputs of this node.
         places = {tensor.output_nr: at for at, tensor in enumerate(outputs) if tensor.grad_fn is node}
         node.register_hook(gradients.OnceHook(functools.partial(self._backward, places, dumped), "dumping kernels"))
 

@@ -100,7 +100,7 @@ class Loading:
             return
         self._hooked[id(module)] = name
         hook = _BeforeCall((self, name), module)
-        # In front of all others, so that what is recorded is what was loaded.
+        # Before all other hooks, so that the recorded tensors are the loaded ones.
         if framework.HAS_HOOKS_WITH_KWARGS:
             module.register_forward_pre_hook(hook, prepend=True, with_kwargs=True)
         else:

@@ -26,8 +26,8 @@ def find_tables(folder):
 
 
 def of(detector, last_token, model_config):
-    """(category numbers by token as bytes, last token that counts), or None if the model is unknown: it is recognised
-    by its name, and by an answer that ends with one of its own tokens."""
+    """Returns (category numbers by token as bytes, last token that counts), or None if the model is unknown. A model is
+    recognised by its name, and by an answer that ends with one of its own tokens."""
     name = _known_name(model_config, detector.mtype2token)
     ends = detector.mtype2token[name].get("eos") if name is not None else None
     if last_token not in (ends if isinstance(ends, list) else [ends]):

@@ -12,7 +12,7 @@ def _whole(least, most=2 ** 31):
 _SHARE = (lambda value: 0 <= value <= 1, "a number from 0 to 1")
 _LOGARITHM = (lambda value: value <= 0, "0 or a negative number")
 
-# Where in the file, the attribute, what it must be.
+# (key in the file, attribute, requirement for the value).
 _KEYS = [
     ("window_size", "window_size", _whole(1, _WIDEST)),
     ("stride", "stride", _whole(1)),

@@ -22,7 +22,7 @@ def settings():
 
 
 def rank():
-    """None while there are no distributed processes."""
+    """Returns the rank; None while there are no distributed processes."""
     communication = mindspore.communication
     return communication.get_rank() if communication.GlobalComm.INITED else None
 

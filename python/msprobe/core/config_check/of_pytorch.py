@@ -20,7 +20,7 @@ def settings():
 
 
 def rank():
-    """None while there are no distributed processes."""
+    """Returns the rank; None while there are no distributed processes."""
     distributed = torch.distributed
     if not distributed.is_available() or not distributed.is_initialized():
         return None

@@ -12,7 +12,7 @@ except ImportError:  # another system than Linux
     fcntl = None
 
 _LIMIT = 10 * 1024 ** 3
-_FORMAT = b"msprobe pack 1"  # as src/pack/pack_format.hpp has it
+_FORMAT = b"msprobe pack 1"  # the same text as in src/pack/pack_format.hpp
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "ACCESS_KEY", "API_KEY")
 
 
@@ -52,7 +52,7 @@ class Pack:
 
 
 def environment():
-    """All environment variables of the process; the values of those that hold keys are masked."""
+    """Returns all environment variables of the process; the values of variables that hold keys are masked."""
     return {name: "******" if any(word in name.upper() for word in _SECRET) else value
             for name, value in os.environ.items()}
 

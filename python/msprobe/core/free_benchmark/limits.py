@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The size of perturbations, and how far apart two results may be, by the name of the dtype."""
 
-# The noise that is added; its root is what counts as zero beside it.
+# The noise that is added. A number below its root counts as zero.
 NOISE = {"bfloat16": 1e-4, "float16": 1e-6, "float32": 1e-8, "float64": 1e-16}
 
 GRADIENT_FLOOR = 1e-3

@@ -49,7 +49,7 @@ class Report:
         path = os.path.join(self._root, "step%d" % step, leaf, "free_benchmark.csv")
         text = io.StringIO()
         writer = csv.writer(text)
-        # A name that becomes known moves the folder and what is in it: the file is opened anew each time.
+        # When the name becomes known, the folder moves with its content, so the file is opened anew each time.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         with os.fdopen(os.open(path, flags, 0o644), "ab") as file:
             if file.tell() == 0:

@@ -17,7 +17,7 @@ class Task:
         self._names = {}
 
     def name(self, number, prefix, api):
-        """Notes that the extension's `number` stands for this API."""
+        """Notes the API to which the extension's `number` belongs."""
         self._names[number] = prefix, api
 
     def configure(self):
@@ -71,7 +71,7 @@ class Task:
 
     @staticmethod
     def comparable(one, other):
-        """Whether two results are tensors of numbers whose ratio tells something."""
+        """Whether two results are tensors of numbers with a meaningful ratio."""
         raise NotImplementedError
 
     def compare(self, api, one, other, backward):

@@ -4,7 +4,7 @@
 import fnmatch
 import re
 
-# The first that matches decides; what stands before the group is cut.
+# The first pattern that matches decides; the text before its group is cut off.
 _CUTS = [re.compile(pattern) for pattern in (r".*\.(layers?\..*)", r".*\.(embeddings?\..*)", r".*\.(final.*)",
                                              r".*\.(output.*)", r".*\.(norm.*)")]
 

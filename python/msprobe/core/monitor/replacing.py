@@ -29,7 +29,7 @@ class Replaced:
                 after(result, *args, **kwargs)
             return result
 
-        # A method stays one: schedulers of learning rates look for what it is bound to.
+        # A method stays a bound method: schedulers of learning rates look for its object.
         self._wrapper = types.MethodType(wrapper, owner) if bound else wrapper
         setattr(owner, name, self._wrapper)
 

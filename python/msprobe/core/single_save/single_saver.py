@@ -45,7 +45,7 @@ class SingleSave:
         return cls._instance
 
     def __init__(self, dump_path: Path, fmk: str = "pytorch") -> None:
-        pass  # what is given to a second construction does not count
+        pass  # the arguments of a second construction are ignored
 
     @classmethod
     def save(cls, data: Dict[str, Any]) -> None:
@@ -127,7 +127,7 @@ class SingleSave:
 
 @contextlib.contextmanager
 def _warning(what: str = "") -> Iterator[None]:
-    """Turns what is raised into one warning, which `what` begins: the training continues."""
+    """Turns an exception into one warning, which begins with `what`: the training continues."""
     try:
         yield
     except Exception as error:
@@ -139,7 +139,7 @@ def _is_file_name(name: Any) -> bool:
 
 
 def _parts(value: Any) -> Optional[List[Tuple[Any, Any]]]:
-    """[(key, array)]; None if it, or one of its elements, is no tensor that is saved."""
+    """Returns [(key, array)]; None if the value, or one of its elements, is not a tensor that can be saved."""
     if isinstance(value, dict):
         items: List[Tuple[Any, Any]] = list(value.items())
         if not all(_is_file_name(key) for key, _ in items):
@@ -153,7 +153,8 @@ def _parts(value: Any) -> Optional[List[Tuple[Any, Any]]]:
 
 
 def _array(tensor: Any) -> Any:
-    """Its elements as float32, as the Python tool saves all types; None of what is no real tensor."""
+    """Returns the elements as float32, because the Python tool saves all types in this way; None if it is not a real
+    tensor."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
         return None if tensor.is_complex() else tensor.detach().to("cpu").float().numpy()

@@ -22,7 +22,7 @@ class _Call:
         self.outputs = None        # TensorDiff of each
         self.inputs = []           # of the module itself, that need a gradient
         self.results = []          # of the module itself, that have one
-        self.input_gradients = {}  # of what is compiled, by place
+        self.input_gradients = {}  # of the compiled module, by position
         self.result_gradients = {}
 
 

@@ -11,7 +11,7 @@ from msprobe.core.free_benchmark.limits import FLIPPED
 _CPU_LIMITS = {torch.float32: 2.0 ** -14, torch.float64: 2.0 ** -14, torch.float16: 2.0 ** -11,
                torch.bfloat16: 2.0 ** -8}
 _CPU_MEAN = 1e-4
-_PIECE = 1 << 22  # elements that are looked at together: what is computed of them takes a few times their memory
+_PIECE = 1 << 22  # elements that are compared together: the computation takes a few times their memory
 
 def limit_of(mode, dtype):
     return limits.limit_of(mode, _name_of(dtype))

@@ -36,7 +36,7 @@ def _generator_of(device):
 
 
 class Generators:
-    """The generators that a call may draw from: the host's, its devices', and those among its arguments."""
+    """The generators that a call may draw from: the host's, those of its devices, and those among its arguments."""
 
     def __init__(self, devices, given=()):
         self._all = [torch.default_generator]
@@ -125,7 +125,7 @@ def own_saved_tensors():
 
 
 def is_watched():
-    """Whether a mode intercepts each operation, and would count or record those of a second call."""
+    """Whether a mode intercepts each operation: it would also count or record the operations of a second call."""
     depth = getattr(torch._C, "_len_torch_dispatch_stack", None)
     if depth is not None:
         return depth() > 0

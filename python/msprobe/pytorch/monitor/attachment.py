@@ -62,7 +62,7 @@ class Attachment:
 
 
 def _shared_out(found, optimizers):
-    """The parameters of each optimizer; those that none has in its groups are the first one's."""
+    """Returns the parameters of each optimizer; parameters in no optimizer's groups belong to the first one."""
     if len(optimizers) == 1:
         return [found]
     shares = [{} for _ in optimizers]

@@ -30,7 +30,7 @@ def attention(query, key, order):
     for begin in range(0, count, _ROWS_AT_ONCE):
         rows = query[begin:begin + _ROWS_AT_ONCE]
         scores = (rows @ key.transpose(0, 1) / math.sqrt(query.shape[-1])).to(torch.float32)
-        # Causal: each place sees those before it.
+        # Causal: each position sees the positions before it.
         unseen = place[None, :] > torch.arange(begin, begin + rows.shape[0], device=key.device)[:, None]
         weights = torch.softmax(scores.masked_fill(unseen, -math.inf), dim=-1)
         total += torch.stack([_entropy(weights).sum(), weights.amax(dim=-1).sum(dtype=torch.float64)])
@@ -131,7 +131,7 @@ class _Linear(_Feature):
         weight = _matrix(module)
         if weight is None:
             return None
-        generator = torch.Generator()  # the training's own stays as it is
+        generator = torch.Generator()  # the training's own generator stays unchanged
         generator.manual_seed(_SEED)
         start = torch.randn(weight.shape[1], generator=generator)
         return stretch(weight, start.to(weight.device))

@@ -89,7 +89,7 @@ class StepFigures:
 
 
 def _agreement(gradient, moment):
-    """The share of elements where both have the same sign, half for those where one is zero."""
+    """Returns the share of elements with the same sign on both sides; an element that is zero on one side counts half."""
     if gradient.shape != moment.shape:
         return torch.zeros((), dtype=torch.float32)
     with torch.no_grad():

@@ -14,7 +14,7 @@ def is_flat(module):
 
 
 def check(models):
-    """FSDP1 without the original parameters has no parameters with usable names."""
+    """Raises ValueError for FSDP1 without the original parameters: its parameters have no usable names."""
     for model in models:
         for module in model.modules():
             if is_flat(module) and not getattr(module, "_use_orig_params", True):

@@ -105,6 +105,6 @@ def measure(tensor, eps):
         except RuntimeError:  # no kernel for this type here
             tensor = tensor.to(torch.float32)
             low, high = torch.aminmax(tensor)
-        wide = tensor.to(torch.float32) if tensor.element_size() == 2 else tensor  # eps is no zero there
+        wide = tensor.to(torch.float32) if tensor.element_size() == 2 else tensor  # eps is not zero there
         return (high, low, tensor.mean(dtype=torch.float64), torch.linalg.vector_norm(tensor, dtype=torch.float64),
                 torch.isnan(tensor).sum(), torch.isinf(tensor).sum(), (wide.abs() < eps).sum())
