@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graph of a rank during a merge: nodes get other names and places, nodes of other ranks join them, and
 // each node records which data make up its own (docs/rules.md, "Ranks merged into one graph").
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
