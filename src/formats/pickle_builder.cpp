@@ -37,7 +37,7 @@ PickleRef PickleBuilder::add(PickleKind kind, std::uint64_t value, std::size_t c
   return static_cast<PickleRef>(pickle_.nodes_.size() - 1);
 }
 
-/// All values of a kind without content (None, an empty tuple) share one node.
+/// Equal constants (None, booleans, small integers, the empty tuple) share one node.
 PickleRef PickleBuilder::shared(PickleRef& known, PickleKind kind, std::uint64_t value) {
   if (known == kNoPickleRef) known = add(kind, value);
   return known;
