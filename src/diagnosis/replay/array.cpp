@@ -18,7 +18,7 @@ constexpr std::size_t kLoadPiece = std::size_t{16} << 10;
 // Integers beyond it are not exact in a double.
 constexpr double kExactIntegers = 0x1p53;
 
-/// What is no floating-point type is held in doubles.
+/// The form of a floating-point type. Values of other types are held in doubles.
 tensor::FloatForm form_of(DType dtype) {
   const auto form = tensor::float_form(dtype);
   return form ? *form : *tensor::float_form(DType::float64);

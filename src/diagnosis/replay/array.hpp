@@ -21,7 +21,7 @@ namespace msprobe::diagnosis::replay {
 
 using Shape = std::vector<std::int64_t>;
 
-/// Ends the replay of a call: nothing can be said.
+/// Ends the replay of a call, because nothing can be said about it.
 class NoStatement : public std::exception {
  public:
   explicit NoStatement(Status status, std::string reason = {})
@@ -50,8 +50,8 @@ struct Array {
   std::int64_t rank() const { return static_cast<std::int64_t>(shape.size()); }
 };
 
-/// The values of a recorded tensor, piece by piece. Ends the replay if they are not what the entry says, if
-/// there are none, or where a double does not hold them.
+/// The values of a recorded tensor, piece by piece. Ends the replay if they do not match the entry, if the
+/// tensor has no values, or if a double cannot hold them.
 class ValueStream {
  public:
   explicit ValueStream(const Tensor& tensor);
@@ -75,7 +75,7 @@ class Workspace {
   std::uint64_t work_left() const { return limits_.work; }
   Array make(Shape shape, double fill = 0);
   Array load(const Tensor& tensor);
-  /// Shape and type; the values come with `read`.
+  /// An array with shape and type only; `read` adds the values.
   Array describe(const Tensor& tensor) const;
   void read(Array& array);
 
@@ -83,14 +83,14 @@ class Workspace {
   ReplayLimits limits_;
 };
 
-/// The common shape of arrays that are broadcast; NoStatement if there is none.
+/// The common shape of arrays that are broadcast; NoStatement if they have no common shape.
 Shape broadcast(const Shape& a, const Shape& b);
 /// Distance in elements from one index to the next along each axis of `shape`, for an array that is broadcast
 /// to it: 0 along axes that it does not have.
 Shape broadcast_strides(const Shape& array, const Shape& shape);
 Shape row_major(const Shape& shape);
 
-/// An axis as Python counts, from behind if negative; NoStatement if there is none such.
+/// An axis as Python counts it, from the end if negative; NoStatement if it does not exist.
 std::size_t axis_of(std::int64_t axis, std::int64_t rank);
 
 /// Calls visit(index, {element of each}) in order of the elements of `shape`.
@@ -127,7 +127,7 @@ void walk(const Shape& shape, const std::array<const Array*, N>& arrays, Visit&&
 using tensor::unit_roundoff;
 /// The largest finite number.
 double largest_of(tensor::DType dtype);
-/// The smallest normal number and the distance of those below it.
+/// The smallest normal number; smallest_step() is the distance between the numbers below it.
 double smallest_normal(tensor::DType dtype);
 double smallest_step(tensor::DType dtype);
 bool is_floating(tensor::DType dtype);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One recorded call of an operation, as its entry of a dump describes it: what it is called, its arguments,
-// its outputs.
+// One recorded call of an operation, as its entry of a dump describes it: its name, arguments and outputs.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ struct Tensor {
   std::vector<std::int64_t> shape;
   tensor::DType dtype = tensor::DType::float32;  // as the entry has it; the file may be wider
   bool plain = true;  // false: a shard, a nested tensor, a type that we do not know
-  /// Opens the file; empty if there is none. Throws IoError or FormatError.
+  /// Opens the file; empty if the tensor has no file. Throws IoError or FormatError.
   std::function<formats::StoredTensor()> open;
 
   /// Product of the shape; UINT64_MAX if that is too large to say.

@@ -37,10 +37,10 @@ struct Product {
   double beta = 1;
 };
 
-/// Small products are computed. Of large ones the recorded output (`arguments.output(0)`) is multiplied by a
-/// few vectors of signs, and so is the product, from the right: (A B) v = A (B v) takes time linear in the
-/// operands, and the expected square of the difference is that of the matrices. `left` and `right` are what
-/// `product` points to; operands that are still unread stay so where they can be multiplied as they are read.
+/// Computes small products. For a large one, it multiplies the recorded output (`arguments.output(0)`) and
+/// the product by a few vectors of signs from the right: (A B) v = A (B v) takes time linear in the operands,
+/// and the expected square of the difference is that of the matrices. `left` and `right` are what `product`
+/// points to; operands that are still unread stay so where they can be multiplied as they are read.
 Results replay_product(Arguments& arguments, const Product& product, Array& left, Array& right);
 
 }  // namespace msprobe::diagnosis::replay

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a recorded output follow from the recorded inputs? The operation is done again in double precision,
-// and the distance of what was recorded is given beside the distance that rounding explains.
+// Checks whether a recorded output follows from the recorded inputs. It computes the operation again in
+// double precision, and gives the distance of the recorded output together with the distance that rounding
+// explains.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,11 @@ namespace msprobe::diagnosis::replay {
 enum class Status : std::uint8_t {
   computed,
   unknown_operation,
-  unknown_argument,  // one that we do not know, or a value or a form of it
+  unknown_argument,  // an argument, or a value or form of it, that replay does not know
   argument_not_recorded,
-  random,  // depends on numbers that nobody recorded
+  random,  // depends on random numbers, which no recorder writes
   too_large,
-  broken_off,  // a file could not be read, or memory has run out: nobody knows what would have been said
+  broken_off,  // a file could not be read, or memory ran out: the result is not known
 };
 
 std::string_view to_text(Status status);
@@ -33,10 +34,10 @@ struct ReplayLimits {
 struct ReplayedOutput {
   std::string place;  // `output.0`
   Status status = Status::unknown_operation;
-  std::string reason;  // of one that was broken off
-  // Of computed ones: r = norm(recorded - f) / norm(f), infinite if other elements are finite than should be;
-  // and what rounding explains of it: 3 u(output) + 16 * 2^-24, and more where the operation subtracts what
-  // is nearly equal.
+  std::string reason;  // of Status::broken_off
+  // For Status::computed: r = norm(recorded - f) / norm(f), infinite if other elements are finite than should
+  // be. The tolerance is what rounding explains of r: 3 u(output) + 16 * 2^-24, and more where the operation
+  // subtracts nearly equal numbers.
   double r = 0;
   double tolerance = 0;
   double covered = 1;  // less where only a part of the rows was looked at, evenly spread (long attention)
@@ -48,7 +49,8 @@ using ReplayResult = std::vector<ReplayedOutput>;
 /// = 0.
 ReplayResult replay(const Call& call, const ReplayLimits& limits = {});
 
-/// The same for an entry of a dump.json; empty for what is no forward entry. `directory` holds its tensors.
+/// The same for an entry of a dump.json; empty for an entry that is not a forward entry. `directory` holds
+/// its tensors.
 ReplayResult replay_entry(std::string_view name, const dump::Entry& entry, const std::string& directory,
                           const ReplayLimits& limits = {});
 

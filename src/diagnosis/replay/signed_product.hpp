@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large products: what was recorded and what should have been, each times a few vectors of signs.
+// Checks large products: it multiplies the recorded output and the expected one by a few vectors of signs.
 #pragma once
 
 #include <array>
@@ -24,29 +24,30 @@ inline double at(const Matrices& matrices, std::size_t batch, std::size_t row, s
       ->values[static_cast<std::size_t>(matrices.batch[batch] + matrices.row[row] + matrices.column[column])];
 }
 
-/// Of the numbers that are multiplied.
+/// The norms of the numbers that are multiplied.
 struct Norms {
   double left = 0;
   double right = 0;
   double added = 0;
 };
 
-/// `Expected::sizes`: norms of what is multiplied bound the sums of absolute products. Half of it is what
-/// sums of numbers of either sign lose to rounding, one after the other.
+/// `Expected::sizes`: the norms of the operands bound the sums of absolute products. Sums of numbers of
+/// either sign, added one after the other, lose half of that to rounding.
 double product_sizes(const Arguments& arguments, const Product& product, const Norms& norms);
 double product_sizes(const Arguments& arguments, const Product& product);
 
-/// Finite numbers went in, something else came out: wrong, unless it may be beyond the range of its type
-/// (NoStatement). `bound`: what no element of the product is larger than.
+/// The distance where inputs are finite and the output is not: it is wrong, unless it may be beyond the range
+/// of its type (NoStatement). `bound`: no element of the product is larger.
 Expected::Distance not_finite(const Arguments& arguments, double bound);
 
-/// From operands that are in memory, in any order of their axes.
+/// Checks a product of operands that are in memory, in any order of their axes.
 Results signed_product(Arguments& arguments, const Product& product);
 
-/// Are both operands and the output whole matrices, one after the other as they are stored (the right one
-/// perhaps transposed), and the operands still to be read?
+/// Whether both operands and the output are whole matrices, one after the other as they are stored (the right
+/// one perhaps transposed), and the operands have not been read yet.
 bool can_be_streamed(const Product& product);
-/// From operands that are read once, in their order; of them only the right one's sums stay in memory.
+/// Checks a product of operands that are read once, in their order. Only the sums of the right one stay in
+/// memory.
 Results streamed_product(Arguments& arguments, const Product& product);
 
 }  // namespace msprobe::diagnosis::replay

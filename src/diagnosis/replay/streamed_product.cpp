@@ -27,14 +27,14 @@ bool is_transposed(const Matrices& matrices) {
          counts_by(matrices.batch, rows * matrices.column.size());
 }
 
-/// What is known of the numbers of a stream besides their products.
+/// The sum of squares and the largest of the numbers of a stream.
 struct Seen {
   double squares = 0;
   double largest = 0;
   bool all_finite = true;
 
   void add(std::span<const double> values) {
-    // Several sums, as each addition waits for the one before.
+    // Several sums run side by side, because each addition waits for the one before.
     std::array<double, 4> sums{};
     double most = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
