@@ -35,7 +35,7 @@ namespace {
 using dump::Side;
 using dump::State;
 
-/// Two implementations against each other, in one step of one rank.
+/// Compares two implementations in one step of one rank.
 class Comparison {
  public:
   Comparison(const measuring::MeasuredRank& rank, const std::vector<std::string>& frames, History& history)
@@ -91,8 +91,8 @@ class Comparison {
     return std::move(out_);
   }
 
-  /// Is what names show in the stretch, as the entry, its module, or one that puts out the same? Or a
-  /// parameter that the other side has nowhere?
+  /// Whether the finding by names is in the stretch: its entry, its module, or an entry with the same output.
+  /// A parameter that the other side has nowhere also confirms it.
   bool confirms(const RankDiagnosis& by_content, const Finding& by_name) const {
     if (by_name.kind == Kind::parameter) {
       for (const std::uint32_t content : parameters_.ours_alone) {
@@ -112,8 +112,8 @@ class Comparison {
 
   /// Nothing is computed in half types.
   bool is_exact() const { return !is_half(std::max(ours_.coarsest(), theirs_.coarsest())); }
-  /// The last that is put out, on one side, and another one near it. A loss alone may be equal by chance, or
-  /// to the rounding of half types.
+  /// Whether the last output of one side has a partner and so has another one of the last outputs. A loss
+  /// alone may be equal by chance, or to the rounding of half types.
   bool agrees_to_the_end() const {
     constexpr std::size_t kLastPlaces = 8;
     const std::vector<std::uint32_t> made = ours_.made();
@@ -143,7 +143,7 @@ class Comparison {
 
   bool meets(std::uint32_t content) const { return meetings_.golden_of[content] != kNone; }
 
-  /// Outputs that are the same; of the others nothing is known.
+  /// Fills the rows of outputs that are the same. Nothing is known about the other rows.
   void fill_rows() {
     out_.golden_item = partners_of(ours_, theirs_, parameters_, meetings_);
     out_.coverage = coverage_of(rank_, out_.golden_item);
@@ -164,7 +164,7 @@ class Comparison {
     }
   }
 
-  /// `last`: the last content that counts; kNone: all do.
+  /// Describes where both implementations agree, up to the content `last`, or everywhere if it is kNone.
   std::string agreement(std::uint32_t last) const {
     std::uint32_t first = kNone;
     std::uint32_t end = kNone;
@@ -206,7 +206,7 @@ class Comparison {
          theirs_.first_of(stretch.golden_calls, stretch.golden_differs));
   }
 
-  /// Nothing is known of what follows.
+  /// Reports the first NaN of this run. Nothing is known about the entries after it.
   void keep_nan() {
     const std::uint32_t api = ours_.flow.first_nan();
     const std::string entry(ours_.side.text(ours_.side.apis[api].name));
@@ -220,7 +220,7 @@ class Comparison {
     keep_at(std::move(found), kNone);
   }
 
-  /// A parameter that the calls of a stretch take and golden has nowhere, for the sentence about it.
+  /// The end of a sentence about a parameter that the calls of a stretch take and golden has nowhere.
   std::string lone_parameter_of(const Stretch& stretch) const {
     for (const std::uint32_t call : stretch.calls) {
       for (const std::uint32_t taken : ours_.flow.taken(call)) {
@@ -233,8 +233,8 @@ class Comparison {
     return {};
   }
 
-  /// Whole numbers that come from outside, as token ids, and that the other side does not get; for a
-  /// sentence.
+  /// The end of a sentence about whole numbers that come from outside, such as token ids, and that the other
+  /// side does not get.
   std::string other_data() const {
     constexpr std::size_t kMostLooks = 256;
     const auto from_outside = [](const ContentFlow& flow, const auto& agrees) {
@@ -261,11 +261,11 @@ class Comparison {
                : "";
   }
 
-  /// Parameters that the other side has in another form, or that are wrong.
+  /// Adds a note about parameters that the other side has in another form, or that are wrong.
   void note_parameters() {
     const auto& ours = parameters_.ours_alone;
     const auto& theirs = parameters_.theirs_alone;
-    // Behind an update all are off by its rounding.
+    // After an update, rounding affects all parameters.
     if (ours.empty() || theirs.empty() || parameters_.groups.empty() || history_.steps > 0) return;
     out_.notes.push_back(
         fmt::format("by content, {} of this run's parameters and {} of golden's have no partner, as {} and "
@@ -274,7 +274,7 @@ class Comparison {
                     parameter_name(ours_.flow, ours.front()), parameter_name(theirs_.flow, theirs.front())));
   }
 
-  /// A gradient that differs is evidence; is there one?
+  /// Reports a parameter whose gradient differs, which is evidence; returns whether it did.
   bool keep_other_gradient(const ParameterGradients& gradients) {
     if (gradients.other == kNone) return false;
     Finding found;
@@ -291,7 +291,7 @@ class Comparison {
     return true;
   }
 
-  /// Behind an update: parameters that it has made other ones of.
+  /// Adds a note about parameters that differ after an update.
   void note_drift() {
     if (history_.steps == 0) return;
     double largest = 0;
@@ -311,9 +311,10 @@ class Comparison {
         out_.step.empty() ? "this step" : out_.step, error_text(largest), parameter_name(ours_.flow, where)));
   }
 
-  /// By what each content has, and by the norm of all parameters' together; how they agree, for a note.
+  /// Compares the gradients of each content, and the norm of all parameters' gradients together. Returns how
+  /// they agree, for a note.
   std::string compare_gradients() {
-    // What arrives at a part of a call is not known for the whole.
+    // A rank records the gradient of its part of a call only, and the gradient of the whole is not known.
     if (rank_.target_joins || rank_.golden_joins) {
       const ParameterGradients met = compare_parameter_gradients(ours_, theirs_, parameters_, drift_);
       if (keep_other_gradient(met)) return {};
@@ -341,7 +342,7 @@ class Comparison {
     if (keep_other_gradient(compare_parameter_gradients(ours_, theirs_, parameters_, drift_))) return {};
     const auto [elements, norm] = ours_.gradients();
     const auto [golden_elements, golden_norm] = theirs_.gradients();
-    // Of parameters that are no module's, none is recorded.
+    // Recorders write no gradients for parameters that belong to no module.
     if (elements == 0 || elements != golden_elements)
       return met.equal == 0 ? "; gradients are not compared"
                             : fmt::format("; the gradients agree at {} of them", human_count(met.equal));
@@ -357,7 +358,7 @@ class Comparison {
     return {};
   }
 
-  /// Of calls; kNone: there is none.
+  /// Reports a finding at a call of each side; kNone: the side has no such call.
   void keep(Finding found, std::uint32_t call, std::uint32_t golden_call) {
     if (call == kNone) return;
     found.target_api = ours_.flow.calls()[call];
@@ -390,7 +391,7 @@ class Comparison {
     out_.findings.push_back(std::move(found));
   }
 
-  /// Golden's stacks are read for this alone.
+  /// Reads golden's stacks, which nothing else needs.
   std::string golden_line(const std::string& entry) const {
     if (rank_.golden.json.empty()) return {};
     const std::string path = (std::filesystem::path(rank_.golden.json).parent_path() / "stack.json").string();

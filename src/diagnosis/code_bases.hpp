@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two implementations of one model, as a port and what it was ported from: names and operations of one say
-// nothing of the other, and what is in the tensors says where they agree.
+// Compares two implementations of one model, for example a port and its original. The names and operations of
+// one say nothing about the other; the contents of the tensors show where they agree.
 #pragma once
 
 #include <string>
@@ -10,19 +10,20 @@
 
 namespace msprobe::diagnosis {
 
-/// Where the implementations stop to agree, a stretch of operations on both sides; that they agree is said in
-/// a note.
+/// Finds where the implementations stop agreeing: a stretch of operations on both sides. A note says up to
+/// where they agree.
 RankDiagnosis diagnose_code_bases(const measuring::MeasuredRank& rank,
                                   const std::vector<std::string>& framework_frames, History& history);
 
-/// Of two layouts: what names show, if contents confirm it; else what these show. `history` is that behind
-/// the step by names, `before` that ahead of it.
+/// Diagnoses two parallel layouts: returns the diagnosis by names if contents confirm it, else the diagnosis
+/// by contents. `history` is the state after the step by names, `before` the state before it.
 RankDiagnosis diagnose_layouts(const measuring::MeasuredRank& rank, RankDiagnosis&& by_name,
                                const std::vector<std::string>& framework_frames, History& history,
                                const History& before);
 
-/// Of one code base whose parameters are others, as merged adapters or folded norms: what contents show if
-/// they agree to the end of the first step, in full precision, else what names show.
+/// Diagnoses one code base whose parameters differ, for example by merged adapters or folded norms. Returns
+/// the diagnosis by contents if both sides agree to the end of the first step in full precision, else the
+/// diagnosis by names.
 RankDiagnosis unless_it_computes_the_same(const measuring::MeasuredRank& rank, RankDiagnosis&& by_name,
                                           const std::vector<std::string>& framework_frames, History& history,
                                           const History& before);

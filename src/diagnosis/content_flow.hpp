@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run as a graph of what is in its tensors: which call makes a content, and which take it. Names of
-// entries and of places say nothing here.
+// One run as a graph of tensor contents: which call makes a content, and which calls take it. The names of
+// entries and places play no role here.
 #pragma once
 
 #include <cmath>
@@ -21,10 +21,10 @@
 
 namespace msprobe::diagnosis {
 
-/// A tensor, however often it is recorded: views and transposes of it have the same content.
+/// A tensor, however often it is recorded: its views and transposes have the same content.
 struct Content {
   std::uint32_t item = 0;       // where it is recorded first
-  std::uint32_t maker = kNone;  // place in the calls; kNone: no recorded call puts it out
+  std::uint32_t maker = kNone;  // index of the call that made it; kNone: no recorded call did
   std::uint64_t elements = 0;
   double max = 0;
   double min = 0;
@@ -32,14 +32,15 @@ struct Content {
   double norm = 0;  // not negative
   double u = 0;     // unit roundoff of its type; 0 for integers
 
-  /// Of what has infinities, as masked scores, the other statistics say nothing.
+  /// Whether all statistics are finite. Where a tensor has infinities, as masked scores have, its other
+  /// statistics say nothing.
   bool is_finite() const { return std::isfinite(max) && std::isfinite(min) && std::isfinite(norm); }
 };
 
 bool is_same(const Content& a, const Content& b);
-/// As an item has it, alone.
+/// The content of one item.
 Content content_of(const dump::Side& side, std::uint32_t item);
-/// Of shards: the whole has their elements.
+/// The content of the whole that two shards make up.
 Content joined(const Content& one, const Content& other);
 
 /// How far the same tensor of two implementations is apart, as measuring::Measure has it; NaN for tensors of
@@ -54,42 +55,46 @@ struct Joint {
 
 class ContentFlow {
  public:
-  /// Of the entries in that direction that count, in the order of execution, rank by rank where `joins` says
-  /// what each holds (it may be null). Modules count where they put out what no operation does. Tensors of
-  /// one value, of bools and with NaN have no content. Where a call takes a part of what another one put out,
-  /// or several in one, a call without an entry stands between them for the code that nobody recorded.
+  /// Builds the graph from the entries of `direction` for which `counts` is true, in the order of execution.
+  /// It goes rank by rank where `joins`, which may be null, says what each rank holds. A module counts where
+  /// its output is not the output of an operation. Tensors of one value, of bools and with NaN have no
+  /// content. Where a call takes a part of another call's output, or several outputs in one, a call without
+  /// an entry links them: it represents the code that no recorder wrote.
   ContentFlow(const dump::Side& side, const Joins* joins, dump::Direction direction,
               const std::function<bool(std::uint32_t api)>& counts);
 
   const dump::Side& side() const { return *side_; }
   const std::vector<Content>& contents() const { return contents_; }
-  const std::vector<std::uint32_t>& calls() const { return calls_; }  // entries; kNone: unrecorded
+  const std::vector<std::uint32_t>& calls() const {
+    return calls_;
+  }  // by call: its entry; kNone: unrecorded code
   bool is_recorded(std::uint32_t call) const { return calls_[call] != kNone; }
   /// Contents that a call takes, each once, in the order of its inputs.
   std::span<const std::uint32_t> taken(std::uint32_t call) const { return taken_.of(call); }
   std::span<const std::uint32_t> given(std::uint32_t call) const { return given_.of(call); }
   /// Calls that take a content, in their order.
   std::span<const std::uint32_t> takers(std::uint32_t content) const { return takers_.of(content); }
-  /// Of a module, or by its place in a call.
+  /// Whether a content is a parameter: a module has it, or its place in a call says so.
   bool is_parameter(std::uint32_t content) const { return is_parameter_[content]; }
   /// The content of an item; kNone: it has none, or no call of the flow has it.
   std::uint32_t content_of(std::uint32_t item, std::uint32_t rank = 0) const {
     return content_of_[rank][item];
   }
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(content_of_.size()); }
-  /// As a rank has it, whether a call of the flow does or not; nothing where it is no tensor or not known.
+  /// The content of an item on a rank, whether or not a call of the flow has it; nothing where the item is
+  /// not a tensor or its content is not known.
   std::optional<Content> described(std::uint32_t item, std::uint32_t rank) const;
-  /// Does a recorded call put it out?
+  /// Whether a recorded call made the content.
   bool is_made(std::uint32_t content) const {
     return contents_[content].maker != kNone && is_recorded(contents_[content].maker);
   }
-  /// Where a module has it as a parameter, or kNone.
+  /// The item where a module has the content as a parameter, or kNone.
   std::uint32_t parameter_item(std::uint32_t content) const { return parameter_item_[content]; }
-  /// Of the parts of ranks, and of micro batches, in their order.
+  /// The tensors that ranks or micro-batches hold in parts, in order.
   const std::vector<Joint>& joints() const { return joints_; }
-  /// The first entry that puts out NaN, or kNone: nothing is known of what follows.
+  /// The first entry with NaN in an output, or kNone. Nothing is known about the entries after it.
   std::uint32_t first_nan() const { return first_nan_; }
-  /// So often every module runs.
+  /// How often every module runs in the step.
   std::size_t micro_batches() const { return micro_batches_; }
 
   std::string name(std::uint32_t call) const {
@@ -99,7 +104,7 @@ class ContentFlow {
   std::string operation(std::uint32_t call) const;
 
  private:
-  /// Lists one behind the other.
+  /// Several lists in one array.
   struct Lists {
     std::vector<std::uint32_t> begin{0};
     std::vector<std::uint32_t> values;
@@ -128,8 +133,8 @@ class ContentFlow {
   std::vector<std::uint32_t> parameter_item_;
 };
 
-/// Of a model and its loss. What no module runs behind the first backward is that of a function of its own,
-/// or of an optimizer. `construct` may be null.
+/// The flow of a model and its loss. An entry after the first backward that no module calls belongs to a
+/// separate function or an optimizer, and is left out. `construct` may be null.
 ContentFlow forward_flow(const dump::Side& side, const Joins* joins, const dump::ConstructTable* construct);
 
 }  // namespace msprobe::diagnosis

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By item its partner in another code base, known by what is in the tensors.
+// Finds the partner of each item in another code base by the contents of the tensors.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace msprobe::diagnosis {
 
-/// By item under test its partner in the other code base, of the same role where that has one: contents that
-/// are the same, and gradients of parameters that are. kNone: it has none.
+/// The partner of each item of the target in the other code base, with the same role if that exists. Partners
+/// have the same content, or are gradients of the same parameter. kNone: the item has no partner.
 std::vector<std::uint32_t> partners_of(const Implementation& ours, const Implementation& theirs,
                                        const ParameterMap& parameters, const Meetings& meetings);
 
-/// The same for a rank of which nothing else is asked.
+/// The same for a rank that is compared in no other way.
 std::vector<std::uint32_t> partners_by_content(const measuring::MeasuredRank& rank);
 
 }  // namespace msprobe::diagnosis

@@ -63,7 +63,7 @@ class ArrivingGradients {
 
 enum class Gradient : std::uint8_t { unknown, equal, differs };
 
-/// Of what several calls compute anew, each has a gradient of its own paths.
+/// The contents that several calls compute. Each of these calls has the gradient of its paths only.
 std::vector<bool> made_several_times(const ContentFlow& flow) {
   std::vector<bool> found(flow.contents().size());
   for (std::uint32_t call = 0; call < flow.calls().size(); ++call) {
@@ -94,7 +94,7 @@ GradientMeetings meet_gradients(const ContentFlow& target, const ContentFlow& go
   const bool half = is_half(coarsest);
   for (std::uint32_t i = 0; i < contents.size(); ++i) {
     if (meetings.golden_of[i] == kNone || several[i] || golden_several[meetings.golden_of[i]]) continue;
-    // In half types what is near may be another content.
+    // In half types, a content with near statistics may be another one.
     if (half && !are_taken_with_one_parameter(target, i, golden, meetings.golden_of[i], parameters)) continue;
     const std::uint32_t item = ours.of(i);
     const std::uint32_t partner = theirs.of(meetings.golden_of[i]);
@@ -117,7 +117,7 @@ GradientMeetings meet_gradients(const ContentFlow& target, const ContentFlow& go
     }
   }
   if (found.differs == kNone) return found;
-  // What takes it, to where the gradient is known to be the same.
+  // Follow the calls that take the content, up to contents whose gradient is known to be the same.
   std::vector<bool> reached(contents.size());
   reached[found.differs] = true;
   for (std::uint32_t call = 0; call < target.calls().size(); ++call) {

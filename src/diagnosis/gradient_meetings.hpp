@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of two implementations whose forward agrees: each content that both make has one, and it should
-// be the same.
+// Compares the gradients of two implementations whose forward agrees: each content that both make has a
+// gradient, and it should be the same.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct GradientMeetings {
   double error = 0;
 };
 
-/// In half types of contents alone that calls take with the same parameter. `drift`: what an update before
-/// these steps has made of rounding.
+/// Compares the gradients of the contents in `meetings`. In half types it compares only contents that calls
+/// take with the same parameter. `drift`: the error that rounding grew to in the updates before these steps.
 GradientMeetings meet_gradients(const ContentFlow& target, const ContentFlow& golden,
                                 const ParameterMap& parameters, const Meetings& meetings, double drift);
 

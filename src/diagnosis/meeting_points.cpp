@@ -14,9 +14,10 @@
 namespace msprobe::diagnosis {
 namespace {
 
-/// No chance: 64 roundoffs of float32.
+/// Statistics that are nearer than this do not agree by chance: 64 roundoffs of float32.
 constexpr double kExact = kRoundingsOfPort * kSingleRoundoff;
-/// Of so many others with that norm, those with the next extremes on each side are looked at.
+/// If many contents have the same norm, this many with the nearest largest elements on each side are looked
+/// at.
 constexpr std::ptrdiff_t kMostNearby = 16;
 
 /// The sum of the best order so far, by the place in golden's list (a Fenwick tree of maxima).
@@ -24,7 +25,7 @@ class BestAhead {
  public:
   explicit BestAhead(std::size_t places) : best_(places + 1) {}
 
-  /// Of all places before this one: the sum, and what the order ends with.
+  /// The best sum of all places before this one, and the last candidate of that order.
   std::pair<std::uint64_t, std::uint32_t> before(std::size_t place) const {
     std::pair<std::uint64_t, std::uint32_t> best{0, kNone};
     for (std::size_t i = place; i > 0; i &= i - 1) best = std::max(best, best_[i], less);
@@ -48,12 +49,12 @@ struct Candidate {
   std::uint32_t golden = 0;
   double error = 0;
   std::uint64_t weight = 1;
-  std::uint32_t before = kNone;  // the candidate ahead of it in the best order
+  std::uint32_t before = kNone;  // the candidate before this one in the best order
 };
 
 /// The candidates, by number, of the order through both lists with the largest weight.
 std::vector<std::uint32_t> best_order(std::vector<Candidate>& candidates, std::size_t golden_places) {
-  // Of one tensor the golden places from behind, so that none stands ahead of another of the same.
+  // Sort the golden places of one tensor in descending order, so that an order contains only one of them.
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return std::make_tuple(a.target, b.golden, a.error) < std::make_tuple(b.target, a.golden, b.error);
   });
@@ -76,8 +77,8 @@ std::vector<std::uint32_t> best_order(std::vector<Candidate>& candidates, std::s
   return order;
 }
 
-/// Contents by elements and norm, in cells as wide as the norm may be off, and those of a cell by their
-/// largest element: norms of what was normalised are all the same.
+/// Contents by their number of elements and norm, in cells as wide as the norm may be off. The contents of a
+/// cell are sorted by their largest element, since the norms of normalised tensors are all the same.
 class Cells {
  public:
   Cells(const ContentFlow& flow, double width) : flow_(&flow), width_(std::log1p(width)) {
@@ -112,7 +113,7 @@ class Cells {
   std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<std::pair<double, std::uint32_t>>> cells_;
 };
 
-/// Groups of the parameters that calls take together with a content.
+/// The groups of the parameters that calls take together with a content.
 std::vector<std::uint32_t> neighbours_of(const ContentFlow& flow, std::uint32_t content,
                                          const std::vector<std::uint32_t>& group_of) {
   constexpr std::size_t kMostTakers = 8;
@@ -132,7 +133,7 @@ bool have_one_in_common(const std::vector<std::uint32_t>& ours, const std::vecto
   });
 }
 
-/// Have they a parameter in common, or one of them none?
+/// Whether two contents are taken with a common parameter, or one of them is taken with no parameter.
 bool may_be_same(const std::vector<std::uint32_t>& ours, const std::vector<std::uint32_t>& theirs) {
   return ours.empty() || theirs.empty() || have_one_in_common(ours, theirs);
 }
@@ -155,12 +156,13 @@ Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Parame
     cells.each_near(content, [&](std::uint32_t j) {
       const Content& partner = golden.contents()[j];
       const bool integers = content.u == 0 && partner.u == 0;
-      // Roundings of single elements cancel in the norm of many.
+      // Roundings of single elements cancel in the norm of many elements.
       const double of_norm =
           allowance.norm + std::max(content.u, partner.u) / std::sqrt(static_cast<double>(content.elements));
       if (std::abs(content.norm - partner.norm) > of_norm * partner.norm) return;
       const double error = error_between(content, partner);
-      // What is normalised has one norm, and in half types extremes that are often near each other.
+      // Normalised tensors all have the same norm, and in half types their extremes are often near each
+      // other.
       if (error > kExact && !may_be_same(neighbours_of(target, i, parameters.group_of),
                                          neighbours_of(golden, j, parameters.golden_group_of)))
         return;
@@ -171,7 +173,7 @@ Meetings meet(const ContentFlow& target, const ContentFlow& golden, const Parame
     met.golden_of[candidates[i].target] = candidates[i].golden;
     met.error[candidates[i].target] = candidates[i].error;
   }
-  // Order is not law: tables are made in each layer here and once there.
+  // Partners need not keep the order: one side may make a table in each layer, the other one once.
   for (const Candidate& each : candidates) {
     met.golden_meets[each.golden] = true;
     met.golden_error[each.golden] = std::fmin(met.golden_error[each.golden], each.error);

@@ -23,7 +23,7 @@ using dump::Item;
 using dump::Side;
 using dump::State;
 
-/// The modules that have parameters of their own.
+/// The paths of the modules that have recorded parameters or gradients of parameters.
 std::set<std::string> parameter_paths(const Side& side) {
   std::set<std::string> found;
   for (const Item& item : side.items) {
@@ -38,7 +38,7 @@ std::string call_of(const Side& side, std::uint32_t api) {
   return !name.is_module && name.direction == Direction::forward ? std::string(name.base) : std::string();
 }
 
-/// Do many calls that pair take parameters of other sizes, as joined projections?
+/// Whether many of the paired calls take parameters of other sizes, as joined projections do.
 bool take_other_parameters(const measuring::MeasuredRank& rank) {
   const auto elements_taken = [](const Side& side, std::uint32_t api) {
     const dump::EntryName name = side.parsed_name(api);
@@ -67,8 +67,8 @@ bool take_other_parameters(const measuring::MeasuredRank& rank) {
          static_cast<double>(other) >= kOtherParameters * static_cast<double>(calls);
 }
 
-/// Are the calls of one side those that the other begins with, as of a run that ended in the middle of a
-/// step? `partners`: of the part's entries; `back`: of the whole's.
+/// Whether the calls of one side are the first calls of the other, as in a run that ended in the middle of a
+/// step. `partners`: of the entries of `part`; `back`: of those of `whole`.
 bool is_beginning(const Side& part, const std::vector<std::uint32_t>& partners, const Side& whole,
                   const std::vector<std::uint32_t>& back) {
   std::uint32_t end = 0;
@@ -97,7 +97,7 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
     return false;
   const auto common =
       std::count_if(ours.begin(), ours.end(), [&](const std::string& path) { return theirs.contains(path); });
-  // Where one side records no modules, or has none, they have nothing in common.
+  // Modules also count as different where one side has no modules with parameters.
   const bool by_modules = fewest >= kFewestModules || (fewest == 0 && most_modules >= kFewestModules);
   std::size_t calls = 0;
   std::size_t golden_calls = 0;
@@ -117,7 +117,8 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   const double most = by_modules && !common_modules ? kMostCommonCalls : kMostCommonCallsAlone;
   if (fewest_calls == 0) return by_modules && !common_modules;
   if (!rank.target_joins && !rank.golden_joins && take_other_parameters(rank)) return true;
-  // One that takes many calls for each of the other's is written otherwise, as a loop for a fused kernel.
+  // A side that makes many calls for each call of the other is written differently, for example a loop for a
+  // fused kernel.
   if (fewest_calls > 0 && std::max(calls, golden_calls) >= kCallsForOne * fewest_calls) return true;
   return ((by_modules && !common_modules) || fewest_calls >= kFewestCalls) &&
          static_cast<double>(same) < most * static_cast<double>(fewest_calls);

@@ -22,8 +22,8 @@ using dump::State;
 /// The gradients of a parameter, each content once.
 using Gradients = std::vector<Content>;
 
-/// By the parameter's content: of each rank for itself, as stages of a pipeline call other parameters
-/// alike.
+/// The gradients by the content of their parameter. Each rank is looked at separately, because stages of a
+/// pipeline use the same names for different parameters.
 std::map<std::uint32_t, Gradients> gradients_of(const Implementation& side) {
   std::map<std::uint32_t, Gradients> gradients;
   for (std::uint32_t rank = 0; rank < side.flow.ranks(); ++rank) {
@@ -49,7 +49,8 @@ std::map<std::uint32_t, Gradients> gradients_of(const Implementation& side) {
   return gradients;
 }
 
-/// Each parameter's only gradient, of all put together; nothing if one has none or several.
+/// The only gradients of several parameters joined into one; nothing if a parameter has no gradient or
+/// several.
 std::optional<Content> joined_gradient(const std::vector<Gradients>& each) {
   std::optional<Content> all;
   for (const Gradients& gradients : each) {
@@ -59,7 +60,7 @@ std::optional<Content> joined_gradient(const std::vector<Gradients>& each) {
   return all;
 }
 
-/// Those of a group's parameters, or of the parts that ranks hold of them; empty if one is not known.
+/// The gradients of a group's parameters, or of the parts of them that ranks hold; empty if one is not known.
 std::vector<Gradients> of_all(const Implementation& side, const std::map<std::uint32_t, Gradients>& gradients,
                               const std::vector<std::uint32_t>& contents) {
   std::vector<Gradients> found;
@@ -79,8 +80,8 @@ std::vector<Gradients> of_all(const Implementation& side, const std::map<std::ui
   return found;
 }
 
-/// What is said of the gradients of parameters that both sides have; empty if they may be the same. By
-/// parameter of the group.
+/// How the gradients of a group of parameters differ, in words; empty if they may be the same. `ours` and
+/// `theirs` have an element for each parameter of the group.
 std::string other_gradient(const std::vector<Gradients>& ours, const std::vector<Gradients>& theirs,
                            bool whole, double least_size, double most) {
   if (whole && ours.size() == 1 && theirs.size() == 1) {
@@ -94,7 +95,7 @@ std::string other_gradient(const std::vector<Gradients>& ours, const std::vector
   const auto gradient = joined_gradient(ours);
   const auto golden = joined_gradient(theirs);
   if (!gradient || !golden || !golden->is_finite()) return {};
-  // A gradient that cancels, as that of the bias of attention's keys, is rounding.
+  // A gradient that cancels, such as that of the bias of attention's keys, is nothing but rounding.
   const double size = golden->norm / std::sqrt(static_cast<double>(golden->elements));
   const double error = error_between(*gradient, *golden);
   if (!(size >= least_size) || !(error > most)) return {};

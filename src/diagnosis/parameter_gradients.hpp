@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of the parameters that two implementations share.
+// Compares the gradients of the parameters that two implementations share.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,16 @@
 namespace msprobe::diagnosis {
 
 struct ParameterGradients {
-  std::uint64_t compared = 0;   // groups of parameters
-  std::uint64_t unknown = 0;    // groups with no gradient or several on one side
-  std::uint32_t other = kNone;  // of those that differ the parameter nearest to the loss; kNone: none does
-  std::string said;             // about it, behind its name
+  std::uint64_t compared = 0;  // groups of parameters
+  std::uint64_t unknown = 0;   // groups with no gradient or several on one side
+  std::uint32_t other =
+      kNone;         // the parameter nearest to the loss whose gradient differs; kNone: no gradient does
+  std::string said;  // the words about it that follow its name
 };
 
-/// Of each parameter that both sides have as one. Nothing is compared where one side records none, or several
-/// micro-batches. `drift`: what an update before these steps has made of rounding.
+/// Compares the gradient of each parameter that both sides share. It compares nothing where one side records
+/// no gradients, or several micro-batches. `drift`: the error that rounding grew to in the updates before
+/// these steps.
 ParameterGradients compare_parameter_gradients(const Implementation& ours, const Implementation& theirs,
                                                const ParameterMap& parameters, double drift);
 

@@ -17,12 +17,13 @@
 namespace msprobe::diagnosis {
 namespace {
 
-/// Norms that are put together are off by the rounding of each. Chosen: 160 roundoffs of float32.
+/// Joined norms are off by the rounding of each norm. Chosen: 160 roundoffs of float32.
 constexpr double kSumOfSquares = 1e-5;
-/// A parameter with padding has no more elements than so many times those of its parts. Chosen, not measured.
+/// A parameter with padding has no more elements than this many times those of its parts. Chosen, not
+/// measured.
 constexpr std::uint64_t kMostPadding = 2;
 
-/// The parameters of a side: those that ranks hold in parts as a whole.
+/// The parameters of a side. If ranks hold a parameter in parts, the whole is listed.
 std::vector<std::uint32_t> parameters_of(const ContentFlow& flow) {
   std::vector<bool> is_part(flow.contents().size());
   std::vector<std::uint32_t> found;
@@ -42,7 +43,7 @@ std::vector<std::uint32_t> parameters_of(const ContentFlow& flow) {
   return found;
 }
 
-/// A name without the numbers between its dots: that of the same parameter in all layers and experts.
+/// A name without the numbers between its dots: it is the same for a parameter in all layers and experts.
 std::string without_numbers(const std::string& name) {
   std::string text;
   for (const std::string_view part : split(name, ".")) {
@@ -54,10 +55,10 @@ std::string without_numbers(const std::string& name) {
 
 /// A parameter has no more parts than this. Chosen: twice the experts of the largest models.
 constexpr std::size_t kMostParts = 512;
-/// More kinds of names than a model has are not looked at by pairs.
+/// With more kinds of names than this, which no model has, each kind is looked at alone.
 constexpr std::size_t kMostKindsOfNames = 512;
 
-/// Parameters one behind the other, some of which may follow one another in another side's parameter.
+/// Parameters in order. A run of them may be joined into one parameter of the other side.
 struct Sequence {
   std::vector<std::uint32_t> contents;
   std::vector<double> squares{0};                               // of norms, added up
@@ -70,7 +71,7 @@ struct Sequence {
   }
 };
 
-/// Of one kind of name, and of two and three kinds that first appear one behind the other.
+/// The sequences of one kind of name, and of two and three kinds whose first names follow each other.
 std::vector<Sequence> sequences_of(const ContentFlow& flow, const std::vector<std::uint32_t>& parameters) {
   std::map<std::size_t, std::vector<std::uint32_t>> by_axes;
   for (const std::uint32_t each : parameters) {
@@ -99,7 +100,7 @@ std::vector<Sequence> sequences_of(const ContentFlow& flow, const std::vector<st
   return found;
 }
 
-/// Do the parts hold the elements of the whole, and no others but zeros?
+/// Whether the parts hold the elements of the whole, and no others except zeros.
 bool make_up(const std::vector<Content>& contents, const std::uint32_t* first, const std::uint32_t* last,
              const Content& whole) {
   std::uint64_t elements = 0;
@@ -120,8 +121,8 @@ bool make_up(const std::vector<Content>& contents, const std::uint32_t* first, c
          (std::isnan(sum) || same(sum, whole.mean * static_cast<double>(whole.elements), scale));
 }
 
-/// Parameters of one side that make up one of the other; empty if there are none. One of them has its largest
-/// element.
+/// Consecutive parameters of one side that make up a parameter of the other side; empty if no such parameters
+/// exist. One of them has its largest element.
 std::vector<std::uint32_t> parts_of(const std::vector<Sequence>& sequences,
                                     const std::vector<Content>& contents, const Content& whole) {
   constexpr std::size_t kMostLooks = 16;  // places with that element
@@ -172,8 +173,8 @@ class Mapper {
   }
 
  private:
-  /// Those that are nearest in size and norm. Where one side alone knows a parameter as such, as those of
-  /// functions without modules, it is one on the other side too.
+  /// Pairs the parameters that are nearest in size and norm. Where one side alone knows a parameter as such,
+  /// since functions take it without modules, the content is a parameter on the other side too.
   void pair_equal() {
     const std::vector<std::uint32_t> theirs = map_.theirs_alone;
     pair_equal(target_, map_.ours_alone, golden_, theirs, false);
@@ -182,7 +183,7 @@ class Mapper {
     pair_equal(golden_, map_.theirs_alone, target_, unknown_of(target_), true);
   }
 
-  /// Contents that no recorded call puts out and that are not known as parameters.
+  /// Contents that no recorded call makes and that are not known as parameters.
   static std::vector<std::uint32_t> unknown_of(const ContentFlow& flow) {
     std::vector<std::uint32_t> found;
     for (std::uint32_t i = 0; i < flow.contents().size(); ++i) {
@@ -229,7 +230,7 @@ class Mapper {
     });
   }
 
-  /// `wholes` each of which several `parts` make up.
+  /// Groups each of `wholes` with the `parts` that make it up.
   void join(const ContentFlow& side, std::vector<std::uint32_t>& wholes, const ContentFlow& other,
             std::vector<std::uint32_t>& parts, bool exchanged) {
     const std::vector<Sequence> sequences = sequences_of(other, parts);

@@ -14,15 +14,15 @@
 namespace msprobe::diagnosis {
 namespace {
 
-/// What has fewer elements may be the same by chance, as a decision is.
+/// A content with fewer elements may be the same by chance, for example a decision.
 constexpr std::uint64_t kFewestElements = 16;
-/// Of a longer stretch only its beginning is looked at for what is near.
+/// The search for near contents looks at this many contents at the beginning of a stretch.
 constexpr std::size_t kMostNear = 2000;
 
-/// One implementation, and what of it is the same in the other.
+/// One implementation, and which of its contents are the same in the other.
 class Part {
  public:
-  /// `errors`: of contents that meet; NaN where it is not known. `group_of`: those of a ParameterMap.
+  /// `errors`: of the contents that meet; NaN where the error is not known. `group_of`: as in ParameterMap.
   Part(const ContentFlow& flow, std::vector<bool> meets, const std::vector<double>& errors,
        const std::vector<std::uint32_t>& group_of)
       : flow_(flow), group_of_(group_of), meets_(std::move(meets)) {
@@ -32,7 +32,7 @@ class Part {
 
   const ContentFlow& flow() const { return flow_; }
   bool meets(std::uint32_t content) const { return meets_[content]; }
-  /// Does something that follows from it agree?
+  /// Whether something agrees that follows from the content.
   bool leads_on(std::uint32_t content) const { return leads_[content]; }
   bool is_made(std::uint32_t content) const { return flow_.contents()[content].maker != kNone; }
   std::uint64_t elements(std::uint32_t content) const { return flow_.contents()[content].elements; }
@@ -44,7 +44,7 @@ class Part {
     return found;
   }
 
-  /// The only content that a call takes and that some call made; kNone if there are none or several.
+  /// The only input of a call that some call made; kNone if no input was made, or several were.
   std::uint32_t made_input(std::uint32_t call) const {
     std::uint32_t found = kNone;
     for (const std::uint32_t content : flow_.taken(call)) {
@@ -66,7 +66,7 @@ class Part {
     return given.empty() ? kNone : given.front();
   }
 
-  /// Calls between contents that agree and this one, in order; and the last such content.
+  /// The calls between contents that agree and this one, in order; and the last such content.
   std::pair<std::vector<std::uint32_t>, std::uint32_t> calls_before(std::uint32_t content) const {
     std::vector<bool> seen(flow_.calls().size());
     std::vector<bool> looked_at(flow_.contents().size());
@@ -103,7 +103,7 @@ class Part {
     return {calls, agrees};
   }
 
-  /// Does the last call that takes a parameter put out what agrees?
+  /// Whether the output of the last call that takes a parameter agrees.
   bool agrees_behind_parameters() const {
     const auto& contents = flow_.contents();
     for (auto call = static_cast<std::uint32_t>(flow_.calls().size()); call-- > 0;) {
@@ -116,7 +116,7 @@ class Part {
     }
     return false;
   }
-  /// The last content that is a single number, as a loss is; kNone if the run does not end with one.
+  /// The last content if it is a single number, as a loss is; kNone if the run does not end with one.
   std::uint32_t last_number() const {
     for (auto call = static_cast<std::uint32_t>(flow_.calls().size()); call-- > 0;) {
       const std::uint32_t out = first_output(call);
@@ -125,7 +125,7 @@ class Part {
     return kNone;
   }
 
-  /// The first wrong content that most of the wrong ones behind it follow from; kNone if there is none.
+  /// The first wrong content from which most of the later wrong ones follow; kNone if no content is wrong.
   std::uint32_t common_origin() const {
     constexpr double kMost = 0.7;
     constexpr std::size_t kMostLooks = 64;
@@ -156,7 +156,7 @@ class Part {
     leads_.assign(contents.size(), false);
     std::vector<std::uint32_t> reach(contents.size());  // the last call that follows from it
     for (std::uint32_t i = 0; i < contents.size(); ++i) {
-      // In half types what is normalised is near enough to meet, with an error ahead of it.
+      // In half types, normalised contents are near enough to meet although an input has an error.
       const bool clearly = !(errors[i] > std::max(contents[i].u, kRoundingsOfPort * kSingleRoundoff));
       leads_[i] = meets_[i] && clearly && contents[i].u > 0 && contents[i].elements >= kFewestElements;
       reach[i] = contents[i].maker == kNone ? 0 : contents[i].maker;
@@ -181,7 +181,8 @@ class Part {
       wrong_[i] = contents[i].maker != kNone && !meets_[i] && !leads_[i];
       if (wrong_[i] && reach[i] > contents[i].maker) ++ends[reach[i]];
     }
-    // What is wrong stays wrong to an end; others end where it is not recorded who takes them.
+    // An error lasts to an end of the run. Contents that lead to another end only seem wrong: the calls that
+    // take them are not recorded.
     const auto end = std::max_element(ends.begin(), ends.end(),
                                       [](const auto& a, const auto& b) { return a.second <= b.second; });
     if (end == ends.end()) return;
@@ -192,7 +193,7 @@ class Part {
   const std::vector<std::uint32_t>& group_of_;
   std::vector<bool> meets_;
   std::vector<bool> leads_;
-  std::vector<bool> wrong_;  // it differs, nothing that follows from it agrees, and it reaches the end
+  std::vector<bool> wrong_;  // contents that differ, from which nothing follows that agrees, and which reach
   std::multimap<std::uint32_t, std::uint32_t> wholes_;  // by part
 };
 
@@ -213,13 +214,13 @@ class Search {
   std::optional<Stretch> run() {
     Ends ends = by_parameters();
     if (ends.ours == kNone) {
-      // Of a part of the batch a loss is another one.
+      // The loss of a part of the batch is another number.
       const bool whole = ours_.flow().joints().empty() && theirs_.flow().joints().empty();
       const Ends last = whole ? Ends{ours_.last_number(), theirs_.last_number()} : Ends{};
       const bool agree = ours_.agrees_behind_parameters() || theirs_.agrees_behind_parameters();
       if (!agree) {
         ends = {ours_.common_origin(), theirs_.common_origin()};
-        // Of another size it is another thing.
+        // A content of another size is another tensor.
         const bool known =
             ends.ours != kNone && ends.theirs != kNone && !std::isnan(error(ends.ours, ends.theirs));
         if (!known) ends.theirs = kNone;
@@ -228,7 +229,7 @@ class Search {
       }
     }
     if (ends.ours == kNone) return std::nullopt;
-    // A stretch that ends sooner may show another one within.
+    // A stretch that ends sooner may contain another one.
     for (int looks = 0; looks < kMostLooks; ++looks) {
       const Ends sooner = within(ends);
       if (sooner.ours == kNone) break;
@@ -256,7 +257,8 @@ class Search {
     return found;
   }
 
-  /// Of contents with as many elements, the smaller if ranks hold parts of them; NaN where they have not.
+  /// The error between two contents, the smaller one if ranks hold parts of them; NaN where their numbers of
+  /// elements differ.
   double error(std::uint32_t ours, std::uint32_t theirs) const {
     double least = NAN;
     for (const Content* content : ours_.wholes(ours)) {
@@ -266,7 +268,8 @@ class Search {
     return least;
   }
 
-  /// Should they be the same, are both sides' contents wrong? What is normalised may agree again.
+  /// Whether both contents are wrong, provided that they should be the same. A normalised content may agree
+  /// again later, so that it counts as wrong if its partner is near.
   bool both_wrong(std::uint32_t ours, std::uint32_t theirs) const {
     if (ours == kNone || theirs == kNone || ours_.meets(ours) || theirs_.meets(theirs) ||
         !ours_.is_made(ours) || !theirs_.is_made(theirs))
@@ -275,7 +278,7 @@ class Search {
     return !std::isnan(apart) && (!ours_.leads_on(ours) || apart <= kNearby);
   }
 
-  /// By more than computing them in half types makes of them?
+  /// Whether two losses differ by more than rounding to half types explains.
   bool losses_differ(std::uint32_t ours, std::uint32_t theirs) const {
     if (!both_wrong(ours, theirs)) return false;
     double u = 0;
@@ -285,7 +288,8 @@ class Search {
     return !is_half(u) || error(ours, theirs) > kUnrecordedRoundings * u;
   }
 
-  /// Two calls that do the same: what they take should be the same, else what they give, if it is `alike`.
+  /// The ends at two calls that do the same. Their inputs should be the same; else their outputs should, if
+  /// both calls take the same whole parameter.
   Ends of_same(std::uint32_t call, std::uint32_t golden_call, bool alike) const {
     const std::uint32_t in = ours_.made_input(call);
     const std::uint32_t golden_in = theirs_.made_input(golden_call);
@@ -301,7 +305,7 @@ class Search {
     return std::make_pair(contents[a.ours].maker, a.ours) < std::make_pair(contents[b.ours].maker, b.ours);
   }
 
-  /// By calls of both sides that take the same parameter.
+  /// The first ends at calls of both sides that take the same parameter.
   Ends by_parameters() const {
     std::vector<std::vector<std::uint32_t>> ours(parameters_.groups.size());
     for (std::uint32_t i = 0; i < parameters_.group_of.size(); ++i) {
@@ -322,7 +326,7 @@ class Search {
     return best;
   }
 
-  /// Ends ahead of these, within the stretch that leads to them.
+  /// Ends that come before these, inside the stretch that leads to them.
   Ends within(const Ends& ends) const {
     if (ends.theirs == kNone) return {};
     const auto calls = ours_.calls_before(ends.ours).first;
@@ -351,7 +355,7 @@ class Search {
     return is_sooner(best, ends) ? best : Ends{};
   }
 
-  /// The same for calls that take several contents.
+  /// As of_same(), for calls that take several contents.
   Ends of_same_in_stretch(std::uint32_t call, std::uint32_t golden_call) const {
     const auto in = ours_.made_inputs(call);
     const auto golden_in = theirs_.made_inputs(golden_call);
