@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arguments that stand by their place are called.
+// Names for positional arguments, so that a sentence can say `eps` instead of `input.4`.
 #pragma once
 
 #include <string>

@@ -17,11 +17,11 @@ class BufferRule : WalkRule {
   /// Compares all of them, by module and name.
   explicit BufferRule(Walk& walk);
 
-  /// An input of this content is a buffer that differs.
+  /// Reports a buffer that differs, if an input of the entry has its content; returns whether it does.
   bool takes(EntryPair& entry, std::uint64_t content);
-  /// Evidence of an entry in a module with such a buffer follows from it.
+  /// Attributes the evidence of an entry to a buffer of its module that differs.
   void explain(EntryPair& entry);
-  /// No effect was seen of those that are left.
+  /// Reports the buffers whose effect was not seen as hints.
   void finish();
 
  private:

@@ -41,14 +41,14 @@ double CallRule::judge(EntryPair& entry) {
     return fmt::format("{}\n{}\n{}\n{}", entry.name.operation(), difference.place, difference.target,
                        difference.golden);
   };
-  // What one call was given otherwise others are as well: the updates of all parameters.
+  // A difference in one call often appears in many, for example in the updates of all parameters.
   const auto& known = called.first ? called.first : called.excused;
   const auto again =
       known && known->kind == Kind::argument ? repeated_.find(call_of(*known)) : repeated_.end();
   if (!called.first && again == repeated_.end()) return called.scalar_error;
   const StructuralDifference& difference = *known;
   double e_out = 0;           // of whole numbers as well
-  std::string other_outputs;  // how they differ where no error is known
+  std::string other_outputs;  // how the outputs differ where no error is known
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::output || errors_.golden_item[i] == kNone) continue;
     e_out = std::max(e_out, walk_.e_of(i));
@@ -64,21 +64,23 @@ double CallRule::judge(EntryPair& entry) {
           fmt::format("{} is {}, golden {}", place_text(target_, walk_.item_of(i)), dtype, golden_dtype);
   }
   const bool effect = has_effect(entry, difference, e_out) || !other_outputs.empty();
-  // Rounding, or how far the runs have drifted apart, may hide what another setting does.
-  // So may statistics that are rounded to half types; truths are about how rather than what, as `inplace` is.
+  // The effect of another setting may be hidden by rounding, by the drift between the runs, or by statistics
+  // that are rounded to half types. A truth value such as `inplace` says how something is computed rather
+  // than what.
   const double shown_from = walk_.hidden_of(entry.target);
   const bool truth = is_truth(difference);
   const bool casts = difference.kind == Kind::dtype &&
                      is_half(std::max(unit_roundoff(difference.target), unit_roundoff(difference.golden)));
   const bool below = e_out == 0 && !truth && entry.u > kSingleRoundoff && shown_from >= entry.u;
   const double kernel =
-      std::max(kUnrecordedRoundings * entry.u, kRightKernel);  // where a truth chooses another
+      std::max(kUnrecordedRoundings * entry.u,
+               kRightKernel);  // the error of another kernel, which a truth value may choose
   const bool hides = (casts || (difference.kind == Kind::argument && difference.setting)) &&
                      (e_out > (truth ? kernel : 0) || below);
   const bool hidden = !effect && hides && !walk_.flipped && entry.nature != Nature::random;
   const bool input_grad = difference.kind == Kind::requires_grad && difference.item != kNone &&
                           walk_.item_of(difference.item).state != State::output;
-  // A shape or dtype that was handed on is no news.
+  // A shape or dtype that only follows from an earlier difference is not evidence again.
   const bool by_decision =
       difference.kind == Kind::shape && (walk_.flipped || entry.nature == Nature::discrete);
   const bool rearranged = difference.kind == Kind::shape && rearranged_ahead(entry) != nullptr;
@@ -139,12 +141,12 @@ double CallRule::judge(EntryPair& entry) {
   return called.scalar_error;
 }
 
-/// Does more come out than what went in explains? A cast shows in what it made: by the roundoff of the finer
-/// type, and of an input against what came before it.
+/// Whether the output error is larger than the input errors explain. A cast shows in the tensor that it made:
+/// by the roundoff of the finer type, and for an input compared with the errors before it.
 bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& difference,
                           double e_out) const {
-  // Another layout adds up in another order, and a truth, or whole numbers for others, may choose another
-  // kernel.
+  // Another layout adds up in another order. A truth value, or whole numbers in place of other types, may
+  // choose another kernel.
   const bool truth = is_truth(difference);
   const bool whole = difference.kind == Kind::dtype &&
                      (unit_roundoff(difference.target) == 0) != (unit_roundoff(difference.golden) == 0);
@@ -159,14 +161,15 @@ bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& di
   return walk_.e_of(difference.item) > kEffect * walk_.forward_error() + u;
 }
 
-/// Did unrecorded code make it what it is? Then other calls right ahead of it may have.
+/// Whether unrecorded code made the input that differs in its dtype. Then other calls just before this entry
+/// may have made it.
 bool CallRule::is_cast_ahead(const EntryPair& entry, std::uint32_t item) const {
   return item != kNone && target_.items[item].api == entry.target &&
          walk_.item_of(item).state == State::input &&
          walk_.target_flow.find(walk_.target_keys.of(item)) == ContentMap::kUnknown;
 }
 
-/// The output of a call with another argument may hide its effect, which its gradients show.
+/// Keeps a call with another argument whose output shows no effect, since its gradients may show one.
 void CallRule::await_effect(const EntryPair& entry, Finding found) {
   if (quiet_calls_.size() >= kMostFindings || walk_.options.without.contains(Rule::structure)) return;
   walk_.name_places(found, entry.target, entry.golden);
@@ -181,9 +184,9 @@ void CallRule::await_effect(const EntryPair& entry, Finding found) {
   }
 }
 
-/// A gradient that is wrong at or next to such a call is its effect. `onset`: how much the rounding of half
-/// types may make of gradients there; `ahead`: the largest error of all before it, which a shape or a cast
-/// does not have from its own gradient alone, as that of another shape is not compared.
+/// A gradient that is wrong at or next to such a call is its effect. `onset`: the error that rounding to half
+/// types may cause in gradients there. `ahead`: the largest error of all gradients before it. For a shape or
+/// a cast it counts besides `before`, because the gradient of another shape is not compared.
 void CallRule::show_effect(EntryPair& entry, std::uint32_t forward, double error, double before, double ahead,
                            double onset) {
   const auto at = quiet_at_.find(forward);
@@ -198,7 +201,8 @@ void CallRule::show_effect(EntryPair& entry, std::uint32_t forward, double error
   walk_.confirm(std::exchange(found, {}), before);
 }
 
-/// The first of the calls with another shape that it takes from; null if there is none.
+/// The first call with another shape that the entry takes an input from, within kMostBehindRearranged calls;
+/// null if no such call exists.
 const CallRule::Rearranged* CallRule::rearranged_ahead(const EntryPair& entry) const {
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::input) continue;
@@ -209,8 +213,9 @@ const CallRule::Rearranged* CallRule::rearranged_ahead(const EntryPair& entry) c
   return nullptr;
 }
 
-/// Elements in another arrangement have the same statistics: what combines them with others shows it. A clue
-/// for who reads it; the evidence stays where it is.
+/// Elements in another arrangement have the same statistics; an error shows only where a call combines them
+/// with other tensors. The text names the earlier call as a clue for the reader; the evidence stays where it
+/// is.
 void CallRule::recall_shape(EntryPair& entry) {
   const Rearranged* const ahead = rearranged_.empty() ? nullptr : rearranged_ahead(entry);
   if (ahead == nullptr) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structure: what two calls were given otherwise, and whether it has an effect.
+// Structure: the arguments, dtypes and shapes in which two calls differ, and whether that has an effect.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,25 @@ class CallRule : WalkRule {
   CallRule(Walk& walk, OneSidedRuns& runs, GradientPaths& paths)
       : WalkRule(walk), runs_(runs), paths_(paths) {}
 
-  /// Numbers that differ by so little that it may be rounding count as an error of the inputs.
+  /// Looks for differences in how the two calls of an entry were called. A number whose difference may be
+  /// rounding counts as an error of the inputs.
   void examine(EntryPair& entry);
   void show_effect(EntryPair& entry, std::uint32_t forward, double error, double before, double ahead,
                    double onset);
-  /// Once the entry is judged: adds to its evidence a shape that differs ahead of it.
+  /// Adds a shape that differs at an earlier call to the evidence of the entry. Called once the entry is
+  /// judged.
   void recall_shape(EntryPair& entry);
-  /// Adds to a finding how many more calls were given the same.
+  /// Adds to a finding how many more calls have the same difference.
   void count_repeated(Finding& found) const;
 
  private:
-  /// An argument of the first entry that was called so, and how often others were.
+  /// The first entry whose call has an argument that differs, and how many later calls have the same
+  /// difference.
   struct Repeated {
     std::uint32_t first = 0;
     std::uint64_t times = 0;
   };
-  /// A call with another shape, without effect so far, and how many calls are between.
+  /// A call with another shape that had no effect so far, and how many calls have followed it.
   struct Rearranged {
     std::uint32_t call = 0;  // of quiet_calls_
     unsigned behind = 0;
@@ -47,10 +50,12 @@ class CallRule : WalkRule {
 
   OneSidedRuns& runs_;
   GradientPaths& paths_;
-  std::vector<Finding> quiet_calls_;  // with another argument, and without effect on the output
-  std::unordered_map<std::uint32_t, std::uint32_t> quiet_at_;  // they, and what gave them their inputs
-  std::unordered_map<std::uint32_t, Rearranged> rearranged_;   // it, and what takes what it put out
-  std::unordered_map<std::string, Repeated> repeated_;         // by the call and its argument
+  std::vector<Finding> quiet_calls_;  // calls that differ without an effect on the output
+  std::unordered_map<std::uint32_t, std::uint32_t>
+      quiet_at_;  // by entry: these calls, and those that made their inputs
+  std::unordered_map<std::uint32_t, Rearranged>
+      rearranged_;  // by entry: the call, and the calls that take its outputs
+  std::unordered_map<std::string, Repeated> repeated_;  // by the call and its argument
 };
 
 }  // namespace msprobe::diagnosis

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes out of communication is other ranks' as well: judged when they are known (conclusion.hpp).
+// The outputs of communication depend on other ranks too. They are judged when all ranks are known
+// (conclusion.hpp).
 #pragma once
 
 #include "diagnosis/walk.hpp"
@@ -7,7 +8,8 @@
 namespace msprobe::diagnosis {
 
 void note_communication(Walk& walk, EntryPair& entry);
-/// Other ranks' calls are matched with those of entries that nobody looked at, too: from `first` on.
+/// Notes the communication of the entries from `first` on, which were not judged: other ranks' calls are
+/// matched with these calls, too.
 void note_communication_left_out(Walk& walk, std::uint32_t first);
 
 }  // namespace msprobe::diagnosis

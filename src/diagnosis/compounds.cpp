@@ -19,8 +19,8 @@ namespace {
 using dump::Direction;
 using dump::Side;
 
-/// Modules with anything recorded in them; without construct.json those that others lie in, and all where
-/// operations are recorded too.
+/// Marks the modules that contain anything recorded. Without construct.json these are the modules that
+/// contain other modules, and all modules where operations are recorded too.
 void mark(const Side& side, const dump::ConstructTable* construct, const OneRecorder& alone,
           std::vector<bool>& compound) {
   compound.assign(side.apis.size(), false);
@@ -38,7 +38,7 @@ void mark(const Side& side, const dump::ConstructTable* construct, const OneReco
     }
   }
   const bool by_table = construct != nullptr && construct->size() > 0;
-  std::unordered_map<std::string, bool> holds;  // paths that something lies in
+  std::unordered_map<std::string, bool> holds;  // paths of modules that contain something
   for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
     const std::string_view name = text_of(i);
     if (alone.has(i)) continue;
@@ -64,7 +64,8 @@ void mark(const Side& side, const dump::ConstructTable* construct, const OneReco
   }
 }
 
-/// A module without anything that has a partner within it answers for all of it.
+/// Leaves only those modules marked that contain an entry with a partner. A module in which nothing has a
+/// partner must answer for all of its contents.
 void keep_open_modules(Walk& walk) {
   if (walk.construct == nullptr) return;
   TextIndex modules;

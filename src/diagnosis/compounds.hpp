@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules that have recorded operations or modules within, which only hand on what is put out there.
+// Compound modules: they contain recorded operations or modules, and only hand on what these compute.
 #pragma once
 
 #include "diagnosis/walk.hpp"

@@ -17,18 +17,19 @@
 namespace msprobe::diagnosis {
 
 struct Diagnosis {
-  /// The culprit, then evidence that is no consequence of it, then what may be, then hints; each in order.
+  /// The culprit, then evidence that does not follow from it, then evidence that may follow from it, then
+  /// hints; each group in order.
   std::vector<Finding> findings;
-  std::size_t independent = 0;  // how many of them are nobody's consequence: 0 says that there is no culprit
+  std::size_t independent = 0;  // how many follow from no other; 0: there is no culprit
   std::array<std::uint64_t, kOrigins> counts{};
   Coverage coverage;             // of the tensors of both sides
   std::uint64_t unread = 0;      // tensors that could not be read
   std::uint64_t broken_off = 0;  // places whose evidence is weaker: something could not be read again
   std::string first_broken_off;
-  std::uint64_t agreeing = 0;  // entries ahead of the culprit, in its rank and step
-  std::uint64_t rounded = 0;   // those of them that differ at all
+  std::uint64_t agreeing = 0;  // entries before the culprit, in its rank and step
+  std::uint64_t rounded = 0;   // how many of these differ at all
   double largest_before = 0;   // the largest excess among them
-  std::uint64_t left_out = 0;  // entries behind certain evidence that nobody looked at
+  std::uint64_t left_out = 0;  // entries after certain evidence, which were not judged
   bool tensors = false;
   double threshold = 0;
   double largest_excess = 0;
@@ -36,9 +37,9 @@ struct Diagnosis {
   double visible = 0;
   std::string visible_module;
   bool drifted = false;            // parameters differ before the first step that was recorded
-  bool apart = false;              // by more than training makes of rounding
-  std::vector<std::string> notes;  // what holds of all that was compared, each once
-  /// Of two code bases, by step and rank.
+  bool apart = false;              // they differ by more than rounding grows to in training
+  std::vector<std::string> notes;  // remarks on the whole comparison, each once
+  /// Where two code bases agree, in one step of one rank.
   struct Agreement {
     std::string step;
     std::string rank;
@@ -49,11 +50,11 @@ struct Diagnosis {
   std::string doubt;  // about the matching of communication; may be empty
 
   bool has_culprit() const { return independent > 0; }
-  /// Does rounding explain all that differs ahead of the culprit?
+  /// Whether rounding explains all differences before the culprit.
   bool is_clear() const { return count(Origin::unexplained) == 0; }
   /// A culprit, or rows that differ by more than rounding explains although no rule could judge them.
   bool found_something() const { return has_culprit() || !is_clear(); }
-  /// Could all be judged? Else that there is no culprit says little.
+  /// Whether everything could be judged. If not, the absence of a culprit says little.
   bool is_judged() const {
     return unread == 0 && broken_off == 0 && !apart && is_clear() && coverage.is_complete();
   }
@@ -64,8 +65,8 @@ struct Diagnosis {
   std::uint64_t count(Origin origin) const { return counts[static_cast<std::size_t>(origin)]; }
 };
 
-/// The ranks in the order of their steps. Items are not looked at any more. `names_source`: operations whose
-/// argument names the rank that gives.
+/// Finds the culprit of all ranks, which come in the order of their steps. It does not look at items any
+/// more. `names_source`: operations with an argument that names the sending rank.
 Diagnosis conclude(const std::vector<RankFindings>& ranks,
                    const std::set<std::string, std::less<>>& names_source = {});
 

@@ -13,14 +13,15 @@
 namespace msprobe::diagnosis {
 namespace {
 
-/// The error of a tensor ahead of its turn; where tensors are read one by one, as far as statistics show.
+/// The error of a tensor before the walk reaches it; where tensors are read one by one, as far as statistics
+/// show it.
 double foreseen(const Walk& walk, std::uint32_t item, std::uint32_t golden) {
   if (!walk.options.first) return walk.errors.e[item];
   const Measure found = walk.errors.by_statistics_of(item, golden);
   return found.known ? found.e : NAN;
 }
 
-/// The gradients behind the step show which parameters were moved by noise before it.
+/// The gradients after the step show which parameters noise moved before it.
 void foresee_gradients(Walk& walk) {
   std::vector<double> errors;
   for (std::uint32_t api = 0; api < walk.target.apis.size(); ++api) {

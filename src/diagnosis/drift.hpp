@@ -6,9 +6,9 @@
 
 namespace msprobe::diagnosis {
 
-/// By their parameters: fills Walk::drift.
+/// Fills Walk::drift from the differences of the parameters.
 void assess_drift(Walk& walk);
-/// The state that both runs are in before the step, as a note.
+/// Adds a note about how far apart the runs are before the step.
 void note_drift(Walk& walk);
 
 }  // namespace msprobe::diagnosis

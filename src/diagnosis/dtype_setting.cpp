@@ -24,7 +24,7 @@ bool is_extreme(double value, std::string_view dtype) {
 
 namespace {
 
-/// The pair of types that most have, of items that `counts`.
+/// The most common pair of types among the items for which `counts` is true.
 template <typename Counts>
 std::optional<DtypeSetting> most_common(const dump::Side& target, const dump::Side& golden,
                                         const std::vector<std::uint32_t>& golden_item, Counts&& counts) {

@@ -47,7 +47,7 @@ bool EnclosingCode::has_input(std::uint32_t module, std::uint64_t content) const
   return false;
 }
 
-/// Does the module hand on what its child puts out?
+/// Whether an output of the child is also an output of the module.
 bool EnclosingCode::hands_on(std::uint32_t module, std::uint32_t child) const {
   for (const std::uint32_t i : target_.apis[module].items()) {
     const std::uint64_t content = walk_.target_keys.of(i);
@@ -65,7 +65,7 @@ void EnclosingCode::name(Finding& finding, const EntryPair& entry) const {
   if (!modules_only_ || !finding.is_evidence() || !(given || gradient)) return;
   std::uint32_t child = gradient ? errors_.forward_of(entry.target) : entry.target;
   if (child == kNone) return;
-  // A module does not make what it was given, nor what it passes on unchanged: the code around it does.
+  // A module makes neither its inputs nor the tensors that it passes on unchanged: the code around it does.
   std::uint32_t module = kNone;
   std::string_view around;
   for (const std::string_view next : walk_.construct->around(walk_.target_name(child))) {
@@ -84,7 +84,7 @@ void EnclosingCode::name(Finding& finding, const EntryPair& entry) const {
   const std::string stretch = gradient       ? fmt::format("behind {}", to)
                               : from.empty() ? fmt::format("ahead of {}", to)
                                              : fmt::format("between {} and {}", from, to);
-  // Whose code it is stands in front.
+  // The text names the owner of the code first, so that this phrase is no longer needed.
   if (const std::size_t at = finding.text.find(kFromUnrecorded); at != std::string::npos)
     finding.text.erase(at, kFromUnrecorded.size());
   finding.text =

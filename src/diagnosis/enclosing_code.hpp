@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where modules alone are recorded (level L0): what changes between two of them is the code of the module
-// that calls both.
+// Where modules alone are recorded (level L0), the code of the calling module makes every change between two
+// of its children.
 #pragma once
 
 #include "diagnosis/walk.hpp"
@@ -11,12 +11,12 @@ class EnclosingCode : WalkRule {
  public:
   explicit EnclosingCode(Walk& walk);
 
-  /// Names the module around the entry, and the stretch between two of its children, in a finding about what
-  /// the entry was given.
+  /// Adds the module around the entry, and the stretch between two of its children, to a finding about an
+  /// input of the entry.
   void name(Finding& finding, const EntryPair& entry) const;
 
  private:
-  /// The last module before the entry that is called by the same one; empty if there is none.
+  /// The last module before the entry that the same module calls; empty if no such module exists.
   std::string_view before(std::uint32_t target_api, std::string_view around) const;
 
   bool has_input(std::uint32_t module, std::uint64_t content) const;

@@ -15,20 +15,20 @@ using dump::Direction;
 using dump::Item;
 using dump::State;
 
-/// The module and the call, in both directions alike.
+/// The module and the number of its call, which are the same forward and backward.
 std::string call_of(std::string_view entry) {
   const auto parsed = dump::parse_entry_name(entry);
   return parsed && parsed->is_module ? std::string(parsed->base) + '.' + std::string(parsed->call)
                                      : std::string();
 }
 
-/// Of one call of a module: its entry in a direction, `.forward.` or `.backward.`.
+/// The name of a module call's entry in a direction, `.forward.` or `.backward.`.
 std::string entry_of(const dump::EntryName& call, std::string_view direction) {
   std::string name(call.base);
   return name.append(direction).append(call.call);
 }
 
-/// What went in, and rounding.
+/// The error that the input errors and rounding explain.
 double limit_of(const EquivalentModules::Ahead& ahead) {
   const double limit = kHandedOn * ahead.error + kRightKernel;
   return ahead.wrong ? limit : std::min(limit, kMostOfEqual);
@@ -40,7 +40,8 @@ bool is_within(std::string_view path, std::string_view module) {
 
 }  // namespace
 
-/// By other operations, single elements show each of their roundings to a half type, which norms do not.
+/// Whether an item is equal on both sides. If the sides run other operations, single elements show each
+/// rounding to a half type, but norms do not; so the norm decides there.
 bool EquivalentModules::is_equal(std::uint32_t item, const Ahead& ahead, double scale) const {
   const std::uint32_t partner = errors_.golden_item[item];
   if (partner == kNone || errors_.blind[item] != 0 || errors_.partial[item] != 0) return false;
@@ -59,7 +60,8 @@ EquivalentModules::EquivalentModules(const measuring::MeasuredRank& rank, ItemEr
       errors_(errors),
       construct_(rank.target_construct ? &rank.target_construct->table() : nullptr) {}
 
-/// Of parameters that both sides have, and that one has alone.
+/// Collects the entries with gradients of parameters: those that both sides have, and those that one side has
+/// alone.
 void EquivalentModules::collect_gradients() {
   if (std::exchange(collected_, true)) return;
   const auto collect = [](const dump::Side& side, const std::vector<std::uint32_t>& partners, bool paired,
@@ -76,11 +78,12 @@ void EquivalentModules::collect_gradients() {
   collect(rank_.golden, rank_.alignment->target_of, false, golden_alone_);
 }
 
-/// Those that are small beside the largest may cancel. `any`: is there one?
+/// Whether the gradients of the parameters below a path are equal. A gradient that is small beside the
+/// largest may cancel, so that its error counts less. `any` becomes true if such gradients exist.
 bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& ahead, bool& any) {
   collect_gradients();
   const auto within = [&](const Gradients& each) { return path.empty() || is_within(each.path, path); };
-  // Parameters that are laid together on one side have the same squares together.
+  // Parameters that one side joins into one tensor have the same sum of squares together.
   const auto norm_of = [&](const dump::Side& side, const std::vector<Gradients>& gradients) {
     double norm = 0;
     for (const Gradients& each : gradients) {
@@ -116,7 +119,8 @@ bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& 
   });
 }
 
-/// `trained`: something of it takes part in the backward.
+/// Whether the outputs of a module are the same. `trained` becomes true if one of them takes part in the
+/// backward.
 bool EquivalentModules::puts_out_the_same(std::uint32_t module, const Ahead& ahead, bool& trained) {
   if (!rank_.alignment->has_golden(module)) return false;
   errors_.measure(module);
@@ -148,7 +152,7 @@ bool EquivalentModules::hands_on_the_same(std::uint32_t module, const Ahead& ahe
   const std::uint32_t backward = errors_.entry_named(behind);
   if (backward == kNone && golden_named(behind) != kNone) return false;
   bool any = false;
-  Ahead arrived = ahead;  // with the gradients of what it puts out
+  Ahead arrived = ahead;  // plus the errors of its outputs' gradients
   if (backward != kNone) {
     if (!rank_.alignment->has_golden(backward)) return false;
     errors_.measure(backward);
@@ -157,7 +161,7 @@ bool EquivalentModules::hands_on_the_same(std::uint32_t module, const Ahead& ahe
       if (rank_.target.items[i].state == State::input && !std::isnan(errors_.e[i]))
         arrived.error = std::max(arrived.error, std::min(static_cast<double>(errors_.e[i]), 1.0));
     }
-    // Then there is another fault, and what this module makes of it cannot be told.
+    // A large error of an arriving gradient shows another fault, which hides the effect of this module.
     arrived.wrong = ahead.structure && arrived.error > kMostOfEqual;
     for (const std::uint32_t i : items) {
       if (rank_.target.items[i].state != State::output || !rank_.target.items[i].is_tensor) continue;
@@ -198,7 +202,7 @@ std::string EquivalentModules::around(std::string_view entry, std::string_view g
   return {};
 }
 
-/// What they put out and the gradients of what they take.
+/// Whether the outputs of all modules are equal, and so are the gradients of their inputs.
 bool EquivalentModules::modules_are_equal(const Ahead& ahead) {
   for (std::uint32_t api = 0; api < rank_.target.apis.size(); ++api) {
     const dump::EntryName parsed = rank_.target.parsed_name(api);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of modules that hand on the same on both sides, forward and backward, whatever they run inside: what
-// differs in there is another way to the same, and no error.
+// Calls of modules that hand on the same tensors on both sides, forward and backward, whatever they run
+// inside: a difference inside them is another way to the same result, not an error.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +20,25 @@ class EquivalentModules {
  public:
   EquivalentModules(const measuring::MeasuredRank& rank, ItemErrors& errors);
 
-  /// What is ahead of an entry with evidence.
+  /// The state of the run before an entry with evidence.
   struct Ahead {
-    double error = 0;          // the largest, which may be handed on
+    double error = 0;          // the largest error, which may be handed on
     bool other_calls = false;  // the sides run other operations there
-    bool structure = false;    // what differs is how it is called, and no number among the arguments
-    bool wrong = false;        // the error is no rounding
+    bool structure = false;    // the call of the entry differs in something other than a number
+    bool wrong = false;        // rounding does not explain the error
   };
 
-  /// What hands on the same around an entry: the path of the innermost module that does, `the model` for the
-  /// root; empty if none does. `entry` is empty where golden alone has one. What is inside counts as such
-  /// from now on.
+  /// The innermost module around an entry that hands on the same tensors on both sides: its path, or `the
+  /// model` for the root; empty if no module does. `entry` is empty where golden alone has one. From then on,
+  /// is_inside() is true for the entries in that module.
   std::string around(std::string_view entry, std::string_view golden_entry, const Ahead& ahead);
-  /// Is what the step hands on the same, the gradients of all parameters, and what its modules put out?
+  /// Whether the whole step hands on the same tensors: the gradients of all parameters and the outputs of all
+  /// modules.
   bool is_step_equal(const Ahead& ahead);
-  /// Are the gradients of all parameters equal, of which there is one at least?
+  /// Whether the gradients of all parameters are equal and at least one is recorded.
   bool are_gradients_equal(const Ahead& ahead);
 
-  /// Is the entry under test inside of what was found?
+  /// Whether the entry under test is inside a module that around() found.
   bool is_inside(std::string_view entry) const;
 
  private:
@@ -60,11 +61,11 @@ class EquivalentModules {
   TextIndex golden_names_;
   bool golden_indexed_ = false;
   bool collected_ = false;
-  std::vector<Gradients> gradients_;  // of parameters under test, with a partner
+  std::vector<Gradients> gradients_;  // of the target's parameters that have a partner
   std::vector<Gradients> alone_;
   std::vector<Gradients> golden_alone_;
   std::map<std::tuple<std::uint32_t, double, bool, bool>, bool>
-      known_;                              // by forward entry of a module, and what is ahead
+      known_;                              // by the forward entry of a module and the state before it
   std::unordered_set<std::string> found_;  // module and call
 };
 

@@ -43,7 +43,7 @@ void ContentMap::put_outputs(const ContentKeys& keys, std::uint32_t api, bool on
   for (const std::uint32_t i : side.apis[api].items()) {
     if (side.items[i].state != dump::State::output) continue;
     const std::uint64_t key = keys.of(i);
-    // What a module hands on was put out by an operation within it.
+    // An operation in the module has already given a tensor that the module hands on.
     if (only_new && find(key) != kUnknown) continue;
     put(key, i);
   }

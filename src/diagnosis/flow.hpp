@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who put a tensor out, found by what is in it: views and reshapes, which nobody records, keep count, Max,
-// Min and Norm (docs/how-it-decides.md, "What is compared with what").
+// The producer of a tensor, found by the content: views and reshapes, which no recorder writes, keep the
+// count, Max, Min and Norm (docs/how-it-decides.md, "What is compared with what").
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace msprobe::diagnosis {
 
-/// The keys of a side's items: of all at once, by several threads, or of each when it is asked for.
+/// The content keys of a side's items, computed for all items at once by several threads, or for each item
+/// when it is asked for.
 class ContentKeys {
  public:
   ContentKeys(const dump::Side& side, bool at_once);
@@ -26,13 +27,13 @@ class ContentKeys {
   std::vector<std::uint64_t> keys_;
 };
 
-/// Numbers by keys, the last one that was put; 24 bytes a key at most.
+/// A map from keys to numbers. A later number replaces an earlier one. It takes at most 24 bytes a key.
 class ContentMap {
  public:
   static constexpr std::uint32_t kUnknown = UINT32_MAX;
 
   void put(std::uint64_t key, std::uint32_t value);
-  /// The items that an entry put out; `only_new`: but for those that are known.
+  /// Adds the outputs of an entry; with `only_new`, it leaves out contents that the map already has.
   void put_outputs(const ContentKeys& keys, std::uint32_t api, bool only_new);
   std::uint32_t find(std::uint64_t key) const;
   std::size_t size() const { return count_; }
@@ -53,18 +54,18 @@ class ContentMap {
   std::size_t count_ = 0;
 };
 
-/// The first entry that no backward follows; the number of entries if there is no backward.
+/// The first entry after the last backward; the number of entries if the side has no backward.
 std::uint32_t behind_backward(const dump::Side& side);
 
-/// An entry that takes what another one put out.
+/// An entry takes an output of another entry.
 struct FlowEdge {
   std::uint32_t consumer = 0;  // entries by number
   std::uint32_t producer = 0;
   bool operator==(const FlowEdge&) const = default;
 };
 
-/// By consumer, in the order of its inputs, each pair once. `compound`: modules that other entries lie in,
-/// which only hand on what is put out within.
+/// The edges by consumer, in the order of its inputs, each pair once. `compound`: modules that contain other
+/// entries and only hand on their outputs.
 std::vector<FlowEdge> flow_edges(const dump::Side& side, const std::vector<bool>& compound);
 
 }  // namespace msprobe::diagnosis

@@ -17,7 +17,7 @@ using dump::Side;
 using dump::State;
 
 constexpr std::size_t kNamed = 4;
-/// How far the entries that a cut concerns are looked for.
+/// How many entries the search for the effect of a cut may cover.
 constexpr std::uint32_t kMostSteps = 256;
 
 std::string other_direction(const dump::EntryName& name, std::string_view direction) {
@@ -25,7 +25,7 @@ std::string other_direction(const dump::EntryName& name, std::string_view direct
                          : fmt::format("{}.{}.{}", name.base, direction, name.call);
 }
 
-/// The first few of many, by what they are called without their direction.
+/// The first few names of many, without their direction.
 class NameList {
  public:
   void add(const dump::EntryName& name) {
@@ -77,7 +77,7 @@ std::uint32_t GradientPaths::backward_of(std::uint32_t forward) const {
   return errors_.entry_named(other_direction(walk_.target.parsed_name(forward), "backward"));
 }
 
-/// Of a pair of forward entries: whose gradients were recorded on one side alone?
+/// The side that alone recorded gradients for a pair of forward entries.
 GradientPaths::Alone GradientPaths::backward_alone(std::uint32_t forward) {
   if (!alignment_.has_golden(forward)) return Alone::neither;
   const dump::EntryName ours = walk_.target.parsed_name(forward);
@@ -92,8 +92,8 @@ GradientPaths::Alone GradientPaths::backward_alone(std::uint32_t forward) {
   return alone;
 }
 
-/// A tensor through which gradients go on one side alone has no effect on what comes out, but on gradients.
-/// `given`: on which one, for the text.
+/// Keeps a tensor through which gradients flow on one side alone. It has no effect on outputs, but on
+/// gradients. `given`: the sentence that says on which side.
 void GradientPaths::await(const EntryPair& entry, Finding found, const std::string& given) {
   bool handed_on = entry.touched;
   bool lacks = is_one_sided(backward_alone(entry.target));
@@ -122,7 +122,7 @@ void GradientPaths::await(const EntryPair& entry, Finding found, const std::stri
   cuts_.emplace_back(std::move(found), walk_.before);
 }
 
-/// The entries up to `forward`, the nearest first, that have gradients on one side alone.
+/// Names the entries up to `forward`, the nearest first, that have gradients on one side alone.
 std::string GradientPaths::paths_of_one_side(std::uint32_t forward) {
   NameList ours;
   NameList theirs;
@@ -140,7 +140,8 @@ std::string GradientPaths::paths_of_one_side(std::uint32_t forward) {
   return who_runs(ours, theirs);
 }
 
-/// The gradients are there: what was cut off is evidence, ahead of all that differs for it.
+/// Called once gradients are reached: each cut becomes evidence, placed before the differences that it
+/// causes.
 void GradientPaths::show() {
   for (auto& [found, before] : std::exchange(cuts_, {})) {
     const std::string paths = paths_of_one_side(found.target_api);
@@ -178,8 +179,8 @@ Finding GradientPaths::missing(const std::vector<std::uint32_t>& forwards, const
   return found;
 }
 
-/// Right ahead of a gradient that arrives with an error: backward entries of one side, whose forward entries
-/// both have.
+/// Reports backward entries that one side alone has, just before a gradient that arrives with an error. Both
+/// sides have their forward entries.
 void GradientPaths::missing_backward(EntryPair& entry, double error, double before) {
   NameList ours;
   NameList theirs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that flow on one side alone: tensors that are cut off (detach, no_grad, what is not trained), and
-// the backward entries that one side lacks for it.
+// Gradients that flow on one side alone: tensors that are cut off (detach, no_grad, parameters that are not
+// trained), and the backward entries that one side lacks for that reason.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ class GradientPaths : WalkRule {
   void show();
   void missing_backward(EntryPair& entry, double error, double before);
   bool is_backward_one_sided(std::uint32_t forward) { return is_one_sided(backward_alone(forward)); }
-  /// The finding about such entries on the way of a wrong gradient. `forwards`: numbers of their forward
-  /// entries. Its text is empty if no backward of them was recorded.
+  /// The finding about backward entries of one side on the way of a wrong gradient. `forwards`: numbers of
+  /// their forward entries. Its text is empty if no backward of these was recorded.
   Finding missing(const std::vector<std::uint32_t>& forwards, const Finding& effect, double error);
   /// The number of the forward of a backward entry of one side; kNone for other entries and where no forward
   /// was recorded.
@@ -40,10 +40,11 @@ class GradientPaths : WalkRule {
   Alone backward_alone(std::uint32_t forward);
   std::string paths_of_one_side(std::uint32_t forward);
 
-  std::vector<std::pair<Finding, double>> cuts_;  // gradients flow on one side alone; errors before
-  std::unordered_set<std::uint32_t> cut_;         // entries where they do
+  std::vector<std::pair<Finding, double>>
+      cuts_;                               // gradients flow on one side alone; the largest error before
+  std::unordered_set<std::uint32_t> cut_;  // entries at such a cut
   TextIndex golden_index_;
-  std::size_t golden_indexed_ = 0;  // entries of the reference in it
+  std::size_t golden_indexed_ = 0;  // how many entries of golden the index has
 };
 
 }  // namespace msprobe::diagnosis

@@ -17,13 +17,14 @@
 namespace msprobe::diagnosis {
 namespace {
 
-/// Gradients whose means differ clearly: by those of the side's step before, or otherwise.
+/// Gradients whose means differ clearly: `like` by the mean of the same side's step before, `unlike` by
+/// something else.
 struct Account {
   std::vector<std::uint32_t> like;
   std::vector<std::uint32_t> unlike;
-  double by_chance = 1;  // how probable it is that all of `like` are so by chance
+  double by_chance = 1;  // the probability that all of `like` agree by chance
 };
-/// Of two means.
+/// The difference of a gradient's means on the two sides.
 struct Difference {
   double value = 0;
   double error = 0;

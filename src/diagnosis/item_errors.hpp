@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the items of a rank are apart, before anyone is blamed for it. Who may stop early has them measured
-// entry by entry, and no more than were asked for.
+// The errors of the items of a rank, before a rule judges them. A walk that may stop early measures them
+// entry by entry, and no more than it needs.
 #pragma once
 
 #include <cstdint>
@@ -19,58 +19,60 @@
 
 namespace msprobe::diagnosis {
 
-/// What the gradients of a module's parameters are judged by.
+/// The errors of a module's tensors, by which the gradients of its parameters are judged.
 struct ModuleErrors {
-  double e = 0;  // largest of its tensors, forward, and of the gradients of its outputs
+  double e = 0;  // largest error of its forward tensors and of its outputs' gradients
   double b = 0;
   double hidden = 0;
   bool has_gradient = false;
-  double gradient_norm = 0;  // of its output's gradient, and how many elements it has
+  double gradient_norm = 0;  // norm of its output's gradient
   std::uint64_t gradient_elements = 0;
   double input_norm = 0;
-  double u = 0;                        // largest of its tensors
+  double u = 0;                        // largest unit roundoff of its tensors
   std::vector<std::uint32_t> entries;  // whose tensors these are
 };
 
 class ItemErrors {
  public:
-  /// `lazily`: nothing is known of an entry and its items before it is asked for, and `measure_entry`, if
-  /// given, measures its tensors then.
+  /// `lazily`: an entry and its items are measured only when they are asked for. `measure_entry`, if given,
+  /// measures their tensors then.
   ItemErrors(const measuring::MeasuredRank& rank, const StatisticsPrecision& precision, bool lazily,
              const MeasureEntry& measure_entry);
 
-  /// An entry and its items, once.
+  /// Measures an entry and its items, once.
   void measure(std::uint32_t api);
 
   std::vector<std::uint32_t> golden_item;  // by item under test
-  std::optional<LossScale> loss_scale;     // taken out of what follows
+  std::optional<LossScale> loss_scale;     // the errors below do not contain it
   std::vector<float> e;                    // by item; NaN where nothing was measured
   std::vector<float> b;
   std::vector<float> hidden;                // by item: see Measure
-  std::vector<std::uint8_t> by_statistics;  // by item: its tensors were not to be had, where others' were
+  std::vector<std::uint8_t> by_statistics;  // by item: measured by statistics, since its tensors were missing
   std::vector<std::uint8_t> blind;          // by item: see Measure
   std::vector<std::uint8_t> partial;        // by item: see Measure
-  std::vector<std::uint8_t> other_uses;     // by item: one side says that its gradient is of other uses, too
-  std::vector<std::uint8_t> unmasked;       // by entry: its gradient is another one by its recorder
-  std::vector<float> output;                // by entry under test: largest e of its floating outputs
-  std::vector<float> anything;              // of all its tensors
+  std::vector<std::uint8_t> other_uses;  // by item: one side says that its gradient is from other uses, too
+  std::vector<std::uint8_t> unmasked;    // by entry: its recorder writes another gradient
+  std::vector<float> output;             // by entry under test: largest e of its floating outputs
+  std::vector<float> anything;           // by entry: largest error of all its tensors
   std::vector<float> anything_b;
-  std::vector<float> anything_hidden;  // of those that are not of half types
+  std::vector<float> anything_hidden;  // by entry: of its tensors that are not of half types
   std::vector<float> u;                // unit roundoff of the coarsest of its tensors, of both sides
 
-  /// Nothing of the entry is compared.
+  /// Leaves the entry out of the comparison.
   void leave_out(std::uint32_t api);
 
-  /// Null where it changes nothing.
+  /// The scale of the loss at an entry; null where it changes nothing.
   const LossScale* scale_at(std::uint32_t api) const;
   Tolerance tolerance_of(std::uint32_t item, std::uint32_t golden) const;
-  /// By their statistics, within what these can show; the item has `factor` times golden's value.
+  /// The error by the statistics of both items, within their precision; the item has `factor` times golden's
+  /// value.
   Measure by_statistics_of(std::uint32_t item, std::uint32_t golden, double factor = 1) const;
 
   std::uint32_t entry_named(std::string_view name) const;
   /// The forward entry of a backward one, or kNone.
   std::uint32_t forward_of(std::uint32_t backward_api) const;
-  /// By the base of its entries' names, all of which are measured; null if it has none.
+  /// The errors of a module, by the base of its entries' names. All of these entries are measured first. Null
+  /// if the base has no entries.
   const ModuleErrors* module(std::string_view base);
 
  private:
@@ -80,9 +82,10 @@ class ItemErrors {
   void leave_out_unmasked(std::uint32_t api);
   void add_to_module(std::uint32_t api, ModuleErrors& module);
 
-  /// The same where one side has it times the scale of the loss, or through it.
+  /// The error where one side has the item times the scale of the loss, or computed through it; nothing for
+  /// other items.
   std::optional<Measure> without_scale(std::uint32_t item) const;
-  /// From tensors; nothing where a pair has none, which then is measured by its statistics.
+  /// The error from tensors; nothing where a pair has no tensors, so that its statistics are used.
   std::optional<Measure> from_tensors(std::uint32_t item) const;
 
   const measuring::MeasuredRank& rank_;
@@ -91,7 +94,7 @@ class ItemErrors {
   std::vector<std::uint32_t> row_of_;  // by item under test: its first row, or kNone
   TextIndex names_;
   std::unordered_map<std::string_view, ModuleErrors> modules_;
-  std::vector<ModuleErrors*> module_of_;  // by entry under test; null: it counts for none
+  std::vector<ModuleErrors*> module_of_;  // by entry of the target; null: it counts for no module
   std::vector<bool> measured_;            // by entry under test
 };
 

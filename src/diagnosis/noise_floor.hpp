@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is no fault at a place of golden (--noise-floor): what a third run, of the golden code on other
-// kernels, differs from golden by; or what free_benchmark found when it made golden's calls again.
+// The error that is not a fault at a place of golden (--noise-floor): the difference between golden and a
+// third run of golden's code on other kernels, or the changes that free_benchmark saw when it made golden's
+// calls again.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,12 @@
 
 namespace msprobe::diagnosis {
 
-/// What is known not to be a fault.
+/// A measured error that is not a fault.
 struct Noise {
-  double error = 0;   // of the output, although nothing but rounding changed
-  double growth = 0;  // how much larger it was than that of the inputs; 0: not known
-  /// By how much a single element changed: errors up to that may be of this kind. 0: not known; infinite: a
-  /// sign or a NaN.
+  double error = 0;   // error of the output when nothing but rounding changed
+  double growth = 0;  // that error divided by the error of the inputs; 0: not known
+  /// The largest change of a single element: errors up to that size may be noise. 0: not known; infinite: a
+  /// sign or a NaN changed.
   double element = 0;
 };
 
@@ -34,12 +35,12 @@ class NoiseFloor {
  public:
   virtual ~NoiseFloor() = default;
 
-  /// Of an output. Where data files are read for it, throws what their readers throw.
+  /// The noise of an output. Where that takes data files, it throws what their readers throw.
   virtual diagnosis::Noise operator()(std::uint32_t golden_item) const = 0;
 };
 
-/// Of a third dump, or of a csv file of free_benchmark in its place. Throws what the readers throw. `golden`
-/// must outlive it.
+/// Reads the noise floor from a third dump, or from a csv file of free_benchmark in its place. Throws what
+/// the readers throw. `golden` must outlive it.
 std::unique_ptr<NoiseFloor> noise_floor(const dump::RankDump& third, const Side& golden,
                                         const PythonRules& python);
 

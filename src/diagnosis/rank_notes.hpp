@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the dumps of a rank cannot show.
+// Notes about the limits of what the dumps of a rank can show.
 #pragma once
 
 #include "diagnosis/walk.hpp"
 
 namespace msprobe::diagnosis {
 
-/// What holds of all that was judged.
+/// Adds the notes that apply to the whole rank.
 void take_notes(Walk& walk);
 
 }  // namespace msprobe::diagnosis

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over the entries of a rank, in the order of execution, and the rules that it asks at each.
+// Walks over the entries of a rank in the order of execution, and asks the rules at each of them.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace msprobe::diagnosis {
 
 class RankWalk {
  public:
-  /// `history` has its precision.
+  /// `history` already has the precision of the statistics.
   RankWalk(const measuring::MeasuredRank& rank, const DiagnosisOptions& options,
            const std::vector<std::string>& framework_frames, SecondReading& reading, History& history,
            const MeasureEntry& measure_entry);
@@ -40,13 +40,13 @@ class RankWalk {
   void part_of_batch(EntryPair& entry);
   void make_good(EntryPair& entry);
   void finish_entry(EntryPair& entry);
-  /// Is there certain evidence, and nothing open that could be earlier or make something else of it?
+  /// Whether certain evidence exists and nothing is open that could be earlier or change it.
   bool may_stop(const EntryPair& entry) const;
   void finish();
 
   Walk walk_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>>
-      gradients_behind_;  // by backward: what Walk::deferred has
+      gradients_behind_;  // by backward entry: the gradients in Walk::deferred
   StepExplanations explanations_{walk_};
   Rewrites rewrites_{walk_};
   OneSidedRuns runs_{walk_};

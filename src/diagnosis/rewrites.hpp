@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two sides compute by other operations to the same value: operands in another order, a scale before
-// a product and not behind it, a sum that is divided later. What lies between is no error.
+// Values that the two sides compute by different operations: operands in another order, a scale before a
+// product instead of after it, a sum that is divided later. The differences in between are not errors.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@ class Rewrites : WalkRule {
  public:
   explicit Rewrites(Walk& walk) : WalkRule(walk) {}
 
-  /// Of a forward entry, before it is judged: what is only on the way to a value that both sides have is left
-  /// out of what is compared.
+  /// Looks at a forward entry before it is judged. Tensors that only lead to a value that both sides have are
+  /// left out of the comparison.
   void examine(EntryPair& entry);
-  /// The same of its gradients.
+  /// Looks at its gradients in the same way.
   void examine_backward(std::uint32_t target_api, std::uint32_t forward);
 
  private:
-  /// The entries that take what an entry puts out, directly or through others of them.
+  /// The entries that take an output of an entry, directly or through each other.
   struct Cone {
     std::vector<std::uint32_t> entries;
-    std::vector<std::uint32_t> items;  // that these and the entry put out
+    std::vector<std::uint32_t> items;  // outputs of these entries and of the entry itself
   };
-  /// What an entry under test puts out and golden does not have.
+  /// An output of an entry of the target that golden does not have.
   struct Open {
     std::uint32_t item = 0;
     double error = 0;
     bool taken = false;
   };
   struct Rewritten {
-    bool meets = false;  // what it puts out is the same on both sides
+    bool meets = false;  // its output is the same on both sides
   };
 
   double seen() const;

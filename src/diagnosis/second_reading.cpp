@@ -38,7 +38,7 @@ replay::ReplayResult replay_entry_of(const Side& side, std::uint32_t api) {
   return replay::replay_entry(name, entry, side.tensor_directory);
 }
 
-/// All of a tensor, ascending, NaN last.
+/// All elements of a tensor, ascending, NaN last.
 std::vector<double> sorted_elements(const formats::StoredTensor& tensor) {
   constexpr std::size_t kPiece = std::size_t{16} << 10;
   std::vector<double> elements;
@@ -62,7 +62,8 @@ class NamedItems {
       if (side.items[i].data_name != 0) items_.emplace(side.name(side.items[i]), i);
     }
   }
-  /// That of a later step's item; null if there is none, or one of them has no data file.
+  /// The item with the name of an item of a later step; null if no such item exists, or one of them has no
+  /// data file.
   const Item* find(const Side& now, std::uint32_t item) const {
     const auto found = items_.find(now.name(now.items[item]));
     return found == items_.end() || now.items[item].data_name == 0 ? nullptr : &side_.items[found->second];
@@ -102,8 +103,8 @@ class FileReading::Stacks {
   std::optional<dump::StackTable> stacks_;
 };
 
-/// What a step did to parameters, from the tensors of this step and of the one before. Throws what the
-/// readers of tensors throw.
+/// The updates of parameters, from the tensors of this step and of the one before. Throws what the readers of
+/// tensors throw.
 class FileReading::StepUpdates {
  public:
   StepUpdates(const MeasuredRank& before, const MeasuredRank& now)
@@ -139,7 +140,7 @@ void FileReading::failed(std::string_view name, const std::string& reason) {
   unread_.emplace(name);
 }
 
-/// What both sides' outputs are apart from what their inputs give.
+/// Measures how far the outputs of each side are from those that its own inputs give.
 std::vector<Replayed> FileReading::replay(std::uint32_t target_api, std::uint32_t golden_api) {
   std::vector<Replayed> out;
   replay::ReplayResult ours;
@@ -165,7 +166,7 @@ std::vector<Replayed> FileReading::replay(std::uint32_t target_api, std::uint32_
     const auto target = of_place(ours);
     const auto golden = of_place(theirs);
     if (target == ours.end() || golden == theirs.end()) continue;
-    // What was not looked at as a whole may prove a fault, but cannot rule one out.
+    // An output that was only looked at in part may prove a fault, but cannot rule one out.
     const bool whole = target->covered == 1 && golden->covered == 1;
     if (!whole && target->r <= target->tolerance && golden->r <= golden->tolerance) continue;
     out.push_back({item, target->r, golden->r, std::max(target->tolerance, golden->tolerance)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the diagnosis reads once more where a rule asks for it: the tensors of a call that is replayed, those
-// of a parameter before and after a step, the line that called an entry of golden, a noise floor.
+// Reads data once more where a rule asks for it: the tensors of a call that is replayed, those of a parameter
+// before and after a step, the line that called an entry of golden, a noise floor.
 #pragma once
 
 #include <cstddef>
@@ -22,31 +22,31 @@ namespace msprobe::diagnosis {
 /// An output that was computed again, in double precision, from each side's own inputs.
 struct Replayed {
   std::uint32_t item = 0;  // of the side under test
-  double target = 0;       // distance of what was recorded, relative to what was computed
+  double target = 0;       // distance of the recorded output from the computed one, relative
   double golden = 0;
   double tolerance = 0;
 };
 
-/// Items and entries are numbers of the sides. Nothing throws for a file that cannot be read: what it would
-/// have shown is missing.
+/// Items and entries are numbers of the sides. No function throws for a file that cannot be read; its result
+/// is then missing.
 class SecondReading {
  public:
   virtual ~SecondReading() = default;
 
-  /// The outputs that a statement can be made of.
+  /// Replays a call of both sides; returns the outputs that it can judge.
   virtual std::vector<Replayed> replay(std::uint32_t target_api, std::uint32_t golden_api) = 0;
-  /// Of a parameter, since the step before; nothing if that is not known.
+  /// The update of a parameter since the step before; nothing if that is not known.
   virtual std::optional<Update> update(std::uint32_t target_item, std::uint32_t golden_item) = 0;
-  /// Are these the same elements, in whatever order? False also where that is not known.
+  /// Whether two items have the same elements, in whatever order. False also where that is not known.
   virtual bool same_elements(std::uint32_t target_item, std::uint32_t golden_item) = 0;
-  /// Of an entry of golden; empty if it is not known.
+  /// The line of code that called an entry of golden; empty if it is not known.
   virtual std::string golden_line(std::string_view golden_entry) = 0;
-  /// Of an output of golden.
+  /// The noise of an output of golden.
   virtual Noise noise(std::uint32_t golden_item) = 0;
 };
 
-/// From the files of the two dumps. What is referred to must outlive it; `before`, the rank's step before,
-/// and `noise` may be null.
+/// Reads the files of the two dumps. All arguments must outlive it. `before`, the rank's step before, and
+/// `noise` may be null.
 class FileReading final : public SecondReading {
  public:
   FileReading(const measuring::MeasuredRank& rank, const measuring::MeasuredRank* before,

@@ -21,7 +21,7 @@ bool is_number(std::string_view text) {
   return text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-/// `in decoder.up2`; a number alone would not be seen to be a module.
+/// `in decoder.up2`. For a path that is only a number, the text says that it is a module.
 std::string in_module(const std::string& module) {
   return (is_number(module) ? "in module " : "in ") + module;
 }
@@ -48,7 +48,8 @@ std::string at_rank(const Finding& finding) {
   return text;
 }
 
-/// Does the entry's own name show the module? A number alone would be taken for one in the names of calls.
+/// Whether the entry's own name shows the module. A reader would take a number alone in the name of a call
+/// for something else.
 bool names_module(const Finding& finding) {
   const std::string module = "." + finding.module + ".";
   if (finding.entry.find(module) == std::string::npos) return false;
@@ -56,7 +57,7 @@ bool names_module(const Finding& finding) {
   return of_module || !is_number(finding.module);
 }
 
-/// Behind the sentence of a finding: how many more show the same.
+/// The end of a finding's sentence: how many more places show the same.
 std::string repeated(const Finding& finding) {
   if (finding.repeated == 0) return {};
   const bool one = finding.repeated == 1;
@@ -95,7 +96,7 @@ std::string unread(const Diagnosis& diagnosis) {
                      number_of_rows(diagnosis.unread));
 }
 
-/// `where`: ` ahead of it`, or nothing.
+/// `where`: the words that say which rows are meant, or nothing.
 std::string unexplained_rows(const Diagnosis& diagnosis, std::string_view where) {
   const std::uint64_t rows = diagnosis.count(Origin::unexplained);
   return fmt::format("{}{} {} by more than rounding explains, and no rule could judge {}",
@@ -150,7 +151,7 @@ std::vector<std::string> reasons(const Diagnosis& diagnosis) {
   return parts;
 }
 
-/// With the share that it holds for.
+/// The title, with the share of the tensors that it applies to.
 std::string no_culprit_title(const Diagnosis& diagnosis) {
   const Coverage& coverage = diagnosis.coverage;
   std::string title(diagnosis.is_clear() ? kNoCulprit : "not clear");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the diagnosis: what a finding says, and the answer (docs/loss-differs.md, "The answer").
+// The sentences of the diagnosis: those of a finding, and the answer (docs/loss-differs.md, "The answer").
 #pragma once
 
 #include <string>
@@ -19,25 +19,25 @@ std::string error_text(double error);
 std::string difference_text(const dump::Side& target, const dump::Item& ours, const dump::Side& golden,
                             const dump::Item& theirs, double error);
 
-/// What to do next, by kind.
+/// The next thing to do, by kind of finding.
 std::string advice(const Finding& finding, bool tensors);
 
-/// What is said of an input that no recorded entry put out.
+/// The beginning of a text about an input that no recorded entry made.
 inline constexpr std::string_view kFromUnrecorded = "comes from unrecorded code and ";
-/// What to do next about the output of unrecorded code, in a module or in none; `trained`: it may itself be a
-/// parameter.
+/// The next thing to do about the output of unrecorded code, in a module or outside of all modules.
+/// `trained`: it may itself be a parameter.
 std::string made_unrecorded(std::string_view module, bool trained);
 
 /// One line of the answer.
 struct Line {
-  bool heads = false;  // begins a finding, or is the answer that there is none
-  std::string name;    // `culprit`, `also`, `hint`, `no culprit`; `before`, `next`, or one of those below
+  bool heads = false;  // begins a finding, or says that no culprit was found
+  std::string name;    // or a name from below
   std::string text;
   std::string confidence;  // of a finding that is evidence
 };
-/// How the name of the answer begins where no culprit is found; the share that was compared follows.
+/// The name of the answer begins with this where no culprit is found; the share that was compared follows.
 inline constexpr std::string_view kNoCulprit = "no culprit";
-/// What a comparison of dumps counts.
+/// The word for what a comparison of dumps counts.
 inline constexpr std::string_view kTensors = "tensors";
 /// The name of a line that says what is known of the finding above it.
 inline constexpr std::string_view kWhy = "why";
@@ -48,7 +48,7 @@ std::vector<Line> answer(const Diagnosis& diagnosis);
 
 /// Where a finding is, with the module: `blocks.2 > Tensor.add.16.forward, step 0`.
 std::string headline_of(const Finding& finding);
-/// What it says, and how many more places show the same.
+/// The text of a finding, and how many more places show the same.
 std::string sentence(const Finding& finding);
 /// The answer where no culprit is named.
 struct NoCulprit {
@@ -56,7 +56,7 @@ struct NoCulprit {
   std::string why;
   std::string sentence() const { return title + ": " + why; }
 };
-/// Of a diagnosis without a culprit.
+/// The answer of a diagnosis without a culprit.
 NoCulprit no_culprit(const Diagnosis& diagnosis);
 
 /// The cell of an entry: excess and the sentence; empty for null.
@@ -66,8 +66,8 @@ std::string evidence_cell(const Finding* finding);
 /// confidence, side, text, next, where, propagated, concerned, other_ranks. An infinite excess is null.
 std::string to_json(const Finding& finding);
 
-/// All findings in their order, then the notes; one object of kind `no_culprit` ahead of hints where there is
-/// no evidence.
+/// All findings in their order, then the notes. Without evidence, an object of kind `no_culprit` comes before
+/// the hints.
 std::vector<std::string> to_json(const Diagnosis& diagnosis);
 
 }  // namespace msprobe::diagnosis

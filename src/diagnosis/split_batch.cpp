@@ -28,8 +28,8 @@ Calls calls_of(const Side& side) {
   return calls;
 }
 
-/// What a step runs in parts it runs from the start to the end: most modules are called so many times more
-/// often. Parts of one module (heads, moments) are not.
+/// Whether most modules are called more often by the factor of `parts`. A step that runs in parts does so
+/// from start to end; a module that alone has parts (heads, moments) is not a split batch.
 bool has_parts_of_batch(const Calls& target, const Calls& golden,
                         const std::pair<std::uint64_t, std::uint64_t>& parts) {
   std::uint64_t common = 0;
@@ -40,7 +40,7 @@ bool has_parts_of_batch(const Calls& target, const Calls& golden,
     ++common;
     split += times * parts.second == other->second * parts.first ? 1 : 0;
   }
-  return common == 0 || 2 * split > common;  // without modules nothing tells otherwise
+  return common == 0 || 2 * split > common;  // without modules nothing contradicts it
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of evidence that look at a whole step at once, each in a file of its own. They run before the entries
-// are judged one by one; what they explain is judged by no other rule.
+// Rules of evidence that look at a whole step at once; each has a separate file. They run before the entries
+// are judged one by one. No other rule judges an error that they explain.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace msprobe::diagnosis {
 
-/// What such a rule goes by: statistics, which are there even where tensors are read later (--first).
+/// The input of such a rule: statistics, which are available even where tensors are read later (--first).
 struct StepView {
   const dump::Side& target;
   const dump::Side& golden;
@@ -25,27 +25,27 @@ struct StepView {
   const History& history;    // of the steps before
 };
 
-/// One cause for many errors. The finding has its kind, its confidence and its words; it is reported at the
-/// first of the items that the walk comes to.
+/// One cause for many errors. The finding has its kind, its confidence and its text; the walk reports it at
+/// the first of these items that it reaches.
 struct StepExplanation {
   Finding finding;
   std::vector<std::uint32_t> items;  // under test
 };
 
-/// Nothing if the step is not like that.
+/// Returns nothing if the rule does not apply to the step.
 using StepRule = std::optional<StepExplanation> (*)(const StepView& step);
 
 std::optional<StepExplanation> gradients_not_zeroed(const StepView& step);
 
-/// In the order in which they are asked: the first that explains an item counts.
+/// In the order in which they are asked: the first rule that explains an item counts.
 inline constexpr std::array<StepRule, 1> kStepRules = {gradients_not_zeroed};
 
-/// What the rules explain in a step.
+/// The errors that the rules explain in a step.
 class StepExplanations {
  public:
   /// Asks all rules.
   explicit StepExplanations(Walk& walk);
-  /// An error that a rule explains; the rule is reported at the first of them.
+  /// Whether a rule explains the error of an item; reports the rule at the first such item.
   bool explains(EntryPair& entry, std::uint32_t item);
 
  private:

@@ -40,21 +40,21 @@ bool holds_address(std::string_view text) {
   return text.find("0x") != std::string_view::npos;
 }
 
-/// Objects that the Python tool leaves out where they stand by position: dtypes and devices.
+/// Objects that the Python tool leaves out when they are positional arguments: dtypes and devices.
 bool may_be_unrecorded(std::string_view value) {
   if (value.starts_with("torch.")) return true;
   const std::string_view kind = value.substr(0, value.find(':'));
   return kind == "cpu" || kind == "cuda" || kind == "npu" || kind == "meta";
 }
 
-/// A number as a program's text holds it, and not one that was computed.
+/// Whether a number was written in the text of a program, and not computed.
 bool is_written(double value) {
   const std::string text = fmt::format("{:.{}g}", value, kWrittenDigits);
   double back = 0;
   return std::from_chars(text.data(), text.data() + text.size(), back).ec == std::errc() && back == value;
 }
 
-/// 1 / scale is taken in float32 by some, in float64 by others.
+/// Some programs compute 1 / scale in float32, others in float64.
 constexpr double kScaledNumber = 0x1p-22;
 
 class CallComparison {
@@ -93,7 +93,7 @@ class CallComparison {
   bool is_setting(std::string_view target, std::string_view golden) const {
     return setting_ != nullptr && setting_->is(target, golden);
   }
-  /// What says more about the cause comes first.
+  /// The kind of difference that says most about the cause comes first.
   static int rank(Kind kind) {
     switch (kind) {
       case Kind::argument:
@@ -107,7 +107,7 @@ class CallComparison {
     }
   }
 
-  /// What the other side need not have recorded: None, which is what it stands for, and some objects.
+  /// Whether the other side may have left the argument out: None, the usual default, and some objects.
   static bool is_nothing(const Side& side, const Item& item) {
     if (item.is_tensor) return false;
     return argument_text(side, item) == "None" ||
@@ -130,8 +130,8 @@ class CallComparison {
     return item.is_tensor ? "a tensor" : argument_text(side, item);
   }
 
-  /// Arguments without a partner. What one side gives by name and the other by position is the same; where
-  /// that explains all of a side's, those that are left may be defaults.
+  /// Compares arguments without a partner. A value that one side gives by name and the other by position is
+  /// the same. Where that explains all arguments of a side, the remaining ones of the other may be defaults.
   void compare_alone(std::vector<std::uint32_t> ours, std::vector<std::uint32_t> theirs) {
     const bool both = !ours.empty() && !theirs.empty();
     std::erase_if(ours, [&](std::uint32_t i) {
@@ -152,7 +152,7 @@ class CallComparison {
            text_of(golden_, golden_.items[i]));
   }
 
-  /// Arguments of another framework have other names, orders and types; what comes out can be compared.
+  /// Compares outputs only: arguments of another framework have other names, orders and types.
   void compare_result(std::uint32_t index, const Item& item, const Item& partner) {
     if (!item.is_tensor || !partner.is_tensor || item.state != State::output) return;
     const std::string_view dtype = target_.text(item.dtype);
@@ -214,7 +214,7 @@ class CallComparison {
       if (a == b) return;  // 1 and 1.0
       const bool extremes = setting_ != nullptr && a * b > 0 && is_extreme(a, setting_->target) &&
                             is_extreme(b, setting_->golden);
-      if (extremes) return;  // of a mask, in each run's type
+      if (extremes) return;  // both fill a mask, each in the type of its run
       if (scale_ != nullptr && scale_->explains(a, b, kScaledNumber)) return;
       const double relative = std::abs(a - b) / largest;
       const bool whole = a == std::floor(a) && b == std::floor(b);

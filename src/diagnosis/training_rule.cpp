@@ -29,13 +29,14 @@ using dump::Side;
 using dump::State;
 using dump::Training;
 
-/// How an optimizer goes about it, and what a scheduler remembers, does not change what it computes.
+/// These settings do not change what an optimizer computes: they choose how it computes, or a scheduler only
+/// remembers them.
 constexpr std::array<std::string_view, 6> kHow = {"foreach",        "fused",      "capturable",
                                                   "differentiable", "initial_lr", "base_lr"};
 constexpr const char* kWhichParameters =
     "check which parameters the optimizer is given, and which are frozen";
 constexpr std::size_t kShownNames = 3;
-/// Norms of one tensor that are taken in float32 and in float64 agree better.
+/// Two norms of the same tensor, computed in float32 and in float64, agree better than this.
 constexpr double kChangedGradient = 1e-3;
 /// A learning rate that is computed may differ in its last digits.
 constexpr double kSameSetting = 1e-9;
@@ -47,11 +48,11 @@ std::optional<double> number_in(const std::string& setting) {
   return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
-/// As Python writes it, but for the last digits of a number that was computed.
+/// A setting as Python writes it, without the last digits of a number that was computed.
 std::string shown(const std::string& setting) {
   const auto number = number_in(setting);
   if (!number) return setting;
-  const auto single = static_cast<float>(*number);  // as the settings of some optimizers, which are tensors
+  const auto single = static_cast<float>(*number);  // some optimizers keep their settings in tensors
   return single == *number ? fmt::format("{}", single) : fmt::format("{:.10g}", *number);
 }
 
@@ -75,7 +76,7 @@ std::string list_of(const std::vector<std::string>& names) {
 
 using Groups = std::map<std::string, const OptimizerGroup*>;  // by parameter
 
-/// Nothing if a name is not known: then groups are held against each other by their order.
+/// The groups by parameter; empty if a name is not known. Groups are then compared in their order.
 Groups groups_by_parameter(const OptimizerSettings& optimizer) {
   Groups groups;
   for (const OptimizerGroup& group : optimizer.groups) {
@@ -87,7 +88,7 @@ Groups groups_by_parameter(const OptimizerSettings& optimizer) {
   return groups;
 }
 
-/// Of a parameter that an optimizer knows by its first name.
+/// Whether a name is one of several of a tied parameter, which an optimizer knows only by its first name.
 bool is_other_name(const Training& training, const std::string& name) {
   const auto tied = training.tied.value_or(std::vector<std::vector<std::string>>{});
   return std::any_of(tied.begin(), tied.end(), [&](const std::vector<std::string>& names) {
@@ -119,14 +120,14 @@ std::uint32_t TrainingRule::first_of_optimizer() const {
   return behind_backward(target_);
 }
 
-/// `at`: the entry ahead of which it is so.
+/// Reports a finding of this rule. `at`: the entry before which it applies.
 void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concerned, const About& about) {
   Finding finding;
   finding.kind = Kind::optimizer;
   finding.rule = Rule::structure;
   finding.confidence = about.confidence;
   finding.excess = kInfinite;
-  // Ahead of what golden alone calls there, too.
+  // This order comes before the entries that golden alone has there.
   finding.order = 2 * std::uint64_t{at} - (at > 0 ? 1 : 0);
   finding.entry = "optimizer";
   finding.step = walk_.out.step;
@@ -184,8 +185,8 @@ void TrainingRule::compare_optimizers() {
   mark_consequences();
 }
 
-/// Where the gradients of parameters are not recorded (L1) it is known what the optimizer takes: others,
-/// while nothing in the backward is.
+/// Where the gradients of parameters are not recorded (L1), only the optimizer's inputs are known. Reports
+/// them if they differ although nothing in the backward does.
 void TrainingRule::compare_taken() {
   const auto& our_steps = target_training_.optimizers;
   const auto& their_steps = golden_training_.optimizers;
@@ -224,7 +225,8 @@ void TrainingRule::compare_taken() {
                "reduction, hooks"});
 }
 
-/// A scale that is too large for this step: that, and all that is not finite, is no matter of an operation.
+/// Reports that one side skips the step because its loss scale is too large. This and the values that are not
+/// finite come from the scale, not from an operation.
 void TrainingRule::compare_skipped() {
   const auto& scale = errors_.loss_scale;
   if (!scale || scale->overflow == kNone) return;
@@ -244,8 +246,8 @@ void TrainingRule::compare_skipped() {
     each.downstream = each.downstream || each.order > 2 * std::uint64_t{scale->overflow};
 }
 
-/// What happens to gradients between the backward that gave them and the optimizer that takes them: clipping,
-/// scaling, a reduction.
+/// Reports gradients that change between the backward and the optimizer on one side only: by clipping,
+/// scaling or a reduction.
 void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients) {
   std::map<std::string, TakenGradient> changes;
   const double expected = walk_.errors.loss_scale ? 1 / walk_.errors.loss_scale->factor : 1;
@@ -253,7 +255,7 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
     const float error = errors_.e[gradient.item];
     if (std::isnan(error) || error > kNoisyGradient) continue;
     const double apart = std::abs(gradient.target / (expected * gradient.golden) - 1);
-    // Gradients that are added up are recorded each time: the last one is taken.
+    // Gradients that accumulate are recorded each time: the last one counts.
     if (std::isfinite(apart) && apart > kChangedGradient + walk_.threshold * error) {
       changes[gradient.parameter] = gradient;
     } else {
@@ -279,7 +281,7 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
     return fmt::format("{:.3g} to {:.3g} times as large", *least, *most);
   };
   const std::uint32_t at = first_of_optimizer();
-  // A call in between may be why, and behind other evidence gradients may have other partners.
+  // A call in between may be the reason, and after other evidence gradients may have wrong partners.
   const bool others =
       std::any_of(walk_.out.findings.begin(), walk_.out.findings.end(), [](const Finding& each) {
         return each.is_evidence() && each.kind != Kind::optimizer &&
@@ -303,15 +305,15 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
          .downstream = others});
 }
 
-/// Is it about a parameter that is another's on one side?
+/// Whether a finding is about a parameter that only one side ties.
 bool TrainingRule::is_tied(const Finding& found) const {
   if (tied_.empty() || found.kind != Kind::parameter || found.item == kNone) return false;
   const std::uint32_t item = walk_.parameter_items.find(walk_.target_keys.of(found.item));
   return item != ContentMap::kUnknown && tied_.contains(name_in_model(target_, target_.items[item]));
 }
 
-/// What the optimizer is given and computes follows from its settings, and gradients from what they are
-/// summed into.
+/// Marks findings that follow from a setting: the inputs and outputs of the optimizer follow from its
+/// settings, and gradients of tied parameters from their sum.
 void TrainingRule::mark_consequences() {
   const bool settings = std::any_of(
       walk_.out.findings.begin(), walk_.out.findings.end(),
@@ -333,7 +335,7 @@ void TrainingRule::mark_consequences() {
 
 void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSettings& golden) {
   const std::uint32_t at = first_of_optimizer();
-  // Those of other libraries may do the same under another name.
+  // Optimizers of other libraries may do the same under another name.
   const auto is_torchs = [](const OptimizerSettings& one) { return one.module.starts_with("torch.optim"); };
   if (target.name != golden.name) {
     found(at, fmt::format("the optimizer is {}, golden {}", target.name, golden.name), 1,
@@ -353,7 +355,7 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
     number(target, ours);
     number(golden, theirs);
   }
-  // Which parameters have which setting otherwise.
+  // The parameters with a different setting, by its name and both values.
   std::map<std::tuple<std::string, std::string, std::string>, std::vector<std::string>> others;
   std::vector<std::string> here_only;
   std::vector<std::string> there_only;
@@ -367,7 +369,7 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
     ++common;
     for (const auto& [key, value] : group->settings) {
       const auto other = partner->second->settings.find(key);
-      // The class says it already.
+      // The name of the class already shows this setting.
       const bool how = (target.name != golden.name && key == "decoupled_weight_decay") ||
                        std::find(kHow.begin(), kHow.end(), key) != kHow.end();
       if (how || other == partner->second->settings.end() || is_same(value, other->second)) continue;
@@ -383,7 +385,7 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
   }
   for (const auto& [difference, names] : others) {
     const auto& [key, value, golden_value] = difference;
-    // An optimizer that calls another hands its settings on.
+    // An optimizer that calls another one passes its settings on, so that they are reported once.
     std::set<std::string>& said = said_[difference];
     if (std::includes(said.begin(), said.end(), names.begin(), names.end())) continue;
     said.insert(names.begin(), names.end());
@@ -396,7 +398,7 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
                       whose),
           names.size(), {.next = "set it as in golden"});
   }
-  // Another model, or another way to name its parameters, is no matter of the optimizer.
+  // The optimizer does not explain another model, or other names of its parameters.
   if (!named || common == 0) return;
   const std::set<std::string> known = names_of(target_, target_training_);
   const std::set<std::string> golden_known = names_of(golden_, golden_training_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the training: optimizers, what they update, and which parameters are one.
+// Compares settings of the training: optimizers, which parameters they update, and which parameters are tied.
 #pragma once
 
 #include <functional>
@@ -22,10 +22,10 @@ class TrainingRule : WalkRule {
         target_training_(walk.target.header.training),
         golden_training_(walk.golden.header.training) {}
 
-  /// Before the entries are judged: what two parameters are in one run and one in the other is so from the
+  /// Runs before the entries are judged, since parameters that are tied in one run only are so from the
   /// start.
   void compare_tied();
-  /// Behind them: what a setting changes shows in the step that follows.
+  /// Runs after the entries are judged, since the effect of a setting shows in the step that follows.
   void compare_optimizers();
 
  private:
@@ -35,7 +35,7 @@ class TrainingRule : WalkRule {
   void mark_consequences();
   bool is_tied(const Finding& found) const;
   void compare(const dump::OptimizerSettings& target, const dump::OptimizerSettings& golden);
-  /// What a finding of this rule says besides its text.
+  /// The other fields of a finding of this rule.
   struct About {
     Confidence confidence = Confidence::certain;
     std::string side = "a setting, not a kernel";
@@ -49,8 +49,8 @@ class TrainingRule : WalkRule {
   const dump::Training& target_training_;
   const dump::Training& golden_training_;
   std::map<std::tuple<std::string, std::string, std::string>, std::set<std::string>>
-      said_;                                 // of whom: settings
-  std::set<std::string, std::less<>> tied_;  // names of parameters that are one in one run alone
+      said_;                                 // by setting and both values: the parameters already named
+  std::set<std::string, std::less<>> tied_;  // names of parameters that only one run ties
 };
 
 }  // namespace msprobe::diagnosis

@@ -23,7 +23,7 @@ bool UnexplainedRule::examine(const EntryPair& entry) {
       walk_.fault_order != UINT64_MAX || entry.touched || (entry.best && entry.best->is_evidence());
   const bool lost = walk_.drift && walk_.before >= kLost;
   if (evidence || lost || walk_.flipped || history_.flipped) return false;
-  // What is trained by gradients that are noise is noise, whether it is recorded or not.
+  // Parameters that were trained by noisy gradients are noise, whether or not they are recorded.
   const double limit =
       walk_.threshold * (std::max(walk_.any_error(), history_.noise) + kUnrecordedRoundings * entry.u);
   bool found = false;

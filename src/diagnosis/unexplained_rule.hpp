@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors ahead of all evidence that no rule judges, as whole numbers and what modules take: they differ by
-// no more than what was judged; what does is unexplained, and explains nothing.
+// Looks at tensors that no rule judges, for example whole numbers and inputs of modules, as long as there is
+// no evidence. Most of them differ by no more than the judged tensors. One that differs by more is
+// unexplained, and explains nothing itself.
 #pragma once
 
 #include "diagnosis/walk.hpp"
@@ -11,7 +12,7 @@ class UnexplainedRule : WalkRule {
  public:
   explicit UnexplainedRule(Walk& walk) : WalkRule(walk) {}
 
-  /// Once the entry is judged: fills Walk::unexplained. Is there anything?
+  /// Fills Walk::unexplained once the entry is judged; returns whether the entry has an unexplained tensor.
   bool examine(const EntryPair& entry);
 
  private:

@@ -57,7 +57,7 @@ std::optional<LargestChange> change_of(std::string_view text) {
   return LargestChange{.relative = *number, .bound = *number};
 }
 
-/// Elements that are smaller were not looked at.
+/// The smallest element that free_benchmark looked at.
 double least_element(std::string_view dtype, bool backward) {
   if (backward) return 1e-3;
   const auto is = [&](std::string_view name) { return measuring::same_dtype(dtype, name); };
@@ -111,9 +111,9 @@ class UnstableCalls final : public NoiseFloor {
     }
   }
 
-  /// Whether it is of an output of golden.
+  /// Whether a row belongs to an output of golden.
   bool take(const std::array<std::string_view, kCallColumnCount>& cells, const LargestChange& change) {
-    // Two elements that change places are no rounding.
+    // Elements that change places are not an effect of rounding.
     if (cells[kCallMode] == "change_value") return true;
     const auto found = entries_.find(cells[kCallName]);
     if (found == entries_.end()) return false;
@@ -155,7 +155,7 @@ class UnstableCalls final : public NoiseFloor {
     return noise;
   }
 
-  /// Of the tensor whose bits were flipped: the first of floats.
+  /// The unit roundoff of the tensor whose bits were flipped, which is the first floating input.
   double roundoff_of_input(const Api& api) const {
     for (const std::uint32_t i : api.items()) {
       const Item& item = golden_.items[i];

@@ -48,8 +48,8 @@ std::optional<Update> update_between(const StepTensors& target, const StepTensor
   update.n = static_cast<std::uint64_t>(golden.after.numel());
   if (squares_golden > 0) {
     update.e = std::sqrt(between / squares_golden);
-    // Noise that one side's step has more of makes its part along golden's shorter, or it itself longer: a
-    // factor shows in both.
+    // If one side's step has more noise, either its part along golden's step is shorter or the step itself is
+    // longer. A common factor shows in both.
     const double along = dot / squares_golden;
     const double length = std::sqrt(squares_target / squares_golden);
     const bool alike = along > kAlikeSteps * length;
@@ -108,7 +108,7 @@ ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& n
         i == kMeanAt ? tolerance.mean * std::abs(now.golden[i]) + tolerance.mean_sum * rms : 0;
     if (!(ours > rounded) || !(theirs > rounded) || !std::isfinite(ours / theirs)) continue;
     step.ratios[i] = ours / theirs;
-    // What is rounded of a mean is small.
+    // Averaging leaves little of the rounding in a mean.
     const double scale = i == kMeanAt ? rms / std::sqrt(elements) : std::max(rms, std::abs(now.golden[i]));
     step.sizes[i] = std::max(ours, theirs) / scale;
   }
@@ -117,8 +117,8 @@ ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& n
 
 bool ParameterStep::rests_alone(double u) const {
   if (n == 0 || (target > 0) == (golden > 0)) return false;
-  // Where norms do not show a step, a single element that rests by rounding is not distinguished from all
-  // that do.
+  // Where norms do not show a step, one element that rests because of rounding looks the same as a parameter
+  // that rests as a whole.
   return std::max(target, golden) >
          std::max({kRoundedElements * u / static_cast<double>(n), kLeastStep, kHiddenSteps * coarse});
 }
@@ -147,12 +147,12 @@ double StepRatios::deviation() const {
 }
 
 bool Drift::stands_out(double e, bool is_vector, std::optional<double> gradient, double u) const {
-  // A gradient that cancels, as that of the bias of attention's keys, is noise, and its update a step into
-  // any direction. Where it is not known, any vector may have such a one.
+  // A gradient that cancels, as that of the bias of attention's keys does, is noise, and its update is a step
+  // in any direction. Where the gradient is not known, any vector may have such a gradient.
   const bool noise = gradient ? *gradient > kNoisyGradientBefore &&
                                     (is_vector || *gradient > kAboveOtherGradients * gradients)
                               : is_vector;
-  // Vectors begin as zeros or ones: what others have drifted by is most of what they are soon.
+  // Vectors begin as zeros or ones, so that the drift of other parameters soon is most of their value.
   const bool most = noise || (is_vector && median > 0);
   return small && e > (most ? std::max(kAboveMedianOfNoise * median, kMostByNoise)
                             : std::max(kAboveMedian * median, trained_rounding(u) / kPartOfTrainedRounding));
@@ -164,7 +164,7 @@ std::optional<Drift> drift_of(std::vector<double> errors, double u) {
   std::erase_if(errors, [](double e) { return !(e > 0); });
   drift.differing = errors.size();
   if (errors.empty()) return std::nullopt;
-  // Where most are equal, runs have hardly drifted.
+  // Where most parameters are equal, the runs have hardly drifted.
   if (2 * drift.differing < drift.parameters) {
     drift.largest = *std::max_element(errors.begin(), errors.end());
     drift.small = true;

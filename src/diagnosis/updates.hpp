@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Were all parameters of a rank updated otherwise than in the reference (docs/how-it-decides.md, "Evidence")?
+// Decides whether all parameters of a rank were updated differently from golden's (docs/how-it-decides.md,
+// "Evidence").
 #pragma once
 
 #include <algorithm>
@@ -16,11 +17,11 @@
 
 namespace msprobe::diagnosis {
 
-/// What a step did to a parameter: its difference to the step before, of both sides.
+/// The update of a parameter: its difference from the step before, on both sides.
 struct Update {
   std::uint64_t n = 0;  // elements
-  double e = 0;         // random error of the difference, relative to golden's
-  double gain = 1;      // of the difference, target over golden's
+  double e = 0;         // random error of the update, relative to golden's
+  double gain = 1;      // size of the update, target over golden's
 };
 
 /// A parameter of one side, before and after a step.
@@ -29,11 +30,11 @@ struct StepTensors {
   formats::StoredTensor after;
 };
 
-/// Nothing for tensors that are not of one shape, or not floating. Throws FormatError, IoError for files that
-/// are broken.
+/// Measures an update; nothing for tensors of different shapes, or that are not floating. Throws FormatError
+/// or IoError for files that are broken.
 std::optional<Update> update_between(const StepTensors& target, const StepTensors& golden);
 
-/// The upper one of two; 0 of none.
+/// The median: the upper one of two middle values; 0 for an empty list.
 inline double median_of(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -41,10 +42,10 @@ inline double median_of(std::vector<double> values) {
   return *middle;
 }
 
-/// Max, Min, Mean and Norm as recorded.
+/// Max, Min, Mean and Norm of a parameter, as recorded.
 std::array<double, 4> parameter_statistics(const dump::Side& side, const dump::Item& item);
 
-/// What statistics show of the last step of a parameter.
+/// The last step of a parameter, as far as statistics show it.
 struct ParameterStep {
   std::uint64_t n = 0;  // elements; 0 if the step before is not known
   double target = 1;    // size of the step, in parts of the parameter's
@@ -52,17 +53,18 @@ struct ParameterStep {
   std::array<double, 3> ratios{};  // step of the target over golden's, of Max, Min and Mean; 0: not known
   std::array<double, 3> sizes{};   // the larger of the two steps, in parts of what has moved
 
-  double coarse = 0;  // of the norm, what does not show
+  double coarse = 0;  // how much of the norm the statistics hide
 
-  /// One side alone moved, by more than the rounding of a few elements.
+  /// Whether one side alone moved, by more than the rounding of a few elements.
   bool rests_alone(double u) const;
 };
 
-/// What is within the tolerance of the statistics is no movement.
+/// Measures a step from statistics. A change within the tolerance of the statistics does not count as
+/// movement.
 ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& now, std::uint64_t n,
                            const Tolerance& tolerance = {});
 
-/// From statistics: was every step longer, or shorter, than in the reference?
+/// Decides from statistics whether every step was longer, or every one shorter, than golden's.
 class StepRatios {
  public:
   void add(const ParameterStep& step, double u);
@@ -83,10 +85,10 @@ struct Drift {
   double median = 0;   // of the errors of those that differ
   double quarter = 0;  // one in four has a larger error
   double largest = 0;
-  double gradients = 0;  // median of the errors of gradients of parameters behind the step
-  bool small = false;    // no more than training makes of rounding
+  double gradients = 0;  // median error of the gradients of parameters after the step
+  bool small = false;    // no larger than rounding grows to in training
 
-  /// Is the error of one parameter out of line with those of the others? `gradient`: the error of its own, if
+  /// Whether a parameter has a much larger error than the others. `gradient`: the error of its gradient, if
   /// known.
   bool stands_out(double e, bool is_vector, std::optional<double> gradient, double u) const;
 };
@@ -99,7 +101,7 @@ class UpdateStatistics {
   void add(const Update& update) {
     const double deviation = std::abs(update.gain - 1);
     deviations_.push_back(deviation);
-    // What is left of the error besides the common factor: noise, which scatters the factor.
+    // The rest of the error besides the common factor is noise, which scatters the factor.
     const double noise = std::sqrt(std::max(0.0, update.e * update.e - deviation * deviation));
     scatters_.push_back(noise / std::sqrt(static_cast<double>(std::max<std::uint64_t>(update.n, 1))));
     gains_.push_back(update.gain);
