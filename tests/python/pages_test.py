@@ -19,7 +19,6 @@ from msprobe.core import command
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGES = ("getting-started", "collector", "training-checks", "nan", "checkpoints", "ci", "agents", "zh/getting-started", "zh/loss-differs", "../README.zh", "../skills/msprobe/SKILL")
-NOT_HERE = {"trainer.py": "transformers", "megatron_steps.py": "megatron"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 if command.find() is None:
@@ -137,33 +136,21 @@ class Pages(Case):
     def test_pages(self):
         for page in PAGES:
             shell = self.run_page(page)
-            for name, package in NOT_HERE.items():
-                if (shell.folder / name).exists():
-                    self.run_with_double(shell, name, package)
+            if (shell.folder / "megatron_steps.py").exists():
+                self.run_with_megatron_double(shell)
 
-    def run_with_double(self, shell, name, package):
-        """With a class or a function in place of the framework's, called as that calls it."""
-        doubles = {
-            "transformers": (
-                "class Trainer:\n    def training_step(self, model, inputs, num_items_in_batch=None):\n"
-                "        loss = model(inputs).sum()\n        loss.backward()\n        return loss.detach()\n",
-                "import torch, trainer\n"
-                "model = torch.nn.Sequential(torch.nn.Linear(4, 2))\n"
-                "trainer.RecordedTrainer().training_step(model, torch.ones(1, 4), num_items_in_batch=4)\n"),
-            "megatron": (
-                "", "import torch, megatron_steps\nfrom megatron.training import training\n"
-                "training.pretrain([torch.nn.Sequential(torch.nn.Linear(4, 2))])\n"),
-        }
-        module, script = doubles[package]
-        folder = shell.folder / package
+    def run_with_megatron_double(self, shell):
+        """With a function in place of Megatron's, called as that calls it."""
+        folder = shell.folder / "megatron"
         (folder / "training").mkdir(parents=True)
-        (folder / "__init__.py").write_text(module)
+        (folder / "__init__.py").write_text("")
         (folder / "training/__init__.py").write_text("")
         (folder / "training/training.py").write_text(
             "import torch\n\n\ndef train_step(forward_step, data, model, optimizer):\n    model[0](data).sum().backward()\n\n\n"
             "def pretrain(model):\n    train_step(None, torch.ones(1, 4), model, None)\n")
         (shell.folder / "config.json").write_text('{"task": "statistics", "level": "mix", "dump_path": "./dump"}')
-        (shell.folder / "use.py").write_text(script)
+        (shell.folder / "use.py").write_text("import torch, megatron_steps\nfrom megatron.training import training\n"
+                                             "training.pretrain([torch.nn.Sequential(torch.nn.Linear(4, 2))])\n")
         self.assertEqual(shell.run("rm -rf dump; python use.py"), [])
         header, = (shell.folder / "dump/step0").glob("*/dump.json")
         self.assertTrue([entry for entry in json.loads(header.read_text())["data"] if entry.startswith("Module.")])
