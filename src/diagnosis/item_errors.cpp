@@ -157,6 +157,7 @@ void ItemErrors::measure_items(std::uint32_t api) {
   const bool backward = of_call && name.direction == Direction::backward;
   const bool forward = of_call && name.direction == Direction::forward;
   const LossScale* const scale = scale_at(api);
+  bool takes_scaled = false;
   if (forward && is_commutative(name.operation())) exchange_operands(api);
   for (const std::uint32_t i : target.apis[api].items()) {
     const Item& item = target.items[i];
@@ -176,12 +177,16 @@ void ItemErrors::measure_items(std::uint32_t api) {
       found = by_statistics_of(i, golden_item[i]);
       by_statistics[i] = row_of_.empty() ? 0 : 1;
     }
-    // What is computed behind the backward takes the factor out.
-    const bool unscaled_output = scale != nullptr && forward && api >= scale->first_backward &&
+    // What is computed behind the backward takes the factor out; what computes gradients hands it on.
+    const bool hands_on = takes_scaled && scale != nullptr && api < scale->behind_backward;
+    const bool unscaled_output = scale != nullptr && forward && api >= scale->first_backward && !hands_on &&
                                  item.state == State::output && elements_of(target.text(item.shape)) > 1;
     if (scale != nullptr && !unscaled_output && found->known && found->e > 0) {
       const std::optional<Measure> unscaled = without_scale(i);
-      if (unscaled && unscaled->e < found->e) found = unscaled;
+      if (unscaled && unscaled->e < found->e) {
+        found = unscaled;
+        takes_scaled = takes_scaled || item.state == State::input;
+      }
     }
     if (const auto other = error_of_counts(target, item, golden, partner)) {
       found->known = true;

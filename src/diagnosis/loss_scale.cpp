@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "diagnosis/flow.hpp"
 #include "diagnosis/taken_gradients.hpp"
 #include "dump/names.hpp"
 #include "measuring/measures.hpp"
@@ -196,6 +197,7 @@ std::optional<LossScale> loss_scale(const Side& target, const Side& golden, cons
   const Training& theirs = golden.header.training;
   LossScale scale;
   scale.first_backward = first_backward(target);
+  scale.behind_backward = behind_backward(target);
   scale.target = ours.loss_scale.value_or(dump::LossScaling{}).scale;
   scale.golden = theirs.loss_scale.value_or(dump::LossScaling{}).scale;
   scale.skips = is_skipped(ours);

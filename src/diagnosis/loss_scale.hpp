@@ -20,8 +20,9 @@ struct LossScale {
   /// In one run gradients overflow, and the optimizer makes no step: the entry under test where they do
   /// first.
   std::uint32_t overflow = kNone;
-  bool skips = false;                // this run
-  std::uint32_t first_backward = 0;  // entry under test
+  bool skips = false;                 // this run
+  std::uint32_t first_backward = 0;   // entry under test
+  std::uint32_t behind_backward = 0;  // the first behind the last one
 
   /// The backward, what comes behind it, and the products ahead of it that make the loss: numbers.
   bool reaches(const dump::Side& side, std::uint32_t api) const;

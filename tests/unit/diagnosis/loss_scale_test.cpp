@@ -32,9 +32,10 @@ std::string scaler(double scale, bool skipped = false) {
 struct Changes {
   double ours = 1024;
   double theirs = 65536;
-  double wrong = 1;    // what the gradient of the first layer is multiplied by besides
-  double residue = 1;  // what is left of the factor in what the optimizer takes
-  bool clips = false;  // the gradients are divided by their norm
+  double wrong = 1;      // what the gradient of the first layer is multiplied by besides
+  double residue = 1;    // what is left of the factor in what the optimizer takes
+  bool clips = false;    // the gradients are divided by their norm
+  bool by_hand = false;  // operations of its own compute a gradient
 };
 
 /// A loss, its product with the scale, and the gradients of three layers, which an operation divides again.
@@ -52,6 +53,10 @@ Two training(const Changes& changes = {}) {
                {number(changes.theirs)});
   two.backward("Functional.mse_loss.0.backward", {number(changes.ours)}, {tensor((1) * changes.ours)},
                {number(changes.theirs)}, {tensor((1) * changes.theirs)});
+  if (changes.by_hand)
+    two.forward("Tensor.__mul__.1.forward", {tensor(changes.ours), tensor(0.5)},
+                {tensor(0.4 * changes.ours * changes.wrong)}, {tensor(changes.theirs), tensor(0.5)},
+                {tensor(0.4 * changes.theirs)});
   for (int i = 2; i >= 0; --i) {
     const double wrong = i == 0 ? changes.wrong : 1;
     two.backward("Functional.linear." + std::to_string(i) + ".backward", {tensor((3 - i) * changes.ours)},
@@ -95,6 +100,12 @@ TEST_CASE("another scale of the loss is no evidence, and is said") {
   }
   SUBCASE("one run alone has a scaler") {
     CHECK(no_evidence(with(scaler(1024), "{}", training({.ours = 1024, .theirs = 1}))));
+  }
+  SUBCASE("operations within the backward of a function carry it") {
+    CHECK(no_evidence(with(scaler(128), "{}", training({.ours = 128, .theirs = 1, .by_hand = true}))));
+    const RankDiagnosis rank =
+        with(scaler(128), "{}", training({.ours = 128, .theirs = 1, .wrong = 1.5, .by_hand = true}));
+    CHECK(first(rank).entry == "Tensor.__mul__.1.forward");
   }
   SUBCASE("the same scale") {
     CHECK_FALSE(is_said(with(scaler(64), scaler(64), training({.ours = 64, .theirs = 64}))));
