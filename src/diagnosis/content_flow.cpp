@@ -206,7 +206,9 @@ class ContentFlow::Builder {
     for (const std::uint32_t i : side_.apis[entry.api].items()) {
       if (side_.items[i].state != State::output) continue;
       const auto found = content(i, rank);
-      if (!found && is_nan(i, rank)) flow_.first_nan_ = std::min(flow_.first_nan_, entry.api);
+      // A view computes nothing: its memory may not be written yet.
+      if (!found && is_nan(i, rank) && !is_view(entry.name.operation()))
+        flow_.first_nan_ = std::min(flow_.first_nan_, entry.api);
       // What a module hands on was put out by an operation within it, or came in.
       const bool handed_on =
           found && entry.name.is_module && any_operation_ && index_.find(flow_.contents_, *found) != kNone;

@@ -157,6 +157,16 @@ TEST_CASE("what puts out NaN in one code base alone is the stretch") {
   CHECK(first(rank).text == "puts out NaN, which golden has nowhere; what follows is not compared");
 }
 
+TEST_CASE("a view of memory that is not written yet puts out no NaN of its own") {
+  const std::string nan =
+      R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "Max": NaN, "Min": NaN, "Mean": NaN, "Norm": NaN})";
+  testing::Two two = port(-1);
+  two.target.forward("Tensor.narrow.0.forward", {nan}, {nan});
+  bool recognized = false;
+  CHECK(testing::no_evidence(diagnosed(two, recognized)));
+  CHECK(recognized);
+}
+
 TEST_CASE("rows of two code bases pair by content and role") {
   const testing::Two two = port(2);
   measuring::MeasuredRank rank;
