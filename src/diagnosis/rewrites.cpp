@@ -137,6 +137,8 @@ bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double
   const double rounding = kHandedOn * seen() + kUnrecordedRoundings * std::max(u, kSingleRoundoff);
   const double size = std::abs(number_of(golden_, theirs, dump::kNorm)) /
                       std::sqrt(static_cast<double>(elements_of(golden_.text(theirs.shape))));
+  // Zeros are equal whatever made them.
+  if (!(size > 0)) return false;
   const double shift =
       std::abs(number_of(target_, ours, dump::kMean) - number_of(golden_, theirs, dump::kMean));
   if (shift > rounding * size) return false;

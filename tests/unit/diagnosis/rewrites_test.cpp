@@ -101,6 +101,19 @@ TEST_CASE("other operations of half types have their roundings, whoever takes wh
   CHECK(first(run(0.2)).kind == Kind::exchanged);
 }
 
+TEST_CASE("zeros are no result that two ways have in common") {
+  const std::string zero =
+      R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "Max": 0.0, "Min": 0.0, "Mean": 0.0, "Norm": 0.0})";
+  Two two;
+  two.forward("Functional.relu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  two.target.forward("Tensor.sqrt.0.forward", {zero}, {zero});
+  two.golden.forward("Tensor.__pow__.0.forward", {tensor(2)}, {tensor(4)});
+  two.forward("Tensor.__truediv__.0.forward", {zero, tensor(2)}, {zero}, {zero, tensor(4)}, {zero});
+  const Finding found = first(diagnosed(two));
+  CHECK(found.is_evidence());
+  CHECK(found.text.find("Tensor.sqrt") != std::string::npos);
+}
+
 TEST_CASE("an error that fades is no rewrite") {
   // The sum is so much larger than what is wrong that its norm hardly shows it.
   Two two = three_inputs();
