@@ -7,10 +7,13 @@
 #include <charconv>
 #include <functional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "diagnosis/sentences.hpp"
+#include "diagnosis/taken_gradients.hpp"
 #include "pairing/operations.hpp"
+#include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
@@ -163,6 +166,44 @@ bool GradientRule::is_of_other_call(const EntryPair& entry, std::uint32_t forwar
   return partner.base != golden.base || partner.call != golden.call;
 }
 
+/// Of a gradient that arrives wrong: the only call that takes the output, if its own gradient is right and
+/// what it sends back is not recorded. Empty if there is none.
+std::string GradientRule::wrong_backward(std::uint32_t forward, double ahead, double onset) const {
+  constexpr std::uint32_t kMostBehind = 64;
+  std::unordered_set<std::uint64_t> given;
+  for (const std::uint32_t i : target_.apis[forward].items()) {
+    if (walk_.item_of(i).state == State::output) given.insert(walk_.target_keys.of(i));
+  }
+  given.erase(0);
+  std::uint32_t taker = kNone;
+  const auto end = std::min<std::size_t>(target_.apis.size(), std::size_t{forward} + 1 + kMostBehind);
+  for (std::uint32_t api = forward + 1; api < end; ++api) {
+    if (walk_.compound[api] || walk_.target.parsed_name(api).direction != dump::Direction::forward) continue;
+    bool takes = false;
+    for (const std::uint32_t i : target_.apis[api].items())
+      takes = takes || (walk_.item_of(i).state == State::input && given.contains(walk_.target_keys.of(i)));
+    if (takes && taker != kNone) return {};
+    if (takes) taker = api;
+  }
+  const std::uint32_t backward = taker == kNone ? kNone : paths_.backward_of(taker);
+  if (backward == kNone || backward >= walk_.at) return {};
+  bool arrives = false;
+  for (const std::uint32_t i : target_.apis[backward].items()) {
+    if (walk_.item_of(i).state == State::output && walk_.item_of(i).is_tensor) return {};
+    if (walk_.item_of(i).state != State::input || std::isnan(errors_.e[i])) continue;
+    if (errors_.e[i] > walk_.threshold * (std::max(ahead, onset / kOnset) + kSingleRoundoff)) return {};
+    arrives = true;
+  }
+  if (!arrives) return {};
+  const dump::EntryName name = walk_.target.parsed_name(taker);
+  const bool draws = nature_of(name.operation()) == Nature::random;
+  return fmt::format(
+      "; {}.{} takes that output and its own gradient is right: its backward, which puts out "
+      "nothing recorded, is wrong{}",
+      name.base, name.call,
+      draws ? ", or draws other random numbers than its forward (recomputed or compiled code)" : "");
+}
+
 void GradientRule::examine_backward(EntryPair& entry) {
   paths_.show();
   const std::uint32_t forward = errors_.forward_of(entry.target);
@@ -197,6 +238,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
           entry.touched = true;
         paths_.missing_backward(entry, walk_.e_of(i), ahead);
         found.downstream = entry.touched;
+        if (forward != kNone && !entry.touched) found.text += wrong_backward(forward, ahead, onset);
       }
       walk_.offer(entry, std::move(found));
     }
@@ -260,6 +302,10 @@ void GradientRule::examine_parameters(EntryPair& entry) {
   if (walk_.any_evidence && entry.e_in > walk_.threshold * (walk_.clean + entry.u)) entry.touched = true;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (!walk_.item_of(i).is_tensor || std::isnan(errors_.e[i]) || errors_.golden_item[i] == kNone) continue;
+    if (is_reduced_otherwise(entry, i)) {
+      walk_.leave_out_item(i);
+      continue;
+    }
     walk_.gradient_items.put(walk_.target_keys.of(i), i);
     largest_.gradients = std::max(largest_.gradients, std::min(walk_.e_of(i), kMostGradientError));
     history_.gradient_traces[gradient_key(entry.name.base, target_.name(walk_.item_of(i)))] = {
@@ -274,6 +320,22 @@ void GradientRule::examine_parameters(EntryPair& entry) {
     entry.best->text +=
         "; it agrees after the pass before: if the gradients of this step's backward passes accumulate, "
         "compare how they are cleared, scaled or replaced between them";
+}
+
+/// Does a gradient that the passes of a step add up differ on the way, while the optimizer takes the same?
+/// One side may reduce it over ranks behind every pass, the other behind the last.
+bool GradientRule::is_reduced_otherwise(const EntryPair& entry, std::uint32_t index) {
+  const double limit = walk_.threshold * (entry.e_in + entry.u);
+  if (entry.name.call == "0" || walk_.e_of(index) <= limit) return false;
+  const auto& ours = target_.header.training.optimizers;
+  const auto& theirs = golden_.header.training.optimizers;
+  if (ours.size() != 1 || theirs.size() != 1) return false;
+  if (!taken_) taken_.emplace(taken_norms(ours[0]), taken_norms(theirs[0]));
+  const std::string name = name_in_model(target_, walk_.item_of(index));
+  const auto our_norm = taken_->first.find(name);
+  const auto their_norm = taken_->second.find(name);
+  if (our_norm == taken_->first.end() || their_norm == taken_->second.end()) return false;
+  return std::abs(our_norm->second - their_norm->second) <= limit * their_norm->second;
 }
 
 /// Is it a gradient that earlier passes of the step added to, and was equal behind the one before?

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "diagnosis/call_rule.hpp"
 #include "diagnosis/gradient_paths.hpp"
@@ -38,7 +41,9 @@ class GradientRule : WalkRule {
                                         const dump::Item& partner) const;
   double accumulated(const EntryPair& entry, std::uint32_t item);
   bool is_of_other_call(const EntryPair& entry, std::uint32_t forward) const;
+  std::string wrong_backward(std::uint32_t forward, double ahead, double onset) const;
   bool agreed_before(const EntryPair& entry) const;
+  bool is_reduced_otherwise(const EntryPair& entry, std::uint32_t item);
   double best_match(const EntryPair& entry, std::uint32_t item, double enough) const;
 
   OneSidedRuns& runs_;
@@ -47,6 +52,8 @@ class GradientRule : WalkRule {
   GradientPaths& paths_;
   CallRule& calls_;
   OutputRule& outputs_;
+  /// Norms that the optimizers of both sides take, by parameter; known once they were asked for.
+  std::optional<std::pair<std::map<std::string, double>, std::map<std::string, double>>> taken_;
 };
 
 }  // namespace msprobe::diagnosis

@@ -68,10 +68,11 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   const Item& item = walk_.item_of(index);
   const std::uint32_t partner = errors_.golden_item[index];
   const std::uint64_t key = walk_.target_keys.of(index);
-  const std::uint32_t from = walk_.target_flow.find(key);
-  const std::uint32_t golden_from = walk_.golden_flow.find(walk_.golden_keys.of(partner));
+  std::uint32_t from = walk_.target_flow.find(key);
+  std::uint32_t golden_from = walk_.golden_flow.find(walk_.golden_keys.of(partner));
   bool known = from != kNone;
   bool golden_known = golden_from != kNone;
+  if (known && golden_known) prefer_partners(index, from, golden_from);
   // Two states of an optimizer that happen to be equal on one side: none of them comes from the other.
   const bool updates = entry.optimizer || (largest_.gradients > 0 && is_in_place(entry.name.operation()));
   if (updates && known != golden_known) {
@@ -105,6 +106,33 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   } else {
     judge_unknown(entry, index, updates);
   }
+}
+
+/// Of two tensors that are equal on one side, as an average of weights that has just begun, the last one is
+/// known as the producer: the other side tells which it is.
+void InputRule::prefer_partners(std::uint32_t index, std::uint32_t& from, std::uint32_t& golden_from) const {
+  const auto put_out = [](const dump::Side& side, const ContentKeys& keys, std::uint32_t api,
+                          std::uint64_t key) {
+    if (api == kNone) return kNone;
+    for (const std::uint32_t i : side.apis[api].items()) {
+      if (side.items[i].state == State::output && keys.of(i) == key) return i;
+    }
+    return kNone;
+  };
+  const std::uint32_t ours = alignment_.target_of[golden_.items[golden_from].api];
+  const std::uint32_t theirs = alignment_.golden_of[target_.items[from].api];
+  if (ours == target_.items[from].api) return;
+  if (ours != kNone && ours < walk_.at) {
+    const std::uint32_t other = put_out(target_, walk_.target_keys, ours, walk_.target_keys.of(index));
+    if (other != kNone) {
+      from = other;
+      return;
+    }
+  }
+  if (theirs == kNone || theirs >= walk_.golden_next) return;
+  const std::uint32_t other =
+      put_out(golden_, walk_.golden_keys, theirs, walk_.golden_keys.of(errors_.golden_item[index]));
+  if (other != kNone) golden_from = other;
 }
 
 /// An input that no recorded entry put out.
@@ -357,7 +385,8 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   const auto answers = [&](OneSidedRuns::Run* run) {
     if (run == nullptr) return false;
     run->consumed = true;
-    if (changed && e > kUnrecordedRoundings * run->u) {  // other operations round otherwise
+    // Other operations round otherwise.
+    if (changed && e > std::max(kUnrecordedRoundings * run->u, runs_.of_steps(*run, u))) {
       runs_.settle(*run, walk_.target_name(entry.target), e, q);
       entry.touched = true;
     }

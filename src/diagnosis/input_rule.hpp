@@ -27,6 +27,7 @@ class InputRule : WalkRule {
 
  private:
   void judge(EntryPair& entry, std::uint32_t item);
+  void prefer_partners(std::uint32_t item, std::uint32_t& from, std::uint32_t& golden_from) const;
   void judge_unknown(EntryPair& entry, std::uint32_t item, bool updates);
   void judge_passed_on(EntryPair& entry, std::uint32_t item, std::uint32_t from, std::uint32_t golden_from);
   /// Was something in the module given what is wrong, ahead of this?

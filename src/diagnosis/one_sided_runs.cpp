@@ -100,8 +100,7 @@ void OneSidedRuns::advance_golden(std::uint32_t end) {
         if (from != ContentMap::kUnknown) error = std::max(error, carried(kNone, from));
       }
       alone_golden_[walk_.golden_next] = error;
-      if (!walk_.compound_golden[walk_.golden_next] && !walk_.golden_only.has(walk_.golden_next) &&
-          !alignment_.is_golden_update_alone(walk_.golden_next)) {
+      if (!walk_.compound_golden[walk_.golden_next] && !is_left_out(false, walk_.golden_next)) {
         if (!run_open_) {
           runs_.push_back({{}, {}, order_behind(walk_.golden_next), largest_.forward, kLooks});
           run_open_ = true;
@@ -126,8 +125,7 @@ void OneSidedRuns::target_alone(std::uint32_t api_number) {
     if (walk_.touched[target_.items[from].api]) walk_.touched[api_number] = true;
   }
   alone_target_[api_number] = error;
-  if (!walk_.compound[api_number] && !walk_.target_only.has(api_number) &&
-      !alignment_.is_update_alone(api_number)) {
+  if (!walk_.compound[api_number] && !is_left_out(true, api_number)) {
     if (!run_open_) {
       runs_.push_back({{}, {}, walk_.order_of(api_number), largest_.forward, kLooks});
       run_open_ = true;
@@ -137,6 +135,27 @@ void OneSidedRuns::target_alone(std::uint32_t api_number) {
     run_of_target_[api_number] = static_cast<std::uint32_t>(runs_.size() - 1);
   }
   walk_.target_flow.put_outputs(walk_.target_keys, api_number, walk_.compound[api_number]);
+}
+
+bool OneSidedRuns::is_of_optimizer(bool is_target, std::uint32_t api) const {
+  const auto& beside = is_target ? walk_.rank.target_construct : walk_.rank.golden_construct;
+  const std::string_view name = is_target ? walk_.target_name(api) : walk_.golden_name(api);
+  return beside && dump::is_of_optimizer(beside->table().parent(name));
+}
+
+/// Has the other side none by another recorder, for other parameters, or for parts of them?
+bool OneSidedRuns::is_left_out(bool is_target, std::uint32_t api) const {
+  if (is_target ? walk_.target_only.has(api) : walk_.golden_only.has(api)) return true;
+  if (is_target ? alignment_.is_update_alone(api) : alignment_.is_golden_update_alone(api)) return true;
+  return walk_.part_updates && is_of_optimizer(is_target, api);
+}
+
+/// A fused step rounds otherwise, and gradients that are noise step anywhere: parameters are judged with that
+/// where they are used.
+double OneSidedRuns::of_steps(const Run& run, double u) const {
+  const bool steps = !run.target.empty() && !run.golden.empty() && is_of_optimizer(true, run.target[0]) &&
+                     is_of_optimizer(false, run.golden[0]);
+  return steps ? trained_rounding(u) : 0;
 }
 
 /// Where nobody is seen to take what a run put out, a jump of errors right behind it shows its effect.
@@ -159,7 +178,8 @@ void OneSidedRuns::look(EntryPair& entry) {
     const double limit = std::max(run.error, trained_error()) + run.u;
     // The same by other operations has roundings of its own.
     const bool rewritten = !run.target.empty() && !run.golden.empty();
-    if (error > (rewritten ? kThresholdStatistics : walk_.threshold) * limit) {
+    if (error >
+        std::max((rewritten ? kThresholdStatistics : walk_.threshold) * limit, of_steps(run, entry.u))) {
       settle(run, walk_.target_name(entry.target), error, run.error);
       // What it was given is the run's doing.
       if (entry.best && entry.best->rule == Rule::source) entry.best->downstream = true;

@@ -39,6 +39,8 @@ class OneSidedRuns : WalkRule {
                        : std::max({largest_.parameters, largest_.updated, history_.forward, history_.noise});
   }
   double carried(std::uint32_t target_item, std::uint32_t golden_item) const;
+  /// What one implementation of an optimizer's step may make otherwise than another; 0 for all other runs.
+  double of_steps(const Run& run, double u) const;
 
   /// The run that an entry of one side alone is in; null if it is in none.
   Run* run_of_target(std::uint32_t api) { return run_in(run_of_target_, api); }
@@ -60,6 +62,8 @@ class OneSidedRuns : WalkRule {
   void finish();
 
  private:
+  bool is_left_out(bool is_target, std::uint32_t api) const;
+  bool is_of_optimizer(bool is_target, std::uint32_t api) const;
   Run* run_in(const std::unordered_map<std::uint32_t, std::uint32_t>& runs, std::uint32_t api);
   Run* run_that_takes(const ContentKeys& keys, std::uint32_t api,
                       const std::unordered_map<std::uint32_t, std::uint32_t>& runs);

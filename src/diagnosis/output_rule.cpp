@@ -90,12 +90,16 @@ double OutputRule::amplification(const EntryPair& entry) const {
   return std::isfinite(factor) ? std::clamp(factor, 1.0, kMostAmplification) : 1.0;
 }
 
+/// Does it divide by what may be near zero, where statistics do not show how single elements grow?
+bool OutputRule::divides_unseen(const EntryPair& entry) const {
+  return !walk_.tensors && (entry.nature == Nature::division || entry.optimizer);
+}
+
 /// What explains an error of the output: its excess is the error over this.
 double OutputRule::received(const EntryPair& entry, std::uint32_t index, double sums) const {
   const Noise noise = noise_of(index);
   double in = entry.grown * (std::max(entry.e_in, entry.hidden) + (entry.grown > 1 ? kSingleRoundoff : 0));
-  if (!walk_.tensors && (entry.nature == Nature::division || entry.optimizer))
-    in = std::max(in, std::sqrt(std::min(in, 1.0)));
+  if (divides_unseen(entry)) in = std::max(in, std::sqrt(std::min(in, 1.0)));
   if (entry.e_in > 0) in = std::max(in, noise.growth * entry.e_in);
   return in + entry.u + sums + noise.error;
 }
@@ -271,8 +275,10 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
   // Errors of elements that are repeated do not cancel each other.
   const double share = share_of_few(index, n);
   const double scattered = std::max(entry.e_in * share, entry.spread);
+  // What an error may be, not what statistics show of it, scatters there.
+  const double error = divides_unseen(entry) ? std::max(e, std::min(explains, 1.0)) : e;
   const double expected = entry.grown * (entry.b_in + kChance * scattered) +
-                          kChance * (e + entry.u + sums) * share + kCommonRounding * entry.u +
+                          kChance * (error + entry.u + sums) * share + kCommonRounding * entry.u +
                           (walk_.drift ? walk_.drift->quarter : 0) + kNormRounding;
   const double gain = walk_.threshold / kGain * b / expected;
   std::string words;

@@ -31,6 +31,7 @@ class OutputRule : WalkRule {
   };
   bool is_square(const EntryPair& entry) const;
   double amplification(const EntryPair& entry) const;
+  bool divides_unseen(const EntryPair& entry) const;
   double received(const EntryPair& entry, std::uint32_t item, double sums = 0) const;
   Noise noise_of(std::uint32_t item) const;
   std::vector<Replayed> replayed(const EntryPair& entry, double excess) const;

@@ -194,7 +194,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   const ParameterStep step = last_step(index);
   const std::optional<double> gradient = gradient_error(key);
   // Where gradients are nothing but noise, so are updates.
-  const bool noisy = gradient.value_or(0) > kNoisyGradient;
+  const bool noisy = gradient.value_or(0) > kNoisyGradient || history_.noise_contents.contains(key);
   if (noisy && history_.steps > 0 && !history_.evidence && walk_.e_of(index) > kMostByNoise) {
     walk_.noise_alone.insert(index);
     walk_.out.explained[index] = std::numeric_limits<float>::infinity();
@@ -222,6 +222,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   if (!outside.empty()) --judged_;
   largest_.parameters = std::max(largest_.parameters, std::min(e, 1.0));
   if (e == 0 && errors_.b[index] == 0 && history_.steps == 0) return;
+  if (e > 0 && history_.steps > 0) takes_wrong_.insert(entry.target);
   const Item& partner = golden_.items[errors_.golden_item[index]];
   const bool other_type = !same_dtype(target_.text(item.dtype), golden_.text(partner.dtype));
   const double u = std::max(
@@ -243,13 +244,17 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
                                    : step.golden * (is_vector                    ? kFlippedStepsOfVector
                                                     : is_half(history_.coarsest) ? kFlippedStepsOfMatrixHalf
                                                                                  : kFlippedStepsOfMatrix);
-    const double limit = std::max(trained_rounding(u) * steps, flips);
+    // A running statistic follows what came in before.
+    const double followed = is_running ? walk_.threshold * std::max(history_.forward, history_.noise) : 0;
+    const double limit = std::max({trained_rounding(u) * steps, flips, followed});
     excess = noisy ? 0 : walk_.threshold * e / limit;
     text = outside.empty()
                ? fmt::format("{} differs by {} after the update, more than rounding explains",
                              place_text(target_, item), error_text(e))
-               : fmt::format("{} ({}) differs by {} after the step, and no recorded optimizer updates it",
-                             place_text(target_, item), outside, error_text(e));
+               : fmt::format(
+                     "{} ({}) differs by {} after the step, and no recorded optimizer updates it: it was "
+                     "changed outside of the optimizer, as a copy or an average is",
+                     place_text(target_, item), outside, error_text(e));
     std::optional<Update> update;
     // The step of a coarser type may be lost to its rounding.
     if (walk_.tensors && !other_type) update = walk_.reading.update(index, errors_.golden_item[index]);
@@ -306,8 +311,10 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     return;
   }
   found.downstream = history_.evidence;
-  found.order = first_order_within(entry);
-  entry.touched = true;
+  const bool unread = is_running && is_unread(entry, index);
+  // It matters in evaluation, behind all else.
+  found.order = unread ? 2 * std::uint64_t{target_.apis.size()} : first_order_within(entry);
+  entry.touched = !unread || entry.touched;
   if (outside.empty()) {
     ++wrong_;
     if (step.n > 0 && step.target == 0 && step.golden > 0) ++rests_;
@@ -316,14 +323,42 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     ++outside_;
   }
   largest_error_ = std::max(largest_error_, e);
-  if (first_) return;
+  if (first_ && (!first_is_unread_ || unread)) return;
   walk_.name_places(found, entry.target, entry.golden);
   first_ = std::move(found);
+  first_is_unread_ = unread;
   before_first_ = walk_.before;
+}
+
+/// A running statistic that a call only writes: what the call puts out agrees.
+bool ParameterRule::is_unread(const EntryPair& entry, std::uint32_t index) const {
+  const double limit = walk_.threshold * (walk_.before + entry.u);
+  return !entry.compound && errors_.output[entry.target] <= limit && walk_.e_of(index) > limit;
+}
+
+/// Statistics hide most of what differs in a parameter, and a call that takes single rows of it shows more:
+/// the parameter is what is wrong.
+void ParameterRule::lead_to(const Finding& parameter) {
+  if (history_.steps == 0) return;
+  for (Finding& each : walk_.out.findings) {
+    if (each.rule < Rule::introduced || each.order >= parameter.order || each.target_api == kNone) continue;
+    if (!takes_wrong_.contains(each.target_api)) continue;
+    each.downstream = true;
+    each.order = parameter.order + 1;
+  }
+}
+
+void ParameterRule::remember_noise(const EntryPair& entry) {
+  if (!entry.noise || history_.ends) return;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    const std::uint64_t key = walk_.item_of(i).state == dump::State::output ? walk_.target_keys.of(i) : 0;
+    if (key != 0) noise_.insert(key);
+  }
 }
 
 /// All parameters that differ are one line; where most were updated otherwise, it is the optimizer's.
 void ParameterRule::finish() {
+  history_.noise_contents = std::move(noise_);
   const bool by_tensors = updates_.size() > 0;
   const double deviation = by_tensors ? updates_.deviation() : steps_.deviation();
   const bool all_updates = deviation >= kWrongSetting;
@@ -351,6 +386,7 @@ void ParameterRule::finish() {
                            wrong_, judged_)
                      : fmt::format("optimizer: {} of {} parameters differ after the update, by up to {}",
                                    wrong_, judged_, error_text(largest_error_));
+    lead_to(found);
     if (found.order < walk_.fault_order) walk_.clean = 0;
     walk_.keep(std::move(found), 0);
   } else if (first_) {
@@ -363,6 +399,7 @@ void ParameterRule::finish() {
       const bool within = each.order > found.order && each.target_api <= found.target_api;
       if (within && each.kind == Kind::unrecorded && each.target_api != kNone) each.downstream = true;
     }
+    lead_to(found);
     if (found.order < walk_.fault_order) walk_.clean = before_first_;
     walk_.keep(std::move(found), before_first_);
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 
 #include "diagnosis/updates.hpp"
 #include "diagnosis/walk.hpp"
@@ -17,6 +18,8 @@ class ParameterRule : WalkRule {
   explicit ParameterRule(Walk& walk) : WalkRule(walk) {}
 
   void judge(EntryPair& entry, std::uint32_t item, std::uint64_t key);
+  /// What is made of noise is noise in the next step: the parameter, and averages and states beside it.
+  void remember_noise(const EntryPair& entry);
   void finish();
   /// Is it a call of an optimizer about a parameter of another size than its partner's? Then it is not
   /// compared.
@@ -38,9 +41,14 @@ class ParameterRule : WalkRule {
   std::string name_outside_optimizer(std::uint64_t key);
   std::uint64_t first_order_within(const EntryPair& entry) const;
   std::string other_of(std::uint32_t item, std::uint64_t key);
+  bool is_unread(const EntryPair& entry, std::uint32_t item) const;
+  void lead_to(const Finding& parameter);
   bool is_another(EntryPair& entry, std::uint32_t item, std::uint64_t key);
 
   ContentMap judged_contents_;
+  std::unordered_set<std::uint64_t> noise_;        // contents
+  std::unordered_set<std::uint32_t> takes_wrong_;  // entries: a parameter that differs after a step
+  bool first_is_unread_ = false;                   // a running statistic that nothing shows
   std::optional<Taken> taken_;
   UpdateStatistics updates_;
   StepRatios steps_;

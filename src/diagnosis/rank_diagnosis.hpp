@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,7 @@ struct History {
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
   // Of the step before: calls that one side alone has, without an effect there, by what they put out.
   std::unordered_map<std::uint64_t, std::shared_ptr<const Finding>> suspects;
+  std::unordered_set<std::uint64_t> noise_contents;  // of the step before: what was made of noise
   // Of the step before, by name:
   std::unordered_map<std::uint64_t, ParameterTrace> parameters;      // entry and place
   std::unordered_map<std::uint64_t, GradientTrace> gradient_traces;  // by gradient_key()

@@ -63,6 +63,14 @@ void take_notes(Walk& walk) {
         "optimizer computes are compared, nothing else",
         split->target, split->golden));
   }
+  if (const auto& parts = walk.part_updates) {
+    const bool ours = *parts == PartUpdates::target;
+    walk.out.notes.push_back(fmt::format(
+        "two parallel layouts: the optimizer of {} updates parts of parameters, that of {} the whole; their "
+        "calls are not compared, and parameters where they are used. --merge-ranks compares the ranks as one "
+        "model",
+        ours ? "this run" : "golden", ours ? "golden" : "this run"));
+  }
   if (const auto& scale = walk.errors.loss_scale) {
     const std::string scales =
         scale->target > 0 && scale->golden > 0
@@ -101,6 +109,14 @@ void take_notes(Walk& walk) {
           "{} {} recorded in {} only, because the dumps have different levels: modules are compared as a "
           "whole",
           one ? "1 operation" : human_count(calls.calls()) + " operations", one ? "is" : "are", whose));
+      return;
+    }
+    if (calls.by_filter()) {
+      walk.out.notes.push_back(
+          fmt::format("{} {} recorded in {} only: the other recording was asked for some calls alone, as the "
+                      "gaps in its numbers show, so they do not count as a difference",
+                      calls.calls() == 1 ? "1 call" : human_count(calls.calls()) + " calls",
+                      calls.calls() == 1 ? "is" : "are", whose));
       return;
     }
     const std::string why = calls.by_recorder()

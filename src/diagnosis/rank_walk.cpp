@@ -75,6 +75,10 @@ void RankWalk::judge(std::uint32_t api) {
   entry.communication = walk_.target.calls.contains(walk_.target_name(api));
   if (walk_.construct != nullptr)
     entry.optimizer = dump::is_of_optimizer(walk_.construct->parent(walk_.target_name(api)));
+  if (walk_.part_updates && entry.optimizer) {
+    walk_.errors.leave_out(api);
+    return;
+  }
   if (walk_.split_batch && !entry.optimizer) {
     part_of_batch(entry);
     return;
@@ -153,6 +157,7 @@ void RankWalk::forward_pair(EntryPair& entry) {
   }
   walk_.last_paired = entry.target;
   walk_.noisy[entry.target] = entry.noise;
+  parameters_.remember_noise(entry);
   if (entry.noise) walk_.largest.noise = std::max(walk_.largest.noise, std::min(entry.e_out, 1.0));
   if (explained && !entry.noise)
     walk_.largest.forward = std::max(walk_.largest.forward, std::min(entry.e_out, 1.0));

@@ -5,7 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <set>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "dump/names.hpp"
@@ -26,6 +29,33 @@ bool records_modules_alone(const dump::Side& side) {
   return modules;
 }
 
+/// Every call gets the next number of its operation, recorded or not: does this side lack some in between
+/// that the other has? The first and the last calls may be missing for other reasons.
+bool has_gaps(const dump::Side& side, const dump::Side& other) {
+  constexpr std::size_t kFewestGaps = 3;
+  using Numbers = std::unordered_map<std::string_view, std::set<std::uint32_t>>;
+  const auto numbers_of = [](const dump::Side& of) {
+    Numbers numbers;
+    for (const dump::Api& api : of.apis) {
+      const dump::EntryName parsed = of.parsed_name(api);
+      if (parsed.is_module || parsed.direction != dump::Direction::forward || parsed.call.empty()) continue;
+      std::uint32_t call = 0;
+      std::from_chars(parsed.call.data(), parsed.call.data() + parsed.call.size(), call);
+      numbers[parsed.base].insert(call);
+    }
+    return numbers;
+  };
+  const Numbers theirs = numbers_of(other);
+  std::size_t gaps = 0;
+  for (const auto& [base, calls] : numbers_of(side)) {
+    const auto whole = theirs.find(base);
+    if (whole == theirs.end()) continue;
+    for (const std::uint32_t call : whole->second)
+      gaps += call < *calls.rbegin() && !calls.contains(call) ? 1 : 0;
+  }
+  return gaps >= kFewestGaps;
+}
+
 }  // namespace
 
 bool is_left_out_by_some(std::string_view base) {
@@ -34,13 +64,18 @@ bool is_left_out_by_some(std::string_view base) {
 }
 
 OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other)
-    : by_level_(records_modules_alone(other) && !records_modules_alone(side)) {
+    : by_level_(records_modules_alone(other) && !records_modules_alone(side)),
+      by_filter_(has_gaps(other, side)) {
   const auto base_of = [this](const dump::Side& of, const dump::Api& api) -> std::string_view {
     const dump::EntryName parsed = of.parsed_name(api);
     const bool counts = !parsed.is_module && (parsed.direction == dump::Direction::forward ||
                                               parsed.direction == dump::Direction::backward);
     return counts && (by_level_ || is_left_out_by_some(parsed.base)) ? parsed.base : std::string_view();
   };
+  std::unordered_set<std::string_view> recorded;
+  for (const dump::Api& api : other.apis) {
+    if (by_filter_) recorded.insert(other.text(api.name));
+  }
   std::unordered_set<std::string_view> known;
   for (const dump::Api& api : other.apis) {
     if (const std::string_view base = base_of(other, api); !base.empty()) known.insert(base);
@@ -51,8 +86,10 @@ OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other)
   });
   std::unordered_set<std::string_view> named;
   for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
-    const std::string_view base = base_of(side, side.apis[i]);
-    if (base.empty() || known.contains(base)) continue;
+    const dump::EntryName parsed = side.parsed_name(i);
+    const bool filtered = by_filter_ && !recorded.contains(side.text(side.apis[i].name));
+    const std::string_view base = filtered ? parsed.base : base_of(side, side.apis[i]);
+    if (base.empty() || (!filtered && known.contains(base))) continue;
     if (alone_.empty()) alone_.resize(side.apis.size());
     alone_[i] = true;
     ++calls_;

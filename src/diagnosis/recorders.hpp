@@ -31,12 +31,15 @@ class OneRecorder {
   std::uint64_t calls() const { return calls_; }
   /// Is it because the other side has modules alone (level L0)?
   bool by_level() const { return by_level_; }
+  /// Is it because the other recording was asked for some calls alone? Its numbers of calls have gaps then.
+  bool by_filter() const { return by_filter_; }
   /// Or may it be because its recorder leaves such operations out? Not if it is the same one and has recorded
   /// others of them.
   bool by_recorder() const { return by_recorder_; }
 
  private:
   bool by_level_;
+  bool by_filter_;
   bool by_recorder_ = true;
   std::vector<bool> alone_;         // by entry; empty if there are none
   std::vector<std::string> names_;  // in the order of their first calls

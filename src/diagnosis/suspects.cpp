@@ -15,6 +15,7 @@
 #include "diagnosis/flow.hpp"
 #include "diagnosis/sentences.hpp"
 #include "dump/names.hpp"
+#include "pairing/operations.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -189,6 +190,7 @@ Suspects::Suspect Suspects::suspect_between(const Finding& evidence) {
       }
     }
   }
+  if (OneSidedRuns::Run* run = collective_before(evidence)) return {run, kNone};
   if (evidence.kind != Kind::gradient) return {};
   std::uint32_t nearest = kNone;
   std::uint32_t latest = 0;
@@ -198,6 +200,20 @@ Suspects::Suspect Suspects::suspect_between(const Finding& evidence) {
     if (nearest == kNone || backward > latest) nearest = api, latest = backward;
   }
   return {nullptr, nearest};
+}
+
+/// The last collective that one side alone runs in the backward ahead of a gradient that is wrong: what comes
+/// in on another way may be added to it before it is recorded.
+OneSidedRuns::Run* Suspects::collective_before(const Finding& evidence) {
+  if (walk_.target.parsed_name(evidence.target_api).direction != Direction::backward) return nullptr;
+  const auto is_collective = [](const Side& side, const std::vector<std::uint32_t>& calls) {
+    return !calls.empty() && is_communication(side.parsed_name(calls.front()).operation());
+  };
+  std::uint32_t first = 0;
+  while (walk_.target.parsed_name(first).direction != Direction::backward) ++first;
+  OneSidedRuns::Run* const run = runs_.last_between(walk_.order_of(first), evidence.order);
+  if (run == nullptr || run->target.empty() == run->golden.empty()) return nullptr;
+  return is_collective(target_, run->target) || is_collective(golden_, run->golden) ? run : nullptr;
 }
 
 /// Does a backward give a gradient that golden's does not, or the reverse?
@@ -298,9 +314,28 @@ void Suspects::remember(const std::vector<Finding>& hints) {
   }
 }
 
+/// Where a recording was asked for some calls alone, what comes in from the others has its cause there, which
+/// a difference of the code within may be as well.
+void Suspects::prefer_recorded_code() {
+  if (!walk_.golden_only.by_filter() && !walk_.target_only.by_filter()) return;
+  std::vector<Finding>& findings = walk_.out.findings;
+  const auto code = std::find_if(findings.begin(), findings.end(), [](const Finding& each) {
+    return each.is_evidence() && each.rule == Rule::structure && each.kind == Kind::argument;
+  });
+  if (code == findings.end()) return;
+  const std::uint64_t behind = code->order + 1;
+  for (Finding& each : findings) {
+    const bool comes_in = each.kind == Kind::unrecorded || each.kind == Kind::data;
+    if (!comes_in || each.order >= behind) continue;
+    each.downstream = true;
+    each.order = behind;
+  }
+}
+
 void Suspects::name() {
   if (walk_.options.without.contains(Rule::structure) || history_.evidence || walk_.other_operations) return;
   std::vector<Finding>& findings = walk_.out.findings;
+  prefer_recorded_code();
   std::vector<Finding> effects;
   for (const Finding& found : findings) {
     const bool given = found.kind == Kind::argument || found.kind == Kind::requires_grad;

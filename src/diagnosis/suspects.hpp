@@ -47,9 +47,11 @@ class Suspects : WalkRule {
   std::vector<std::uint32_t> users_of_gradients(bool is_target, std::string_view module) const;
   Suspect first_run_of(bool is_target, const std::vector<std::uint32_t>& calls);
   Suspect suspect_between(const Finding& evidence);
+  OneSidedRuns::Run* collective_before(const Finding& evidence);
   bool sends_back_golden(std::uint32_t backward, const Finding& evidence) const;
   bool has_one_sided_gradient(std::uint32_t backward) const;
   Suspect suspect_of(const Finding& evidence);
+  void prefer_recorded_code();
   double error_of(const Finding& evidence) const;
   const Finding* past_suspect(const Finding& evidence) const;
 

@@ -86,6 +86,8 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
   mark_compounds(*this);
   dtype_setting = diagnosis::dtype_setting(target, golden, errors.golden_item);
   split_batch = diagnosis::split_batch(target, golden, alignment, errors.golden_item);
+  part_updates = diagnosis::part_updates(target, construct, golden,
+                                         rank.golden_construct ? &rank.golden_construct->table() : nullptr);
   for (std::uint32_t i = 0; i < target.items.size(); ++i) {
     if (item_of(i).state == State::parameters) parameter_items.put(target_keys.of(i), i);
   }

@@ -19,6 +19,7 @@
 #include "diagnosis/imports.hpp"
 #include "diagnosis/item_errors.hpp"
 #include "diagnosis/limits.hpp"
+#include "diagnosis/part_updates.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/recorders.hpp"
 #include "diagnosis/second_reading.hpp"
@@ -117,6 +118,7 @@ struct Walk {
   std::optional<Drift> drift;
   std::optional<DtypeSetting> dtype_setting;
   std::optional<SplitBatch> split_batch;
+  std::optional<PartUpdates> part_updates;
   std::uint64_t others_parameters = 0;  // calls that take another parameter than their partner, not compared
   std::uint64_t rewritten = 0;          // values on other ways to the same, not compared
   std::string first_rewritten;          // its entry

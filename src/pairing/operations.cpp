@@ -80,6 +80,10 @@ bool is_view(std::string_view operation) {
   return row_of(operation).is(Operation::kView);
 }
 
+bool is_communication(std::string_view operation) {
+  return row_of(operation).kind == Kind::communication;
+}
+
 bool only_moves(std::string_view operation) {
   return row_of(operation).is(Operation::kView) || row_of(operation).is(Operation::kMoves);
 }

@@ -36,6 +36,9 @@ bool gives_size(std::string_view operation);
 /// A recurrent network as one operation: many steps, and on a GPU functions that are approximated.
 bool is_recurrent(std::string_view operation);
 
+/// Between processes.
+bool is_communication(std::string_view operation);
+
 /// Is this positional input of the operation a parameter by its role?
 bool is_parameter_position(std::string_view operation, std::size_t position);
 bool takes_parameters(std::string_view operation);

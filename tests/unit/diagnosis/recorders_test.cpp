@@ -84,6 +84,40 @@ TEST_CASE("one recorder that records such operations on both sides is not said t
   CHECK_FALSE(is_said(diagnosed(two)));
 }
 
+TEST_CASE("what a recording was not asked for is not missing") {
+  // Every call has a number, whether it is recorded or not: this run has those of one layer.
+  const auto recorded = [](std::string_view dim, double error) {
+    Two two;
+    for (int i = 0; i < 6; ++i) {
+      const std::string call = std::to_string(i);
+      const double size = 1 + i;
+      const std::string weight = tensor(0.1 * size, "[64, 64]");
+      const double in = i > 1 ? error : 0;
+      if (i == 1 || i == 5)
+        two.target.forward("Functional.linear." + call + ".forward", {rough(2 * size, in), weight},
+                           {rough(2 * size + 1, in)});
+      two.golden.forward("Functional.linear." + call + ".forward", {tensor(2 * size), weight},
+                         {tensor(2 * size + 1)});
+    }
+    two.forward("Tensor.softmax.5.forward", {rough(13, error), scalar("int", dim)}, {rough(14, error)},
+                {tensor(13), scalar("int", "-1")}, {tensor(14)});
+    return diagnosed(two, {},
+                     testing::modules_of({{"Functional.linear.0.forward", "Module.0.L.forward.0"},
+                                          {"Functional.linear.1.forward", "Module.1.L.forward.0"},
+                                          {"Functional.linear.2.forward", "Module.2.L.forward.0"},
+                                          {"Functional.linear.3.forward", "Module.3.L.forward.0"},
+                                          {"Functional.linear.4.forward", "Module.4.L.forward.0"},
+                                          {"Functional.linear.5.forward", "Module.5.L.forward.0"}}));
+  };
+  CHECK(no_evidence(recorded("-1", 0)));
+  const RankDiagnosis rank = recorded("-2", 0.4);
+  CHECK(first(rank).entry == "Tensor.softmax.5.forward");
+  CHECK(first(rank).kind == Kind::argument);
+  CHECK(std::ranges::any_of(rank.notes, [](const std::string& note) {
+    return note.find("the other recording was asked for some calls alone") != std::string::npos;
+  }));
+}
+
 TEST_CASE("a recording that ends in the middle of a step is no other code") {
   Two two = Chain().text();
   for (int i = 3; i < 6; ++i) {

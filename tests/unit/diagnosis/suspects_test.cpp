@@ -145,6 +145,31 @@ TEST_CASE("masks of one shape differ by how many elements are true") {
   CHECK(first(rank).place == "input.1");
 }
 
+TEST_CASE("a collective of the backward that golden alone runs is the cause of what is wrong behind it") {
+  // Its result is added to what comes in on another way before anything is recorded.
+  Two two = loss();
+  two.backward("Tensor.sum.0.backward", {tensor(1, "[]")}, {tensor(3)}, {tensor(1, "[]")}, {tensor(3)});
+  two.golden.forward("Distributed.all_reduce.0.forward", {tensor(7)}, {tensor(8)});
+  two.backward("Tensor.topk.0.backward", {tensor(6)}, {tensor(6.5)}, {tensor(6)}, {tensor(6.5)});
+  two.backward("Functional.linear.0.backward", {rough(4, 0.5)}, {rough(5, 0.5)}, {tensor(4)}, {tensor(5)});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).entry == "Distributed.all_reduce.0.forward");
+  CHECK(says(first(rank), "golden runs Distributed.all_reduce here, this run does not"));
+  CHECK(is_one_cause(rank));
+}
+
+TEST_CASE("a backward that records nothing of what it sends back is named where that arrives wrong") {
+  Two two;
+  two.forward("Module.a.GELU.forward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  two.forward("Module.b.Dropout.forward.0", {tensor(2)}, {tensor(3)}, {tensor(2)}, {tensor(3)});
+  two.backward("Module.b.Dropout.backward.0", {tensor(4)}, {}, {tensor(4)}, {});
+  two.backward("Module.a.GELU.backward.0", {rough(5, 0.3)}, {}, {tensor(5)}, {});
+  const Finding found = first(diagnosed(two));
+  CHECK(found.entry == "Module.a.GELU.backward.0");
+  CHECK(says(found, "Module.b.Dropout.0 takes that output and its own gradient is right"));
+  CHECK(says(found, "or draws other random numbers than its forward"));
+}
+
 TEST_CASE("a gradient that is added up over passes says so") {
   Two two;
   const auto pass = [&](std::string_view call, const std::string& gradient, const std::string& golden) {

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// What noise and another layout make otherwise: copies of parameters, states, gradients on their way.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "diagnosis/rank_diagnosis.hpp"
+#include "unit/diagnosis/rank_pairs.hpp"
+
+namespace msprobe::diagnosis::inherited_errors_test {
+using testing::Asked;
+using testing::Construct;
+using testing::diagnosed;
+using testing::first;
+using testing::modules_of;
+using testing::named;
+using testing::no_evidence;
+using testing::rough;
+using testing::tensor;
+using testing::Two;
+
+namespace {
+
+bool says(const RankDiagnosis& rank, std::string_view text) {
+  return std::any_of(rank.notes.begin(), rank.notes.end(),
+                     [&](const std::string& note) { return note.find(text) != std::string::npos; });
+}
+
+/// The optimizer's calls of a step, and what is around them.
+Construct optimizer_of(std::initializer_list<std::string_view> entries) {
+  dump::ConstructTable table;
+  for (const std::string_view entry : entries) table.add(entry, "optimizer");
+  return std::make_shared<const dump::ConstructBeside>(std::move(table));
+}
+
+void both_sides(Asked& asked) {
+  asked.rank.golden_construct = asked.rank.target_construct;
+}
+
+}  // namespace
+
+TEST_CASE("an optimizer divides by what may be near zero, which a norm shows") {
+  const auto stepped = [](std::string_view call) {
+    Two two;
+    const std::string entry = "Tensor." + std::string(call) + ".0.forward";
+    two.forward(entry, {tensor(1), rough(0.2, 2e-7), tensor(0.3)}, {tensor(1 + 6e-6)},
+                {tensor(1), tensor(0.2), tensor(0.3)}, {tensor(1)});
+    return diagnosed(two, {}, optimizer_of({entry}));
+  };
+  CHECK(no_evidence(stepped("addcdiv_")));
+  Two two;  // a product that is nobody's step
+  two.forward("Tensor.addcmul_.0.forward", {tensor(1), rough(0.2, 2e-7), tensor(0.3)}, {tensor(1 + 6e-6)},
+              {tensor(1), tensor(0.2), tensor(0.3)}, {tensor(1)});
+  CHECK(first(diagnosed(two)).kind == Kind::gain);
+}
+
+TEST_CASE("a fused step rounds otherwise, and the average of weights shows it first") {
+  const auto averaged = [](double error) {
+    Two two;
+    two.target.forward("Torch._fused_adamw_.0.forward", {tensor(1), tensor(0.2)}, {rough(1.1, error)});
+    two.golden.forward("Tensor.addcdiv_.0.forward", {tensor(1), tensor(0.2), tensor(0.3)}, {tensor(1.1)});
+    two.forward("Tensor.add_.0.forward", {tensor(0.9), rough(1.1, error)}, {rough(1.01, error / 10)},
+                {tensor(0.9), tensor(1.1)}, {tensor(1.01)});
+    return diagnosed(two, both_sides,
+                     optimizer_of({"Torch._fused_adamw_.0.forward", "Tensor.addcdiv_.0.forward"}));
+  };
+  CHECK(no_evidence(averaged(1e-6)));
+  const Finding found = first(averaged(0.05));
+  CHECK(found.kind == Kind::exchanged);
+  CHECK(found.confidence == Confidence::certain);
+}
+
+TEST_CASE("what is made of noise is noise in the next step") {
+  // An average takes the parameter that was updated by a gradient that is nothing beside the other.
+  const auto next_step = [](bool by_noise) {
+    const auto layer = [](Two& two, const std::string& bias, const std::string& golden) {
+      two.forward("Functional.linear.0.forward", {tensor(1), tensor(0.7, "[64, 64]"), bias}, {tensor(3)},
+                  {tensor(1), tensor(0.7, "[64, 64]"), golden}, {tensor(3)});
+    };
+    Two two;
+    layer(two, tensor(0.30999, "[64]"), tensor(0.30999, "[64]"));
+    two.forward("Tensor.lerp_.0.forward", {tensor(0.9, "[64]"), tensor(0.8, "[64]")}, {tensor(2, "[64]")},
+                {tensor(0.9, "[64]"), tensor(0.8, "[64]")}, {tensor(2, "[64]")});
+    if (by_noise) {
+      two.forward("Tensor.lerp_.1.forward", {tensor(0.1, "[64]"), tensor(1.5e-8, "[64]")},
+                  {rough(0.11, 0.1, "[64]")}, {tensor(0.1, "[64]"), tensor(1e-8, "[64]")},
+                  {tensor(0.11, "[64]")});
+      two.forward("Tensor.add_.0.forward", {tensor(0.3, "[64]"), rough(0.11, 0.1, "[64]")},
+                  {rough(0.31, 0.05, "[64]")}, {tensor(0.3, "[64]"), tensor(0.11, "[64]")},
+                  {tensor(0.31, "[64]")});
+    }
+    const Construct modules = optimizer_of({"Tensor.lerp_.0.forward", "Tensor.lerp_.1.forward"});
+    History history;
+    REQUIRE(no_evidence(diagnosed(two, history, both_sides, modules)));
+    Two next;
+    layer(next, rough(0.31, 0.05, "[64]"), tensor(0.31, "[64]"));
+    return diagnosed(next, history, both_sides, modules);
+  };
+  CHECK(no_evidence(next_step(true)));
+  const Finding found = first(next_step(false));
+  CHECK(found.kind == Kind::parameter);
+  CHECK(found.place == "input.2");
+}
+
+TEST_CASE("a running statistic follows what came in before") {
+  const auto running = [](double seen) {
+    const auto layer = [](const std::string& mean, const std::string& golden) {
+      Two two;
+      two.forward("Functional.batch_norm.0.forward", {tensor(1), mean, tensor(0.9, "[64]")}, {tensor(2)},
+                  {tensor(1), golden, tensor(0.9, "[64]")}, {tensor(2)});
+      return two;
+    };
+    History history;
+    REQUIRE(no_evidence(diagnosed(layer(tensor(0.199999, "[64]"), tensor(0.199999, "[64]")), history)));
+    history.forward = seen;
+    return diagnosed(layer(rough(0.2, 2e-2, "[64]"), tensor(0.2, "[64]")), history);
+  };
+  CHECK(no_evidence(running(4e-3)));
+  CHECK(first(running(0)).kind == Kind::parameter);
+}
+
+TEST_CASE("a running statistic that a call only writes matters behind the step") {
+  Two two;
+  two.forward("Functional.batch_norm.0.forward", {tensor(1), rough(0.2, 0.3, "[64]"), tensor(0.9, "[64]")},
+              {tensor(2)}, {tensor(1), tensor(0.2, "[64]"), tensor(0.9, "[64]")}, {tensor(2)});
+  CHECK(first(diagnosed(two)).kind == Kind::parameter);
+  two.forward("Functional.relu.0.forward", {tensor(2)}, {rough(3, 0.1)}, {tensor(2)}, {tensor(3)});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).entry == "Functional.relu.0.forward");
+  CHECK(rank.findings[1].text.starts_with("input.1 is a running statistic"));
+}
+
+TEST_CASE("a call that takes single rows of a wrong parameter is not what is wrong") {
+  // Statistics of the table hide most of it; another parameter shows it.
+  const auto layers = [](const std::string& table, const std::string& weight, const std::string& rows) {
+    Two two;
+    two.forward("Functional.embedding.0.forward", {tensor(0.01), table}, {rows},
+                {tensor(0.01), tensor(0.3, "[64, 64]")}, {tensor(2)});
+    two.forward("Functional.linear.0.forward", {tensor(5), weight}, {tensor(6)},
+                {tensor(5), tensor(0.7, "[64, 64]")}, {tensor(6)});
+    return two;
+  };
+  const std::string table = tensor(0.3, "[64, 64]");
+  const std::string weight = tensor(0.7, "[64, 64]");
+  History history;
+  REQUIRE(no_evidence(diagnosed(layers(table, weight, tensor(2)), history)));
+  const RankDiagnosis rank =
+      diagnosed(layers(rough(0.3, 1e-4, "[64, 64]"), rough(0.7, 0.4, "[64, 64]"), rough(2, 0.1)), history);
+  CHECK(first(rank).rule == Rule::source);
+  CHECK(first(rank).entry == "Functional.linear.0.forward");
+  CHECK(testing::is_one_cause(rank));
+}
+
+TEST_CASE("an average of weights that has just begun is the weights") {
+  // In this run the average equals the parameter bit by bit, in golden nearly.
+  Two two;
+  two.forward("Tensor.mul.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  two.forward("Tensor.add.0.forward", {tensor(3)}, {tensor(2)}, {tensor(3)}, {rough(2, 3e-7)});
+  two.forward("Functional.linear.0.forward", {tensor(4), tensor(2)}, {tensor(5)}, {tensor(4), tensor(2)},
+              {tensor(5)});
+  CHECK(no_evidence(diagnosed(two)));
+}
+
+TEST_CASE("gradients that one run reduces behind every pass, the other behind the last") {
+  const auto with = [](double taken) {
+    Two two;
+    const auto pass = [&](std::string_view call, const std::string& gradient, const std::string& golden) {
+      two.backward("Module.a.Linear.backward." + std::string(call), {tensor(1)}, {tensor(2)}, {tensor(1)},
+                   {tensor(2)});
+      const std::string name = "Module.a.Linear.parameters_grad." + std::string(call);
+      two.target.gradients(name, {named("w", "[" + gradient + "]")});
+      two.golden.gradients(name, {named("w", "[" + golden + "]")});
+    };
+    pass("0", tensor(0.1), tensor(0.1));
+    pass("1", rough(0.2, 0.5), tensor(0.2));
+    const auto adam = [](double norm) {
+      return R"({"optimizers": [{"module": "torch.optim.adam", "class": "Adam", "groups": [{"settings": {},
+                 "gradient_norms": [)" +
+             std::to_string(norm) + R"(], "parameters": ["a.w"]}]}], "tied_parameters": []})";
+    };
+    two.target.training = adam(taken);
+    two.golden.training = adam(4);
+    return diagnosed(two);
+  };
+  const RankDiagnosis rank = with(4);
+  CHECK(no_evidence(rank));
+  CHECK(says(rank, "on another way to the same result"));
+  CHECK(first(with(3)).is_evidence());
+}
+
+TEST_CASE("an optimizer that updates parts of parameters is not compared, and it is said") {
+  Two two;
+  two.forward("Functional.linear.0.forward", {tensor(1), tensor(0.1, "[64, 64]")}, {tensor(2)},
+              {tensor(1), tensor(0.1, "[64, 64]")}, {tensor(2)});
+  std::string_view shape = "[32, 64]";
+  SUBCASE("a half") {}
+  SUBCASE("the whole") {
+    shape = "[64, 64]";
+  }
+  for (int i = 0; i < 2; ++i) {
+    const std::string entry = "Tensor.lerp_." + std::to_string(i) + ".forward";
+    two.forward(entry, {tensor(0.2 + i, shape), tensor(0.5, shape)}, {tensor(0.3 + i, shape)},
+                {tensor(0.4 + i, "[64, 64]"), tensor(0.9, "[64, 64]")}, {tensor(0.5 + i, "[64, 64]")});
+  }
+  two.target.forward("Tensor.mul_.0.forward", {tensor(7, "[32, 64]")}, {tensor(8, "[32, 64]")});
+  const RankDiagnosis rank =
+      diagnosed(two, both_sides,
+                optimizer_of({"Tensor.lerp_.0.forward", "Tensor.lerp_.1.forward", "Tensor.mul_.0.forward"}));
+  CHECK(no_evidence(rank) == (shape == "[32, 64]"));
+  CHECK(says(rank, "the optimizer of this run updates parts of parameters") == (shape == "[32, 64]"));
+}
+
+}  // namespace msprobe::diagnosis::inherited_errors_test
