@@ -2,31 +2,15 @@
 #include "collector/filter.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <unordered_map>
 
-#include "collector/risk_names.hpp"
 #include "dump/names.hpp"
+#include "dump/operation_names.hpp"
 
 namespace msprobe::collector {
 namespace {
 
-struct Risks {
-  std::unordered_map<std::string, RiskLevel> by_name;
-  std::vector<std::string> core_prefixes;
-};
-
-const Risks& risks() {
-  static const Risks table = [] {
-    const auto json = nlohmann::json::parse(kRiskNames);
-    Risks risks;
-    for (const auto& name : json.at("core")) risks.by_name.emplace(name, RiskLevel::core);
-    for (const auto& name : json.at("low")) risks.by_name.emplace(name, RiskLevel::all);
-    risks.core_prefixes = json.at("core_prefixes");
-    return risks;
-  }();
-  return table;
-}
+/// Communication, and kernels made for one device.
+constexpr std::string_view kCorePrefixes[] = {"Distributed", "MindSpeed", "NPU"};
 
 constexpr std::size_t kMostPassed = 4096;
 
@@ -52,12 +36,11 @@ bool is_backward_of_module(std::string_view entry) {
 }  // namespace
 
 RiskLevel risk_of(std::string_view name) {
-  const Risks& table = risks();
   const std::string_view base = without_call(name);
-  const std::string_view prefix = base.substr(0, base.find('.'));
-  if (std::ranges::find(table.core_prefixes, prefix) != table.core_prefixes.end()) return RiskLevel::core;
-  const auto found = table.by_name.find(std::string(base.substr(base.rfind('.') + 1)));
-  return found == table.by_name.end() ? RiskLevel::focus : found->second;
+  if (std::ranges::binary_search(kCorePrefixes, base.substr(0, base.find('.')))) return RiskLevel::core;
+  const std::string_view operation = base.substr(base.rfind('.') + 1);
+  if (std::ranges::binary_search(dump::kCoreNames, operation)) return RiskLevel::core;
+  return std::ranges::binary_search(dump::kLowNames, operation) ? RiskLevel::all : RiskLevel::focus;
 }
 
 Filter::Filter(const Config& config)

@@ -1,23 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: make_operations.py operations.yaml OUTPUT.hpp
-Writes the rows of the table as C++. Reads the part of YAML that the table is written in, so that the build needs no
-library: one map a row, `name: {key: value, ...}`, over as many lines as it takes; a value is a word, a list of words or
-a text in double quotes."""
+Writes the rows of the table as C++."""
 
+import pathlib
 import re
 import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python" / "msprobe" / "core"))
+import operation_table
+from operation_table import RowError
 
 # A row without a nature has that of its kind, or is ordinary.
 NATURES = {"attention": "exponential", "decision": "discrete", "norm": "normalising", "random": "random",
            "softmax": "exponential"}
 KINDS = ("activation", "arithmetic", "attention", "communication", "convert", "create", "decision", "index", "loss", "move",
          "norm", "optimizer", "pointwise", "product", "question", "random", "recurrent", "reduction", "softmax", "solve")
+NO_KIND = "none"  # of rows that C++ does not need
 ALL_NATURES = ("ordinary", "random", "discrete", "division", "sum", "total", "mean", "exponential", "normalising", "scaling",
                "kinked")
 TRAITS = {"commutative": "kCommutative", "in_place_gradient": "kInPlaceGradient", "landmark": "kLandmark",
           "left_out": "kLeftOut", "moves": "kMoves", "overwrites": "kOverwrites", "size": "kSize", "view": "kView"}
 PREFIXES = ("Aten", "Distributed", "Functional", "MindSpeed", "NPU", "Tensor", "Torch", "VF")
-KEYS = ("kind", "nature", "also", "is", "in", "signature", "parameters", "running_statistics") + PREFIXES
+RISKS = ("core", "low")
+PLACE = r"(?:(?:MindSpore|MSAdapter)\.)?(?:Distributed|Functional|MindSpeed|Mint\w*|NPU|Tensor|Torch|VF)"
+WORDS = {"recorded": PLACE + r"(\.[\w.]+)?(=[\w.]+)?", "unrecorded": PLACE + r"(\.[\w.*]+)?",
+         "masked": PLACE + r"(\.\w+)?\.(input|output)\.\d+(=\w+)?", "listed": r"[\w.]+",
+         "mindspore": r"(Functional|Tensor)(\.\w+)?(=\w+)?"}
+KEYS = ("kind", "nature", "risk", "recorded", "unrecorded", "masked", "listed", "mindspore", "also", "is", "in", "signature",
+        "parameters", "running_statistics") + PREFIXES
 
 HEADER = """// Made of data/operations.yaml by make_operations.py.
 #pragma once
@@ -48,78 +58,9 @@ inline constexpr Operation kOperations[] = {
 }  // namespace msprobe::dump
 """
 
-_TOKEN = re.compile(r'\s*(?:"([^"]*)"|([{}\[\]:,])|([^\s"{}\[\]:,]+))')
-
-
-class TableError(Exception):
-    pass
-
-
-def _tokens(text):
-    """(is it a sign, text), to the end."""
-    at = 0
-    text = text.rstrip()
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise TableError("cannot be read at " + text[at:at + 20])
-        at = found.end()
-        yield (True, found[2]) if found[2] else (False, found[1] if found[3] is None else found[3])
-
-
-def _row(text):
-    """(name, {key: word or list}) of `name: {...}`."""
-    tokens = list(_tokens(text)) + [(True, "end")]
-
-    def take(*signs):
-        is_sign, token = tokens.pop(0)
-        if (is_sign and token not in signs) or (not is_sign and signs):
-            raise TableError("%r where %s should be" % (token, " or ".join(signs) or "a word"))
-        return token
-
-    name = take()
-    take(":")
-    take("{")
-    row = {}
-    while True:
-        key = take()
-        if key in row:
-            raise TableError("%s stands twice" % key)
-        take(":")
-        if tokens[0] == (True, "["):
-            take("[")
-            row[key] = [take()]
-            while take(",", "]") == ",":
-                row[key].append(take())
-        else:
-            row[key] = take()
-        if take(",", "}") == "}":
-            take("end")
-            return name, row
-
-
 def read(path):
-    """{name: row} of a table, in its order."""
-    rows = {}
-    texts = []  # [first line, text]
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            line = re.sub(r"(^|\s)#.*", "", line.rstrip("\n"))
-            if line[:1] in ("", " "):
-                if line.strip():
-                    texts[-1][1] += " " + line.strip()
-            else:
-                texts.append([number, line])
-    for number, text in texts:
-        try:
-            name, row = _row(text)
-            check(name, row)
-            if name in rows:
-                raise TableError("stands twice")
-        except TableError as error:
-            raise TableError("%s:%d: %s: %s" % (path, number, text.split(":")[0], error)) from None
-        rows[name] = row
-    return rows
+    """{name: row} of the table, in its order."""
+    return operation_table.read(path, check)
 
 
 def names_of(signature):
@@ -132,21 +73,31 @@ def names_of(signature):
     return names
 
 
+def _words(row, key):
+    value = row.get(key, [])
+    return [value] if isinstance(value, str) else value
+
+
 def check(name, row):
     def one_of(key, allowed, words):
         for word in words:
             if word not in allowed:
-                raise TableError("%s %r is none of %s" % (key, word, ", ".join(allowed)))
+                raise RowError("%s %r is none of %s" % (key, word, ", ".join(allowed)))
 
     one_of("key", KEYS, row)
-    one_of("kind", KINDS, [row.get("kind", "none")])
+    one_of("kind", (*KINDS, NO_KIND), [row.get("kind", "")])
+    one_of("risk", RISKS, _words(row, "risk")[:1])
+    for key, form in WORDS.items():
+        for word in row.get(key, []):
+            if not re.fullmatch(form, word):
+                raise RowError("%s: %r cannot be understood" % (key, word))
     one_of("nature", ALL_NATURES, [row["nature"]] if "nature" in row else [])
     one_of("is", TRAITS, row.get("is", []))
     one_of("in", PREFIXES, row.get("in", []))
     for key in ("parameters", "running_statistics"):
         one_of(key, names_of(row.get("signature", "")), row.get(key, []))
     if name != name.lower().strip("_"):
-        raise TableError("must be in lower case, without _ at its ends")
+        raise RowError("must be in lower case, without _ at its ends")
 
 
 def _text(text):
@@ -167,6 +118,8 @@ def write(rows, file):
     signatures = []
     operations = []
     for name, row in rows.items():
+        if row["kind"] == NO_KIND:
+            continue
         first = len(signatures)
         for prefix in ("signature",) + PREFIXES:
             if prefix in row:
@@ -180,7 +133,7 @@ def write(rows, file):
     operations.sort()
     for (before, _), (after, _) in zip(operations, operations[1:]):
         if before == after:
-            raise TableError("%s is in two rows" % before)
+            raise RowError("%s is in two rows" % before)
     names = "".join(_named(*kind) for kind in (
         ("kKindNames", "OperationKind", {kind: "OperationKind::" + kind for kind in KINDS}),
         ("kNatureNames", "Nature", {nature: "Nature::" + nature for nature in ALL_NATURES}),
@@ -198,7 +151,7 @@ def main():
         rows = read(table)
         with open(output, "w", encoding="utf-8") as file:
             write(rows, file)
-    except TableError as error:
+    except RowError as error:
         sys.exit(str(error))
 
 

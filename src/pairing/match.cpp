@@ -8,8 +8,8 @@
 #include <unordered_set>
 
 #include "dump/names.hpp"
+#include "dump/operation_names.hpp"
 #include "pairing/alignment.hpp"
-#include "pairing/default_api_table.hpp"
 #include "pairing/item_partners.hpp"
 #include "pairing/join.hpp"
 #include "pairing/layer_mapping.hpp"
@@ -397,6 +397,13 @@ bool same_calls(const Side& target, const Side& golden) {
   }
 }
 
+NameMapping names_in_pytorch() {
+  NameMapping mapping;
+  for (const auto& [mindspore, pytorch] : dump::kMindSporeNames)
+    mapping.add(std::string(mindspore), std::string(pytorch));
+  return mapping;
+}
+
 void load_mapping(MatchOptions& options) {
   const auto mapping = std::make_shared<Mapping>();
   const bool file = !options.mapping_file.empty();
@@ -404,7 +411,7 @@ void load_mapping(MatchOptions& options) {
     case Method::exact:
       break;
     case Method::api:
-      mapping->api_table = read_name_mapping(*memory_source(kDefaultApiTable, "built-in api table"));
+      mapping->api_table = names_in_pytorch();
       if (file) mapping->api_rules = read_api_mapping(*open_file(options.mapping_file));
       break;
     case Method::cell:

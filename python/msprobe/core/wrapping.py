@@ -20,8 +20,8 @@ _switch = session.forward_switch
 
 
 class Names:
-    """The file api_names.json. For each group it has patterns to leave out, names that no rule finds, and functions
-    whose calls are recorded under another name."""
+    """The file api_names.json, which the build makes of data/operations.yaml. For each group it has patterns to leave
+    out, names that no rule finds, and functions whose calls are recorded under another name."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
@@ -43,13 +43,10 @@ class Names:
     def recorded_as(self, group, name):
         """Returns the name of its calls: the last part of the function's name without the namespace, unless the file
         has another name."""
-        for others in self.group(group).get("recorded_as", {}).values():
-            if name in others:
-                return others[name]
-        return name.split(".")[-1]
+        return self.group(group).get("recorded_as", {}).get(name) or name.split(".")[-1]
 
     def without_left_out(self, group, candidates):
-        patterns = [pattern for patterns in self.group(group).get("leave_out", {}).values() for pattern in patterns]
+        patterns = self.group(group).get("leave_out", [])
         exact = {pattern for pattern in patterns if not set(pattern) & set("*?[")}
         globs = [pattern for pattern in patterns if pattern not in exact]
         return [name for name in candidates

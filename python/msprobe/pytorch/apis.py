@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of PyTorch whose calls are recorded: rules over the names of the installed one, and api_names.json."""
+"""The functions of PyTorch whose calls are recorded: rules over the names of the installed one, and api_names.json,
+which the build makes of data/operations.yaml."""
 
 import contextlib
 import dis

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precheck/calls/operator_policy.hpp"
 
+#include <iterator>
 #include <string_view>
 
-#include "precheck/calls/api_names.hpp"
+#include "dump/operation_names.hpp"
 #include "precheck/calls/call_rules.hpp"
 #include "support/rule_file.hpp"
 
@@ -45,14 +46,6 @@ OperatorPolicy read_policy() {
   return result;
 }
 
-OperatorPolicy::Names read_listable_names() {
-  const RuleFile file("api_names.yaml", kApiNames);
-  for (const auto& [key, value] : file.members(file.root())) {
-    if (key->text == "names") return names_of(file, *value);
-  }
-  return {};
-}
-
 }  // namespace
 
 const OperatorPolicy& operator_policy() {
@@ -61,7 +54,7 @@ const OperatorPolicy& operator_policy() {
 }
 
 const OperatorPolicy::Names& listable_names() {
-  static const OperatorPolicy::Names names = read_listable_names();
+  static const OperatorPolicy::Names names(std::begin(dump::kListableNames), std::end(dump::kListableNames));
   return names;
 }
 
