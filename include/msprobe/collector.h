@@ -112,6 +112,10 @@ MSPROBE_API const char* msprobe_session_setting(msprobe_session* session, const 
 /* Not 0 while events are recorded: to be read before each event, without a call. Lives as long as the session. */
 MSPROBE_API const volatile int* msprobe_session_running(msprobe_session* session);
 
+/* How likely a deviation in an operation, `my_rms_norm`, is to matter: "core" or "low". For `risk_level`; takes precedence over
+ * what is known of it. */
+MSPROBE_API msprobe_status msprobe_set_risk(msprobe_session* session, const char* operation, const char* risk);
+
 /* A rank that becomes known later renames the folder proc<pid> of this step to rank<R>. */
 MSPROBE_API msprobe_status msprobe_set_rank(msprobe_session* session, int64_t rank);
 

@@ -26,6 +26,7 @@ PyMethodDef methods[] = {
     {"step", step, METH_NOARGS, "ends the step"},
     {"flush", flush, METH_NOARGS, "writes what is recorded"},
     {"set_rank", set_rank, METH_VARARGS, "set_rank(rank)"},
+    {"set_risk", set_risk, METH_VARARGS, "set_risk(operation, core or low)"},
     {"set_init_step", set_init_step, METH_VARARGS, "set_init_step(step)"},
     {"set_dump_path", set_dump_path, METH_VARARGS, "set_dump_path(path)"},
     {"restart_step", restart_step, METH_NOARGS, "the numbers of the step begin anew"},

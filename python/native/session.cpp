@@ -220,6 +220,13 @@ PyObject* set_rank(PyObject*, PyObject* arguments) {
   return none_or_raise(msprobe_set_rank(state.session, rank));
 }
 
+PyObject* set_risk(PyObject*, PyObject* arguments) {
+  const char* operation = nullptr;
+  const char* risk = nullptr;
+  if (!need_session() || PyArg_ParseTuple(arguments, "ss", &operation, &risk) == 0) return nullptr;
+  return none_or_raise(msprobe_set_risk(state.session, operation, risk));
+}
+
 PyObject* set_init_step(PyObject*, PyObject* arguments) {
   unsigned long long number = 0;
   if (!need_session() || PyArg_ParseTuple(arguments, "K", &number) == 0) return nullptr;

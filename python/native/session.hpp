@@ -20,6 +20,7 @@ PyObject* stop(PyObject*, PyObject*);
 PyObject* step(PyObject*, PyObject*);
 PyObject* flush(PyObject*, PyObject*);
 PyObject* set_rank(PyObject*, PyObject* arguments);
+PyObject* set_risk(PyObject*, PyObject* arguments);
 PyObject* set_init_step(PyObject*, PyObject* arguments);
 PyObject* set_dump_path(PyObject*, PyObject* arguments);
 PyObject* restart_step(PyObject*, PyObject*);

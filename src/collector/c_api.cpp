@@ -182,6 +182,12 @@ msprobe_status msprobe_step(msprobe_session* session) {
   return with(session, [](Session& s) { return s.step(); });
 }
 
+msprobe_status msprobe_set_risk(msprobe_session* session, const char* operation, const char* risk) {
+  return with(session, [&](Session& s) {
+    return s.set_risk(&needed(operation, "the operation"), &needed(risk, "the risk"));
+  });
+}
+
 msprobe_status msprobe_set_init_step(msprobe_session* session, uint64_t step) {
   return with(session, [&](Session& s) { return s.set_init_step(step); });
 }

@@ -43,6 +43,7 @@ constexpr Key kCommonKeys[] = {
     {"risk_level", R"("FOCUS")", kRisks},
     {"dump_enable", "null"},
     {"support_wrap_ops", "null"},
+    {"operations", "null"},
     {"custom_op_namespaces", R"(["_C_ascend"])"},
     {"hard_links", "true"},
     {"write_buffer_mb", "256", {}, 0, kMany},

@@ -2,6 +2,7 @@
 #include "collector/filter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "dump/names.hpp"
 #include "dump/operation_names.hpp"
@@ -35,19 +36,21 @@ bool is_backward_of_module(std::string_view entry) {
 
 }  // namespace
 
-RiskLevel risk_of(std::string_view name) {
+RiskLevel Filter::risk_of(std::string_view name) const {
   const std::string_view base = without_call(name);
-  if (std::ranges::binary_search(kCorePrefixes, base.substr(0, base.find('.')))) return RiskLevel::core;
   const std::string_view operation = base.substr(base.rfind('.') + 1);
+  if (const auto own = own_risks_.find(operation); own != own_risks_.end()) return own->second;
+  if (std::ranges::binary_search(kCorePrefixes, base.substr(0, base.find('.')))) return RiskLevel::core;
   if (std::ranges::binary_search(dump::kCoreNames, operation)) return RiskLevel::core;
   return std::ranges::binary_search(dump::kLowNames, operation) ? RiskLevel::all : RiskLevel::focus;
 }
 
-Filter::Filter(const Config& config)
+Filter::Filter(const Config& config, Risks own_risks)
     : mix_(config.level == Level::mix),
       by_risk_(config.scope.empty() && config.list.empty() && config.risk_level != RiskLevel::all &&
                (config.level == Level::l1 || config.level == Level::mix)),
       risk_level_(config.risk_level),
+      own_risks_(std::move(own_risks)),
       scope_(config.scope),
       list_(config.list),
       missing_scope_(config.scope),

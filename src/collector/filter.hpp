@@ -3,6 +3,7 @@
 // Config.) A filter belongs to one session; the caller serializes calls from different threads.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,17 +13,24 @@
 
 namespace msprobe::collector {
 
-/// How likely a deviation in an API matters; `name` is that of an entry, "Torch.matmul.0.forward" or
-/// "Torch.matmul".
-RiskLevel risk_of(std::string_view name);  // `all` for those of low risk
-
 /// Names are those of entries of dump.json. The order of calls decides, as events open and close windows:
 /// forward: open_module, check (the input), check (output and parameters), close_module;
 /// backward: open_module, check (all of it), close_module; APIs the same without open and close;
 /// parameter gradients: check.
 class Filter {
  public:
-  explicit Filter(const Config& config);
+  /// Levels of operations, by the last part of their names.
+  using Risks = std::map<std::string, RiskLevel, std::less<>>;
+
+  explicit Filter(const Config& config, Risks own_risks = {});
+
+  /// How likely a deviation in an API is to matter; `name` is an entry's, "Torch.matmul.0.forward" or
+  /// "Torch.matmul".
+  RiskLevel risk_of(std::string_view name) const;  // `all` for those of low risk
+  /// Takes precedence over the table of operations.
+  void set_risk(const std::string& operation, RiskLevel risk) {
+    own_risks_.insert_or_assign(operation, risk);
+  }
 
   void open_module(std::string_view entry);
   bool check(std::string_view entry);
@@ -44,6 +52,7 @@ class Filter {
   bool mix_ = false;
   bool by_risk_ = false;  // neither scope nor list
   RiskLevel risk_level_;
+  Risks own_risks_;
   std::vector<std::string> scope_;
   std::vector<std::string> list_;
   std::vector<std::string> missing_scope_;  // that no event had so far

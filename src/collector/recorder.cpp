@@ -95,8 +95,13 @@ void Recorder::adopt(Config config) {
   config_ = std::move(config);
   if (framework_ != "pytorch") config_.risk_level = RiskLevel::all;  // as in the Python tool
   queue_.set_budget(config_.write_buffer << 20);
-  filter_ = std::make_unique<Filter>(config_);
+  filter_ = std::make_unique<Filter>(config_, own_risks_);
   rules_ = {config_.high_precision, config_.python_compatible, framework_ != "pytorch"};
+}
+
+void Recorder::set_risk(const std::string& operation, RiskLevel risk) {
+  own_risks_.insert_or_assign(operation, risk);
+  filter_->set_risk(operation, risk);
 }
 
 std::string Recorder::header(const Place& place) const {

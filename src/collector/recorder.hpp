@@ -73,6 +73,7 @@ class Recorder {
   void set_finished(bool finished) { finished_ = finished; }
 
   const Filter& filter() const { return *filter_; }
+  void set_risk(const std::string& operation, RiskLevel risk);
 
   /// The number of entries in all steps.
   std::uint64_t entries() const { return entries_ + (step_ ? step_->entries.count() : 0); }
@@ -170,6 +171,7 @@ class Recorder {
   std::string suffix_;
   Config config_;
   std::unique_ptr<Filter> filter_;
+  Filter::Risks own_risks_;  // of the user's operations
   Stacks stacks_;
   NumberRules rules_;
   std::atomic<int> running_{0};

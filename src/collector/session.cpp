@@ -111,6 +111,13 @@ msprobe_status Session::step() {
   return status;
 }
 
+msprobe_status Session::set_risk(const std::string& operation, std::string_view risk) {
+  if (risk != "core" && risk != "low") throw InvalidCall("the risk of an operation is core or low");
+  const std::lock_guard lock(mutex_);
+  recorder_.set_risk(operation, risk == "core" ? RiskLevel::core : RiskLevel::all);
+  return MSPROBE_OK;
+}
+
 msprobe_status Session::set_init_step(std::uint64_t step) {
   const std::lock_guard lock(mutex_);
   const msprobe_status status = recorder_.end_step();

@@ -40,6 +40,7 @@ class Session {
   msprobe_status start(msprobe_decision& decision, bool& first_time);
   msprobe_status stop();
   msprobe_status step();
+  msprobe_status set_risk(const std::string& operation, std::string_view risk);
   msprobe_status set_init_step(std::uint64_t step);
   msprobe_status set_dump_path(const std::string& path);
   msprobe_status restart_step();

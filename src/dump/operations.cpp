@@ -100,10 +100,14 @@ class OwnRows {
       } else if (key->text == "signature") {
         if (!value->is_text()) file.fail(*key, "signature must be a text, as in \"input weight eps=1e-06\"");
         signatures.push_back({{}, keep(value->text)});
+      } else if (key->text == "recorded") {
+        words(file, *key, *value);  // the collector's, as is `risk`
+      } else if (key->text == "risk") {
+        if (value->text != "core" && value->text != "low") file.fail(*key, "risk must be core or low");
       } else if (key->text != "parameters" && key->text != "running_statistics") {
-        file.fail(*key,
-                  "unknown key " + display(key->text) +
-                      "; there are kind, nature, is, also, signature, parameters and running_statistics");
+        file.fail(*key, "unknown key " + display(key->text) +
+                            "; there are kind, nature, risk, recorded, is, also, signature, parameters and "
+                            "running_statistics");
       }
     }
     if (operation.kind == OperationKind::unknown) file.fail(name, display(name.text) + " needs a kind");

@@ -167,6 +167,9 @@ static void test_recording(const char* folder) {
   CHECK(strcmp(msprobe_session_setting(session, "level"), "\"mix\"") == 0);
   CHECK(strcmp(msprobe_session_setting(session, "no such key"), "null") == 0);
   CHECK(msprobe_set_rank(session, 2) == MSPROBE_OK);
+  CHECK(msprobe_set_risk(session, "my_norm", "core") == MSPROBE_OK);
+  CHECK(msprobe_set_risk(session, "my_norm", "high") == MSPROBE_INVALID);
+  CHECK(msprobe_set_risk(session, NULL, "low") == MSPROBE_INVALID);
   CHECK(msprobe_intern("Functional.abs", &name) == MSPROBE_OK);
   CHECK(msprobe_enter(session, MSPROBE_KIND_API, name, &event) == MSPROBE_SKIP && event.wants == 0);
   CHECK(msprobe_leave(session, &event) == MSPROBE_SKIP);

@@ -7,6 +7,7 @@ import sys
 from helpers import *
 from msprobe.core.common.exceptions import FileCheckException
 from msprobe.core.lists import read_lists
+from msprobe.core.operation_table import read_own
 
 SCRIPT = """
 import json, sys, torch
@@ -82,6 +83,30 @@ for step in range(2):
 """
 
 
+ROWS = """
+import json, sys, torch
+from msprobe.pytorch import PrecisionDebugger
+with open("own.py", "w") as file:
+    file.write("import torch\\ndef norm(x): return torch.relu(x) + 1\\ndef turn(x): return x.T\\ndef other(x): return x * 2\\n")
+with open("rows.yaml", "w") as file:
+    file.write("# mine\\nown_norm: {kind: norm, risk: core, # of each token\\n  signature: \\"input * eps=1e-06\\", recorded: [own.norm]}\\n"
+               "turn:\\n  kind: move\\n  risk: low\\n  recorded:\\n    - own.turn\\n"
+               "other: {kind: pointwise, recorded: [own.other, own.missing, never.imported]}\\n")
+sys.path.insert(0, ".")
+import own
+for level in ("CORE", "FOCUS", "ALL"):
+    with open("config.json", "w") as file:
+        json.dump({"dump_path": level, "risk_level": level, "operations": "rows.yaml"}, file)
+    debugger = PrecisionDebugger("config.json")
+    debugger.start()
+    for function in (own.norm, own.turn, own.other):
+        function(torch.ones(2, 2))
+    debugger.stop()
+    debugger.step()
+    PrecisionDebugger._instance = None
+"""
+
+
 class Lists(Case):
     def read(self, text):
         path = os.path.join(self.folder, "list.yaml")
@@ -119,6 +144,35 @@ class Lists(Case):
         self.assertEqual(find_tree(dump, 0).names, ["Tensor.size.0.forward", "Torch.relu.0.forward"])
         self.assertEqual(find_tree(dump, 1).names, ["Tensor.size.0.forward", "Torch.relu.0.forward",
                                                     "own.fused.0.forward"])
+
+    def test_rows_of_own_operations(self):
+        result = run_script("import os\nos.chdir(%r)\n" % self.folder + ROWS, self.folder)
+        recorded = {level: find_tree(os.path.join(self.folder, level)).names for level in ("CORE", "FOCUS", "ALL")}
+        norm, turn, other = ("own.%s.0.forward" % name for name in ("norm", "turn", "other"))
+        self.assertEqual(recorded, {"CORE": [norm], "FOCUS": [norm, other], "ALL": [norm, turn, other]})
+        self.assertIn("own has no function missing: it is not recorded", result.stderr)
+        self.assertEqual(result.stderr.count("msprobe: warning: operations: nothing has imported never"), 3)
+
+    def test_rows_that_are_wrong_are_refused_with_their_line(self):
+        path = os.path.join(self.folder, "rows.yaml")
+        for text, reason in (("a: {kind: norm}\na: {kind: norm}\n", "rows.yaml:2: a: stands twice"),
+                             ("\na: {}\n", "rows.yaml:2: a: } where a word should be"),
+                             ("a: {risk: core}\n", "needs a kind"), ("a: {kind: norm, size: 3}\n", "unknown key size"),
+                             ("a: {kind: norm, risk: high}\n", "risk must be core or low"),
+                             ("a: {kind: norm, risk: [core]}\n", "risk must be core or low"),
+                             ("a: {kind: norm, recorded: own.a}\n", "recorded must be a list"),
+                             ("a: {kind: norm, recorded: [a]}\n", "a is not a function with its module"),
+                             ("a:\n  kind: norm\n  recorded:\n    - own.a\n    - os.system()\n", "rows.yaml:1: a: recorded: os"),
+                             ("a: {kind: norm\n", "the end where"), ("a: &b {kind: norm}\n", "&b where { should be"),
+                             ("- a\n", "rows.yaml:1"), ("  a\n", "rows.yaml:1"), ("a\n", "where : should be"),
+                             ("a: {kind: 'norm}\n", "cannot be read"), ("# " + "x" * (1 << 20), "larger")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            with self.assertRaises(FileCheckException, msg=text[:40]) as raised:
+                read_own(path)
+            self.assertIn(reason, str(raised.exception))
+        with self.assertRaises(FileCheckException):
+            read_own(path + ".missing")
 
     def test_operators_of_npus_and_of_mindspeed(self):
         result = run_script("import os\nos.chdir(%r)\n" % self.folder + NPU, self.folder)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of data/operations.yaml: a parser for the part of YAML that they need. A row is `name: {key: value, ...}` over as
-many lines as it takes. A value is a text or a list of texts."""
+"""Rows of data/operations.yaml and of a user's own file in that form: a parser for the part of YAML that they need. A row
+is `name: {key: value, ...}` over as many lines as it takes, or `name:` with a line for each key. A value is a text or a
+list of texts."""
 
 import re
 
@@ -108,3 +109,38 @@ def read(path, check):
             raise RowError("%s:%d: %s: %s" % (path, number, lines[0].split(":")[0], error)) from None
         rows[name] = row
     return rows
+
+
+# ---------------------------------------------------------------------- a user's rows
+
+_OWN_KEYS = ("kind", "nature", "risk", "recorded", "also", "is", "signature", "parameters", "running_statistics")
+
+
+def _check_own(name, row):
+    """Checks what the collector needs. `msprobe compare --operations` checks the rest."""
+    for key in row:
+        if key not in _OWN_KEYS:
+            raise RowError("unknown key %s; there are %s" % (key, ", ".join(_OWN_KEYS)))
+    if "kind" not in row:
+        raise RowError("needs a kind")
+    if row.get("risk", "core") not in ("core", "low"):
+        raise RowError("risk must be core or low")
+    for key in ("also", "recorded"):
+        if not isinstance(row.get(key, []), list):
+            raise RowError("%s must be a list of names" % key)
+    for function in row.get("recorded", []):
+        if "." not in function or not all(part.isidentifier() for part in function.split(".")):
+            raise RowError("recorded: %s is not a function with its module, as in my_package.kernels.my_rms_norm" % function)
+
+
+def read_own(path):
+    """The rows of a user's file. Raises FileCheckException if it is malformed or unreadable."""
+    from .common.exceptions import FileCheckException  # the build reads the table without the package
+
+    try:
+        return read(path, _check_own)
+    except RowError as error:
+        reason = str(error)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "%s: %s" % (path, error)
+    raise FileCheckException(FileCheckException.INVALID_FILE_ERROR, reason)

@@ -5,7 +5,9 @@ PyTorch front end, and the user's list next to it."""
 import os
 import sys
 
-from . import closing, lists, wrapping
+from msprobe import _native
+
+from . import closing, lists, operation_table, session, wrapping
 from .common import log
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "pytorch")
@@ -19,13 +21,16 @@ PREFIXES = {"functional": "Functional", "tensor": "Tensor", "torch": "Torch", "v
 names = wrapping.Names(os.path.join(_FOLDER, "api_names.json"))
 _of_modules = {}  # name of a Python module -> names of its functions that are still to be found
 _asked = {}  # the user's list
+_own = []  # functions of the user's rows, with their modules
 _MINDSPEED = "mindspeed.ops"
 
 
-def use_list(path=None):
-    """Reads the user's list: the one in the package, or another file."""
+def use_lists():
+    """Reads what the configuration says about functions: the user's list, the one in the package or another file, and the
+    user's rows of operations."""
+    _use_rows(session.setting("operations"))
     _asked.clear()
-    _asked.update(lists.read_lists(path or os.path.join(_FOLDER, "support_wrap_ops.yaml")))
+    _asked.update(lists.read_lists(session.setting("support_wrap_ops") or os.path.join(_FOLDER, "support_wrap_ops.yaml")))
     for group, listed in _asked.items():
         if group in _LISTED:
             names.extend(_LISTED[group], listed)
@@ -34,6 +39,21 @@ def use_list(path=None):
     for name in _of_mindspeed():
         module, _, function = name.rpartition(".")
         _of_modules.setdefault("%s.%s" % (_MINDSPEED, module), []).append(function)
+
+
+def _use_rows(path):
+    _own.clear()
+    if path is None:
+        return
+    for name, row in operation_table.read_own(path).items():
+        functions = row.get("recorded", [])
+        _own.extend(functions)
+        if "risk" in row:
+            for known in [name, *row.get("also", []), *functions]:
+                session.checked(_native.set_risk, known.rpartition(".")[2], row["risk"])
+    for function in _own:
+        module, _, last = function.rpartition(".")
+        _of_modules.setdefault(module, []).append(last)
 
 
 def _of_mindspeed():
@@ -57,7 +77,17 @@ def find_listed(registry):
                 log.warn("%s has no function %s: it is not recorded" % (module, name))
 
 
-def unknown_in_list(namespaces):
+def without_effect(namespaces):
+    """Describes the parts of the user's list and rows that had no effect. namespaces(group): as for a registry."""
+    missing = [name.rpartition(".")[0] for name in _own]
+    missing = [module for module in dict.fromkeys(missing) if module not in sys.modules]
+    told = [_unknown_in_list(namespaces)]
+    if missing:
+        told.append("operations: nothing has imported %s" % closing.some(missing))
+    return [text for text in told if text]
+
+
+def _unknown_in_list(namespaces):
     """Describes the part of the user's list that had no effect; None if all of it had. namespaces(group): as for a
     registry."""
     missing, functions, reasons = [], [], []

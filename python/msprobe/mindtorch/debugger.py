@@ -19,7 +19,7 @@ class PrecisionDebugger(debugger.PrecisionDebugger):
                              kernel_dump.is_there())
         self._kernels = kernel_dump.opened()
         compiling.use(apis.registry)
-        torch_apis.use_list(session.setting("support_wrap_ops"))
+        torch_apis.use_lists()
 
     def _prepare(self):
         torch_apis.find_listed(self.registry)

@@ -93,7 +93,7 @@ class PrecisionDebugger(debugger.Debugger):
         kernel_dump.task.reset()
         if session.dumps_kernels():
             kernel_dump.task.load()
-        torch_apis.use_list(session.setting("support_wrap_ops"))
+        torch_apis.use_lists()
         self._loading = None
         _task[0] = online_check.task if self._is_online_check() else free_benchmark.task
 
@@ -151,9 +151,9 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _told_at_end(self):
         told = self._loading.told() if self._loading is not None else []
-        unknown = torch_apis.unknown_in_list(self.registry.namespaces) if self._info["records_apis"] else None
+        unknown = torch_apis.without_effect(self.registry.namespaces) if self._info["records_apis"] else []
         missing = kernel_dump.task.missing() if session.dumps_kernels() else []
-        return told[:1], told[1:] + ([unknown] if unknown else []) + missing
+        return told[:1], told[1:] + unknown + missing
 
     def _starting(self, model):
         if self._info["records_apis"]:

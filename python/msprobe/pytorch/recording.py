@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # Keys of the configuration in addition to the arguments of record(): first those in the task's section, then the others.
 _OF_TASK = ("scope", "data_mode", "summary_mode", "tensor_list", "slice", "overflow_nums")
-_OF_ALL = ("rank", "extra_info", "async_dump", "precision", "risk_level", "support_wrap_ops", "custom_op_namespaces",
-           "hard_links", "write_buffer_mb", "load", "python_compatible")
+_OF_ALL = ("rank", "extra_info", "async_dump", "precision", "risk_level", "support_wrap_ops", "operations",
+           "custom_op_namespaces", "hard_links", "write_buffer_mb", "load", "python_compatible")
 
 
 class Recording(contextlib.ContextDecorator):

@@ -145,13 +145,16 @@ TEST_CASE("filter: the next step begins with all windows closed") {
 }
 
 TEST_CASE("filter: risk levels") {
-  CHECK(risk_of("Functional.linear.0.forward") == RiskLevel::core);
-  CHECK(risk_of("Torch.chain_matmul.3.backward") == RiskLevel::core);
-  CHECK(risk_of("Distributed.all_reduce.0.forward") == RiskLevel::core);
-  CHECK(risk_of("NPU.anything.0.forward") == RiskLevel::core);
-  CHECK(risk_of("Tensor.reshape.0.forward") == RiskLevel::all);
-  CHECK(risk_of("Torch.add.0.forward") == RiskLevel::focus);
   Filter core = make({.level = Level::l1, .risk = RiskLevel::core});
+  CHECK(core.risk_of("Functional.linear.0.forward") == RiskLevel::core);
+  CHECK(core.risk_of("Torch.chain_matmul.3.backward") == RiskLevel::core);
+  CHECK(core.risk_of("Tensor.__matmul__.0.forward") == RiskLevel::core);
+  CHECK(core.risk_of("Tensor.addmm_.0.forward") == RiskLevel::core);
+  CHECK(core.risk_of("Distributed.all_reduce.0.forward") == RiskLevel::core);
+  CHECK(core.risk_of("NPU.anything.0.forward") == RiskLevel::core);
+  CHECK(core.risk_of("Tensor.reshape.0.forward") == RiskLevel::all);
+  CHECK(core.risk_of("Tensor.squeeze_.0.forward") == RiskLevel::focus);
+  CHECK(core.risk_of("Torch.add.0.forward") == RiskLevel::focus);
   CHECK(core.check("Functional.linear.0.forward"));
   CHECK_FALSE(core.check("Torch.add.0.forward"));
   CHECK_FALSE(core.check("Tensor.reshape.0.forward"));
@@ -162,6 +165,17 @@ TEST_CASE("filter: risk levels") {
   // A list decides alone.
   Filter listed = make({.level = Level::l1, .list = {"reshape"}, .risk = RiskLevel::core});
   CHECK(listed.check("Tensor.reshape.0.forward"));
+}
+
+TEST_CASE("filter: the user's operations have a risk of their own") {
+  Filter filter = make({.level = Level::l1, .risk = RiskLevel::core});
+  CHECK_FALSE(filter.check("own.kernels.mine.0.forward"));
+  filter.set_risk("mine", RiskLevel::core);
+  filter.set_risk("npu_copy", RiskLevel::all);
+  CHECK(filter.check("own.kernels.mine.1.forward"));
+  CHECK(filter.check("own.kernels.mine.1.backward"));
+  CHECK_FALSE(filter.check("NPU.npu_copy.0.forward"));
+  CHECK(filter.check("NPU.npu_other.0.forward"));
 }
 
 }  // namespace msprobe::collector_filter_test
