@@ -271,8 +271,8 @@ class Messages(Case):
         os.makedirs(os.path.join(dump, "step1", "proc1"))
         lines = self.lines({})
         self.check_result(lines[0], "recorded 4 entries of 2 steps to dump")
-        self.assertEqual(lines[1:], ["warning: dump/step1 holds proc1 of another process, too: give each run a dump_path "
-                                     "of its own, or name the folder of one process to `msprobe compare`"])
+        self.assertEqual(lines[1:], ["warning: dump/step1 holds proc1 of another process, too: give each run a separate "
+                                     "dump_path, or name the folder of one process to `msprobe compare`"])
         self.assertEqual(len(self.lines({}, start={"rank_id": 0})), 1, "ranks tell processes apart")
 
     def test_it_is_told_at_the_end_of_the_process(self):
