@@ -33,14 +33,15 @@ std::string_view api_name(const Side& side, std::uint32_t api) {
   return side.text(side.apis[api].name);
 }
 
-/// Floating, integer, ...; one more for what is no type of tensors.
+/// The kind of a dtype: floating, integer and so on. A name that is not a tensor type has a kind that no
+/// tensor type has.
 std::uint64_t kind_of(std::string_view dtype) {
   const auto known = tensor::dtype_from_name(dtype);
   return known ? static_cast<std::uint64_t>(tensor::info(*known).kind) + 1 : 0;
 }
 
-/// Do both sides hold the same entries in the same order, with tensors of the same shapes and kinds of types?
-/// Texts of both are few and shared, so that each pair of them is looked at once.
+/// Checks whether both sides hold the same entries in the same order, with tensors of the same shapes and
+/// kinds of types. Both sides share a small number of texts, so that each pair of texts is looked at once.
 class SameSequence {
  public:
   SameSequence(const Side& target, const Side& golden) : target_(target), golden_(golden) {}
@@ -98,8 +99,8 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t value) {
   return seed ^ (seed >> 32);
 }
 
-/// What an entry does, where, and on what, as numbers that both sides share. Four grades: the next is used
-/// for what the one before left.
+/// The operation of an entry, its module and its tensors, as numbers that both sides share. Each grade pairs
+/// the entries that the grade before left.
 enum SignatureGrade : std::size_t { kWithShapes, kWithoutShapes, kWithoutPath, kByName, kGrades };
 
 struct AlignedEntries {
@@ -110,7 +111,7 @@ struct AlignedEntries {
 
 class Signatures {
  public:
-  /// `other_classes`: one module's class has two names, that of the target and that of the reference.
+  /// `other_classes`: the class of a module has two names, one in the target and one in golden.
   explicit Signatures(bool other_classes) : other_classes_(other_classes) {}
 
   AlignedEntries of(const Side& side, const ConstructTable* construct,
@@ -128,8 +129,8 @@ class Signatures {
       const dump::EntryName parsed = side.parsed_name(api);
       const std::uint64_t place = path_hash(name, parsed, construct);
       std::uint64_t work = parsed.is_module ? 1 : 2;
-      // Of an API the prefix counts too: Tensor.add is not Functional.add. A module's base ends with its
-      // class.
+      // The prefix of an operation counts too: Tensor.add is not Functional.add. A module's base ends with
+      // its class.
       work = mixed(work, std::hash<std::string_view>{}(parsed.is_module ? parsed.operation() : parsed.base));
       std::uint64_t shapes = 0;
       const Api& entry = side.apis[api];
@@ -142,7 +143,7 @@ class Signatures {
       out.has_path.push_back(place != 0);
       const std::uint64_t at_place = mixed(parsed.is_module && other_classes_ ? 1 : work, place);
       out.symbols[kWithShapes].push_back(number(mixed(at_place, shapes), 0));
-      // Without a path nothing but the name would be left to pair by.
+      // Without a path, only the name would remain to pair by.
       out.symbols[kWithoutShapes].push_back(place != 0 ? number(at_place, 1) : number(sides_, 4));
       out.symbols[kWithoutPath].push_back(number(mixed(work, shapes), 2));
       out.symbols[kByName].push_back(number(at_place, 3));
@@ -170,7 +171,7 @@ class Signatures {
     return known->second;
   }
 
-  /// 0 if there is none.
+  /// The hash of the path of the module around an entry; 0 if it has no such path.
   std::uint64_t path_hash(std::string_view name, const EntryName& parsed, const ConstructTable* construct) {
     std::string_view around = name;
     if (!parsed.is_module) {
@@ -181,14 +182,14 @@ class Signatures {
     const auto [known, added] = paths_.try_emplace(around, 0);
     if (added) {
       const std::string_view path = module_path(around);
-      // What stands around an operation may be no module: "optimizer".
+      // The name around an operation may not be a module, for example "optimizer".
       known->second = std::hash<std::string>{}(without_wrappers(path.empty() ? around : path)) | 1;
     }
     return known->second;
   }
 
   bool other_classes_;
-  std::uint64_t sides_ = 0;  // that have been numbered
+  std::uint64_t sides_ = 0;  // how many sides have been numbered
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
   std::unordered_map<std::uint32_t, std::uint64_t> shapes_;    // of the side at hand
   std::unordered_map<std::uint32_t, std::uint64_t> kinds_;     // likewise
@@ -279,8 +280,8 @@ class EntryAligner {
     pair_moved(t, g, signatures.alphabet());
   }
 
-  /// Of several equal calls on one side, all free, the one that has the other's name: calls that are made
-  /// again, as recomputation does, are those that the other side lacks.
+  /// Replaces one call of a match by an equal free call that has the other side's name. Calls that are made
+  /// again, as in recomputation, are then those without a partner.
   SequenceMatch of_one_name(SequenceMatch match, const SequenceRange& free, const AlignedEntries& t,
                             const AlignedEntries& g, std::size_t grade) const {
     const std::uint32_t symbol = t.symbols[grade][match.a];
@@ -299,8 +300,8 @@ class EntryAligner {
     return {named(target_, t, free.a_first, free.a_last, theirs, match.a), match.b};
   }
 
-  /// What only its place in the order sets apart: the same entry on both sides, in one module, of one name,
-  /// or with much the same in it.
+  /// Pairs entries that differ only in their place in the order: the signature occurs once among the free
+  /// entries of each side, and the entries have a module path, the same name, or nearly the same contents.
   void pair_moved(const AlignedEntries& t, const AlignedEntries& g, std::uint32_t alphabet) {
     constexpr std::uint32_t kSeveral = kNone - 1;
     std::vector<std::uint32_t> alone_in_golden(alphabet, kNone);
@@ -325,7 +326,7 @@ class EntryAligner {
     }
   }
 
-  /// Are the largest and smallest elements of all tensors the same, to a hundredth?
+  /// Whether the largest and smallest elements of all tensors agree to a hundredth.
   bool alike(std::uint32_t target, std::uint32_t golden) const {
     constexpr double kAlike = 0.01;
     const Api& ours = target_.apis[target];
@@ -363,8 +364,8 @@ class EntryAligner {
     return found == TextIndex::kNone ? kNone : found;
   }
 
-  /// A backward entry has base and call number of its forward, gradients of parameters the base of their
-  /// module.
+  /// Pairs backward entries, which have the base and call number of their forward entry, and gradients of
+  /// parameters, which have the base of their module.
   void follow_forward() {
     std::unordered_map<std::string_view, std::uint32_t> forward_of_base;  // the first
     const auto text_of = [this](std::uint32_t api) { return api_name(target_, api); };
@@ -414,7 +415,7 @@ class EntryAligner {
     }
   }
 
-  /// Gradients of modules without a forward, and values saved by name.
+  /// Pairs gradients of modules without a forward entry, and values saved by name.
   void by_name() {
     for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
       if (out_.golden_of[i] != kNone) continue;

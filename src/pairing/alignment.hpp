@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which entry of the reference belongs to which entry under test: by what they do and where, not by their
-// names, which carry call numbers (docs/how-it-decides.md, "What is compared with what").
+// Pairs the entries of both sides by their operation and their place, not by their names, which carry call
+// numbers (docs/how-it-decides.md, "What is compared with what").
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ namespace msprobe::pairing {
 
 inline constexpr std::uint32_t kNone = UINT32_MAX;
 
-/// An entry that only the reference has.
+/// An entry that only golden has.
 struct GoldenOnly {
   std::uint32_t golden = 0;
-  /// The entry under test behind which it stands: the partner of the last one before it that has one; kNone
-  /// at the beginning.
+  /// The entry of the target after which it comes: the partner of the last golden entry before it that has
+  /// one; kNone at the beginning.
   std::uint32_t after = kNone;
 };
 
 struct Alignment {
   std::vector<std::uint32_t> golden_of;  // by entry under test: its partner, or kNone
-  std::vector<std::uint32_t> target_of;  // by entry of the reference
-  std::vector<GoldenOnly> golden_only;   // in the order of the reference
-  /// Calls of an optimizer for parameters that the other side has not, without a partner.
-  std::vector<bool> target_update_alone;  // empty: there are none
+  std::vector<std::uint32_t> target_of;  // by entry of golden
+  std::vector<GoldenOnly> golden_only;   // in the order of golden
+  /// Calls of an optimizer for parameters that the other side does not have; they have no partner.
+  std::vector<bool> target_update_alone;  // empty: no such calls
   std::vector<bool> golden_update_alone;
   bool renamed = false;    // an entry is paired with one of another name
   bool same_order = true;  // all entries have partners and both orders are one
@@ -43,11 +43,13 @@ struct Alignment {
 /// Checks that golden_of and target_of are inverse.
 void check_inverse(const Alignment& alignment);
 
-/// The entries of the reference without a partner, each after that of the last one before it.
+/// The golden entries without a partner. Each comes after the partner of the last entry before it that has
+/// one.
 std::vector<GoldenOnly> golden_only_of(const std::vector<std::uint32_t>& target_of);
 
-/// Forward entries are aligned as sequences; backward entries and gradients of parameters follow their
-/// forward. Linear in both sides. The tables of construct.json may be null; one alone is not used.
+/// Aligns forward entries as sequences; backward entries and gradients of parameters follow their forward
+/// entries. Takes time linear in both sides. The tables of construct.json may be null; a table that only one
+/// side has is not used.
 Alignment align(const dump::Side& target, const dump::Side& golden,
                 const dump::ConstructTable* target_construct = nullptr,
                 const dump::ConstructTable* golden_construct = nullptr);

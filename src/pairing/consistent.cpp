@@ -44,7 +44,7 @@ std::string_view mapped(const std::array<NamePair, N>& table, std::string_view n
 /// Where `layers.N.` begins and ends, or only `layers.N` if no dot is asked for.
 struct LayerMark {
   std::size_t digits = 0;
-  std::size_t end = 0;  // behind the digits
+  std::size_t end = 0;  // after the digits
 };
 std::optional<LayerMark> find_layer(std::string_view text, std::size_t from) {
   constexpr std::string_view kLayers = "layers.";
@@ -57,7 +57,7 @@ std::optional<LayerMark> find_layer(std::string_view text, std::size_t from) {
   return std::nullopt;
 }
 
-/// `3` of the first `layers.3`, without leading zeros; empty if there is none.
+/// `3` of the first `layers.3`, without leading zeros; empty if the name has no layer.
 std::string_view layer_of(std::string_view base) {
   const auto mark = find_layer(base, 0);
   if (!mark) return {};
@@ -66,7 +66,7 @@ std::string_view layer_of(std::string_view base) {
   return digits;
 }
 
-/// What follows the last `layers.N.`.
+/// The part of a name after the last `layers.N.`.
 std::string_view behind_layers(std::string_view text) {
   std::size_t behind = 0;
   for (std::size_t from = 0;;) {
@@ -136,7 +136,7 @@ class SideKeys {
   }
 
  private:
-  /// A training step goes on where its first forward pass ends; what belongs to the comparison is from the
+  /// A training step continues after its first forward pass. The comparison takes the entries from the
   /// embedding to the backward pass of the model.
   void choose(Backend backend) {
     const auto begins = [&](std::string_view type) {
@@ -163,7 +163,7 @@ class SideKeys {
   std::vector<std::string> keys_;  // by entry
 };
 
-/// The texts of the parts side by side.
+/// The texts of the parts with a separator between them.
 template <typename TextOf>
 std::string joined(const std::vector<std::uint32_t>& parts, std::string_view separator, TextOf&& text_of) {
   std::string text;
@@ -174,7 +174,7 @@ std::string joined(const std::vector<std::uint32_t>& parts, std::string_view sep
   return text;
 }
 
-/// Maximum of the maxima, minimum of the minima; the others stand side by side.
+/// Takes the maximum of the maxima and the minimum of the minima; lists the other statistics of all parts.
 void join_statistics(Side& side, const std::vector<std::uint32_t>& parts, Item& item) {
   for (const Statistic which : {kMax, kMin}) {
     for (const std::uint32_t part : parts) {
@@ -201,7 +201,7 @@ void join_statistics(Side& side, const std::vector<std::uint32_t>& parts, Item& 
   }
 }
 
-/// The item that stands for several; one stands for itself.
+/// The item that represents several parts; a single part represents itself.
 std::uint32_t merge(Side& side, const std::vector<std::uint32_t>& parts) {
   if (parts.size() == 1) return parts.front();
   const auto text = [&](std::uint32_t Item::*field, std::string_view separator = ";") {
@@ -276,7 +276,8 @@ std::optional<Backend> backend_from_name(std::string_view name) {
 }
 
 Matching match_consistent(Side& target, Side& golden, Backend backend) {
-  // With fsdp the training has the parts of what inference fuses, with megatron the other way round.
+  // With fsdp, the training has several parts where inference fuses them; with megatron it is the other way
+  // round.
   struct Half {
     Side& side;
     SideKeys keys;

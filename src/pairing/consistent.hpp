@@ -12,13 +12,13 @@
 
 namespace msprobe::pairing {
 
-/// What trained.
+/// The software that ran the training.
 enum class Backend { fsdp, megatron };
 std::optional<Backend> backend_from_name(std::string_view name);
 
-/// Rows of both sides, also those that only one has. Adds items to a side for those that count as one.
-/// FormatError if repeated names would multiply the rows without bound, and where traits have it for a
-/// conflict.
+/// Makes the rows of both sides, including those that only one side has. Adds items to a side where several
+/// count as one. Throws FormatError if repeated names would multiply the rows without bound, or if traits
+/// treat them as a conflict.
 Matching match_consistent(Side& target, Side& golden, Backend backend);
 
 }  // namespace msprobe::pairing

@@ -10,9 +10,10 @@ constexpr std::uint32_t kNoNumber = UINT32_MAX;
 
 /// The waiting rows of one side, and those of each key in order.
 ///
-/// A pair always has the newest row of one side, so it empties that queue; rows that wait on both sides have
-/// been held against each other when they came. So one look among the other side's rows of the same key finds
-/// what the queues would find by trying all.
+/// The waiting rows of one side, and those of each key in order.
+/// A pair always has the newest row of one side, so it empties that queue; rows that wait on both sides were
+/// compared with each other when they came. So one look among the other side's rows of the same key finds the
+/// partner that trying all rows would find.
 class Queue {
  public:
   Queue(const std::vector<std::uint32_t>& keys, std::size_t key_count)

@@ -26,7 +26,7 @@ struct PlaceHash {
   }
 };
 
-/// Items of two entries that stand at one place.
+/// Pairs the items of two entries that have the same place.
 void pair_by_place(const Side& target, const Api& ours, const Side& golden, const Api& theirs,
                    std::vector<std::uint32_t>& partners) {
   using Key = std::pair<dump::State, Place>;
@@ -52,7 +52,7 @@ void pair_by_place(const Side& target, const Api& ours, const Side& golden, cons
   }
 }
 
-/// Items that frameworks give in another order or call otherwise.
+/// Pairs items that frameworks list in another order or under other names.
 void pair_by_role(const Side& target, const Api& ours, const Side& golden, const Api& theirs,
                   std::vector<std::uint32_t>& partners) {
   const RolePartners roles = by_role(target, ours, golden, theirs);

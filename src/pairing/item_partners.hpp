@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which items of paired entries belong together.
+// Pairs the items of paired entries.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace msprobe::pairing {
 
-/// The reference's item for each item under test, or kNone: items of paired entries that stand at one place.
+/// The golden item for each item of the target, or kNone: items of paired entries that have the same place.
 std::vector<std::uint32_t> pair_items(const dump::Side& target, const dump::Side& golden,
                                       const Alignment& alignment);
 

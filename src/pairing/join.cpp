@@ -19,8 +19,8 @@ std::uint32_t hash_of(std::string_view text) {
   return static_cast<std::uint32_t>(std::hash<std::string_view>{}(text));
 }
 
-/// The texts that rows are found by, and their hashes. Those of both sides are most of the work: several
-/// threads do it.
+/// The texts by which rows are found, and their hashes. The texts of both sides are most of the work, so that
+/// several threads compute them.
 class Texts {
  public:
   /// `keys` nullptr: the names as they stand.
@@ -178,7 +178,8 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
       by_name->each(key.text, hashes[t], add);
     }
     if (!found) {
-      if (golden_entries.empty()) {  // made for the first that asks: mostly nobody does
+      if (golden_entries
+              .empty()) {  // made for the first row that needs it; most comparisons have no such row
         for (std::uint32_t i = 0; i < golden.apis.size(); ++i) golden_entries.insert(golden_keys.of_entry(i));
       }
       const bool entry = golden_entries.contains(target_keys.of_entry(item.api));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How rows find each other by their keys: a way of pairing is a way of making keys for the target's rows.
+// Pairs rows by their keys: each way of pairing makes the keys of the target's rows in its own way.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace msprobe::pairing {
 
-/// Keys of one side: an item's key is that of its entry and what its own name adds.
+/// Keys of one side: an item's key is the key of its entry plus the rest of its name.
 class EntryKeys {
  public:
-  /// What an entry is called on the other side; the same text for one that has its name there too.
+  /// Returns the name of an entry on the other side; the same text for an entry that has the same name there.
   using Rename = std::function<std::string(std::string_view name)>;
 
   /// `renumber`: backward calls count by order of appearance among those of one name.
@@ -31,7 +31,7 @@ class EntryKeys {
   const std::string& changed(std::uint32_t api) const;
 };
 
-/// A row's key, and among what it is looked up.
+/// A row's key, and where to look it up.
 struct Key {
   enum class Among { keys, names, nothing };  // the golden keys; the golden row names as they stand
   std::string_view text;
@@ -42,7 +42,8 @@ struct Key {
 struct TargetKeys {
   /// Called by several threads.
   std::function<Key(const Item& item, std::string& buffer)> of;
-  /// Does the golden side have this entry's partner? For the message of a row without one.
+  /// The key of an entry. It shows whether golden has a partner of the entry, for the message about a row
+  /// without one.
   std::function<std::string_view(std::uint32_t api)> of_entry;
 };
 
@@ -51,7 +52,7 @@ struct TargetKeys {
 Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys& golden_keys,
               const Rules& rules, DtypeCheck check);
 
-/// Pairs found in another way: the same dtype check, and the same account of what is left.
+/// Finishes pairs that were found in another way: checks their dtypes, and counts the rows that are left.
 Matching finish_pairs(const Side& target, const Side& golden, std::vector<Pair> pairs, const Rules& rules,
                       DtypeCheck check);
 

@@ -26,7 +26,8 @@ class RankEntries {
     return found == by_name_.end() ? nullptr : &side_.apis[found->second];
   }
 
-  /// The item of that name; `place`: where it stands if the entries are alike. Null if there is none.
+  /// The item with a name; null if the entry has no such item. `place`: its index if the ranks have the same
+  /// entry.
   const Item* item(const Api& api, std::string_view name, std::uint32_t place) const {
     const auto is_it = [&](std::uint32_t i) { return side_.name(side_.items[api.first + i]) == name; };
     if (place < api.count && is_it(place)) return &side_.items[api.first + place];
@@ -65,7 +66,7 @@ class SideJoiner {
         if (rank > 0) added.emplace_back(rank, api);
       }
     }
-    // What refers to the first rank's texts does so no more.
+    // Nothing refers to the texts of the first rank any more, so that its side can be moved.
     Side whole = std::move(ranks_.front().side);
     for (const auto& [rank, api] : added) append(whole, ranks_[rank].side, api);
     return {std::move(whole), std::move(joins_)};

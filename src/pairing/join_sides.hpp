@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dumps of several ranks as that of one model, by the names of their entries.
+// Joins the dumps of several ranks into the dump of one model, by the names of their entries.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct RankSide {
   Side side;
 };
 
-/// The first rank's side, with the entries that only others have behind its own, in the order of the ranks;
-/// and what all of them hold of each item. `ranks`: at least one.
+/// The first rank's side, followed by the entries that only other ranks have, in the order of the ranks; and
+/// what each rank holds of each item. `ranks`: at least one.
 struct JoinedSides {
   Side side;
   std::shared_ptr<Joins> joins;

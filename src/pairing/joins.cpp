@@ -37,7 +37,7 @@ void Joins::end_item() {
 }
 
 std::span<const Part> Joins::parts(std::size_t item) const {
-  if (item >= ends_.size()) return {};  // made later: it stands for others
+  if (item >= ends_.size()) return {};  // made later, to represent other items
   const std::size_t begin = item == 0 ? 0 : ends_[item - 1];
   return std::span(parts_).subspan(begin, ends_[item] - begin);
 }
@@ -77,7 +77,7 @@ std::optional<double> number_in(const Value& value) {
 
 namespace {
 
-/// Relatively, or absolutely beside a zero.
+/// Whether two numbers are near: relatively, or absolutely if one is zero.
 bool near(double main, double other) {
   constexpr double kTolerance = 1e-6;
   if (std::isnan(main) && std::isnan(other)) return true;

@@ -26,13 +26,13 @@ enum class Share : std::uint8_t {
 struct Decision {
   Share share = Share::undecided;
   std::uint8_t axis = 0;   // of shards
-  std::uint8_t block = 1;  // so many neighbouring ranks have the same shard
+  std::uint8_t block = 1;  // this many neighbouring ranks have the same shard
   bool differ = false;     // copies that are not equal
   bool untold = false;     // statistics that were not recorded and are not to be compared
   bool operator==(const Decision&) const = default;
 };
 
-/// What one rank has of a value; texts are numbers of the Joins' pool.
+/// The part of a value that one rank holds. Texts are numbers of the Joins' pool.
 struct Part {
   dump::StatisticValues statistics;
   std::uint32_t rank = 0;  // of the Joins' ranks
@@ -53,9 +53,9 @@ class Joins {
   std::vector<Rank> ranks;
   dump::TextPool pool;
 
-  /// One more part of the next item.
+  /// Adds a part to the next item.
   void add_part(std::uint32_t rank, const Side& side, const Item& item);
-  /// The next item has all of its parts. An item of one part, or none, is whole.
+  /// Ends the next item, which now has all of its parts. An item with one part or without parts is whole.
   void end_item();
 
   std::size_t items() const { return ends_.size(); }
@@ -71,7 +71,7 @@ class Joins {
   std::vector<Decision> decisions_;
 };
 
-/// An element type whose statistics are put together, and how exact it is.
+/// An element type whose statistics are joined, and how exact it is.
 struct Precision {
   int digits = 0;  // of the mantissa; 0: the numbers stay as they are
   int least_exponent = 0;
@@ -80,10 +80,11 @@ struct Precision {
 std::optional<Precision> precision_of(std::string_view dtype);
 double rounded(double value, const Precision& precision);
 
-/// A statistic that is a number.
+/// The number in a statistic, if it is one.
 std::optional<double> number_in(const Value& value);
 
-/// Max and Min are equal, Mean and Norm agree to a millionth; what is no number agrees with everything.
+/// Whether Max and Min are equal, and Mean and Norm agree to a millionth. A value that is not a number agrees
+/// with everything.
 bool same_statistics(const dump::StatisticValues& a, const dump::StatisticValues& b);
 
 /// The statistic of the whole. `weights`: elements of the parts; empty: as many in each. Nothing if a part
@@ -94,7 +95,7 @@ std::optional<Value> join_statistic(std::size_t which, std::span<const Value> va
 /// `[2, 3]`; nothing if it is no list of sizes.
 std::optional<std::vector<std::int64_t>> axes_of(std::string_view shape);
 
-/// How many elements the shards have, where they differ in that; else empty.
+/// The number of elements of each shard if these differ; else empty.
 std::vector<double> weights_of(const Joins& joins, std::span<const Part> parts);
 
 }  // namespace msprobe::pairing

@@ -31,7 +31,7 @@ std::string join(const Parts& parts, std::size_t begin, std::size_t end) {
   return out;
 }
 
-/// One entry and where it stands.
+/// One entry and its place in the model.
 struct ModelPlace {
   bool valid = false;      // its name has the parts that the rules need
   std::string scope;       // layers, the framework's function, the operation
@@ -59,7 +59,8 @@ std::string_view function_name(std::string_view part) {
   return part.substr(0, part.find_first_of(kBlanks));
 }
 
-/// The framework's own function through which the user's code called the operation; empty if there is none.
+/// The function of the framework through which the user's code called the operation; empty if the stack shows
+/// no such function.
 std::string_view frame_function(const dump::StackTable::Frames& lines, bool mindspore) {
   std::optional<std::size_t> start;
   std::size_t end = lines.size();
@@ -117,7 +118,7 @@ class Places {
     place.valid = true;
     const bool gradient_number = parts[count - 2] == "parameters_grad" && dump::is_digits(parts[count - 1]);
     if (parts[count - 1] == "parameters_grad" || gradient_number) {
-      // The module's name and class stand before the word.
+      // The name and class of the module come before this word.
       const std::size_t word = count - (gradient_number ? 2 : 1);
       place.state = "parameters_grad";
       place.type = parts[word - 1];
@@ -150,7 +151,7 @@ class Places {
     return place;
   }
 
-  /// Backward calls have no stack of their own: they stand where the forward call does.
+  /// Backward calls have no stack. They take the place of their forward call.
   void follow_forward(std::uint32_t api, const std::unordered_map<std::string_view, std::uint32_t>& by_name) {
     if (!places_[api].valid) return;
     Parts parts = split(name(api), ".");
@@ -194,7 +195,7 @@ class Places {
     }
   }
 
-  /// visit(begin, end, number, smallest) for each path element right behind a known prefix.
+  /// Calls visit(begin, end, number, smallest) for each path element that follows a known prefix.
   template <typename Visit>
   static void each_layer(const std::string& scope, std::unordered_map<std::string, std::uint64_t>& smallest,
                          Visit&& visit) {
@@ -240,7 +241,7 @@ class PlaceTree {
     const auto found = children_.find(child_key(node, name));
     return found == children_.end() ? kNone : found->second;
   }
-  /// Which of the entries at its place an entry is.
+  /// The position of an entry among the entries at its place.
   std::size_t order_of(std::uint32_t api) const { return order_[api]; }
   std::uint32_t entry(std::uint32_t node, std::string_view state, std::size_t order) const {
     const auto found = nodes_[node].entries.find(state);
@@ -279,7 +280,8 @@ class PlaceTree {
   std::vector<std::size_t> order_;
 };
 
-/// The longest rule for what follows in a layer of this class: how many elements it takes, and its value.
+/// The longest rule for the next path elements in a layer of this class: how many elements it takes, and its
+/// value.
 std::pair<std::size_t, const std::string*> find_rule(const LayerMapping& mapping, const std::string& type,
                                                      const Parts& parts, std::size_t at) {
   const auto rules = mapping.find(type);
@@ -294,7 +296,7 @@ std::pair<std::size_t, const std::string*> find_rule(const LayerMapping& mapping
   return {1, nullptr};
 }
 
-/// The golden entry at the place that the mapping makes of a target entry's.
+/// The golden entry at the place to which the mapping leads from a target entry's place.
 std::uint32_t find_partner(const PlaceTree& target, const PlaceTree& golden, const LayerMapping& mapping,
                            const ModelPlace& place, std::uint32_t api, bool& applies) {
   const Parts parts = split(place.scope, ".");

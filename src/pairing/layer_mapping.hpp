@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer mapping (docs/pairing.md, "-lm"): entries correspond if they stand at the same place of the model,
-// whatever they are called.
+// Layer mapping (docs/pairing.md, "-lm"): entries correspond if they have the same place in the model,
+// whatever their names are.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@
 
 namespace msprobe::pairing {
 
-/// Where a side's entries stand: construct.json and stack.json.
+/// The places of a side's entries, from construct.json and stack.json.
 struct ModelPlaces {
   std::shared_ptr<const dump::ConstructTable> construct;
   dump::StackTable stacks;
-  bool stacks_of_side = false;  // those that the side itself has are the ones
+  bool stacks_of_side = false;  // the side itself holds the stacks
   bool mindspore = false;
 };
 
-/// Reads both files beside the side's dump.json, what the side and `construct` have read not again. A missing
-/// stack.json is nothing; a missing construct.json is an IoError that says what it is needed for. FormatError
-/// for broken files.
+/// Reads both files next to the side's dump.json, except for what the side and `construct` already hold. A
+/// missing stack.json is accepted; a missing construct.json is an IoError that says why it is needed. Throws
+/// FormatError for broken files.
 ModelPlaces read_model_places(const Side& side, const dump::ConstructBeside* construct = nullptr);
 
-/// For each entry of the target its partner among the golden side's entries, or kUnmatched.
+/// The partner of each target entry among the golden entries, or kUnmatched.
 struct LayerPartners {
   std::vector<std::uint32_t> golden_of;
   bool mapping_applies = false;  // a rule of the mapping names a layer on the way to an entry

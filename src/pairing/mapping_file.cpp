@@ -23,7 +23,7 @@ constexpr std::uint64_t kMaxDataFile = std::uint64_t{512} << 20;
 constexpr std::uint64_t kMaxDataNodes = 8'000'000;
 constexpr std::uint64_t kMaxSmallFile = std::uint64_t{16} << 20;
 constexpr std::uint64_t kMaxSmallNodes = 500'000;
-// Aliases are followed, so what they stand for is counted where it is used.
+// The reader follows aliases, so that their contents are counted where they are used.
 constexpr std::size_t kMaxRules = 500'000;
 
 /// Reads the values of one file; complaints name it, the line and the key.
@@ -37,7 +37,7 @@ class Reader {
   const Node& root() const { return document_.root(); }
   [[noreturn]] void fail(const Node& node, const std::string& reason) const { document_.fail(node, reason); }
 
-  /// A scalar that says something; `key` is for the message.
+  /// A scalar that is not empty; `key` is for the message.
   const std::string& name(const Node& node, std::string_view key) const {
     if (node.kind != NodeKind::scalar) {
       fail(node, fmt::format("'{}': must be a name, not a {}", shown(key),

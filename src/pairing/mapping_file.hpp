@@ -22,7 +22,7 @@ class NameMapping {
   using Entry = std::pair<std::string, std::string>;
 
   const std::vector<Entry>& entries() const { return entries_; }
-  /// What `name` maps to, or nullptr.
+  /// The text to which `name` maps, or nullptr.
   const std::string* find(std::string_view name) const;
   /// False if the name is there already.
   bool add(std::string from, std::string to);
@@ -35,24 +35,24 @@ class NameMapping {
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> index_;
 };
 
-/// What a rule of an api mapping has lists for.
+/// The lists that a rule of an api mapping may have.
 enum Section : std::size_t { kInputs, kOutputs, kParameters, kParametersGrad, kSections };
 
 /// One entry of an api mapping: an operation of the target, its partner, and which arguments correspond.
 struct ApiRule {
   std::string target;
   std::string golden;
-  /// Nothing: not named, so that numbers stay as they are.
+  /// A section that is not set was not named: its numbers stay as they are.
   std::array<std::optional<NameMapping>, kSections> sections;
 };
 
-/// What the paths below layers of one class are called on the golden side.
+/// The golden names of the paths below layers of one class.
 struct LayerRules {
   NameMapping paths;
-  /// By the first element of a path: how many elements such paths have, the longest first.
+  /// The lengths of the paths by their first element, the longest first.
   std::map<std::string, std::vector<std::size_t>, std::less<>> lengths;
 };
-/// By the class of the layer; TopLayer is the outermost.
+/// The rules by the class of the layer; TopLayer is the outermost.
 using LayerMapping = std::map<std::string, LayerRules, std::less<>>;
 
 /// All readers: FormatError naming file, line and key for broken YAML, values that are not names, keys given

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which golden row belongs to which target row: the result of every way of pairing.
+// The golden row of each target row: the result of every way of pairing.
 #pragma once
 
 #include <cstdint>
@@ -18,31 +18,31 @@ inline constexpr std::uint32_t kUnmatched = UINT32_MAX;
 /// Why a row has no partner.
 enum class Unmatched : std::uint8_t {
   no,             // it has one
-  entry_missing,  // the reference has no such entry at all
+  entry_missing,  // golden has no such entry at all
   item_missing,   // it has the entry, but not this input or output
   dtype,          // the partner's dtype cannot be compared with this one
   nothing,        // there is nothing to pair: a gradient that is null, which the other framework leaves out
-  other_code,     // of two code bases: the reference has no such content
+  other_code,     // of two code bases: golden has no such content
 };
 
 /// How the reader learns that a row's partner has another name.
 enum class OtherName : std::uint8_t {
   no,
-  aligned,  // the two do the same at the same place
+  aligned,  // both do the same at the same place
   fuzzy,    // -fm
-  content,  // of two code bases: the two are the same by what is in them
+  content,  // of two code bases: both have the same contents
 };
 
-/// A row: an item under test and its partner. Rows without a target item, which only some comparisons have
-/// (--consistent_check), are of items that only golden has.
+/// A row: an item of the target and its partner. Rows without a target item, which only some comparisons have
+/// (--consistent_check), show items that only golden has.
 struct Pair {
   std::uint32_t target = 0;
   std::uint32_t golden = kUnmatched;
   Unmatched reason = Unmatched::no;
-  std::uint32_t candidate = kUnmatched;  // the partner that it has not got, e.g. for its dtype
+  std::uint32_t candidate = kUnmatched;  // a partner that it cannot have, e.g. because of its dtype
   OtherName other_name = OtherName::no;
-  bool not_joined = false;     // of merged ranks: what they hold does not make up what golden has
-  bool copies_differ = false;  // of merged ranks: those that should hold the same do not
+  bool not_joined = false;     // of merged ranks: their parts do not make up golden's item
+  bool copies_differ = false;  // of merged ranks: copies that should be equal differ
 
   bool has_target() const { return target != kUnmatched; }
   bool has_golden() const { return golden != kUnmatched; }
@@ -51,13 +51,13 @@ struct Pair {
 
 struct Matching {
   std::vector<Pair> pairs;        // every target item, in target order (several times where keys repeat)
-  std::uint64_t golden_only = 0;  // reference items without a partner; they give no row, or one of their own
+  std::uint64_t golden_only = 0;  // golden items without a partner; each has no row, or a separate one
   bool mapping_applies = true;    // the mapping names something of the target; of no meaning without a file
-  bool conflict = false;          // no order keeps that of both sides: rows stand in that of the target
+  bool conflict = false;          // no order keeps that of both sides: rows follow the target
   std::shared_ptr<const pairing::Alignment> alignment;  // by what entries do and where, if not by name
 };
 
-/// When may rows of different dtypes stay paired (docs/pairing.md, "Types")?
+/// Decides when rows of different dtypes may stay paired (docs/pairing.md, "Types").
 enum class DtypeCheck {
   groups,     // of one framework: within the rules' groups
   canonical,  // as `groups`, and names of two frameworks within the rules' classes

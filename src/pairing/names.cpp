@@ -11,10 +11,10 @@
 namespace msprobe::pairing {
 namespace {
 
-/// Of a module; real ones stay far below, and looking for parts of a name takes time.
+/// The longest name of a module. Real names are far shorter, and looking for parts of a name takes time.
 constexpr std::size_t kLongestName = std::size_t{4} << 10;
 
-/// Where the path of a module ends: at `.forward`, `.backward` or `.parameters_grad`.
+/// The end of a module's path: the position of `.forward`, `.backward` or `.parameters_grad`.
 std::size_t path_end(std::string_view name) {
   std::size_t end = name.size();
   for (const std::string_view word : {".forward", ".backward", ".parameters_grad"}) {
@@ -60,7 +60,7 @@ CellNames::Found CellNames::first_in(std::string_view text, std::size_t from) co
   };
   Found best{mapping_.entries().size(), 0};
   for (std::size_t start = 0; start < text.size(); ++start) {
-    // The keys that begin as the text does here, one character more each time.
+    // Narrows the keys that begin like the text at this position, by one more character each time.
     std::size_t low = 0;
     std::size_t high = sorted_.size();
     for (std::size_t depth = 0; low < high; ++depth) {

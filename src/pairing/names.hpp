@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What entries of one framework or run are called in the other (docs/pairing.md, "-am", "-cm").
+// Translates names of entries from one framework or run to the other (docs/pairing.md, "-am", "-cm").
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@ namespace msprobe::pairing {
 /// `Functional.add` of `Functional.add.0.forward.input.0`.
 std::string_view operation_of(std::string_view name);
 
-/// What an operation of MindSpore is called in PyTorch: `Mint.add` is `Torch.add`; the table for all others.
-/// The name as it is where nothing is known.
+/// The PyTorch name of a MindSpore operation: `Mint.add` is `Torch.add`; the table has all others. An unknown
+/// name stays as it is.
 std::string to_pytorch(std::string_view name, const NameMapping& table);
 
 /// `Cell.` at the front becomes `Module.`
 std::string cell_to_module(std::string_view name);
 
-/// Names of modules by a cell mapping: the whole path, or else every key that is a part of it, in the order
-/// of the file.
+/// Translates names of modules by a cell mapping: the whole path, or else every key that is a part of it, in
+/// the order of the file.
 class CellNames {
  public:
   /// `file` is for messages.
   CellNames(const NameMapping& mapping, std::string file);
   /// FormatError if the values of the mapping make a name grow without bound.
   std::string operator()(std::string_view name);
-  /// Did anything of the mapping occur in a name so far?
+  /// Whether the mapping has changed a name so far.
   bool applied() const { return applied_; }
 
  private:

@@ -6,8 +6,8 @@
 namespace msprobe::pairing {
 namespace {
 
-/// By a mapping: entries belong together if rows of theirs do; of several partners the first counts. Entries
-/// without rows go by name.
+/// The alignment that follows from the rows of a mapping: entries are partners if some of their rows are; the
+/// first of several partners counts. Entries without rows pair by name.
 pairing::Alignment alignment_of_rows(const PairedRank& rank) {
   pairing::Alignment alignment;
   alignment.golden_of.assign(rank.target.apis.size(), pairing::kNone);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an item stands in its entry, and an entry in its model.
+// The place of an item in its entry, and of an entry in its model.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace msprobe::pairing {
 
-/// Where an item stands in its entry: the part of its name behind the entry's, `.input.0`. Keyword arguments
-/// are called alike with and without data files.
+/// The place of an item in its entry: the part of its name after the entry's name, `.input.0`. A keyword
+/// argument has the same place with and without data files.
 struct Place {
   std::string_view front;  // `.input.` in place of `.kwargs.`, else empty
   std::string_view rest;
@@ -19,7 +19,7 @@ struct Place {
 };
 Place place_of(const dump::Side& side, const dump::Item& item);
 
-/// The parts of a dotted path but for those that wrappers add: `module` in front, `_orig_mod` anywhere.
+/// A dotted path without the parts that wrappers add: `module` in front, `_orig_mod` anywhere.
 std::string without_wrappers(std::string_view path);
 
 /// A parameter, its gradient or a buffer of a module as the model calls it: `layers.0.mlp.weight`.

@@ -9,13 +9,14 @@ namespace msprobe::pairing {
 
 class Request {
  public:
-  /// Throws IoError; FormatError for what is no JSON object.
+  /// Throws IoError; FormatError for a file that is not a JSON object.
   explicit Request(const std::string& path);
 
   const nlohmann::json& json() const { return json_; }
-  /// Empty if there is no such key. FormatError if it is no text, or missing though `required`.
+  /// Empty if the key does not exist. FormatError if its value is not a text, or if it is `required` and
+  /// missing.
   std::string text(const char* key, bool required) const;
-  /// FormatError if it is neither true nor false.
+  /// FormatError if the value is neither true nor false.
   bool flag(const char* key, bool otherwise) const;
 
  private:

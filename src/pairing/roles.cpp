@@ -48,7 +48,7 @@ std::vector<std::uint32_t> gradients_by_shape(const Side& target, const Api& our
   return gradients;
 }
 
-/// What PyTorch calls a parameter of a module that MindSpore has, too.
+/// The PyTorch name of a parameter that MindSpore's module has, too.
 std::string_view pytorch_name(std::string_view name) {
   if (name == "gamma" || name == "embedding_table") return "weight";
   return name == "beta" ? "bias" : name;

@@ -29,7 +29,7 @@ struct Rules : Thresholds {
   std::vector<std::set<std::string, std::less<>>> dtype_groups;
   std::vector<std::set<std::string, std::less<>>> dtype_classes;  // across frameworks
 
-  // Of the search for the first difference (-da).
+  // For the search for the first difference (-da).
   std::map<std::string, double, std::less<>> differs_above;  // by metric
   std::map<std::string, std::set<std::size_t>, std::less<>> ignored_outputs;
   std::vector<std::string> never_first;
@@ -41,8 +41,8 @@ struct Rules : Thresholds {
 /// The built-in rules.
 Rules default_rules();
 
-/// The built-in rules with what the file says in their place. FormatError names file, line and key for
-/// anything that is not a rule or not of its type.
+/// The built-in rules, some of them replaced by those of the file. FormatError names file, line and key for
+/// anything that is not a rule or has the wrong type.
 Rules load_rules(const std::string& path);
 
 }  // namespace msprobe::pairing

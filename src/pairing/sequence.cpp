@@ -8,15 +8,15 @@ namespace {
 
 constexpr std::uint64_t kWorkAlways = std::uint64_t{1} << 24;
 constexpr std::uint64_t kWorkPerElement = 64;
-/// Edits of an exact search: its trace takes 4 D^2 bytes.
+/// The most edits D of an exact search, whose trace takes 4 D^2 bytes.
 constexpr std::size_t kMostEdits = 1024;
-/// Edits of one piece, where only a good way is looked for.
+/// The most edits of one piece, where the search only looks for a good way.
 constexpr std::size_t kEditsPerPiece = 48;
 constexpr unsigned kMostDepth = 6;
 
 }  // namespace
 
-/// What is left of a range without the elements that the other side lacks.
+/// The elements of a range that both sides have.
 struct SequenceAligner::Kept {
   std::vector<std::uint32_t> a;  // indices into the whole sequences
   std::vector<std::uint32_t> b;
@@ -102,7 +102,7 @@ SequenceAligner::Kept SequenceAligner::common(const SequenceRange& range) {
   return kept;
 }
 
-/// Windows between the longest run of unique elements that has one order on both sides.
+/// Splits the range into windows at the longest run of unique elements that has one order on both sides.
 bool SequenceAligner::split_at_unique(const Kept& kept, const SequenceRange& range, unsigned depth) {
   const std::vector<SequenceMatch>& unique = kept.unique;
   if (unique.empty()) return false;
@@ -136,7 +136,7 @@ bool SequenceAligner::split_at_unique(const Kept& kept, const SequenceRange& ran
   return true;
 }
 
-/// From (x0, y0) with at most so many edits to the end, or else to the point that is furthest.
+/// Searches a way from (x0, y0) with at most `most` edits to the end, or else to the furthest point.
 SequenceAligner::Way SequenceAligner::search(const Kept& kept, std::size_t x0, std::size_t y0,
                                              std::size_t most, bool limited) {
   Way way;
@@ -158,7 +158,7 @@ SequenceAligner::Way SequenceAligner::search(const Kept& kept, std::size_t x0, s
         x = down ? last[slot] : std::int64_t{last[slot - 1]} + 1;
       }
       std::int64_t y = x - k;
-      // Beyond the grid there is nothing; such ways stay where they are and are never the furthest.
+      // A way beyond the grid stays where it is and is never the furthest.
       std::uint64_t steps = 1;
       while (x < width && y < height && y >= 0 &&
              a_[kept.a[x0 + static_cast<std::size_t>(x)]] == b_[kept.b[y0 + static_cast<std::size_t>(y)]]) {

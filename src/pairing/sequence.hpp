@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elements of two sequences belong together, in order: a longest common subsequence where that is
-// cheap, a good one where it is not.
+// Pairs the elements of two sequences in order: finds a longest common subsequence where that is cheap, and a
+// good one where it is not.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@ struct SequenceRange {
   std::uint32_t b_last = 0;
 };
 
-/// Myers' O(ND) on what both sides have at all. Where D grows, elements that occur once on both sides cut the
-/// sequences into windows; where there are none, the way that got furthest is taken piece by piece. Time is
-/// linear in the lengths, with a constant that does not depend on what is in them. Equal symbols are equal
-/// elements; all are below `alphabet`.
+/// Myers' O(ND) on the elements that both sides have. Where D grows, elements that occur once on both sides
+/// cut the sequences into windows. If no such elements exist, the way that got furthest is taken piece by
+/// piece. Time is linear in the lengths, with a constant that does not depend on the contents. Equal symbols
+/// are equal elements; all are below `alphabet`.
 class SequenceAligner {
  public:
   SequenceAligner(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b, std::uint32_t alphabet);

@@ -49,21 +49,21 @@ std::optional<ListPlace> list_place(const Side& side, const Item& item) {
   return found;
 }
 
-/// As a number; never 0.
+/// The name of a parameter as a number; never 0.
 std::uint64_t parameter_key(const Side& side, const Item& item) {
   return std::hash<std::string>{}(name_in_model(side, item)) | 1;
 }
 
-/// What is around an optimizer's calls, as construct.json calls it.
+/// The name that construct.json has for the place around an optimizer's calls.
 constexpr std::string_view kOptimizer = "optimizer";
 
-/// Of a side.
+/// The optimizer's calls of a side.
 struct Updates {
-  std::vector<std::uint64_t> parameters;    // by entry: that a call of an optimizer is about, or 0
-  bool complete = true;                     // known for all such calls, but for those on constants
+  std::vector<std::uint64_t> parameters;  // by entry: the parameter that a call of an optimizer updates, or 0
+  bool complete = true;  // the parameter is known for all such calls, except for those on constants
   std::unordered_set<std::uint64_t> model;  // all parameters of modules
   std::vector<std::uint32_t> calls;         // of optimizers
-  std::multiset<std::uint64_t> sizes;       // of what these take first, and their operations
+  std::multiset<std::uint64_t> sizes;  // shapes of the first tensors that these take, with the operations
 };
 
 /// The operation, and the shape of the first tensor that it takes.
@@ -85,11 +85,11 @@ Updates updates_of(const Side& side, const dump::ConstructTable& construct) {
     if (item.state == State::parameters || item.state == State::parameters_grad)
       found.model.insert(parameter_key(side, item));
   }
-  // Calls that take what others put out are about one parameter.
+  // A call that takes an output of another call updates the same parameter.
   std::vector<std::uint32_t>& calls = found.calls;
   std::vector<bool> plain;              // by call: it takes and gives constants alone
-  std::vector<std::uint32_t> first_of;  // by call: one that it belongs with
-  std::vector<std::uint64_t> name_of;   // by call that others belong with
+  std::vector<std::uint32_t> first_of;  // by call: another call about the same parameter
+  std::vector<std::uint64_t> name_of;   // by the first call of such a group: the name of the parameter
   const auto root = [&](std::uint32_t call) {
     while (first_of[call] != call) call = first_of[call] = first_of[first_of[call]];
     return call;
@@ -129,14 +129,14 @@ Updates updates_of(const Side& side, const dump::ConstructTable& construct) {
   return found;
 }
 
-/// In which they are updated.
+/// The order in which the parameters are updated.
 std::vector<std::uint64_t> order_of(std::vector<std::uint64_t> parameters) {
   std::erase(parameters, 0);
   parameters.erase(std::unique(parameters.begin(), parameters.end()), parameters.end());
   return parameters;
 }
 
-/// `known`: what the other side has.
+/// Marks the entries whose parameter is not in `known`, the parameters of the other side.
 std::vector<bool> alone(const std::vector<std::uint64_t>& own,
                         const std::unordered_set<std::uint64_t>& known) {
   std::vector<bool> found(own.size());
@@ -144,7 +144,7 @@ std::vector<bool> alone(const std::vector<std::uint64_t>& own,
   return found;
 }
 
-/// By parameter and operation.
+/// The calls by parameter and operation.
 std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls_of(
     const Side& side, const std::vector<std::uint64_t>& parameters) {
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls;
@@ -201,25 +201,28 @@ std::optional<UpdatePairs> pair_updates(const Side& target, const dump::Construc
   const auto updated = [](const Updates& side) {
     return std::unordered_set<std::uint64_t>(side.parameters.begin(), side.parameters.end());
   };
-  // Where some are not known, what is in no module of the other side is not among them.
+  // Where some parameters are not known, a parameter counts as missing only if no module of the other side
+  // has it.
   const bool complete = ours.complete && theirs.complete;
   found.target_alone = alone(ours.parameters, complete ? updated(theirs) : theirs.model);
   found.golden_alone = alone(theirs.parameters, complete ? updated(ours) : ours.model);
   const auto golden_calls = calls_of(golden, theirs.parameters);
   for (const auto& [what, calls] : calls_of(target, ours.parameters)) {
     const auto partners = golden_calls.find(what);
-    // Of more calls on one side, the order alone would tell which of them are missing.
+    // If one side has more calls, only their order could show which are missing, so that these stay unpaired.
     if (partners == golden_calls.end() || calls.size() != partners->second.size()) continue;
     for (std::size_t i = 0; i < calls.size(); ++i) found.pairs.emplace_back(calls[i], partners->second[i]);
   }
   if (complete) return found;
-  // The same parameters, of modules that one side does not record; or of the same modules.
+  // Both sides update the same parameters, whose modules one side does not record; or they have the same
+  // modules.
   if (ours.sizes == theirs.sizes || ours.model == theirs.model) {
     found.target_alone.clear();
     found.golden_alone.clear();
     return found;
   }
-  // Of other parameters, those that are not known may be any.
+  // The sides update different parameters, so that a call with an unknown parameter may belong to any of
+  // them.
   for (const std::uint32_t call : ours.calls) found.target_alone[call] = true;
   for (const std::uint32_t call : theirs.calls) found.golden_alone[call] = true;
   for (const auto& [call, partner] : found.pairs)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameter a call of an optimizer is about: those of two runs pair by parameter, in whatever order and
-// number each run has them.
+// Finds the parameter that a call of an optimizer updates. The calls of two runs pair by parameter, whatever
+// order and number each run has.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,36 @@
 
 namespace msprobe::pairing {
 
-/// The parameters of a side's modules, known by what is in them and in their gradients.
+/// The parameters of a side's modules, found by the contents of their tensors and gradients.
 class Parameters {
  public:
   explicit Parameters(const dump::Side& side);
 
-  /// A hash of its name, as the model has it; 0 if it is none, or if several look like it.
+  /// A hash of the parameter's name in the model; 0 if the item is not a parameter, or if several look like
+  /// it.
   std::uint64_t of(const dump::Item& item) const;
   bool empty() const { return names_.empty(); }
-  /// What a tensor is known by: a hash of its shape and statistics; 0 for constants, and without statistics.
+  /// A hash of a tensor's shape and statistics, by which it is found; 0 for constants, and without
+  /// statistics.
   std::uint64_t content(const dump::Item& item) const;
 
  private:
   void add(const dump::Item& item, std::uint64_t name);
 
   const dump::Side& side_;
-  std::unordered_map<std::uint64_t, std::uint64_t> names_;  // by content; 0: of several
+  std::unordered_map<std::uint64_t, std::uint64_t> names_;  // by content; 0: several parameters have it
 };
 
-/// Calls of two optimizers that are about one parameter.
+/// Pairs of calls of two optimizers that update the same parameter.
 struct UpdatePairs {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;  // target and golden
-  /// By entry: calls for parameters that the other side has not.
+  /// Marks the entries that are calls for parameters that the other side does not have.
   std::vector<bool> target_alone;
   std::vector<bool> golden_alone;
 };
 
-/// Nothing if both sides go through the same parameters in the same order, or if no parameter of a side is
-/// known.
+/// Pairs the calls of the optimizers; nothing if both sides go through the same parameters in the same order,
+/// or if a side knows no parameter.
 std::optional<UpdatePairs> pair_updates(const dump::Side& target,
                                         const dump::ConstructTable& target_construct,
                                         const dump::Side& golden,
@@ -51,9 +53,9 @@ std::optional<UpdatePairs> pair_updates(const dump::Side& target,
 /// `_fused_adamw_`, `_foreach_norm`.
 bool takes_parameter_lists(std::string_view entry);
 
-/// Two calls that take lists of parameters (`_fused_adamw_`): the elements of lists that are of one
-/// parameter. `partners`: by item under test; what was paired by position is replaced where parameters tell
-/// otherwise.
+/// Pairs the list elements of two calls that take lists of parameters (`_fused_adamw_`): elements about the
+/// same parameter are partners. `partners`: by item of the target. Replaces pairs by position where the
+/// parameters say otherwise.
 void pair_lists(const dump::Side& target, const dump::Api& ours, const dump::Side& golden,
                 const dump::Api& theirs, const Parameters& target_parameters,
                 const Parameters& golden_parameters, std::vector<std::uint32_t>& partners);
