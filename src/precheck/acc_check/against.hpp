@@ -18,7 +18,7 @@ struct AgainstOptions {
   std::string folder;      // for the results; those of each side go to `A` and `B` in it
   std::string time;        // in the names of files
   ResultStyle style;
-  std::string error_data;  // as for check_calls(), with `/A` and `/B` behind it
+  std::string error_data;  // as for check_calls(), followed by `/A` or `/B`
 };
 
 struct AgainstResult {

@@ -18,25 +18,25 @@
 
 namespace msprobe::precheck {
 
-/// Told of both sides of what is judged, while they are there. `places`: of the elements of both lists among
-/// all that were recorded; empty: as they stand.
+/// Gets both sides of each judged output while they are in memory. `places`: the numbers of the elements of
+/// both lists among all recorded elements; empty: their order.
 using OutputsSeen = std::function<void(Direction direction, const Output& reference, const Output& device,
                                        const std::vector<std::size_t>& places)>;
 
-/// What all workers share.
+/// The data that all workers share.
 struct CallerJob {
   const CheckOptions& options;
   const Standards& standards;
   const CallPlan& plan;
   const ByteSource& json;
-  std::shared_ptr<const TensorStore> tensors;  // that its entries name; nothing: none were dumped
+  std::shared_ptr<const TensorStore> tensors;  // tensors that its entries name; null: none were dumped
   const std::string& error_data;
   OutputsSeen seen = {};
 };
 
 /// A call with its request.
 struct PreparedCall {
-  OperationReport refused;  // has rows if it cannot be made
+  OperationReport refused;  // has rows if the call cannot be made
   CallRequest request;
   dump::Entry forward;
   dump::Entry backward;

@@ -75,7 +75,7 @@ bool is_accelerator(const std::string& device) {
   return device.starts_with("cuda") || device.starts_with("npu");
 }
 
-/// Which of the plan's calls are still to be judged.
+/// The calls of the plan that are still to be judged.
 std::vector<std::uint64_t> calls_to_do(const CallPlan& plan, const CheckOptions& options,
                                        CheckSummary& summary) {
   std::vector<std::uint64_t> todo;
@@ -145,7 +145,7 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
   const CallerJob job{options, standards, plan, *json, tensors_in_folder(plan.tensor_directory), error_data};
   const bool needs_runner =
       std::ranges::any_of(todo, [&](std::uint64_t i) { return plan.calls[i].skip.empty(); });
-  // The first one tells what there is; how many others there are depends on that.
+  // The first runner reports the devices; the number of other runners depends on that.
   const std::size_t most = std::min(std::max<std::size_t>(most_threads(), 1), todo.size());
   const auto runner = [&](std::size_t worker) -> Runner& {
     const std::string& device = options.devices[worker % options.devices.size()];

@@ -45,7 +45,7 @@ struct CheckOptions {
 };
 
 struct CheckSummary {
-  std::uint64_t calls = 0;  // told now
+  std::uint64_t calls = 0;  // reported now
   std::uint64_t done_before = 0;
   std::uint64_t duplicates = 0;
   std::uint64_t synthetic = 0;  // calls with random data
@@ -56,18 +56,18 @@ struct CheckSummary {
   std::vector<std::string> warnings;
 };
 
-/// Counts an operation for a gate. What is excluded, or has no output, is explained.
+/// Counts an operation for a gate. An operation that is excluded or has no output counts as explained.
 void cover(const OperationReport& report, Coverage& coverage);
 
 /// `0`, `cpu`, `cuda`, `npu:1` as typed, in the words of a runner: a number alone is of the kind that is
 /// there. UsageError for others.
 std::vector<std::string> devices_of(const std::vector<std::string>& typed);
 
-/// What the dump holds. IoError; FormatError for what is no dump of operations that can be called.
+/// The calls of the dump. IoError; FormatError for a dump that has no callable operations.
 CallPlan read_plan(const CheckOptions& options);
 
-/// Hands each result to `take`, in the order of the dump. `error_data`: a folder for the tensors of what is
-/// not right; empty: they are not saved. Its runners stay in `runners`. Throws Error: nothing can be called;
+/// Hands each result to `take`, in the order of the dump. `error_data`: a folder for the tensors of wrong
+/// calls; empty: they are not saved. The runners stay in `runners`. Throws Error if nothing can be called;
 /// Interrupted.
 CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, const Standards& standards,
                          const std::string& error_data, RunnerPool& runners,

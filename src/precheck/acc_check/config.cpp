@@ -25,9 +25,9 @@ using Node = Entry::Index;
 
 constexpr std::uint64_t kMaxConfig = std::uint64_t{1} << 20;
 constexpr std::array<std::string_view, 2> kSections{"acc_check", "run_ut"};
-// They say nothing of how operations are called.
+// These keys do not affect how operations are called.
 constexpr std::array<std::string_view, 2> kSilent{"task", "precision"};
-// Of the online mode of releases 8.x; a default file has them, too, with is_online false.
+// Keys of the online mode of releases 8.x. A default file has them, too, with is_online false.
 constexpr std::array<std::string_view, 7> kOnline{"is_online", "is_benchmark_device", "nfs_path", "host",
                                                   "port",      "rank_list",           "tls_path"};
 

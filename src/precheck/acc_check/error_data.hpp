@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of a call that is not right, for those who want to look at it alone.
+// The tensors of a call that is not right, so that a user can look at it alone.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@
 
 namespace msprobe::precheck {
 
-/// Bytes of a tensor from an offset on; false if there are none.
+/// Reads bytes of a tensor from an offset on; false if the tensor has no bytes.
 using TensorBytes = std::function<bool(std::uint64_t offset, std::span<std::byte> out)>;
 
-/// A `.pt` file of a tensor; none if PyTorch has no such type. IoError.
+/// Saves a tensor as a `.pt` file; does nothing if PyTorch has no such type. IoError.
 void save_tensor(const std::string& path, tensor::DType dtype, const std::vector<std::uint64_t>& shape,
                  std::uint64_t size, const TensorBytes& fill);
 
 /// `{call}.{forward.input|backward.input}.{i}.pt`
 std::string input_file_name(const std::string& call, const RequestTensor& input);
 
-/// `FOLDER/` and these names, of the tensors of a request. IoError.
+/// Saves the tensors of a request in `FOLDER/` under these names. IoError.
 void save_inputs(const std::string& folder, const std::string& call, const CallRequest& request,
                  const SharedFile& payload);
 
-/// `FOLDER/{call}.{part}.{i}.pt`, i counting all values. IoError.
+/// Saves outputs as `FOLDER/{call}.{part}.{i}.pt`, where i counts all values. IoError.
 void save_outputs(const std::string& folder, const std::string& call, std::string_view part,
                   const Output& output);
 

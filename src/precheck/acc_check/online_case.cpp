@@ -14,7 +14,7 @@
 namespace msprobe::precheck {
 namespace {
 
-// Of a training, whose calls may come from another machine.
+// The most bytes of tensors that are saved for a training, whose calls may come from another machine.
 constexpr std::uint64_t kMostSaved = std::uint64_t{16} << 30;
 
 void write_json(const std::string& path, const std::string& text) {

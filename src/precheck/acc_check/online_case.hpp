@@ -11,23 +11,23 @@
 
 namespace msprobe::precheck {
 
-/// What is saved of one call.
+/// The saved data of one call.
 struct SavedCall {
   std::uint64_t order = 0;          // calls that were made earlier have lower ones
   std::string name;                 // "Torch.matmul.0"
   std::string forward;              // its entries, as JSON
   std::string backward;             // empty: it has none
-  std::vector<std::string> frames;  // of who called, innermost first
+  std::vector<std::string> frames;  // of the calling code, innermost first
 };
 
 class OnlineCases {
  public:
   explicit OnlineCases(std::string folder) : folder_(std::move(folder)) {}
 
-  /// Adds a call to the dump of its step and rank, `step5/rank0`, which is whole each time. Steps come one
-  /// after the other. IoError.
+  /// Adds a call to the dump of its step and rank, `step5/rank0`; the dump is complete after each call. Steps
+  /// come one after the other. IoError.
   void save(const std::string& place, const SavedCall& call, const ReceivedTensors& tensors);
-  /// The dump.json of the first step that has a call; empty if none has.
+  /// The dump.json of the first step that has a call; empty if no step has one.
   const std::string& first_dump() const { return first_dump_; }
 
  private:

@@ -107,7 +107,7 @@ std::string OnlineFindings::lines(bool color) const {
   for (const auto& one : known_) {
     if (one.second.operation.worst == Verdict::error) order.push_back(&one);
   }
-  // Of one step forwards come before backwards, which run the other way round.
+  // Within a step, forward entries come before backward entries, which run in the reverse order.
   std::ranges::sort(order, [](const auto* a, const auto* b) {
     const OnlineOperation& first = a->second.operation;
     const OnlineOperation& second = b->second.operation;

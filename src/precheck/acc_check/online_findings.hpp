@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the operations of a running training: which are not right, where they are and since when.
+// The findings about the operations of a running training: which of them are wrong, where they are called and
+// since which step.
 #pragma once
 
 #include <cstddef>
@@ -17,28 +18,29 @@ namespace msprobe::precheck {
 
 struct OnlineOperation {
   std::string place;                                 // of the module that calls it, empty: not known
-  std::string where;                                 // file, line and code of who calls it, empty: not known
+  std::string where;                                 // file, line and code of the caller, empty: not known
   const std::vector<std::string>* frames = nullptr;  // the whole stack, innermost first
   Verdict worst = Verdict::none;
-  bool in_backward = false;                  // is what is said below of its backward?
+  bool in_backward = false;                  // whether the fields below are about its backward
   std::uint64_t since = 0;                   // the first step with such a verdict
-  std::optional<std::uint64_t> right_until;  // the last step before it that was judged without
+  std::optional<std::uint64_t> right_until;  // the last step before it that was judged without such a verdict
   std::string reason;
   std::uint64_t wrong = 0;   // calls
   std::uint64_t judged = 0;  // calls
-  bool excluded = false;     // a rule, or the user, wants none of them judged
+  bool excluded = false;     // a rule or the user excludes the operation
 };
 
 class OnlineFindings {
  public:
-  /// Where calls of an operation come from. FormatError, as of take(): there are too many.
+  /// Notes where calls of an operation come from. FormatError, as from take(), if there are too many
+  /// operations.
   void place(const std::string& name, const std::string& place, const std::string& where,
              const std::vector<std::string>& frames);
-  /// Of one that was taken.
+  /// The findings about an operation that was taken.
   const OnlineOperation& operation(const std::string& name) const { return known_.at(name).operation; }
 
   struct Taken {
-    bool row = false;        // its verdicts are others than those of the last row
+    bool row = false;        // its verdicts differ from those of the last row
     bool new_error = false;  // the first error of this operation
   };
   /// `order`: calls that were made earlier have lower ones.
@@ -50,7 +52,7 @@ class OnlineFindings {
 
   /// `step 5: Functional.linear.3 in layers.1.mlp.up (Linear) is wrong: ...`
   std::string error_text(const std::string& name) const;
-  /// The operations with errors, the first one first, with where and since when.
+  /// Lists the operations with errors in order, with their place and the step since when.
   std::string lines(bool color) const;
 
  private:

@@ -9,11 +9,11 @@
 
 namespace msprobe::precheck {
 
-/// Has a training written calls to the folder, or begun to?
+/// Whether a training has written calls to the folder, or has begun to.
 bool has_calls(const std::string& folder);
 
-/// Judges what comes into the folder until each training has ended that has begun; what was judged is
-/// removed. IoError, FormatError; at an interruption it tells what it has found, and throws Interrupted.
+/// Judges the calls that come into the folder until every training that has begun has ended, and removes
+/// judged files. IoError, FormatError; at an interruption it reports its findings, and throws Interrupted.
 OnlineCounts judge_folder(const std::string& folder, const OnlineSettings& settings,
                           const Standards& standards, bool color);
 

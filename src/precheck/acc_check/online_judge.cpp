@@ -21,10 +21,11 @@
 namespace msprobe::precheck {
 namespace {
 
-constexpr double kRunnerShare = 0.5;                           // of the machine's memory, at most
-constexpr std::uint64_t kMostCases = 2;                        // of an operation that are saved
-constexpr std::size_t kMostTold = 20;                          // errors that are told when they are found
-constexpr std::uint64_t kMostHeld = std::uint64_t{512} << 20;  // bytes of calls whose backward is to come
+constexpr double kRunnerShare = 0.5;     // of the machine's memory, at most
+constexpr std::uint64_t kMostCases = 2;  // saved calls of an operation
+constexpr std::size_t kMostTold = 20;    // errors that are reported when they are found
+constexpr std::uint64_t kMostHeld = std::uint64_t{512}
+                                    << 20;  // bytes of calls whose backward has not come yet
 constexpr auto kBetweenLines = std::chrono::minutes(1);
 
 std::string counted(std::uint64_t count, std::string_view what) {
@@ -85,7 +86,7 @@ void OnlineJudge::take(OnlineMessage message) {
   tell_progress();
 }
 
-/// The training is over, or gone.
+/// Reports the findings when the training has ended, or is lost.
 void OnlineJudge::finish() {
   judge_rest();
   if (!tells()) return;
@@ -133,7 +134,7 @@ std::string OnlineJudge::of_rank() const {
   return text;
 }
 
-/// Of many ranks the first one tells that all is right.
+/// Whether this rank reports anything. If all operations are right, only the first of several ranks says so.
 bool OnlineJudge::tells() const {
   return !leaf_.starts_with("rank") || leaf_ == "rank0" || findings_.of(Verdict::error) > 0;
 }
@@ -143,7 +144,7 @@ std::string OnlineJudge::steps_text() const {
   return fmt::format("steps {} to {}", *first_step_, last_step_);
 }
 
-/// With the operations that are never judged, so that nobody sends them.
+/// Replies with the operations that are never judged, so that the training does not send them.
 void OnlineJudge::reply_begin() const {
   JsonWriter json;
   json.open_object();
@@ -185,7 +186,7 @@ void OnlineJudge::note_skipped(const OnlineMessage& message) {
   conclude(std::move(report), message.step, message.id);
 }
 
-/// What is left of the message is small.
+/// Moves the tensors of a message to `held`; the rest of the message is small.
 void OnlineJudge::add_tensors(HeldCall& held, OnlineMessage& message) const {
   held.tensors->add(message.json, message.tensors, source_.tensors(message.file));
   message.json = {};

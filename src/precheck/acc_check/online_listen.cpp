@@ -76,7 +76,8 @@ class Receiver {
   const std::string& folder() const { return folder_; }
   const std::string& listens() const { return listens_; }
 
-  /// What it has to say. Error if it is gone, Interrupted.
+  /// The next event of the receiver, if one comes within the limit. Error if the receiver is gone,
+  /// Interrupted.
   std::optional<dump::Entry> event(milliseconds limit) {
     return guarded([&]() -> std::optional<dump::Entry> {
       const std::optional<std::string> line = process_->receive_soon(limit);
@@ -84,7 +85,7 @@ class Receiver {
       return dump::read_json(*line, "the receiver");
     });
   }
-  /// There is no use for this training any more.
+  /// Says that this training is not needed any more.
   void drop(std::uint64_t number) {
     guarded([&] {
       process_->send(std::to_string(number) + '\n', kRequestLimit);
@@ -219,7 +220,7 @@ ListenAddress read_listen_address(const std::string& text) {
 
 OnlineCounts judge_calls_of_network(const ListenAddress& address, const OnlineSettings& settings,
                                     const Standards& standards, bool color) {
-  // What it lacks is told before trainings count on it.
+  // Start the runner first, so that a missing package is reported before a training relies on it.
   Runner runner(online_runner(settings.python, settings.device));
   runner.start();
   Receiver receiver(address, settings.python);

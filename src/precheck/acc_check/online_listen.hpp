@@ -10,7 +10,7 @@
 
 namespace msprobe::precheck {
 
-/// Where they are listened to.
+/// The address at which the command listens to trainings.
 struct ListenAddress {
   std::string host;        // empty: all addresses of this machine
   std::uint16_t port = 0;  // 0: any that is free
@@ -20,8 +20,8 @@ struct ListenAddress {
 /// `host:port`, `[::1]:port`, `:port`. UsageError.
 ListenAddress read_listen_address(const std::string& text);
 
-/// Judges what comes until each training has ended that has begun. Error if it cannot be listened;
-/// at an interruption it tells what it has found, and throws Interrupted.
+/// Judges the calls that come until every training that has begun has ended. Error if the command cannot
+/// listen; at an interruption it reports its findings, and throws Interrupted.
 OnlineCounts judge_calls_of_network(const ListenAddress& address, const OnlineSettings& settings,
                                     const Standards& standards, bool color);
 

@@ -14,7 +14,7 @@
 
 namespace msprobe::precheck {
 
-/// A text in, line by line.
+/// Reads a text line by line from a descriptor.
 class MessageReader {
  public:
   explicit MessageReader(int descriptor) : descriptor_(descriptor) {}
@@ -27,7 +27,7 @@ class MessageReader {
   std::size_t searched_ = 0;
 };
 
-/// What the first message asks for.
+/// The settings in the first message.
 struct OnlineStart {
   std::string folder;  // of the results
   std::string cases;   // where calls that are not right are saved
@@ -35,20 +35,21 @@ struct OnlineStart {
   std::string device;  // of the references: "cpu", "cuda:1"
   double time_limit = 0;
   bool compare = false;  // write the table of `compare`, too
-  int tensors = -1;      // descriptors; negative: there are none
+  int tensors = -1;      // descriptors; negative: none was given
   int replies = -1;
   CallLists lists;
-  std::vector<std::pair<std::string, std::string>> operations;  // types and names of those that may come
+  std::vector<std::pair<std::string, std::string>>
+      operations;  // types and names of the operations that may come
 };
 
-/// FormatError; where to reply is known then if the message says so.
+/// Throws FormatError. `start` then has the descriptor for replies if the message names one.
 void read_online_start(const std::string& line, OnlineStart& start);
 
-/// What may come behind it.
+/// One of the messages that follow.
 struct OnlineMessage {
   enum class Kind : std::uint8_t { call, backward, skipped, unused, step, end };
   Kind kind = Kind::call;
-  std::uint64_t id = 0;    // of the call; of a step its number
+  std::uint64_t id = 0;    // number of the call or of the step
   std::uint64_t step = 0;  // of a call
   ApiName api;             // likewise
   std::string leaf;        // likewise: "rank0", as folders of steps have it
@@ -59,8 +60,8 @@ struct OnlineMessage {
       blocks;              // its bytes in the file of tensors: begin, size
   std::uint64_t file = 0;  // of tensors, where there are several; of a step the one that is complete
   bool follows = false;    // a backward will come
-  std::string reason;      // of what is skipped; empty: the lists have it
-  std::optional<std::string> place;  // of the operation, if it is told with this call
+  std::string reason;      // why the operation is skipped; empty: the lists say so
+  std::optional<std::string> place;  // place of the operation, if this call carries it
   std::string where;
   std::vector<std::string> frames;
 };

@@ -6,9 +6,9 @@
 
 namespace msprobe::precheck {
 
-/// Takes messages, a line of JSON each, from a descriptor until they end; the first one says what is asked
-/// for. False if that cannot be done, which the training tells. Throws Error if it cannot be told,
-/// Interrupted. data/precheck/PROTOCOL.md describes the messages.
+/// Takes messages, a line of JSON each, from a descriptor until they end; the first one has the settings.
+/// Returns false if it cannot do what they ask for, which the training reports. Throws Error if it cannot
+/// even reply that, Interrupted. data/precheck/PROTOCOL.md describes the messages.
 bool judge_child_of_training(int messages, const Standards& standards, bool color);
 
 }  // namespace msprobe::precheck

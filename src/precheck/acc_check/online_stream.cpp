@@ -141,7 +141,7 @@ void OnlineStream::remove_tensors(std::uint64_t file) const {
   std::filesystem::remove(folder_ + '/' + tensor_file(file), ignored);
 }
 
-/// Those behind which another one was begun, and of which all was judged.
+/// Removes the files of tensors that a newer file follows and whose messages were all judged.
 void OnlineStream::remove_judged() {
   if (writer_ == OnlineWriter::training) return;
   std::erase_if(waiting_, [&](const auto& waiting) {
@@ -161,7 +161,7 @@ bool OnlineStream::next(std::string& line) {
       const bool is_whole = path_exists(folder_ + '/' + message_file(number_ + 1));
       if (!reader_) open_messages(message_file(number_));
       if (reader_->next(line)) return true;
-      // Another file was begun before this one was read to its end.
+      // The writer began another file before this one was read to its end, so that this one is complete.
       if (!is_whole) return false;
       close_messages();
       std::error_code ignored;
@@ -172,7 +172,7 @@ bool OnlineStream::next(std::string& line) {
   }
 }
 
-/// Only a regular file is at its end instead of keeping its reader waiting.
+/// Opens a regular file only: it ends, while another kind of file could keep its reader waiting.
 void OnlineStream::open_messages(const std::string& name) {
   const std::string path = folder_ + '/' + name;
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -198,7 +198,7 @@ void OnlineStream::begin(const std::string& line) {
   judge_.emplace(std::move(start), *this, desk_.runner, desk_.standards, desk_.color);
 }
 
-/// Of a second training that has the same rank, the results lie beside those of the first.
+/// Gives a second training with the same rank another folder of results, next to that of the first.
 void OnlineStream::claim_results(const std::string& leaf) {
   has_results_ = true;
   const std::size_t number = ++desk_.trainings[leaf];

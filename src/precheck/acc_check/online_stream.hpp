@@ -20,7 +20,7 @@
 
 namespace msprobe::precheck {
 
-/// How trainings are judged that are not on this machine, or were not started by its user.
+/// Settings for trainings that run on another machine, or that another process started.
 struct OnlineSettings {
   std::string results;  // for the files of each
   std::string python;
@@ -36,19 +36,19 @@ struct OnlineCounts {
   Coverage coverage;
 };
 
-/// What all streams share.
+/// The objects that all streams share.
 struct OnlineDesk {
   const OnlineSettings& settings;
   const Standards& standards;
   Runner& runner;
   bool color = false;
-  std::map<std::string, std::size_t> trainings = {};  // that have sent calls of this rank
+  std::map<std::string, std::size_t> trainings = {};  // by rank: how many trainings have sent its calls
 };
 
-/// So long after the last one has ended others may begin, as ranks of one training.
+/// Other trainings may still begin this long after the last one has ended, as ranks of one training do.
 inline constexpr std::chrono::seconds kLastBegin{5};
 
-/// Judges all that comes; what was found until then is told where it is interrupted.
+/// Judges everything that comes. At an interruption it reports its findings so far.
 template <typename Streams>
 OnlineCounts judge_streams(Streams& streams) {
   try {
@@ -60,7 +60,7 @@ OnlineCounts judge_streams(Streams& streams) {
   return streams.counts();
 }
 
-/// Who wrote the files.
+/// The process that wrote the files.
 enum class OnlineWriter : std::uint8_t {
   training,  // messages.jsonl, and tensors.N for each step
   receiver,  // messages.0, messages.1, ..., and tensors.N for some calls of a step each
@@ -74,10 +74,10 @@ class OnlineStream final : public OnlineSource {
   OnlineStream(const OnlineStream&) = delete;
   OnlineStream& operator=(const OnlineStream&) = delete;
 
-  /// Judges what has come, for a while; false if nothing has. What is wrong with this training ends its
+  /// Judges the messages that have come, for a while; false if none has. A fault in this training ends its
   /// stream with a warning. Throws Error if nothing can be judged, Interrupted.
   bool advance();
-  /// No more will come.
+  /// Ends the stream, which will get no more messages.
   void finish();
   bool ended() const { return ended_; }
   /// Removes its own files, and the folder if that is empty then.
@@ -86,7 +86,7 @@ class OnlineStream final : public OnlineSource {
 
   std::shared_ptr<const ByteSource> tensors(std::uint64_t file) override;
   void release(const OnlineMessage& message) override;
-  void reply(const std::string& /*json*/) override {}  // nobody waits for it
+  void reply(const std::string& /*json*/) override {}  // the training does not wait for a reply
 
  private:
   void advance_for_a_while(bool& any);
@@ -105,11 +105,11 @@ class OnlineStream final : public OnlineSource {
   int descriptor_ = -1;
   std::uint64_t number_ = 0;  // of the file of messages
   std::optional<MessageReader> reader_;
-  std::map<std::uint64_t, std::size_t> waiting_;  // files of tensors that are there: messages that need them
+  std::map<std::uint64_t, std::size_t> waiting_;  // by file of tensors: how many messages still need it
   std::optional<OnlineJudge> judge_;
-  bool has_results_ = false;  // a place for them
+  bool has_results_ = false;  // the stream has a folder for its results
   bool ended_ = false;
-  std::string broken_;  // why nothing of it is judged any more
+  std::string broken_;  // why the stream is not judged any more
 };
 
 }  // namespace msprobe::precheck

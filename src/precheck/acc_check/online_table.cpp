@@ -24,7 +24,7 @@
 namespace msprobe::precheck {
 namespace {
 
-/// Bytes that somebody else keeps while they are compared.
+/// Bytes that another object keeps while they are compared.
 class LentBytes final : public ByteSource {
  public:
   explicit LentBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -103,7 +103,7 @@ class SideOfCall {
     side_.apis.push_back(api);
   }
 
-  /// By item.
+  /// The tensors by item.
   const std::vector<formats::StoredTensor>& tensors() const { return tensors_; }
   dump::Side take_side() { return std::move(side_); }
 
@@ -116,7 +116,7 @@ class SideOfCall {
     const auto* tensor = std::get_if<TensorOutput>(&output.value);
     if (tensor == nullptr) return;
     formats::StoredTensor elements = as_stored(*tensor);
-    // Those who send them may be wrong about that.
+    // The sender may have given a wrong number of bytes.
     const std::uint64_t width = tensor::info(tensor->dtype).size;
     if (static_cast<std::uint64_t>(elements.numel()) * width != tensor->bytes.size()) return;
     dump::Item item;

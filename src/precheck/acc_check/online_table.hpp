@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs and gradients of a running training beside those of the reference, as rows of the table of
+// Compares outputs and gradients of a running training with those of the reference, as rows of the table of
 // `compare`.
 #pragma once
 
@@ -20,19 +20,19 @@ struct CallOutputs {
   const std::string& operation;  // "Torch.matmul.0"
   std::uint64_t step = 0;
   Direction direction = Direction::forward;
-  /// Of the elements of both lists, in their names; empty: as they stand.
+  /// The numbers in the names of the elements of both lists; empty: their order.
   const std::vector<std::size_t>& places;
 };
 
 class OnlineTable {
  public:
-  /// Rows are made of outputs that have none yet, or one with another verdict. References in wider types are
-  /// rounded.
+  /// Makes rows for outputs that have no row yet, or a row with another verdict. Rounds references in wider
+  /// types.
   void take(const CallOutputs& call, const Output& training, Output reference);
 
   /// With its end of line.
   const std::string& header() const { return header_; }
-  /// The rows that were made since.
+  /// The rows that were made since the last call.
   std::string take_lines();
 
  private:

@@ -14,10 +14,10 @@
 
 namespace msprobe::precheck {
 
-/// A file in memory: the training appends to it, and what was read is given back to the system.
+/// A file in memory: the training appends to it, and the bytes that were read are given back to the system.
 class ReceivedFile final : public ByteSource {
  public:
-  /// Takes the descriptor over. IoError if it is none of a file.
+  /// Takes the descriptor over. IoError if it does not belong to a file.
   explicit ReceivedFile(int descriptor);
   ~ReceivedFile() override;
   ReceivedFile(const ReceivedFile&) = delete;
@@ -26,7 +26,7 @@ class ReceivedFile final : public ByteSource {
   std::uint64_t size() const override;
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override;
   const std::string& name() const override { return name_; }
-  /// These bytes are not needed any more.
+  /// Gives bytes back that are not needed any more.
   void release(std::uint64_t begin, std::uint64_t size) const noexcept;
 
  private:
@@ -34,11 +34,11 @@ class ReceivedFile final : public ByteSource {
   std::string name_ = "the tensors of the training";
 };
 
-/// Those of one call, by the names that its entries have for them.
+/// The tensors of one call, by their names in its entries.
 class ReceivedTensors final : public TensorStore {
  public:
-  /// `names`: an object, {name: [type, shape, offset in `file`]}. FormatError for anything else, and for
-  /// names that are no names of files.
+  /// `names`: an object, {name: [type, shape, offset in `file`]}. FormatError for anything else, and for a
+  /// name that cannot be the name of a file.
   void add(const dump::Entry& message, dump::Entry::Index names,
            const std::shared_ptr<const ByteSource>& file);
   formats::StoredTensor open(const std::string& name) const override;

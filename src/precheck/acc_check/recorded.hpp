@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operation gave in the run that was recorded, in the place of what a device gives now.
+// The outputs of an operation in the recorded run. They replace the outputs of a device now.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,17 @@ struct RecordedOutputs {
   std::vector<std::vector<std::byte>> bytes;
 };
 
-/// Was some output dumped as a tensor, or is there none that could have been?
+/// Whether an output was dumped as a tensor, or no output could have been.
 bool has_files(const dump::Entry& entry);
 
-/// Of a member of an entry: `output`, or the gradients that came in, which are `input` of a backward.
-/// `tensors`: nothing if none were dumped.
+/// The recorded values of a member of an entry: `output`, or the gradients that came in, which are `input` of
+/// a backward. `tensors`: null if no tensors were dumped.
 /// NotRebuilt, IoError, FormatError.
 RecordedOutputs recorded_outputs(const dump::Entry& entry, const TensorStore* tensors,
                                  std::string_view member = "output");
 
-/// Did the gradient of an operation in place leave it as it came in? At the border of a module, where it
-/// works on a view, the Python tool records the gradient of the view in its place.
+/// Whether the gradient of an in-place operation leaves it unchanged. At the border of a module, where the
+/// operation works on a view, the Python tool records the gradient of the view in its place.
 bool passes_gradient_through(const ApiName& api, const dump::Entry& forward, const dump::Entry& backward,
                              const TensorStore* tensors);
 
@@ -43,8 +43,8 @@ struct GradientPairs {
   std::vector<std::size_t> places;  // of their elements, among all that were recorded
 };
 
-/// They pair by place where there are as many, else those that are there. NotRebuilt if there are not as
-/// many.
+/// Pairs gradients by their places if both sides have the same number, else by those that are present.
+/// NotRebuilt if their numbers still differ.
 GradientPairs pair_gradients(const Output& reference, std::vector<Output> recorded);
 
 }  // namespace msprobe::precheck

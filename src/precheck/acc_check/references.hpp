@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// References of the user for operators of an NPU: a YAML file that names functions of the Python file beside
+// The user's references for operators of an NPU: a YAML file that names functions of the Python file next to
 // it.
 #pragma once
 
@@ -9,12 +9,12 @@
 namespace msprobe::precheck {
 
 struct OwnReferences {
-  std::string told;                   // what a runner takes: the Python file and its functions by operator
-  std::vector<std::string> warnings;  // what has no effect
+  std::string told;                   // JSON for a runner: the Python file and its functions by operator
+  std::vector<std::string> warnings;  // entries that have no effect
 };
 
-/// Of `refs.yaml` the functions are those of `refs.py`. FormatError naming file and line for what is wrong in
-/// it, IoError if one of the two is not there.
+/// Reads a file of references. The functions of `refs.yaml` are in `refs.py`. FormatError naming file and
+/// line for an error in it, IoError if one of the two files is missing.
 OwnReferences read_references(const std::string& path);
 
 }  // namespace msprobe::precheck

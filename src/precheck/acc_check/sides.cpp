@@ -197,7 +197,7 @@ class SidesBuilder {
   std::vector<Placed> rows_;
 };
 
-/// What became of the side that is not wrong.
+/// Describes the result of the side that is not wrong.
 std::string_view other_side(const SideDirection& one) {
   if (one.missing) return "is missing";
   switch (one.verdict) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was judged of two dumps, each by itself, side by side: whose outputs do not follow from their inputs,
-// and where that begins.
+// Lays the results of two dumps, each judged by itself, side by side: shows whose outputs do not follow from
+// their inputs, and where that begins.
 #pragma once
 
 #include <array>
@@ -37,26 +37,26 @@ struct SideOperation {
   SideDirection& operator[](Direction direction) { return directions[static_cast<std::size_t>(direction)]; }
 };
 
-/// The part of a report that counts here.
+/// The verdicts of a report.
 SideOperation side_operation(const OperationReport& report);
 
-/// Which side is not right. `open`: none is wrong by what is known, but something was not judged, or one side
-/// lacks it.
+/// The side that is wrong. `open`: neither is known to be wrong, but one was not judged, or one side lacks
+/// the operation.
 enum class WrongSide : std::uint8_t { neither, open, a, b, both };
 
 struct SidesRow {
   std::array<SideOperation, 2> sides;  // A, B
   WrongSide wrong = WrongSide::neither;
-  Verdict verdict = Verdict::none;  // error or warning of the wrong side, pass of neither, else skip
+  Verdict verdict = Verdict::none;  // error or warning of the wrong side, pass if neither is wrong, else skip
   bool missing = false;             // one side lacks a direction that the other one has
 };
 
-/// The first wrong one of both runs, in the order of execution: a backward stands where it ran.
+/// The first wrong direction of both runs, in the order of execution: a backward comes where it ran.
 struct FirstWrong {
   std::size_t row = 0;
   Direction direction = Direction::forward;
   WrongSide wrong = WrongSide::neither;  // in this direction
-  Verdict verdict = Verdict::error;      // a warning if there is no error at all
+  Verdict verdict = Verdict::error;      // a warning if no operation has an error
 };
 
 struct SideCounts {
@@ -72,17 +72,17 @@ struct SidesResult {
   std::vector<SidesRow> rows;  // in the order of execution of the forward passes
   std::array<SideCounts, 2> counts;
   std::optional<FirstWrong> first;
-  bool renamed = false;  // operations belong together that have unlike names
+  bool renamed = false;  // operations with different names belong together
 };
 
-/// Operations of each side, and the entries of both dumps as the alignment pairs them.
+/// Pairs the operations of both sides as the alignment pairs the entries of the two dumps.
 SidesResult lay_side_by_side(std::array<std::vector<SideOperation>, 2> operations, const dump::Side& a,
                              const dump::Side& b, const pairing::Alignment& alignment);
 
 /// `A`, `B`, `both`, `neither`, `not judged`.
 std::string_view word(WrongSide wrong);
 
-/// What it says, in one sentence.
+/// The result in one sentence.
 std::string sentence(const SidesResult& result);
 
 std::unique_ptr<report::Table> sides_table(const SidesResult& result);

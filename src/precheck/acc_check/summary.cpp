@@ -29,7 +29,7 @@ std::string counts_text(std::size_t errors, std::size_t warnings, std::size_t sk
   return text + fmt::format(", {} SKIP", human_count(skips));
 }
 
-/// What gave nothing that could be judged, as an assignment.
+/// Counts the operations that gave nothing that could be judged, such as an assignment.
 std::string without_output(std::size_t count) {
   return count == 0 ? std::string() : fmt::format(", {} without output", human_count(count));
 }

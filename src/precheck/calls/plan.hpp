@@ -14,7 +14,7 @@
 
 namespace msprobe::precheck {
 
-/// Where the value of an entry stands in the file.
+/// The place of an entry's value in the file.
 struct EntryPlace {
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
@@ -33,7 +33,7 @@ struct CallLists {
   std::set<std::string, std::less<>> black;
 };
 
-/// Why calls of an operation are not made; empty: they are.
+/// The reason why calls of an operation are not made; empty: they are made.
 std::string why_not_called(const CallLists& lists, const ApiName& api,
                            Framework framework = Framework::pytorch);
 
@@ -45,9 +45,9 @@ struct CallPlan {
   std::uint64_t duplicates = 0;  // left out by `filter`
 };
 
-/// `filter`: one of several calls of an operation that differ in nothing but their values. `wanted`: the
-/// framework that the dump has to be of, and is of if it does not say. FormatError for a broken file, and for
-/// a dump of another framework.
+/// `filter`: keeps one of several calls of an operation that differ only in their values. `wanted`: the
+/// framework that the dump must have; a dump that names none counts as one of it. FormatError for a broken
+/// file, and for a dump of another framework.
 CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists, bool filter,
                     Framework wanted = Framework::unspecified);
 

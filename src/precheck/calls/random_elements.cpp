@@ -76,7 +76,7 @@ class Pieces {
   std::vector<std::byte> bytes_;
 };
 
-using Places = std::map<std::uint64_t, double>;  // elements that have a value of their own
+using Places = std::map<std::uint64_t, double>;  // elements whose value is given separately
 
 /// A finite range, and elements beyond it.
 struct FilledRange {
@@ -85,7 +85,7 @@ struct FilledRange {
   Places places;
 };
 
-/// One element for each that is not finite in the record, the others in a finite range.
+/// Sets one element for each recorded value that is not finite; the others get a finite range.
 FilledRange mended_range(const RandomTensor& tensor, RandomStream& stream) {
   const double min = tensor.min.number();
   const double max = tensor.max.number();

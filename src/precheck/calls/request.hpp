@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded call as a request to a runner: its arguments rebuilt, tensors as bytes in a file beside it.
+// A recorded call as a request to a runner: its arguments are rebuilt, its tensors are bytes in a separate
+// file.
 #pragma once
 
 #include <cstddef>
@@ -29,13 +30,13 @@ struct RequestOptions {
   std::optional<std::uint32_t> seed;         // of random data; without it each call has its own
 };
 
-/// Why there is no backward, or how it is made.
+/// Whether the backward is made, or why not.
 struct BackwardPlan {
   bool wanted = false;
   std::string skip;  // why it is not made although there is a backward entry
 };
 
-/// A tensor among the arguments, as it lies in the payload.
+/// A tensor among the arguments, and its place in the payload.
 struct RequestTensor {
   bool gradient = false;  // an argument of backward
   std::size_t index = 0;  // among all values of its side
@@ -49,7 +50,7 @@ struct CallRequest {
   std::string json;  // one line
   BackwardPlan backward;
   bool float8_input = false;
-  std::optional<tensor::DType> cast;  // what automatic casts made of inputs in float32
+  std::optional<tensor::DType> cast;  // the type to which automatic casting cast inputs in float32
   bool synthetic = false;             // some tensor is random
   std::vector<RequestTensor> tensors;
   double input_scale = 0;  // the largest finite magnitude in the tensors that go in

@@ -122,7 +122,7 @@ class Elements {
       single_ = reinterpret_cast<const float*>(tensor.bytes.data());
   }
 
-  /// In `place` unless they lie in memory as they are wanted.
+  /// Returns the elements: in `place`, or where they already are if their memory has the wanted form.
   const T* read(std::uint64_t at, std::span<T> place) const {
     if (own_ != nullptr) return own_ + at;
     const auto raw = tensor_.bytes.subspan(static_cast<std::size_t>(at) * size_, place.size() * size_);

@@ -39,7 +39,7 @@ inline Vector<T, N> where(Mask<T, N> mask, Vector<T, N> v) {
   return (Vector<T, N>)(mask & (Mask<T, N>)v);
 }
 
-/// Of counters that lose 1 a hit.
+/// Adds up counters from which each hit subtracts 1.
 template <typename T, int N>
 inline std::uint64_t total(Mask<T, N> counters) {
   std::int64_t sum = 0;
@@ -53,7 +53,7 @@ inline T greatest(Vector<T, N> v, T than) {
   return than;
 }
 
-/// group<N>(begin, end): vectors as wide as there are, then the rest.
+/// Calls group<N>(begin, end) for vectors of the full width, then for the rest.
 template <typename T, typename Group>
 inline void each_group(std::size_t n, Group group) {
   const std::size_t whole = n - n % kWidth<T>;
@@ -68,7 +68,8 @@ void errors(const T* b_from, const T* rounded_from, const T* d_from, std::size_t
   using Int = typename F::Int;
   const T epsilon = scale->epsilon;
   const T least_told = scale->least_told;
-  // Exponents as they stand in a number. The unit's reciprocal is one that is normal: callers see to `least`.
+  // The bits of an exponent in a number. The reciprocal of the unit is a normal number, which callers ensure
+  // by `least`.
   const Int least = (static_cast<Int>(scale->least) + F::kBias) << F::kFraction;
   const Int reciprocal_of_1 = (static_cast<Int>(scale->fraction) + F::kBias) << F::kFraction;
   constexpr Int kZeroExponent = F::kBias << F::kFraction;
@@ -92,7 +93,7 @@ void errors(const T* b_from, const T* rounded_from, const T* d_from, std::size_t
       thousandth += relative < static_cast<T>(0.001);
       ten_thousandth += relative < static_cast<T>(0.0001);
       unequal += b != d;
-      // What overflows in the device's type is no error of its making.
+      // A value that overflows in the device's type does not count as an error of the device.
       const M counts = is_finite<T, N>(b) & is_finite<T, N>(d) & (d != load<T, N>(rounded_from + i));
       const M exponent = (M)b & exponent_bits;
       const M larger = exponent > least ? exponent : M{} + least;

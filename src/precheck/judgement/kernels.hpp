@@ -8,17 +8,17 @@
 
 namespace msprobe::precheck {
 
-/// What is a normal element.
+/// The range of normal elements.
 template <typename T>
 struct PieceRange {
   T small_value;  // up to it elements are small
   T overflow;     // from it on a reference is infinite in the device's type
 };
 
-/// Of the first pass. Start with zeros.
+/// The results of the first pass. They start as zeros.
 template <typename T>
 struct PieceLook {
-  T max_reference;  // magnitudes of those that are no NaN
+  T max_reference;  // largest magnitude of those that are not NaN
   T max_device;
   std::uint64_t nan_reference;
   std::uint64_t nan_device;
@@ -27,19 +27,19 @@ struct PieceLook {
   std::uint64_t normal;     // pairs
 };
 
-/// What an element's own number is measured by.
+/// The scale of an element's error.
 template <typename T>
 struct PieceScale {
   T epsilon;     // added to what a relative error is divided by
-  T least_told;  // values up to it need no correct digit
+  T least_told;  // values up to this size need no correct digit
   int fraction;  // bits of the device's type
-  int least;     // exponent at which units stop to shrink
+  int least;     // exponent at which units stop shrinking
 };
 
-/// Of all elements. Start with zeros.
+/// The figures of all elements. They start as zeros.
 template <typename T>
 struct PieceFacts {
-  T max_absolute;  // of those that are no NaN
+  T max_absolute;  // largest of those that are not NaN
   T max_units;
   std::uint64_t nan;  // among absolute errors
   std::uint64_t within_hundredth;
@@ -56,7 +56,7 @@ struct PieceLimits {
   T relative_tolerance;
 };
 
-/// By small and normal elements. Start with zeros.
+/// The figures of small and of normal elements. They start as zeros.
 template <typename T>
 struct PieceSorts {
   T max_relative;
@@ -96,9 +96,9 @@ struct PieceKernels {
   /// Writes errors in the Python tool's units: it takes the logarithm of 0 as 0.
   void (*ulp)(const T* b, const T* absolute, std::size_t n, const UlpScale<T>* scale, T* units,
               UlpFacts<T>* facts);
-  /// Of at most 128 elements, as NumPy adds so many: in 8 columns from 8 on.
+  /// The sum of at most 128 elements, in NumPy's order: in 8 columns from 8 elements on.
   T (*leaf_sum)(const T* x, std::size_t n);
-  /// Values of normal elements, in their order; returns how many. There is room for n.
+  /// Keeps the values of normal elements, in their order; returns how many. `kept` has room for n.
   std::size_t (*keep_normal)(const T* b, const T* d, const T* values, std::size_t n,
                              const PieceRange<T>* range, T* kept);
 };
@@ -107,7 +107,7 @@ struct JudgeKernels {
   PieceKernels<float> float32;
   PieceKernels<double> float64;
   void (*widen)(const float* from, std::size_t n, double* out);
-  /// To the nearest float, as a double.
+  /// Rounds to the nearest float, and writes it as a double.
   void (*round_to_float)(const double* from, std::size_t n, double* out);
 };
 

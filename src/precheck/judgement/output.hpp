@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call of an operation gave, and what is said of it: the border between those who make calls and those
-// who judge them.
+// The outputs of a call, and the judgement on them: this header separates the code that makes calls from the
+// code that judges them.
 #pragma once
 
 #include <array>
@@ -57,13 +57,13 @@ struct Output {
   std::variant<std::monostate, TensorOutput, ScalarOutput, List, OtherOutput> value;
 };
 
-/// Which release's choice of criteria the figures follow.
+/// The release whose choice of criteria the figures follow.
 enum class Selection : std::uint8_t { release_8, release_26 };
 
-/// Of the Python tool. It knows no other; the words are in result_files.
+/// The status of the Python tool, which knows no other; its words are in result_files.
 enum class Status : std::uint8_t { none, pass, warning, error, skip };
 
-/// Ours, worse ones behind better ones. What could not be judged is `skip`, never `pass`.
+/// msprobe's verdict, from better to worse. An output that could not be judged is `skip`, never `pass`.
 enum class Verdict : std::uint8_t { none, pass, skip, warning, error };
 
 /// The numbers of a details file, in the order of its columns.
@@ -124,14 +124,15 @@ struct Judgement {
 /// The tensors that went into the call, as far as the judgement needs them.
 struct InputFacts {
   bool float8_input = false;
-  /// The largest finite magnitude among them; 0: not known. What is off by no more than a rounding of the
-  /// inputs counts as a warning: sums that cancel out have such results.
+  /// The largest finite magnitude among them; 0: not known. An error that is no larger than a rounding of the
+  /// inputs counts as a warning, because sums that cancel have such results.
   double input_scale = 0;
 };
 
 class Standards;
 
-/// Never throws for what the outputs hold. Memory: a few KB besides them.
+/// Judges the outputs of a call. It never throws because of their contents, and takes a few KB of memory
+/// besides them.
 Judgement judge(const ApiName& api, Direction direction, const Output& reference, const Output& device,
                 const Standards& standards, Selection selection, const InputFacts& inputs = {});
 

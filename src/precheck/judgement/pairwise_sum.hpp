@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sum in halves of halves, as NumPy adds, of elements that come in pieces: the same bits as NumPy's in
-// float.
+// A sum in halves of halves, in NumPy's order, of elements that come in pieces. In float it has the same bits
+// as NumPy's sum.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class PairwiseSum {
 
   PairwiseSum(std::uint64_t count, LeafSum leaf_sum) : leaf_sum_(leaf_sum) { descend(count); }
 
-  /// No more elements than `count` in all.
+  /// Adds elements; all calls together add no more than `count`.
   void add(const T* from, std::size_t n) {
     while (n > 0) {
       const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(n, leaf_ - held_));
@@ -33,7 +33,7 @@ class PairwiseSum {
       n -= taken;
     }
   }
-  /// Of all elements, once all are there; 0 if there are none.
+  /// The sum of all elements, once all were added; 0 if `count` is 0.
   T total() const { return total_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a case is asked for: by options, or by the configuration file of releases 8.x.
+// The settings of a case, from options or from the configuration file of releases 8.x.
 #pragma once
 
 #include <cstdint>

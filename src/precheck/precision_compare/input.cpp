@@ -12,7 +12,7 @@
 namespace msprobe::precheck {
 namespace {
 
-/// What criteria need.
+/// The figures that the criteria need.
 constexpr std::array kNeeded = {
     Figure::thousandth,    Figure::binary,        Figure::balance,       Figure::rmse,
     Figure::small_share,   Figure::max_relative,  Figure::mean_relative, Figure::inf_nan_rate,

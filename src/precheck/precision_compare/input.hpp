@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What api_precision_compare takes of a details file.
+// The parts of a details file that api_precision_compare reads.
 #pragma once
 
 #include <array>
@@ -37,8 +37,8 @@ struct DetailsFile {
 
   std::vector<DetailsRow> rows;
 
-  /// FormatError naming the file for what is no csv, lacks columns that are needed, names one twice, or has
-  /// more than kMostRows rows or a row with more fields than columns. Fields that a short row lacks are
+  /// FormatError naming the file if it is not a csv file, lacks columns that are needed, names one twice, or
+  /// has more than kMostRows rows or a row with more fields than columns. Fields that a short row lacks are
   /// empty.
   static DetailsFile read(const ByteSource& file);
 };

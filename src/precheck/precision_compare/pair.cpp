@@ -140,7 +140,7 @@ class PairJudge {
     }
   }
 
-  // What becomes of the row.
+  // The result of the row.
 
   void worsen(Status status) {
     const auto rank = [](Status each) { return each == Status::error ? 2 : each == Status::skip ? 1 : 0; };
@@ -155,7 +155,7 @@ class PairJudge {
 
   // Figures.
 
-  /// Nothing if there is no number to judge by, which is noted.
+  /// The number of a figure. If the row has none, notes that and returns nothing.
   std::optional<double> number(const DetailsRow& row, Figure figure) {
     const FigureField& field = row[figure];
     const std::string_view side = &row == &device_ ? "" : " of the other device";

@@ -54,8 +54,8 @@ std::vector<std::string> columns_of(const std::vector<std::string>& columns,
 void append_row(std::string& out, const std::vector<std::string>& fields) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (i != 0) out += ',';
-    // What a spreadsheet would take for a formula does not get far: names begin with a type, figures with a
-    // digit.
+    // A text that a spreadsheet would take for a formula gets a quote in front. Names begin with a type and
+    // figures with a digit, so that only unexpected texts are affected.
     const bool formula = fields[i].find_first_of("=+@") == 0;
     append_csv_field(out, (formula ? "'" : "") + valid_utf8(fields[i]));
   }

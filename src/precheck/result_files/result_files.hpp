@@ -47,28 +47,28 @@ struct ResultStyle {
 /// process writes at a time.
 class ResultFiles {
  public:
-  /// Both with nothing but their headers. IoError if one is there already or cannot be made.
+  /// Creates both files with only their headers. IoError if one exists already or cannot be made.
   static ResultFiles create(const std::string& folder, const std::string& time, const ResultStyle& style);
-  /// Goes on with what `result` (accuracy_checking_result_{14 digits}.csv) and the details file beside it
-  /// hold. Rows that were cut off, and those of operations that were not finished, are removed. Whether they
-  /// have our columns, they say. UsageError for another name, IoError for a file that is missing or that
-  /// another process writes, FormatError for one that is no such file.
+  /// Continues the file `result` (accuracy_checking_result_{14 digits}.csv) and the details file next to it.
+  /// Removes rows that were cut off, and rows of operations that were not finished. The files themselves show
+  /// whether they have msprobe's columns. UsageError for another name, IoError for a file that is missing or
+  /// that another process writes, FormatError for a file of another kind.
   static ResultFiles resume(const std::string& result, ResultStyle style);
   ~ResultFiles();
   ResultFiles(ResultFiles&& other) noexcept;
   ResultFiles& operator=(ResultFiles&&) = delete;
 
-  /// All rows of an operation, or none of them: an IoError leaves the files as they were before.
+  /// Adds all rows of an operation, or no row: an IoError leaves the files as they were before.
   void add(const OperationReport& report);
-  /// Whole lines for a third file, `compare_result_{time}.csv`, which the first of them make; `header` goes
-  /// before these. IoError likewise.
+  /// Adds whole lines to a third file, `compare_result_{time}.csv`, which the first call makes; `header` goes
+  /// before these lines. IoError likewise.
   void add_compared(const std::string& header, const std::string& lines);
 
   /// Names of the operations in the result file.
   const std::set<std::string, std::less<>>& finished() const { return finished_; }
   const std::string& result_path() const { return result_.path; }
   const std::string& details_path() const { return details_.path; }
-  /// Empty if there is none.
+  /// Empty if there is no such file.
   const std::string& compared_path() const { return compared_.path; }
   /// `YYYYmmddHHMMSS` of their names.
   const std::string& time() const { return time_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the rows of a csv file end, and what they begin with: what is needed to go on with a file that
-// somebody stopped writing anywhere.
+// Finds where the rows of a csv file end, and their first fields, so that msprobe can continue a file that an
+// interrupted process left incomplete.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace msprobe::precheck {
 struct RowEnd {
   std::string_view first;   // field
   std::uint64_t begin = 0;  // of the row
-  std::uint64_t end = 0;    // behind its line end
+  std::uint64_t end = 0;    // after its line end
 };
 
-/// Calls `visit` for each row that is whole; returns where the last one ends. Line breaks in quotes end no
+/// Calls `visit` for each complete row; returns where the last one ends. Line breaks in quotes do not end a
 /// row. A first field beyond 4 KiB is cut off there.
 std::uint64_t each_row_end(const ByteSource& file, const std::function<void(const RowEnd&)>& visit);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a runner tells of a call. Nothing of it is believed before it was checked.
+// The answer of a runner to a call. All of it is checked before it is used.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace msprobe::precheck {
 
-/// Why a call gave nothing.
+/// Why a call gave no outputs.
 struct CallError {
   std::string stage;  // "lookup", "reference", "device", "backward"
   std::string kind;   // the exception's type
@@ -24,7 +24,7 @@ struct CallError {
 struct SideOutputs {
   Output reference;
   Output device;  // nothing if only the reference was asked for
-  Output last;    // of a backward of the reference alone: what the last of its steps gave, or nothing
+  Output last;    // of a backward of the reference alone: the output of the last of its steps, or nothing
 };
 
 /// The outputs point into `bytes`.
@@ -36,7 +36,7 @@ struct CallAnswer {
   std::vector<std::vector<std::byte>> bytes;
 };
 
-/// What the first line says.
+/// The contents of the first line.
 struct RunnerHello {
   std::string torch;
   std::string device;
@@ -44,10 +44,11 @@ struct RunnerHello {
   std::string mindspore;  // its version; empty: it is not called
 };
 
-/// RunnerLost for what is not one.
+/// Reads the first line of a runner. RunnerLost if it is not one.
 RunnerHello read_hello(std::string_view line);
 
-/// RunnerLost for what is no answer to the request `id`, and for tensors that are not where they should be.
+/// Reads an answer. RunnerLost if it does not answer the request `id`, and for tensors that are not where
+/// they should be.
 CallAnswer read_answer(std::string_view line, std::uint64_t id, const SharedFile& outputs);
 
 }  // namespace msprobe::precheck

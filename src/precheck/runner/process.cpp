@@ -34,7 +34,7 @@ constexpr std::size_t kMaxAnswer = std::size_t{16} << 20;
 constexpr std::size_t kKeptMessages = 4096;
 constexpr int kFirstOwnDescriptor = 10;
 constexpr int kLook = 100;  // milliseconds between looks at Ctrl-C
-// What op_runner.py calls them.
+// The descriptors that op_runner.py expects.
 constexpr int kRequests = 3;
 constexpr int kAnswers = 4;
 constexpr int kInputs = 5;
@@ -296,7 +296,7 @@ void RunnerProcess::end(std::chrono::milliseconds limit) noexcept {
 }
 
 std::string RunnerProcess::fate() {
-  // What closed its answers has ended, or will.
+  // A runner that closed its answers has ended, or will end soon.
   for (int i = 0; i < 20 && noise_ >= 0; ++i) {
     std::array<pollfd, 1> watched{{{noise_, POLLIN, 0}}};
     if (::poll(watched.data(), 1, kLook) <= 0) break;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One runner: a Python that calls operations, in a process of its own that may crash, hang, lie or flood.
+// One runner: a Python that calls operations, in a separate process that may crash, hang, send wrong answers
+// or too much output.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +17,7 @@
 
 namespace msprobe::precheck {
 
-/// The runner is of no use any more: what it did, in words for a row.
+/// The runner cannot be used any more. The text says what it did, for a row.
 class RunnerLost : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -33,12 +34,12 @@ struct RunnerStart {
   bool operator==(const RunnerStart&) const = default;
 };
 
-/// A program in Python that this command has in it.
+/// A Python program that is built into this command.
 struct OwnProgram {
-  std::string name;                    // for Python's messages
-  int text = -1;                       // the descriptor of a file of it, which ends at a zero byte, if any
-  std::string python;                  // a path, or a name that is looked for in PATH
-  std::vector<std::string> arguments;  // behind it
+  std::string name;    // for Python's messages
+  int text = -1;       // descriptor of a file with its text, which ends at a zero byte, if any
+  std::string python;  // a path, or a name that is looked for in PATH
+  std::vector<std::string> arguments;  // after it
   int inputs = -1;                     // descriptors that it gets, too; negative: none
   int outputs = -1;
 };
@@ -48,18 +49,18 @@ class RunnerProcess {
   /// Starts it. IoError if the system cannot.
   RunnerProcess(const RunnerStart& start, SharedFile& inputs, SharedFile& outputs);
   explicit RunnerProcess(const OwnProgram& program);
-  /// Ends it at once, with all that it has started.
+  /// Ends the runner at once, with all processes that it has started.
   ~RunnerProcess();
   RunnerProcess(const RunnerProcess&) = delete;
   RunnerProcess& operator=(const RunnerProcess&) = delete;
 
   /// Sends a line. RunnerLost, Interrupted.
   void send(const std::string& line, std::chrono::milliseconds limit);
-  /// The next line. RunnerLost if there is none within the limit; Interrupted.
+  /// The next line. RunnerLost if no line comes within the limit; Interrupted.
   std::string receive(std::chrono::milliseconds limit);
-  /// The next line if it comes so soon. RunnerLost if there will be none; Interrupted.
+  /// The next line if it comes within the limit. RunnerLost if no line can come any more; Interrupted.
   std::optional<std::string> receive_soon(std::chrono::milliseconds limit);
-  /// Nothing is sent any more, so that it ends by itself; waits for that so long.
+  /// Stops sending, so that the runner ends by itself; waits up to the limit for that.
   void end(std::chrono::milliseconds limit) noexcept;
   /// The end of what it wrote to standard output and standard error.
   const std::string& messages() const { return messages_; }
@@ -69,10 +70,10 @@ class RunnerProcess {
 
   bool take_line(std::string& line);
   void read_answers();
-  /// Waits until the requests can be written or answers be read; takes up messages meanwhile.
+  /// Waits until the requests can be written or answers be read; reads messages meanwhile.
   bool wait(bool for_writing, Clock::time_point end, std::chrono::milliseconds limit);
   void read_messages();
-  /// What became of it.
+  /// Says how the runner ended.
   std::string fate();
   void close_all() noexcept;
 

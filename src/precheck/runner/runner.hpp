@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner that is started when it is needed, and anew where it was lost; and those that wait for the next
-// check.
+// A runner that starts when it is needed and again after it was lost; and a pool that keeps runners for the
+// next check.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 
 namespace msprobe::precheck {
 
-/// What a runner says, as a message shows it: one line, not too long, nothing but printable characters.
+/// The first line of a runner's text, as a message shows it: not too long, and nothing but printable
+/// characters.
 std::string first_line(const std::string& text);
 
 class Runner {
@@ -23,9 +24,9 @@ class Runner {
   explicit Runner(RunnerStart start) : start_(std::move(start)) {}
 
   const RunnerStart& how() const { return start_; }
-  /// Starts it if it does not run. Error if Python or PyTorch is not there.
+  /// Starts the runner if it does not run. Error if Python or PyTorch is missing.
   const RunnerHello& start();
-  /// Of one that was started.
+  /// The process of a runner that was started.
   RunnerProcess& process() { return *process_; }
   void end() { process_.reset(); }
 
@@ -44,7 +45,7 @@ class Runner {
 /// Starting Python and PyTorch takes seconds: one check leaves its runners to the next.
 class RunnerPool {
  public:
-  /// For worker 0, 1, 2, ...: one that was started in this way.
+  /// The runner of worker 0, 1, 2, ..., started with these settings.
   Runner& at(std::size_t worker, const RunnerStart& start);
 
  private:

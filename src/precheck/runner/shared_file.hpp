@@ -18,11 +18,11 @@ class SharedFile {
 
   int descriptor() const { return descriptor_; }
   void clear();
-  /// What comes next begins at a multiple of 64 bytes; where that is.
+  /// Makes the next tensor begin at a multiple of 64 bytes; returns its offset.
   std::uint64_t begin_tensor();
-  /// IoError, as on a disk that is full.
+  /// Appends bytes. IoError, for example on a full disk.
   void append(std::span<const std::byte> bytes);
-  /// What the other process has written, too.
+  /// The size, including the bytes that the other process has written.
   std::uint64_t size() const;
   /// False if the file has fewer bytes.
   bool read_at(std::uint64_t offset, std::span<std::byte> out) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which criterion judges an operation's outputs, and with what numbers: data/precheck/standards.yaml.
+// The criterion that judges an operation's outputs, and its limits: data/precheck/standards.yaml.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ struct TypeLimits {
   double accumulative_bound = 0;
   double accumulative_balance = 0;
   double smallest_denominator = 0;
-  double units_warning = 0;  // ours: largest error in units of the last place
+  double units_warning = 0;  // msprobe's: largest error in units of the last place
   double units_error = 0;
 };
 
@@ -54,7 +54,7 @@ struct OtherLimits {
   double ulp_other_share = 0;
   double ulp_ratio = 0;
   double thousandth = 0;
-  // Of the status of one output.
+  // Limits for the status of one output.
   double cosine = 0;
   double max_absolute = 0;
   double hundredth_share = 0;
@@ -63,22 +63,23 @@ struct OtherLimits {
   double dropout_zeros = 0;
   double dropout_elements = 0;
   double quantized = 0;
-  double wrong_share = 0;  // ours: of elements without a correct digit
+  double wrong_share = 0;  // msprobe's: share of elements without a correct digit
 };
 
 class Standards {
  public:
   static Standards built_in();
-  /// What the file names in place of what is built in. IoError, FormatError naming file and line.
+  /// The built-in standards, with the values of the file in their place. IoError, FormatError naming file and
+  /// line.
   static Standards load(const std::string& path);
 
-  /// The first list that holds the operation; `benchmark` if none does.
+  /// The criterion of the first list that holds the operation; `benchmark` if no list does.
   Criterion listed(std::string_view operation) const;
-  /// Of release 26; release 8 has level 0 only.
+  /// The limits of release 26; release 8 has level 0 only.
   const RatioLimits& ratios(std::string_view operation) const;
   const RatioLimits& ratios() const { return ratios_[0]; }
   bool may_differ_by_one(std::string_view operation) const { return quantized_.contains(operation); }
-  /// By the name of a type without "torch.".
+  /// The limits of a type, by its name without "torch.".
   const TypeLimits& type(std::string_view name) const;
   const TypeLimits& type(tensor::DType dtype) const { return type(tensor::info(dtype).name); }
   const OtherLimits& limits() const { return limits_; }
