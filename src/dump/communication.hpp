@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the arguments of a communication entry say about who talks to whom.
+// Reads from the arguments of a communication entry which ranks exchange data.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct CommCall {
   std::vector<std::int64_t> integers;
   RankList group_ranks;      // in any argument
   bool named_group = false;  // the keyword `group` has them
-  std::string group_id;      // if there is a group and it has no ranks
+  std::string group_id;      // if the group has no ranks
   std::vector<Transfer> transfers;
   std::int64_t tag = 0;
 };
@@ -64,14 +64,15 @@ bool is_receive(std::string_view operation);
 /// The operation on the other side of a call: recv for send, and so on; itself for those of a group.
 std::string partner_operation(const std::string& operation);
 
-/// Does a whole group take part, rather than a sender and a receiver?
+/// Whether a whole group takes part, rather than a sender and a receiver.
 bool is_collective(const Communication& communication);
 
 /// The rank that a call names as source or destination: by keyword, by its place in the group, or by the
 /// first positional integer.
 std::optional<std::int64_t> named_rank(const CommCall& call, bool source);
 
-/// Entries of communication: their names begin with one of the prefixes, and the rest holds one of the words.
+/// The entries of communication: their names begin with one of the prefixes, and the rest of the name has one
+/// of the words.
 struct CommunicationNames {
   std::vector<std::string> prefixes;
   std::vector<std::string> words;
@@ -79,7 +80,7 @@ struct CommunicationNames {
   bool has(std::string_view entry) const;
 };
 
-/// Reads the arguments of an entry. What is not understood is left out.
+/// Reads the arguments of an entry. Leaves out arguments that it does not understand.
 CommCall read_comm_call(const Entry& entry, RankListPool& pool);
 
 }  // namespace msprobe::dump

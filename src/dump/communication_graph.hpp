@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which communication entries of different ranks belong together, and in which order they come.
+// Matches the communication entries of different ranks, and finds their order.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct Exchange {
 /// are numbered rank by rank. A batch of transfers takes part in several exchanges, any other entry in one.
 class CommGraph {
  public:
-  /// `names_source`: operations whose argument names the rank that gives.
+  /// `names_source`: operations with an argument that names the sending rank.
   CommGraph(const std::vector<RankCommunication>& ranks,
             const std::set<std::string, std::less<>>& names_source);
 
@@ -40,20 +40,20 @@ class CommGraph {
   std::size_t rank(std::size_t node) const { return nodes_[node].rank; }
   const Communication& comm(std::size_t node) const { return *nodes_[node].comm; }
 
-  /// A layer counts the communication on the longest way from any rank's first one. Where the entry's values
-  /// are given:
+  /// A layer counts the communication on the longest way from the first communication of any rank. The layer
+  /// in which the entry's values are sent:
   std::uint32_t giving_layer(std::size_t node) const { return nodes_[node].giving; }
-  /// and where it has taken all of others':
+  /// and the layer in which it has received all values of others:
   std::uint32_t done_layer(std::size_t node) const { return nodes_[node].done; }
 
-  /// By layer.
+  /// The exchanges by layer.
   const std::vector<Exchange>& exchanges() const { return exchanges_; }
 
   /// The calls contradict each other, so that layers are only places in the ranks' own order.
   bool contradictory() const { return contradictory_; }
 
-  /// Says where ranks that talk to each other recorded different numbers of calls, so that the n-th may not
-  /// be the n-th of the others; empty if nowhere.
+  /// Says where ranks that exchange data recorded different numbers of calls, so that the n-th calls may not
+  /// belong together; empty if the numbers agree.
   const std::string& uneven() const { return uneven_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// construct.json: which module encloses an entry (docs/formats.md, "construct.json").
+// construct.json: the module that encloses an entry (docs/formats.md, "construct.json").
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace msprobe::dump {
 
 class ConstructTable {
  public:
-  /// The enclosing entry; empty if there is none or the entry is not known. Valid as long as the table.
+  /// The enclosing entry; empty if the entry has no parent or is not known. Valid as long as the table.
   std::string_view parent(std::string_view entry) const;
   /// The modules around an entry, the innermost first. At most 64, which also ends a chain that runs in a
   /// circle: no model nests deeper.
@@ -26,14 +26,14 @@ class ConstructTable {
   /// From the outermost module to the entry itself. A chain that runs in a circle ends where it would repeat.
   std::vector<std::string> chain(std::string_view entry) const;
   std::size_t size() const { return known_; }
-  /// Is it named anywhere, as an entry or as a parent?
+  /// Whether the file has the name, as an entry or as a parent.
   bool knows(std::string_view name) const { return names_.find(name) != 0; }
-  /// The micro batch of an entry, from 0, where the file numbers them.
+  /// The micro step of an entry, from 0, where the file numbers them.
   std::uint32_t micro_step(std::string_view entry) const;
   bool numbers_micro_steps() const { return !micro_steps_.empty(); }
 
   void add(std::string_view entry, std::string_view parent);
-  /// Of steps beyond the first.
+  /// Notes the micro step of an entry, if it is not the first.
   void add_micro_step(std::string_view entry, std::uint32_t step);
 
  private:
@@ -43,20 +43,20 @@ class ConstructTable {
   std::vector<std::uint32_t> micro_steps_;  // of the names, by number; empty: none beyond the first
 };
 
-/// What takes the gradients of all parameters, as the Python tool calls it there.
+/// Whether a parent is one of the Python tool's names for code that takes the gradients of all parameters.
 inline bool is_of_optimizer(std::string_view parent) {
   return parent == "optimizer" || parent == "clip_grad";
 }
 
-/// The construct.json beside a dump.json, read when it is first asked for; any thread may ask.
+/// The construct.json next to a dump.json, read when it is first asked for; any thread may ask.
 class ConstructBeside {
  public:
   explicit ConstructBeside(const std::string& dump_json);
-  /// One that was read already.
+  /// Holds a table that was read already.
   explicit ConstructBeside(ConstructTable&& table);
-  /// Empty if there is none, or none that can be read.
+  /// The table; empty if the file does not exist or cannot be read.
   const ConstructTable& table() const;
-  /// Why it cannot be read; empty if it can, or is not there.
+  /// The reason why the file cannot be read; empty if it can be read, or does not exist.
   const std::string& problem() const;
 
  private:
@@ -73,9 +73,9 @@ using ConstructVisitor = std::function<void(std::string_view name, const Entry& 
 /// Throws FormatError for broken JSON.
 void read_construct_members(const ByteSource& file, const ConstructVisitor& visit);
 
-/// The parent that such a value tells: itself, or the first element of a list; empty if that is no text.
+/// The parent in such a value: the value itself, or the first element of a list; empty if that is not a text.
 std::string_view construct_parent(const Entry& value);
-/// The second element of such a list; 0 without one, or if it is no small number.
+/// The second element of such a list; 0 if the list has no second element, or it is not a small number.
 std::uint32_t construct_micro_step(const Entry& value);
 
 /// A parent given as `[parent, micro batch]` counts as its first element; values of another shape as no

@@ -17,7 +17,7 @@ std::uint64_t estimated_data_bytes(const RankDump& rank) {
   std::error_code error;
   const Listing listing = list_folder(folder, error);
   if (error || listing.files.empty()) return 0;
-  // Spread over all names: neighbours are often alike.
+  // The sample is spread over all names, because neighbours often have the same size.
   const std::size_t looked = std::min(kLooked, listing.files.size());
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < looked; ++i) {

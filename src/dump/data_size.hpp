@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much the data files of a rank take.
+// The size of a rank's data files.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace msprobe::dump {
 
-/// An estimate by the sizes of some of them: a rank may have ten thousands, on a file system that answers
-/// slowly. 0 where there are none, or none that can be seen.
+/// An estimate from the sizes of some files: a rank may have ten thousands, on a file system that answers
+/// slowly. 0 if the rank has no data files, or they cannot be seen.
 std::uint64_t estimated_data_bytes(const RankDump& rank);
 
 }  // namespace msprobe::dump

@@ -148,7 +148,7 @@ void Entry::unpack(PacketReader& packet) {
   if (!is_sound()) refuse_packet();
 }
 
-/// Do texts lie in own_, and nodes in those that hold them?
+/// Whether all texts are inside own_, and all nodes inside the nodes that hold them.
 bool Entry::is_sound() const {
   const auto lies_there = [&](const Text& text) {
     const std::size_t begin = text.begin - kOwn;
@@ -228,7 +228,7 @@ Entry::Index Entry::add_scalar(NodeKind kind, std::string_view text, bool boolea
 }
 
 void Entry::resolve_duplicates(Index object) {
-  // Equal keys have equal tags: nearly all objects are known to have none after one look at each member.
+  // Equal keys have equal tags. One look at each member shows for nearly all objects that no key repeats.
   std::uint64_t seen = 0;
   bool suspect = false;
   for (Index child = object + 1; child < nodes_[object].end; child = nodes_[child].end) {

@@ -43,26 +43,26 @@ class Entry {
   /// Numeric value of an integer or real node.
   double number(Index node) const;
 
-  /// The name of a member, with a number that nearly always tells it from others at a glance.
+  /// The name of a member, with a number that nearly always distinguishes it from others at a glance.
   struct Key {
     constexpr Key(std::string_view name) : text(name), tag(tag_of(name)) {}  // NOLINT: any name is a key
     constexpr Key(const char* name) : Key(std::string_view(name)) {}         // NOLINT: any name is a key
     std::string_view text;
     std::uint32_t tag;
   };
-  /// Member `key` of an object, or kNone; that of kNone and of what is no object, too.
+  /// Member `key` of an object, or kNone; also kNone if `object` is kNone or not an object.
   Index find(Index object, const Key& key) const;
-  /// The value of a string; empty for all else.
+  /// The value of a string; empty for other nodes.
   std::string_view string(Index node) const { return is(node, NodeKind::string) ? text(node) : ""; }
   std::string_view string(Index object, const Key& key) const { return string(find(object, key)); }
-  /// Is it true? What is not there, and what is no boolean, is not.
+  /// Whether a member is true. False if it is missing or not a boolean.
   bool flag(Index object, const Key& key) const {
     const Index node = find(object, key);
     return is(node, NodeKind::boolean) && boolean(node);
   }
-  /// Of an integer that fits; nothing for all else.
+  /// The value of an integer that fits; nothing for other nodes.
   std::optional<std::int64_t> integer(Index node) const;
-  /// Several members of an object in one pass; kNone for those that it has not.
+  /// Finds several members of an object in one pass; kNone for members that it does not have.
   template <std::size_t N>
   std::array<Index, N> find_all(Index object, const std::array<Key, N>& keys) const {
     std::array<Index, N> found;
@@ -90,7 +90,7 @@ class Entry {
   /// `str()` of Python for the value: `[1, None, 'a']`, `True`, `2.5`, `abc`.
   std::string python_str(Index node) const;
 
-  /// Takes what it needs of the reader's text, to outlive it.
+  /// Copies the parts of the reader's text that it needs, so that it can outlive the text.
   void keep();
 
   // Building. `source`: the text that keys and values are parts of; those of other texts are copied.
@@ -99,7 +99,7 @@ class Entry {
   void close(Index node);
   void set_key(std::string_view key);
   Index add_scalar(NodeKind kind, std::string_view text, bool boolean = false);
-  /// Between processes. FormatError for a packet that holds no tree.
+  /// Packs and unpacks the tree, to send it between processes. FormatError for a packet without a tree.
   void pack(PacketWriter& packet) const;
   void unpack(PacketReader& packet);
   std::size_t memory() const { return nodes_.size() * sizeof(Node) + own_.size(); }
@@ -130,7 +130,7 @@ class Entry {
     bool shadowed = false;
   };
   std::string_view view(Text text) const {
-    if (text.size == 0) return {};  // where there may be no source
+    if (text.size == 0) return {};  // an empty text may have no source
     return {(text.begin & kOwn) != 0 ? own_.data() + (text.begin - kOwn) : source_ + text.begin, text.size};
   }
   Text to_text(std::string_view text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The items of one entry, for those who want its values as they are dumped beside what is made of them.
+// The items of one entry, for code that needs its recorded values as well as the items made of them.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace msprobe::dump {
 
 struct EntryItems {
   Side side;
-  std::vector<Entry::Index> places;  // of the items: where their values stand in the entry's tree
+  std::vector<Entry::Index> places;  // by item: the place of its value in the entry's tree
 };
 
-/// None if its name says neither forward, backward nor parameters_grad. FormatError, naming `file`, if the
-/// names of the items take far more room than an entry of `size` bytes may give.
+/// No items if its name says neither forward, backward nor parameters_grad. FormatError, naming `file`, if
+/// the names of the items take far more room than an entry of `size` bytes may give.
 EntryItems items_of(std::string_view name, const Entry& entry, std::uint64_t size, const std::string& file);
 
 }  // namespace msprobe::dump

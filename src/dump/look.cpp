@@ -12,7 +12,7 @@
 namespace msprobe::dump {
 namespace {
 
-/// 1 of `x.1.npy`, 5 of `tag2_5.npy`; 0 of other names. `mark` is the last thing ahead of the number.
+/// 1 of `x.1.npy`, 5 of `tag2_5.npy`; 0 of other names. `mark` is the character before the number.
 std::int64_t id_of(std::string_view name, char mark) {
   name.remove_suffix(4);
   const std::size_t at = name.rfind(mark);
@@ -43,7 +43,7 @@ class SavedFinder {
   }
 
  private:
-  /// Nothing is in a folder that cannot be read.
+  /// A folder that cannot be read counts as empty.
   Listing list(const std::string& folder) {
     check_interrupt();
     std::error_code error;
@@ -84,7 +84,7 @@ struct Walk {
 
   bool visit(const std::string& folder, int depth) {
     check_interrupt();
-    // Links in a circle make folders without end.
+    // Links in a circle would make an endless number of folders.
     if (++folders > kMaxGraphFolders)
       return refuse(folder, fmt::format("more than {} folders", kMaxGraphFolders));
     if (depth > kMaxGraphDepth)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies at a path that a user names.
+// Finds out what kind of dump is at a path that a user names.
 #pragma once
 
 #include <array>
@@ -27,25 +27,25 @@ struct SavedSearch : Search {
   std::map<std::string, SavedArrays> tags;  // empty if there is a problem
 };
 
-/// The arrays by tag; none if there is no folder `data`. Of files with equal keys the last by name counts.
-/// Each folder is listed once.
+/// The arrays by tag; empty without a folder `data`. Of files with equal keys, the last by name counts. Lists
+/// each folder once.
 SavedSearch find_saved_arrays(const std::string& root);
 
-// Where a static-graph dump of MindSpore has its data: folders of `.npy` files or with a statistic.csv, the
-// rank and the step in their paths (docs/formats.md, "Static graphs of MindSpore").
+// The data of a static-graph dump of MindSpore: folders of `.npy` files or with a statistic.csv, whose paths
+// contain the rank and the step (docs/formats.md, "Static graphs of MindSpore").
 
 /// Rank and step.
 using GraphPlace = std::pair<std::int64_t, std::int64_t>;
-/// The folders of each, sorted by name.
+/// The folders of each place, sorted by name.
 using GraphFolders = std::map<GraphPlace, std::vector<std::string>>;
 
 struct GraphSearch : Search {
   GraphFolders folders;  // empty if there is a problem
 };
 
-/// The step is the last part of a folder's path; the rank the fourth-last, `rank_3` or `3`, or the third-last
-/// if that is a number and the fourth-last is none. Folders whose path tells neither are left out. Each
-/// folder is listed once; more than kMaxGraphDepth levels or kMaxGraphFolders folders are a problem.
+/// The step is the last part of a folder's path. The rank is the fourth-last part, `rank_3` or `3`, or the
+/// third-last if that is a number and the fourth-last is not one. Folders whose paths show neither are left
+/// out. Lists each folder once; more than kMaxGraphDepth levels or kMaxGraphFolders folders are a problem.
 GraphSearch find_graph_folders(const std::string& root);
 
 /// Rank and step of a path, as find_graph_folders() reads them.
@@ -63,12 +63,12 @@ enum class Layout : std::uint8_t {
 
 struct Look {
   Layout layout = Layout::none;
-  TreeSearch tree;    // its problem tells why the layout is none
-  SavedSearch saved;  // looked for if there is no tree
-  GraphSearch graph;  // looked for if there are no saved arrays either
+  TreeSearch tree;    // its problem says why no layout was found
+  SavedSearch saved;  // searched for if the path has no tree
+  GraphSearch graph;  // searched for if it has no saved arrays either
 };
 
-/// Looks once, and at no more folders than the answer needs. Never throws but for Ctrl-C.
+/// Looks once, and at no more folders than the answer needs. Throws only at Ctrl-C.
 Look look_at(const std::string& path);
 
 }  // namespace msprobe::dump

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kBlock = std::size_t{256} << 10;
 constexpr std::size_t kTextPadding = kScanPadding + 1;
 
-/// Of four hexadecimal digits.
+/// The number that four hexadecimal digits stand for.
 std::uint32_t hex4(const char* digits) {
   std::uint32_t code = 0;
   std::from_chars(digits, digits + 4, code, 16);
@@ -97,7 +97,7 @@ void MemberStream::more() {
   if (kept > kMaxEntryMemory) fail("one value takes more than " + human_bytes(kMaxEntryMemory), current_);
   begin_offset_ = offset(current_);
   std::memmove(buffer_.data(), current_, kept);
-  // What did not fit once gets twice the room, so that it is scanned a few times only.
+  // A value that did not fit gets twice the room, so that it is scanned a few times only.
   if (kept + kScanPadding > buffer_.size() / 2) buffer_.resize(2 * buffer_.size());
   const auto room = std::min<std::uint64_t>(buffer_.size() - kScanPadding - kept, source_.size() - next_);
   const auto length = static_cast<std::size_t>(room);
@@ -204,14 +204,14 @@ std::string_view MemberStream::entry(Entry& entry, std::string_view name) {
 
 void build_entry(std::string_view text, Entry& entry, const std::string& file, std::string_view name) {
   EntryBuilder builder(entry, text, file, name);
-  // The text was accepted before, and what follows it in the window ends it.
+  // The text was accepted before, and the byte that follows it in the window ends it.
   Scan scan{text.data(), text.data() + text.size() + 1, nullptr};
   scan_value(scan, builder);
 }
 
 namespace {
 
-/// `padded`: one value, and behind it more bytes than the scanner wants to look at, of which the first ends a
+/// `padded`: one value, followed by at least as many bytes as the scanner looks at; the first of these ends a
 /// number.
 void read_padded(const std::string& padded, Entry& entry, const std::string& file, std::size_t max_depth) {
   const char* const end = padded.data() + padded.size() - kTextPadding;

@@ -15,19 +15,20 @@
 
 namespace msprobe::dump {
 
-/// What one value may take.
+/// The most memory that one value may take.
 inline constexpr std::size_t kMaxEntryMemory = std::size_t{256} << 20;
 
 class MemberStream {
  public:
   explicit MemberStream(const ByteSource& source);
 
-  /// Steps into the object that comes next: the root, or the value of a member. FormatError if it is none.
+  /// Steps into the next object: the root, or the value of a member. FormatError if the next value is not an
+  /// object.
   void enter();
-  /// The name of the next member of the object stepped into last. False at its end; the stream stands in the
-  /// object around it then. At the end of the root nothing but blanks may follow.
+  /// Reads the name of the next member of the current object. Returns false at its end, and goes back to the
+  /// object around it. At the end of the root nothing but blanks may follow.
   bool next(std::string& key);
-  /// The first byte of the value that comes next.
+  /// The first byte of the next value.
   char peek();
 
   /// Scans the value of the member. The text is valid until the next call.
@@ -45,7 +46,7 @@ class MemberStream {
   /// Makes `entry` the tree of the value, which is of the member `name`. It borrows the stream's text until
   /// the next call.
   std::string_view entry(Entry& entry, std::string_view name);
-  /// Where in the file the value stands that was scanned last.
+  /// The place in the file of the value that was scanned last.
   std::uint64_t value_offset() const { return value_offset_; }
   /// FormatError with the file and the place in it.
   [[noreturn]] void fail(const std::string& reason) const { fail(reason, current_); }
@@ -81,25 +82,25 @@ class MemberStream {
   const char* current_ = nullptr;
   const char* end_ = nullptr;
   std::uint64_t begin_offset_ = 0;  // of the window in the file
-  std::uint64_t next_ = 0;          // the first byte behind the window
+  std::uint64_t next_ = 0;          // the first byte after the window
   std::uint64_t value_offset_ = 0;
-  std::vector<bool> first_;  // an object each: no member seen yet
+  std::vector<bool> first_;  // by open object: no member seen yet
 };
 
-/// Makes `entry` the tree of a value as scan_value() accepted it, which it then borrows. kScanPadding bytes
-/// behind it must be readable, as they are in the window of a stream. Throws FormatError, naming `file` and
-/// `name`, if the tree takes more than kMaxEntryMemory.
+/// Makes `entry` the tree of a value that scan_value() accepted. The tree borrows the text. kScanPadding
+/// bytes after the text must be readable, as they are in the window of a stream. Throws FormatError, naming
+/// `file` and `name`, if the tree takes more than kMaxEntryMemory.
 void build_entry(std::string_view text, Entry& entry, const std::string& file, std::string_view name);
 
 /// The tree of a text that is one value, which it keeps. FormatError, naming `file`, for anything else.
 Entry read_json(std::string_view text, const std::string& file, std::size_t max_depth = kMaxJsonDepth);
 
-/// Reads the value that stands at `offset` of the file, and keeps it.
+/// Reads the value at `offset` of the file, and keeps its text.
 void read_entry_at(const ByteSource& file, std::uint64_t offset, std::uint64_t size, Entry& entry,
                    std::string_view name);
 
-/// Appends the value of a string as it stands between the quotes. Surrogates that have no partner become what
-/// an encoder makes of them that does not look (three bytes that are not valid UTF-8).
+/// Appends the value of a string, given as the text between its quotes. Surrogates without a partner become
+/// the bytes that an encoder without checks makes of them (three bytes that are not valid UTF-8).
 void append_unescaped(std::string& out, std::string_view raw);
 
 }  // namespace msprobe::dump

@@ -19,7 +19,7 @@ struct EntryName {
   /// and of `Module.fc.Linear.parameters_grad.0`.
   std::string_view base;
   Direction direction = Direction::forward;
-  /// `0` in each of the examples; empty if there is none.
+  /// `0` in each of the examples; empty if the name has no number.
   std::string_view call;
   bool call_first = false;  // `0.forward` (APIs) rather than `forward.0` (modules)
   bool is_module = false;   // starts with `Module.` or `Cell.`

@@ -39,8 +39,8 @@ std::optional<double> largest_element(const Entry& entry, Entry::Index item) {
   return std::max(std::fabs(*max), std::fabs(*min));
 }
 
-/// May a sum over the elements, or their squares, be infinite in the type that it was computed in? That is
-/// the tensor's own on some devices, and float32 with old recorders whatever the type.
+/// Whether a sum over the elements or their squares may be infinite in the type in which it was computed.
+/// That is the tensor's type on some devices, and float32 with old recorders whatever the type.
 bool may_overflow(const Entry& entry, Entry::Index item, bool squares) {
   const auto largest = largest_element(entry, item);
   if (!largest || !std::isfinite(*largest)) return false;

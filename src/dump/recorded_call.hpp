@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the values of a recorded call are: arguments, results, and what a tensor among them says of itself.
+// Reads the values of a recorded call: its arguments, its results, and the description of each tensor among
+// them.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,14 @@ enum class ArgumentKind : std::uint8_t {
   none,
   plain,    // a boolean, a number, a text
   list,     // tuples too
-  mapping,  // an object that says no type
+  mapping,  // an object without a type
   tensor,
-  typed,  // something else that says its type
+  typed,  // another object with a type
 };
 
 struct Argument {
   ArgumentKind kind = ArgumentKind::none;
-  std::string_view type;  // as recorded: `torch.Tensor`, `int`; empty if it says none
+  std::string_view type;  // as recorded: `torch.Tensor`, `int`; empty without a type
   Entry::Index content =
       Entry::kNone;  // of `typed` its value, kNone if none was recorded; else the node itself
 };
@@ -32,7 +33,7 @@ Argument read_argument(const Entry& entry, Entry::Index node);
 struct TensorRecord {
   std::string_view type;
   std::string_view dtype;
-  std::optional<std::vector<std::int64_t>> shape;  // nothing for what is no list of sizes
+  std::optional<std::vector<std::int64_t>> shape;  // nothing if it is not a list of sizes
   bool requires_grad = false;
   std::string_view file;  // in the folder of the dump's tensors; empty: its elements were not dumped
 };

@@ -33,11 +33,11 @@ std::uint64_t name_budget(std::uint64_t file_size) {
 /// Turns entries into items (docs/rules.md, "Rows of an entry").
 class Flattener {
  public:
-  /// `places`: where the values of the items stand in their entries, if that is asked for.
+  /// `places`, which may be null, gets the place of each item's value in its entry.
   Flattener(Side& side, std::uint64_t file_size, std::vector<Entry::Index>* places = nullptr)
       : side_(side), places_(places), name_budget_(name_budget(file_size)) {}
 
-  /// `place`: where its value stands in the file.
+  /// `place`: the place of the entry's value in the file.
   void add_entry(std::string_view name, const Entry& entry, const Api& place) {
     const auto parsed = parse_entry_name(name);
     if (!parsed) {
@@ -93,7 +93,7 @@ class Flattener {
   }
 
  private:
-  /// The items of a key that came again have a new place, and those of its first value are left over.
+  /// The items of a key that came again have a new place; the items of its first value are left over.
   void remove_duplicates() {
     std::vector<Item> items;
     items.reserve(side_.items.size());
@@ -105,7 +105,7 @@ class Flattener {
     side_.items = std::move(items);
   }
 
-  /// The dump keeps them beside the items.
+  /// Moves the buffers out of the items, since they give no rows.
   void take_buffers() {
     const auto first = static_cast<std::ptrdiff_t>(side_.items.size());
     section("buffers", ".buffers", State::parameters);
@@ -149,7 +149,7 @@ class Flattener {
 
   void descend(Entry::Index child, std::string_view part) {
     const std::size_t length = path_.size();
-    // Gradients of one parameter stand in a list whose level gives no name.
+    // The gradients of one parameter are in a list, and this level has no name.
     const bool nameless = state_ == State::parameters_grad && entry_->key(child).empty();
     if (!nameless) {
       path_ += '.';
@@ -159,7 +159,7 @@ class Flattener {
     path_.resize(length);
   }
 
-  /// Of what a leaf tells, found in one pass.
+  /// The members of a leaf, which are found in one pass.
   enum Member {
     kClassType,
     kType,
@@ -303,7 +303,7 @@ class Flattener {
     return known ? found : Placement();
   }
 
-  /// What `str()` of Python makes of a value, or of None where there is none.
+  /// The text that Python's `str()` makes of a value; `None` if the value is missing.
   std::uint32_t intern(Entry::Index node) {
     if (node == Entry::kNone) return side_.pool.intern("None");
     return entry_->is(node, NodeKind::string) ? side_.pool.intern(entry_->text(node))
@@ -345,7 +345,7 @@ class Flattener {
     return checksum_of_nothing_;
   }
 
-  /// dtype, shape and statistics of a leaf that is no tensor.
+  /// Fills dtype, shape and statistics of a leaf that is not a tensor.
   void describe_argument(Item& item, Entry::Index node, std::string_view type, Entry::Index value) {
     const Entry& entry = *entry_;
     TextPool& pool = side_.pool;
@@ -412,7 +412,7 @@ class Flattener {
     });
   }
 
-  /// Of values that were saved by name every level counts.
+  /// Looks at every level of values that were saved by name.
   void look_for_md5_below(Entry::Index node) {
     const Entry& entry = *entry_;
     if (side_.has_md5) return;
@@ -437,7 +437,7 @@ class Flattener {
   TextIndex known_;  // entries by name
 };
 
-/// Tells what is read of a source.
+/// A source that reports how many bytes are read from it.
 class CountedSource final : public ByteSource {
  public:
   CountedSource(std::shared_ptr<const ByteSource> source, const std::function<void(std::uint64_t)>& on_bytes)
@@ -456,7 +456,7 @@ class CountedSource final : public ByteSource {
 
 void load_entries(Side& side, const ByteSource& json, const LoadOptions& options) {
   const CommunicationNames* const communication = options.communication;
-  // Room that is not used costs nothing but addresses; a list that grows leaves holes behind.
+  // Unused room costs only addresses, but a list that grows leaves holes.
   constexpr std::uint64_t kBytesPerItem = 128;  // real dumps have twice as many
   constexpr std::uint64_t kMostReserved = std::uint64_t{8} << 20;
   side.items.reserve(static_cast<std::size_t>(std::min(json.size() / kBytesPerItem, kMostReserved)));
@@ -506,7 +506,7 @@ Side load_side(const RankDump& rank, const LoadOptions& options) {
   load_entries(side, *json, options);
   if (options.stacks) {
     side.stack_json = options.stack_json.empty() ? rank.directory + "/stack.json" : options.stack_json;
-    // The one beside the dump.json need not be there.
+    // The stack.json next to the dump.json may be missing.
     if (options.stack_json.empty()) {
       side.stacks = read_stacks_if_any(side.stack_json);
     } else {

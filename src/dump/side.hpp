@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side of a comparison: a rank's dump.json flattened into items, one for each row it can give.
+// One side of a comparison: a rank's dump.json as a flat list of items, one for each possible row.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +28,18 @@ struct Item {
   std::uint32_t name = 0;  // numbers of texts in the side's pool
   std::uint32_t dtype = 0;
   std::uint32_t shape = 0;
-  std::uint32_t checksum = 0;   // CRC-32 or xor text; 0: nothing, prints N/A
+  std::uint32_t checksum = 0;   // CRC-32 or xor text; 0: no checksum, prints N/A
   std::uint32_t data_name = 0;  // 0: there is no data file
   State state = State::input;
   RequiresGrad requires_grad = RequiresGrad::unknown;
-  bool is_tensor = false;     // has a dtype of its own: a tensor or an array, not a plain argument
+  bool is_tensor = false;     // has a dtype: a tensor or an array, not a plain argument
   bool has_checksum = false;  // recorded, or made from a recorded value
   StatisticValues statistics;
 };
 static_assert(sizeof(Item) <= 64);
 
-/// How a rank says that it holds a tensor of several ranks (DTensor): the whole, a part along an axis, or a
-/// /// part of a sum. Of several axes of the mesh the one that is split counts.
+/// How a rank holds a tensor of several ranks (DTensor): the whole, a part along an axis, or a part of a sum.
+/// If the mesh has several axes, the split one counts.
 struct Placement {
   enum class Kind : std::uint8_t { unknown, replicate, shard, partial };
   Kind kind = Kind::unknown;
@@ -48,7 +48,7 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-/// Of a point-to-point transfer, as texts.
+/// The operation and peer of a point-to-point transfer, as texts.
 struct P2PNames {
   std::uint32_t operation = 0;
   std::uint32_t peer = 0;
@@ -73,7 +73,7 @@ struct Api {
   std::uint32_t first = 0;  // index of its first item
   std::uint32_t count = 0;
   std::uint32_t size = 0;    // bytes of its value in the file
-  std::uint64_t offset = 0;  // and where that stands, for read_entry_at()
+  std::uint64_t offset = 0;  // and its place in the file, for read_entry_at()
   NameParts parts;           // of its name
 
   ItemNumbers items() const { return {{first}, {first + count}}; }
@@ -91,14 +91,16 @@ struct Side {
   std::string tensor_directory;
   std::optional<StackTable> stacks;
   std::string stack_json;  // where they were read
-  /// Items that stand for several others (--consistent_check), and which; they follow those of the file.
+  /// Items that represent several others (--consistent_check), with these others; they follow the items of
+  /// the file.
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> merged;
 
   std::unordered_map<std::uint32_t, P2PNames> transfers;    // by the names of their items
   std::unordered_map<std::uint32_t, Placement> placements;  // the same
-  /// What a recorded gradient is of, where that is not what its place says; texts, the same.
+  /// The tensor to which a recorded gradient belongs, if its place does not say so; as texts, by the names of
+  /// their items.
   std::unordered_map<std::uint32_t, std::uint32_t> gradients_of;
-  /// How many elements are true, or -inf, where the recorder counted them; the same.
+  /// How many elements are true, or -inf, where the recorder counted them; by the names of their items.
   std::unordered_map<std::uint32_t, double> counts;
   /// The arguments of communication, by entry; if they were asked for.
   std::map<std::string, CommCall, std::less<>> calls;
@@ -112,12 +114,12 @@ struct Side {
     const auto found = placements.find(item.name);
     return found == placements.end() ? Placement() : found->second;
   }
-  /// Empty for the gradient that its place says.
+  /// Empty if the place of the gradient says to which tensor it belongs.
   std::string_view gradient_of(const Item& item) const {
     const auto found = gradients_of.find(item.name);
     return found == gradients_of.end() ? std::string_view() : text(found->second);
   }
-  /// Null if it is none.
+  /// Null if the item is not a transfer.
   const P2PNames* transfer(const Item& item) const {
     const auto found = transfers.find(item.name);
     return found == transfers.end() ? nullptr : &found->second;
@@ -125,18 +127,19 @@ struct Side {
 };
 
 struct LoadOptions {
-  const CommunicationNames* communication = nullptr;  // given: the calls that it names are kept
+  const CommunicationNames* communication = nullptr;  // if given, the calls that it names are kept
   bool stacks = true;
   std::string stack_json;  // empty: stack.json beside the dump.json, if there is one
-  /// Told of every entry, in the order of the file, where its value stands.
+  /// Called for every entry, in the order of the file, with the place of its value.
   std::function<void(std::string_view name, std::uint64_t offset, std::uint64_t size)> on_entry = nullptr;
-  std::function<void(std::uint64_t)> on_bytes = nullptr;  // told how many bytes were read, of the dump.json
+  std::function<void(std::uint64_t)> on_bytes =
+      nullptr;  // called with the number of bytes that were read of the dump.json
 };
 
 /// Reads and flattens one rank. Throws IoError, FormatError.
 Side load_side(const RankDump& rank, const LoadOptions& options);
 
-/// Where the data files of a rank lie.
+/// The folder of a rank's data files.
 std::string tensor_directory_of(const RankDump& rank);
 
 /// For tests and fuzzing: the same from a source, without stacks.

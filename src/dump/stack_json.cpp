@@ -63,7 +63,7 @@ std::string user_frame(const std::vector<std::string>& frames, const std::vector
   if (found == frames.end()) found = frames.begin();
   if (found == frames.end()) return {};
   std::string line = found->substr(found->starts_with("File ") ? 5 : 0);
-  // The source line stands on a line of its own.
+  // The frame has the code on a separate line.
   if (const std::size_t at = line.find(", \n "); at != std::string::npos) line.replace(at, 4, ": ");
   return line;
 }
@@ -86,7 +86,7 @@ std::optional<SourceLine> source_line(std::string_view frame) {
 }
 
 StackTable read_stack_json(const ByteSource& file) {
-  // Which layout the file has is known when the key "0" was seen (docs/formats.md, "stack.json").
+  // The key "0" shows which layout the file has (docs/formats.md, "stack.json").
   StackTable plain;
   StackTable grouped;
   bool grouped_layout = false;

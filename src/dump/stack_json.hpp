@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stack.json: who called. Both layouts: {entry: [frames]} and, since 8.1, {"0": [[entries], [frames]], …}.
+// stack.json: the code that called each entry. Two layouts: {entry: [frames]} and, since 8.1, {"0":
+// [[entries], [frames]], …}.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +33,13 @@ class StackTable {
   std::vector<std::uint32_t> stack_of_;  // of the entries, by number
 };
 
-/// Is the path of the frame's file the framework's own, that is, does it hold one of `framework`? Of a file
-/// in an installed package only what begins with `/site-packages/` counts: a model may live there as well as
-/// its framework.
+/// Whether the frame's file belongs to the framework, that is, whether its path contains one of `framework`.
+/// For a file in an installed package, only the part from `/site-packages/` on counts: a model may be
+/// installed there as well as its framework.
 bool is_framework_frame(std::string_view frame, const std::vector<std::string>& framework);
 
-/// The innermost frame that is not the framework's own, else the innermost one, on one line; empty if there
-/// are none.
+/// The innermost frame that does not belong to the framework, else the innermost one, on one line; empty if
+/// `frames` is empty.
 std::string user_frame(const std::vector<std::string>& frames, const std::vector<std::string>& framework);
 
 /// A frame's line of code, of `FILE, line NUMBER, in FUNCTION: CODE`.
@@ -52,7 +53,7 @@ std::optional<SourceLine> source_line(std::string_view frame);
 
 /// Throws FormatError for broken JSON; values of another shape are skipped.
 StackTable read_stack_json(const ByteSource& file);
-/// The same of the file at `path`; nothing if none is there.
+/// Reads the file at `path`; nothing if it does not exist.
 std::optional<StackTable> read_stacks_if_any(const std::string& path);
 
 }  // namespace msprobe::dump

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of a step besides its calls (docs/formats.md, "training").
+// The state of a step besides its calls (docs/formats.md, "training").
 #pragma once
 
 #include <array>
@@ -14,22 +14,22 @@ namespace msprobe::dump {
 
 struct OptimizerGroup {
   std::map<std::string, std::string>
-      settings;                         // as Python writes the values; texts, as names of groups, are none
-  std::string steps;                    // that it has counted; empty: not known
+      settings;       // as Python writes the values; texts, for example names of groups, do not count
+  std::string steps;  // how many it has counted; empty: not known
   std::vector<std::string> parameters;  // their names; empty for one whose name is not known
   std::vector<double> gradient_norms;   // of their gradients as the optimizer takes them; NaN: not known
 };
 
 struct OptimizerSettings {
   std::string name;    // of its class
-  std::string module;  // that the class is of
+  std::string module;  // of its class
   std::vector<OptimizerGroup> groups;
 };
 
-/// By what the loss is multiplied ahead of the backward.
+/// The factor by which the loss is multiplied before the backward.
 struct LossScaling {
   double scale = 0;      // 0: not known
-  bool skipped = false;  // a gradient was not finite, and no step of an optimizer made
+  bool skipped = false;  // a gradient was not finite, and the optimizer made no step
 };
 
 /// A tensor that a model takes as a whole.
@@ -39,7 +39,7 @@ struct ModelInput {
 };
 
 struct Training {
-  std::vector<OptimizerSettings> optimizers;  // one for each step that one of them made
+  std::vector<OptimizerSettings> optimizers;  // one for each step that an optimizer made
   /// Names of one and the same parameter; nothing where the model is not known.
   std::optional<std::vector<std::vector<std::string>>> tied;
   std::vector<ModelInput> inputs;            // of all calls of models, in order; empty: not known
@@ -47,7 +47,7 @@ struct Training {
   std::map<std::string, std::string> flags;  // of the framework, as Python writes the values
 };
 
-/// Members that are not known, and values of another type than theirs, are passed over.
+/// Reads the description. Skips members that it does not know, and values of the wrong type.
 Training training_of(const Entry& description);
 
 }  // namespace msprobe::dump

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kDumpJson = "dump.json";
 constexpr std::string_view kDebugJson = "debug.json";
 
-/// Is the number behind `prefix` written with leading zeros?
+/// Whether the number after `prefix` has leading zeros.
 bool has_zeros(std::string_view name, std::string_view prefix) {
   return name.starts_with(prefix) && name.size() > prefix.size() + 1 && name[prefix.size()] == '0';
 }
@@ -128,7 +128,8 @@ class TreeFinder {
   RankDump rank_in(const std::string& directory, std::string label) const {
     RankDump rank;
     rank.number = rank_number(label, names_);
-    // A process alone is rank 0; its number, another in every run, would part results of the same name.
+    // A single process is rank 0. Its process number, which changes in every run, would separate results of
+    // the same name.
     rank.label = is_proc(label) ? "rank0" : std::move(label);
     rank.directory = directory;
     rank.json = json_in(directory);

@@ -12,13 +12,13 @@
 
 namespace msprobe::dump {
 
-/// Who sees a rank whose dump lies on the own disk of a machine, and how much it is.
+/// The processes that see a rank whose dump is on the local disk of a machine, and its size.
 struct Seen {
   std::vector<std::uint32_t> processes;
   std::string host;              // of the first
   std::uint64_t bytes = 0;       // of the dump.json
-  std::uint64_t content = 0;     // a number for how it begins
-  std::uint64_t data_bytes = 0;  // about
+  std::uint64_t content = 0;     // a hash of its beginning
+  std::uint64_t data_bytes = 0;  // about how many
   bool saved_values = false;     // a debug.json is beside it
 };
 
@@ -28,7 +28,7 @@ struct RankDump {
   std::optional<std::int64_t> number;  // 0 of rank0; -1 of plain "rank"; nothing for proc folders and files
   std::string directory;
   std::string json;               // path of the file; it need not exist when the folder came from a listing
-  std::optional<Seen> seen = {};  // nothing: everybody sees it
+  std::optional<Seen> seen = {};  // nothing: all processes see it
 };
 
 struct StepDump {
@@ -45,15 +45,15 @@ struct Tree {
   std::vector<StepDump> steps;  // by number; exactly one unless kind is root
 };
 
-/// How the folders of ranks are called.
+/// The form of the names of rank folders.
 enum class RankNames : std::uint8_t {
   exact,  // `rank12` and `rank`, as every collector does, and as the Python tool's compare takes them
   zeros,  // `rank012` too, as its nan_analyze does
 };
 
-/// How a search went.
+/// The result of a search.
 struct Search {
-  std::string problem;      // why nothing was found, or not all; in one line with the path
+  std::string problem;      // why nothing or not everything was found; one line with the path
   bool unreadable = false;  // the system refused
 
   /// Notes the problem of a path.
@@ -70,20 +70,20 @@ struct TreeSearch : Search {
 
 /// Looks for a tree: a dump.json, the folder of a rank (holds dump.json or debug.json), a step (holds rank or
 /// proc folders) or a dump root (holds step folders). A step without ranks that has several proc folders is
-/// none. Lists the folder and those of its steps once each.
+/// not a tree. Lists the folder and the folders of its steps once each.
 TreeSearch search_tree(const std::string& path, RankNames names = RankNames::exact);
 
-/// The same for those who need one. IoError if the path does not exist or cannot be listed, FormatError if
-/// there is no tree.
+/// The same for code that needs a tree. IoError if the path does not exist or cannot be listed, FormatError
+/// if it has no tree.
 Tree discover(const std::string& path, RankNames names = RankNames::exact);
 
-/// Holds this path values that were saved by name: is the file called debug.json?
+/// Whether the path holds values that were saved by name, because the file is called debug.json.
 bool is_debug_json(const std::string& path);
 
 /// "rank12" -> 12, "rank" -> -1, anything else -> nothing.
 std::optional<std::int64_t> rank_number(std::string_view folder, RankNames names = RankNames::exact);
 
-/// The number behind `prefix`, digits alone.
+/// The number after `prefix`, which must be digits only.
 std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix);
 
 }  // namespace msprobe::dump

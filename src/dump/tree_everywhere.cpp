@@ -38,7 +38,7 @@ void carry(auto& packet, Carried<Tree> auto& tree) {
 
 namespace {
 
-/// Of one process.
+/// The tree that one process sees.
 struct View {
   std::optional<Tree> tree;
   std::string problem;
@@ -50,7 +50,8 @@ void carry(auto& packet, Carried<View> auto& view) {
   packet(view.tree, view.problem, view.broken, view.host);
 }
 
-/// Whoever reads it will tell why it cannot be read.
+/// Notes size and beginning of a file. It ignores errors: the code that reads the file later reports why it
+/// cannot be read.
 void look_at(const std::string& json, Seen& seen) {
   constexpr std::size_t kBeginning = std::size_t{64} << 10;
   try {
@@ -82,7 +83,7 @@ View own_view(const std::string& path, RankNames names, bool with_tensors) {
   return view;
 }
 
-/// The element of that label; it is added if there is none.
+/// The element with the label of `like`; adds it if no element has that label.
 template <typename T>
 T& of_label(std::vector<T>& all, const T& like) {
   const auto found = std::ranges::find_if(all, [&](const T& one) { return one.label == like.label; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumps that lie on the own disks of several machines (--local).
+// Dumps on the local disks of several machines (--local).
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace msprobe::dump {
 
-/// What the processes of a job see at a path of the same name, as one tree, the same in all of them: each
-/// rank tells who sees it, and with `with_tensors` how much its tensors are. Throws what discover() does if
-/// nobody sees a tree, IoError if somebody sees what is none, FormatError if they see different kinds, or
-/// different ranks of one name.
+/// Joins what the processes of a job see at a path of the same name into one tree, the same in all processes.
+/// Each rank has the processes that see it and, with `with_tensors`, the size of its tensors. Throws what
+/// discover() throws if no process sees a tree, IoError if a process sees something that is not a tree,
+/// FormatError if the processes see different kinds, or different ranks of one name.
 Tree discover_everywhere(const std::string& path, RankNames names, bool with_tensors);
 
 }  // namespace msprobe::dump

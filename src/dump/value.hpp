@@ -15,7 +15,7 @@ namespace msprobe::dump {
 using msprobe::TextPool;
 
 enum class ValueKind : std::uint8_t {
-  missing,  // prints N/A: there is no such row
+  missing,  // prints N/A: no such row exists
   none,     // prints None: not recorded
   boolean,
   integer,
@@ -77,7 +77,7 @@ static_assert(sizeof(StatisticValues) == 36);
 /// As the cell prints it; NaN in any spelling is `Nan`, infinities are `inf` and `-inf`.
 std::string to_text(const Value& value, const TextPool& pool);
 
-/// What a value counts as in the table of docs/rules.md, "Differences of statistics".
+/// The class of a value in the table of docs/rules.md, "Differences of statistics".
 enum class ValueClass { number, nan, inf, neg_inf, device, missing, other };
 
 struct Classified {
