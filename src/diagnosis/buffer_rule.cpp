@@ -40,14 +40,15 @@ BufferRule::BufferRule(Walk& walk) : WalkRule(walk) {
     const bool checksums = !measure.known && ours.has_checksum && theirs.has_checksum &&
                            target_.text(ours.checksum) != golden_.text(theirs.checksum);
     const double e = other_size || checksums ? kInfinite : measure.known ? measure.e : 0;
-    // Running statistics follow what was computed before.
+    // Running statistics follow from earlier values.
     const double ahead = std::max(
         {history_.forward, history_.backward, history_.gradients, walk_.drift ? walk_.drift->largest : 0});
     const double u = std::max({unit_roundoff(target_.text(ours.dtype)),
                                unit_roundoff(golden_.text(theirs.dtype)), kSingleRoundoff});
     const double excess = e / (ahead + kUnrecordedRoundings * u);
     if (!(excess > walk_.threshold)) continue;
-    // A table of another size may hold the same: what is made of it tells.
+    // A table of another size may hold the same values; only the tensors that are computed from it can show a
+    // fault.
     const std::uint64_t content = content_key(target_, ours);
     if (!other_size && contents_.find(content) == ContentMap::kUnknown)
       contents_.put(content, static_cast<std::uint32_t>(different_.size()));
@@ -63,7 +64,7 @@ bool BufferRule::is_within(std::uint32_t api, std::uint32_t module) const {
   return std::ranges::find(around, name) != around.end();
 }
 
-/// The first entry within a module.
+/// The first entry in a module.
 std::uint32_t BufferRule::begin_of(std::uint32_t module) const {
   for (std::uint32_t api = 0; api < module; ++api) {
     if (is_within(api, module)) return api;
@@ -96,7 +97,7 @@ Finding BufferRule::finding_of(std::uint32_t buffer, std::uint32_t golden_buffer
 void BufferRule::report(EntryPair& entry, Different& buffer) {
   entry.touched = true;
   if (std::exchange(buffer.reported, true)) return;
-  // Tables of all layers are made in one way.
+  // The tables of all layers are made in the same way, so that one finding is enough.
   const std::string_view name = buffer.finding.place;
   std::size_t more = 0;
   for (Different& other : different_) {

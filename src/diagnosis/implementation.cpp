@@ -100,7 +100,7 @@ double Implementation::coarsest() const {
 }
 
 Allowance allowance_of(double u, double drift) {
-  // Single elements of half types are off by their rounding, norms are not.
+  // In half types, single elements are off by their rounding, but norms are not.
   if (is_half(u)) return {kUnrecordedRoundings * u + drift, kMostOfEqual + drift};
   return {kRoundingsOfPort * u + drift, kRoundingsOfPort * u + drift};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of the folders below, which this one uses unqualified.
+// Imports the names of lower folders that src/diagnosis uses unqualified.
 #pragma once
 
 #include "measuring/imports.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the error of each tensor comes from, once all evidence of the rank is there.
+// Finds where the error of each tensor comes from, once all evidence of the rank is known.
 #pragma once
 
 #include "diagnosis/walk.hpp"

@@ -16,14 +16,14 @@ namespace msprobe::diagnosis {
 struct TakenGradient {
   std::string parameter;
   std::uint32_t item = 0;  // of the target
-  double target = 0;       // the norm that is taken, over that of what came out of the backward
+  double target = 0;       // the norm that the optimizer takes, divided by the norm that the backward gave
   double golden = 0;
   double taken = 0;  // the norm that is taken
   double golden_taken = 0;
 };
 
-/// In the order of the dump; one that is recorded several times, as it is added up, comes as often. Nothing
-/// where a side has another number of optimizer steps than one. `golden_item`: by item of the target, or
+/// The gradients in the order of the dump; a gradient that accumulates is listed each time that it is
+/// recorded. Nothing where a side has no optimizer step or several. `golden_item`: by item of the target, or
 /// kNone.
 std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump::Side& golden,
                                            const std::vector<std::uint32_t>& golden_item);

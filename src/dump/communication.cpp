@@ -61,7 +61,7 @@ class CallReader {
     call_.named_group = group(entry_.find(arguments, "group"));
   }
 
-  /// Is the object a process group with its ranks?
+  /// Whether the object is a process group with its ranks.
   bool group(Entry::Index node) {
     if (const auto id = entry_.find(node, "group_id");
         entry_.is(id, NodeKind::string) && entry_.find(node, "peer") == Entry::kNone) {

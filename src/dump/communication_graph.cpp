@@ -39,7 +39,8 @@ class Matcher {
     return find({objects ? kObjects : kTensors, from, to, tag}, sends ? 0 : 1);
   }
 
-  /// In words: the first key with different numbers of calls on its sides. A side without any is left alone.
+  /// Describes the first key whose sides have different numbers of calls. It leaves out a key with calls on
+  /// one side only.
   std::string uneven() const {
     for (const auto& [key, calls] : calls_) {
       const auto& [kind, group, to, tag] = key;
@@ -67,7 +68,7 @@ class Matcher {
   static constexpr const char* kTensors = "";
   static constexpr const char* kObjects = "objects";
 
-  /// Kind, and group or sender, receiver and tag.
+  /// The kind of an exchange, and its group or its sender, receiver and tag.
   using Key = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
   struct Calls {
     std::map<std::int64_t, std::size_t> count;  // calls so far, by rank or by side
@@ -88,7 +89,7 @@ class Matcher {
   std::map<Key, Calls> calls_;
 };
 
-/// Numbers for groups of ranks; the group of all dumped ranks and no group at all are the same.
+/// Numbers the groups of ranks; the group of all dumped ranks is the same as no group.
 class Groups {
  public:
   explicit Groups(const std::vector<RankCommunication>& ranks) {
@@ -148,7 +149,7 @@ void CommGraph::match(const std::vector<RankCommunication>& ranks, const NameSet
       }
     } else if (!is_collective(comm)) {
       const bool sends = is_send(comm.operation);
-      // Whom it talks to is not known: it stays alone.
+      // The other rank is not known, so that this transfer stays unmatched.
       const auto peer = named_rank(call, !sends);
       if (!peer) continue;
       Exchange& exchange = matcher.transfer(is_object_transfer(comm.operation), sends, sends ? own : *peer,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streaming reader of dump.json and debug.json: the file is never in memory as a whole.
+// Reads dump.json and debug.json as a stream: the file is never in memory as a whole.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@
 
 namespace msprobe::dump {
 
-/// The keys beside `data`. Absent keys and keys that are not text are empty.
+/// The keys next to `data`. Missing keys and keys that are not text are empty.
 struct Header {
   std::string task;                           // "statistics", "tensor", "structure", …
   std::string level;                          // "L0", "L1", "mix", "debug"
   std::string framework;                      // "pytorch", "mindspore", "mindtorch"
   std::string recorder;                       // "msprobe 1.2.3"; empty in dumps of other tools
-  bool has_data = false;                      // not of a `data` that is null
-  std::optional<std::string> data_directory;  // nothing if `dump_data_dir` is no text
+  bool has_data = false;                      // false for a `data` that is null
+  std::optional<std::string> data_directory;  // nothing if `dump_data_dir` is not a text
   Training training;
 
   bool is_mindspore() const { return framework == "mindspore"; }
@@ -36,7 +36,7 @@ using EntryVisitor = std::function<void(std::string_view name, const Entry& entr
 /// Throws FormatError with the byte offset for broken JSON, `data` that is not an object, text that is not
 /// UTF-8, nesting beyond kMaxJsonDepth, one value larger than kMaxEntryMemory.
 Header read_values(const ByteSource& file, const ValueVisitor& visit);
-/// The same with the trees of the values.
+/// The same, with each value as a tree.
 Header read_dump_json(const ByteSource& file, const EntryVisitor& visit);
 
 }  // namespace msprobe::dump

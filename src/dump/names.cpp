@@ -7,7 +7,7 @@ namespace msprobe::dump {
 
 std::pair<std::string_view, std::string_view> split_last(std::string_view name) {
   if (name.empty()) return {};
-  // The library's rfind looks at one character at a time.
+  // memrchr is faster than the library's rfind, which looks at one character at a time.
   const auto* const found = static_cast<const char*>(::memrchr(name.data(), '.', name.size()));
   if (found == nullptr) return {{}, name};
   const auto dot = static_cast<std::size_t>(found - name.data());

@@ -12,7 +12,7 @@ constexpr std::string_view kInputFront = ".input.";
 
 }  // namespace
 
-/// A text cut into the parts between its dots, without those that wrappers add.
+/// Cuts a text at its dots, and leaves out the parts that wrappers add.
 std::string without_wrappers(std::string_view path) {
   std::string out;
   bool first = true;

@@ -16,7 +16,7 @@ using dump::Entry;
 using dump::NodeKind;
 using Node = Entry::Index;
 
-// No operation that is known here has arguments nested deeper, or more of them.
+// No operation that replay knows has arguments nested deeper than this, or more of them.
 constexpr int kMaxNesting = 4;
 constexpr std::size_t kMaxArguments = 256;
 

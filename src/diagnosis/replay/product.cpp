@@ -37,7 +37,7 @@ Array compute_product(Arguments& arguments, const Product& product, std::size_t 
       }
       for (std::size_t n = 0; n < columns; ++n) {
         double value = product.alpha * sums[n];
-        // With beta 0 what is added does not count, not even NaN.
+        // With beta 0, the added array does not count, not even its NaN.
         if (product.added.array != nullptr && product.beta != 0) {
           value += product.beta * at(product.added, b, m, n);
         }

@@ -31,7 +31,7 @@ dump::Side entries_of(const std::string& json) {
 AgainstResult check_against(const AgainstOptions& options, const Standards& standards, Progress* progress) {
   std::array<CheckOptions, 2> checks = {options.check, options.check};
   checks[1].dump_json = options.other_json;
-  // Both are looked at before the long work begins.
+  // Reading both dumps before the long work begins reports broken ones early.
   const std::array<CallPlan, 2> plans = {read_plan(checks[0]), read_plan(checks[1])};
   const std::array<dump::Side, 2> entries = {entries_of(checks[0].dump_json),
                                              entries_of(checks[1].dump_json)};

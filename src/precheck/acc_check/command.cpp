@@ -187,7 +187,7 @@ class AccCheckCommand final : public Command {
       check_output_folder(folder_);
       time = claim_time_stamp(folder_);
     }
-    // The files are made with the first result.
+    // The files are created with the first result.
     const auto open_files = [&]() -> ResultFiles& {
       if (!files) {
         create_directories(folder_);
@@ -243,7 +243,7 @@ class AccCheckCommand final : public Command {
     return outcome(errors, warnings, skips, coverage);
   }
 
-  /// Operations by their verdicts.
+  /// The outcome by the numbers of operations with each verdict.
   Outcome outcome(std::size_t errors, std::size_t warnings, std::size_t skips,
                   const Coverage& coverage) const {
     const bool found =
@@ -251,7 +251,7 @@ class AccCheckCommand final : public Command {
     return gate_.end(found, coverage);
   }
 
-  /// Trainings that write to a folder.
+  /// Judges trainings that write to a folder.
   Outcome run_folder(const Standards& standards, bool color) const {
     const OnlineSettings settings = online_settings();
     if (!wait_ && !has_calls(check_.dump_json))
@@ -260,7 +260,7 @@ class AccCheckCommand final : public Command {
     return online_outcome(judge_folder(check_.dump_json, settings, standards, color));
   }
 
-  /// Trainings that send their calls.
+  /// Judges trainings that send their calls over the network.
   Outcome run_listen(const Standards& standards, bool color) const {
     ListenAddress address = read_listen_address(listen_);
     address.tls = tls_;

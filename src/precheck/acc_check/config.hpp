@@ -15,17 +15,17 @@ namespace msprobe::precheck {
 
 struct CheckConfig {
   CallLists lists;
-  std::string error_data_path;        // empty: not said
+  std::string error_data_path;        // empty: the file does not say
   std::vector<std::string> warnings;  // keys that have no meaning here
 };
 
-/// Names of operations, as white and black lists have them; `where` and `key` stand before what is wrong.
+/// Reads names of operations, as in white and black lists; `where` and `key` begin an error message.
 /// FormatError.
 void read_operation_names(const dump::Entry& entry, dump::Entry::Index list, std::string_view key,
                           const std::string& where, std::set<std::string, std::less<>>& into);
 
-/// `section` is looked for first, the other name second. IoError; FormatError naming the file for what is
-/// wrong in it, names that are no operations, and a folder that is not there.
+/// Reads the section named `section`, or else the one with the other name. IoError; FormatError naming the
+/// file for errors in it, names that are not operations, and a folder that does not exist.
 CheckConfig read_check_config(const std::string& path, std::string_view section);
 
 }  // namespace msprobe::precheck

@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t kSavedPiece = std::size_t{1} << 20;
 
-/// Names of calls come out of a file: nothing of them leads out of the folder.
+/// Makes a file name from the name of a call. Such names come from a file, so that no part of them may lead
+/// out of the folder.
 std::string file_name(const std::string& call, std::string_view part, std::size_t index) {
   std::string name = fmt::format("{}.{}.{}.pt", call, part, index);
   std::replace_if(

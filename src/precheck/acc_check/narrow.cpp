@@ -22,7 +22,7 @@ bool is_of(const tensor::FloatForm& form, float value) {
          (std::fabs(value) <= form.largest && tensor::nearest_in(form, value) == value);
 }
 
-/// Also where what is nearest is beyond the largest number.
+/// Rounds to the nearest bfloat16, also where that is beyond the largest number.
 double nearest_bfloat16(double value) {
   static const tensor::FloatForm kForm = *tensor::float_form(tensor::DType::bfloat16);
   if (!std::isfinite(value)) return value;

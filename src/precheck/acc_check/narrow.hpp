@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that automatic casts made in a narrow type and handed on in float32, and references, which are
-// computed in wider types.
+// Narrows gradients that automatic casting computed in a narrow type and handed on in float32, and
+// references, which are computed in wider types.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace msprobe::precheck {
 
-/// Tensors in float32 that hold nothing but numbers of the narrow type become such, so that they are judged
-/// by the precision that they were computed in. Their bytes are kept in `storage`.
+/// Narrows tensors in float32 that hold only numbers of the narrow type, so that they are judged by the
+/// precision in which they were computed. `storage` keeps their bytes.
 void narrow_gradients(Output& output, const std::optional<tensor::DType>& type,
                       std::vector<std::vector<std::byte>>& storage);
 
-/// Tensors of floating-point numbers become of the types that they have in `like`, if these are narrower:
-/// each element is rounded.
+/// Rounds each element of a floating-point tensor to the type that the tensor has in `like`, if that is
+/// narrower.
 void round_like(Output& output, const Output& like, std::vector<std::vector<std::byte>>& storage);
 
 }  // namespace msprobe::precheck

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges the calls that a running training sends (task acc_check of the recorder): as those of a dump, each
+// Judges the calls that a running training sends (task acc_check of the recorder): like those of a dump, each
 // from its own inputs.
 #pragma once
 
@@ -26,37 +26,37 @@
 
 namespace msprobe::precheck {
 
-/// Where the messages of a training come from.
+/// The source of a training's messages.
 class OnlineSource {
  public:
   virtual ~OnlineSource() = default;
-  /// Its file of tensors with this number. IoError.
+  /// The training's file of tensors with this number. IoError.
   virtual std::shared_ptr<const ByteSource> tensors(std::uint64_t file) = 0;
-  /// The tensors of the message are not needed any more.
+  /// Says that the tensors of the message are not needed any more.
   virtual void release(const OnlineMessage& message) = 0;
-  /// A line of JSON, for those who wait for it.
+  /// Sends a line of JSON to a training that waits for it.
   virtual void reply(const std::string& json) = 0;
 };
 
-/// How the runner is started that computes the references of trainings.
+/// The settings of the runner that computes the references of trainings.
 RunnerStart online_runner(const std::string& python, const std::string& device);
 
 class OnlineJudge {
  public:
   OnlineJudge(OnlineStart start, OnlineSource& source, Runner& runner, const Standards& standards,
               bool color);
-  /// Before anything is taken: of several trainings of one rank this is the second, the third, ...
+  /// Called before take(): this training is the second, the third, ... of several with the same rank.
   void set_training(std::size_t number, const std::string& folder);
-  /// Throws Error if nothing can be judged any more, Interrupted.
+  /// Takes a message. Throws Error if nothing can be judged any more, Interrupted.
   void take(OnlineMessage message);
-  /// The training is over, or gone: judges what waits, and says what was found.
+  /// Called when the training has ended or is lost: judges the calls that wait, and reports the findings.
   void finish();
-  /// Operations with this verdict.
+  /// The number of operations with this verdict.
   std::size_t of(Verdict verdict) const { return findings_.of(verdict); }
   void cover(Coverage& coverage) const { findings_.cover(coverage); }
 
  private:
-  /// A call, until it is judged: with its backward, where one follows.
+  /// A call that waits to be judged, together with its backward if one follows.
   struct HeldCall {
     OnlineMessage forward;
     std::optional<OnlineMessage> backward;

@@ -49,7 +49,7 @@ std::vector<std::string> texts_of(const Entry& entry, Entry::Index list) {
   return texts;
 }
 
-/// It becomes the name of a folder.
+/// Whether a text can be the name of a rank's folder.
 bool is_leaf(std::string_view leaf) {
   return std::ranges::any_of(std::array<std::string_view, 2>{"rank", "proc"}, [&](std::string_view kind) {
     return leaf.starts_with(kind) && whole_number<std::uint64_t>(leaf.substr(kind.size()));
@@ -91,7 +91,7 @@ bool MessageReader::next(std::string& line) {
     const ssize_t got = ::read(descriptor_, piece.data(), piece.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0) throw IoError("the training", std::strerror(errno));
-    if (got == 0) return false;  // what was begun is of no use
+    if (got == 0) return false;  // an incomplete line is dropped
     buffer_.append(piece.data(), static_cast<std::size_t>(got));
   }
 }

@@ -17,7 +17,7 @@ class PipeSource final : public OnlineSource {
  public:
   explicit PipeSource(const OnlineStart& start)
       : file_(std::make_shared<const ReceivedFile>(start.tensors)), replies_(start.replies) {
-    // The runner gets none of them.
+    // The runner must not inherit these descriptors.
     ::fcntl(start.tensors, F_SETFD, FD_CLOEXEC);
     ::fcntl(start.replies, F_SETFD, FD_CLOEXEC);
   }
@@ -35,7 +35,7 @@ class PipeSource final : public OnlineSource {
   int replies_;
 };
 
-/// False if the training is gone.
+/// Replies why nothing can be judged. False if the training has ended.
 bool reply_fatal(int replies, const std::string& reason) {
   JsonWriter json;
   json.open_object();

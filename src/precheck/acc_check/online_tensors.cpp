@@ -25,7 +25,7 @@ constexpr std::size_t kLongestTensorName = 250;
   throw FormatError(fmt::format("the training sent a tensor '{}' {}", display(name), reason));
 }
 
-/// It becomes that of a file where the call is saved.
+/// Whether a name can be that of a file, since saved calls use it as such.
 bool is_file_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestTensorName && name.front() != '.' &&
          std::ranges::none_of(name, [](char c) { return c == '/' || static_cast<unsigned char>(c) < 0x20; });
@@ -61,7 +61,7 @@ void ReceivedFile::read_at(std::uint64_t offset, std::span<std::byte> out) const
 }
 
 void ReceivedFile::release(std::uint64_t begin, std::uint64_t size) const noexcept {
-  // Where the file system cannot do that the file only gets larger.
+  // If the file system cannot free the bytes, the file only gets larger.
   if (size > 0)
     static_cast<void>(::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                   static_cast<off_t>(begin), static_cast<off_t>(size)));

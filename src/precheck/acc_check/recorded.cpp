@@ -181,7 +181,7 @@ Output shaped_like(const Output& reference, std::vector<Output> elements) {
     if (elements.size() != 1) throw NotRebuilt("several outputs were recorded, but the operation gives one");
     return std::move(elements.front());
   }
-  // One recorded thing that is a list itself.
+  // A single recorded value that is a list itself.
   if (elements.size() == 1 && list->elements.size() != 1) {
     if (auto* inner = std::get_if<Output::List>(&elements.front().value)) {
       std::vector<Output> unpacked = std::move(inner->elements);
@@ -193,7 +193,7 @@ Output shaped_like(const Output& reference, std::vector<Output> elements) {
   recorded.tuple = list->tuple;
   recorded.elements = std::move(elements);
   for (std::size_t i = 0; i < recorded.elements.size() && i < list->elements.size(); ++i) {
-    // The kinds of lists were not recorded.
+    // Recorders do not write whether a list is a tuple.
     const auto* theirs = std::get_if<Output::List>(&list->elements[i].value);
     auto* ours = std::get_if<Output::List>(&recorded.elements[i].value);
     if (theirs != nullptr && ours != nullptr) ours->tuple = theirs->tuple;

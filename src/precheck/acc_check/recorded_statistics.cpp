@@ -27,7 +27,7 @@ using dump::Entry;
 using Node = Entry::Index;
 
 constexpr const char* kNoTensors = "its outputs were not dumped as tensors";
-// Units of the recorded type that a kernel may be off; the judgement of single elements is stricter.
+// A kernel may be off by this many units of the recorded type. The judgement of single elements is stricter.
 constexpr double kUnits = 64;
 constexpr double kSumUnits = 8;  // of float32, for each root of the number of elements
 

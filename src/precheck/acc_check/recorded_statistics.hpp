@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded outputs of which a dump has statistics alone.
+// Judges recorded outputs of which a dump has only statistics.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace msprobe::precheck {
 
-/// Maximum, minimum, mean and norm of each recorded output against those of the reference, within what
-/// rounding to the recorded type, and summing up in float32, may have changed. `prefix`: of the rows' names,
-/// with a dot at its end. `first_alone`: of the recorded outputs only the first counts. NotRebuilt if the
-/// outputs do not pair, or have no statistics either.
+/// Compares maximum, minimum, mean and norm of each recorded output with those of the reference, within the
+/// changes that rounding to the recorded type and adding up in float32 may cause. `prefix`: of the rows'
+/// names, with a dot at its end. `first_alone`: only the first of the recorded outputs counts. NotRebuilt if
+/// the outputs do not pair, or have no statistics either.
 Judgement judge_recorded_statistics(const std::string& prefix, const dump::Entry& entry,
                                     const Output& reference, bool first_alone = false);
 

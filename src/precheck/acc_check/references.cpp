@@ -23,7 +23,7 @@ bool is_identifier(const RuleFile::Node& node) {
   return node.is_text() && !text.empty() && !is_digit(text.front()) && std::ranges::all_of(text, fits);
 }
 
-/// The function of one operator.
+/// The node with the function of one operator.
 const RuleFile::Node& forward_of(const std::string& path, const RuleFile& file, const RuleFile::Node& name,
                                  const RuleFile::Node& told, OwnReferences& own) {
   const RuleFile::Node* forward = nullptr;

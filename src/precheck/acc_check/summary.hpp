@@ -12,10 +12,10 @@
 
 namespace msprobe::precheck {
 
-/// Lists name so many calls; the others are counted.
+/// Lists name this many calls; the rest are only counted.
 inline constexpr std::size_t kShownCalls = 10;
 
-/// How many operations are right and wrong, and the first that are not right.
+/// Counts right and wrong operations, and keeps the first that are not right.
 class Tally {
  public:
   void take(const OperationReport& result);
@@ -37,10 +37,10 @@ class Tally {
   Coverage coverage_;
 };
 
-/// Without the names of files.
+/// The summary of a check, without the names of files.
 std::string summary_text(const CheckSummary& summary, const Tally& tally, bool recorded, bool color);
 
-/// The same of two dumps, with the names of files.
+/// The summary of two dumps, with the names of files.
 std::string against_text(const AgainstResult& result, const AgainstOptions& options, bool color);
 
 }  // namespace msprobe::precheck

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an operation is called, by its entry: in which types, and whether its result is certain.
+// Finds out from its entry how an operation is called: in which types, and whether its result is random.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@
 
 namespace msprobe::precheck {
 
-/// To which types the inputs of the reference are raised; `floats`: those of float16, bfloat16, float32 that
-/// occur.
+/// The types to which the inputs of the reference are raised. `floats`: those of float16, bfloat16 and
+/// float32 that occur.
 std::vector<std::pair<std::string, std::string>> raised_types(const std::set<tensor::DType>& floats);
 
 /// The dtype of the first recorded output, if that is a floating-point one.
 std::optional<tensor::DType> output_type(const dump::Entry& forward);
 
-/// The type that the call was made under automatic casts to; nothing if it was not.
+/// The type to which automatic casting cast the call's inputs; nothing if it did not.
 std::optional<tensor::DType> autocast_type(const std::set<tensor::DType>& floats,
                                            const std::optional<tensor::DType>& output);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as elements of tensors.
+// Encodes numbers as elements of tensors.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a call cannot be made again; its row says so, and the others go on.
+// The reason why a call cannot be made again. Its row shows it, and the other calls continue.
 #pragma once
 
 #include <stdexcept>
@@ -11,7 +11,7 @@ class NotRebuilt : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A rule, or the user, wants the call not to be made.
+/// A rule or the user excludes the call.
 class Excluded : public NotRebuilt {
  public:
   using NotRebuilt::NotRebuilt;

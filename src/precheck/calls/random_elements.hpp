@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of a tensor that was not dumped, made of its recorded range: PyTorch's generator (MT19937), bit
-// for bit, so that they are the same on every host.
+// Makes the elements of a tensor that was not dumped from its recorded range. It uses PyTorch's generator
+// (MT19937), bit for bit, so that they are the same on every host.
 #pragma once
 
 #include <cstddef>
@@ -46,9 +46,9 @@ class RandomStream {
   std::mt19937 engine_;
 };
 
-/// Hands all elements in order, little-endian, to `take` in pieces. An infinite or undefined Max or Min makes
-/// one element so, at a place that the generator chooses; complex numbers have parts up to Max. NotRebuilt if
-/// the range says nothing.
+/// Hands all elements in order, little-endian, to `take` in pieces. If Max or Min is infinite or undefined,
+/// one element is too, at a place that the generator chooses. Complex numbers have parts up to Max.
+/// NotRebuilt if the range is not known.
 void random_elements(const RandomTensor& tensor, RandomStream& stream,
                      const std::function<void(std::span<const std::byte>)>& take);
 

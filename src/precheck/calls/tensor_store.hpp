@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tensors are that the entries of calls name.
+// The store of the tensors that the entries of calls name.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@ namespace msprobe::precheck {
 class TensorStore {
  public:
   virtual ~TensorStore() = default;
-  /// IoError, FormatError.
+  /// Opens a tensor by its name. IoError, FormatError.
   virtual formats::StoredTensor open(const std::string& name) const = 0;
 };
 
-/// The files of a dump; nothing if `folder` is empty.
+/// The files of a dump; null if `folder` is empty.
 std::shared_ptr<const TensorStore> tensors_in_folder(const std::string& folder);
 
 }  // namespace msprobe::precheck

@@ -56,7 +56,7 @@ LoadInteger loader_of(DType dtype) {
   }
 }
 
-/// Never wraps: the distance of a negative and a large number fits, too.
+/// The distance of two integers. It never wraps: the distance of a negative and a large number fits, too.
 std::uint64_t distance(const WideInteger& a, const WideInteger& b) {
   const bool a_is_less = a.negative != b.negative ? a.negative : a.bits < b.bits;
   return a_is_less ? b.bits - a.bits : a.bits - b.bits;

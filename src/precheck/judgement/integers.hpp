@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The differences of two arrays of integers or booleans.
+// Computes the differences of two arrays of integers or booleans.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@ struct IntegerFigures {
   std::uint64_t first_unequal = 0;  // element
   std::int64_t reference_at = 0;    // as large as fits
   std::int64_t device_at = 0;
-  std::uint64_t largest = 0;         // difference
-  std::int64_t largest_wrapped = 0;  // as the device's type has differences, which wrap in the Python tool
+  std::uint64_t largest = 0;  // difference
+  std::int64_t largest_wrapped =
+      0;  // largest difference in the device's type, where it wraps as in the Python tool
 };
 
 /// Both have the same number of elements, of integer types or bool.

@@ -23,7 +23,7 @@ bool is_complex_type(tensor::DType dtype) {
   return tensor::info(dtype).kind == tensor::Kind::complex;
 }
 
-/// Where an element is; a complex one is two of the pass.
+/// The place of an element; a complex one counts as two.
 std::string float_place(std::uint64_t element, const TensorOutput& device) {
   if (!is_complex_type(device.dtype)) return place_of(element, device.shape);
   return place_of(element / 2, device.shape) + (element % 2 == 0 ? " (real part)" : " (imaginary part)");
@@ -35,9 +35,9 @@ tensor::DType part_type(tensor::DType dtype) {
   return dtype == tensor::DType::complex128 ? tensor::DType::float64 : dtype;
 }
 
-constexpr double kMask = 0x1p64;  // inputs as large stand for infinity
+constexpr double kMask = 0x1p64;  // inputs of this size represent infinity
 
-/// A unit in the last place of the type at a number.
+/// The unit in the last place of a type at a number.
 double unit_at(tensor::DType dtype, double value) {
   const auto form = tensor::float_form(part_type(dtype));
   if (!form || value == 0 || !std::isfinite(value)) return 0;
@@ -86,9 +86,9 @@ OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& devi
   } else if (figures.max_units > limits.units_warning) {
     opinion = {Verdict::warning, largest(limits.units_warning)};
   }
-  // Sums that cancel out leave the rounding of what was added. They are made in float32 at least, so that
-  // what is far off, seen from all of the output, must be less than that; a mask is no number that anything
-  // is added to.
+  // Sums that cancel leave the rounding of their terms. They are computed in float32 at least, so that an
+  // error that is large relative to the whole output must be smaller than that rounding. A mask is not a
+  // number that anything is added to.
   const bool far_off = figures.max_units > limits.units_error;
   const tensor::DType summed_in =
       far_off && tensor::info(device.dtype).size < tensor::info(tensor::DType::float32).size

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our judgement of one output: equal NaN and infinities are equal, errors are units in the last place,
-// integers are exact.
+// msprobe's judgement of one output: equal NaN and infinities are equal, errors are in units in the last
+// place, integers are exact.
 #pragma once
 
 #include <cstdint>

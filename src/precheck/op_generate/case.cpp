@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 12> kJudgedTypes{
     "float16",    "bfloat16",      "float32",     "float64",         "complex32",       "complex64",
     "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"};
 
-/// The name is that of a folder, too.
+/// Checks the name of a case, which is also the name of its folder.
 void check_case_name(const std::string& name) {
   const auto fits = [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '.'; };
   const bool plain = std::ranges::all_of(name, fits);
@@ -61,7 +61,7 @@ struct CaseSource {
   CallPlan plan;
 };
 
-/// Entries alone, as releases 8.x extract them, become a dump.
+/// Makes a dump of single entries, as releases 8.x extract them.
 std::shared_ptr<const ByteSource> extracted_dump(const std::string& path) {
   const std::string text = read_all(*open_file(path), kMaxExtract);
   const Entry entry = dump::read_json(text, path);
@@ -140,7 +140,7 @@ std::string case_text(const std::string& name, Framework framework, const CaseRe
   for (const std::string_view type : kJudgedTypes) limits(type, standards.type(type));
   json.close();
   json.member("wrong_share", standards.limits().wrong_share);
-  // Where a tensor begins among the bytes of the request is what it is called there.
+  // The request names a tensor by its offset in the bytes.
   json.open_object("tensors");
   for (const RequestTensor& tensor : request.tensors)
     json.member(std::to_string(tensor.offset), input_file_name(name, tensor));
@@ -159,7 +159,7 @@ void check_can_be_stored(const std::string& name, const CallRequest& request) {
   }
 }
 
-/// Takes back what was made of a case that did not come to its end.
+/// Removes the folder of a case that could not be completed.
 class FolderGuard {
  public:
   explicit FolderGuard(std::string folder) : folder_(std::move(folder)) {

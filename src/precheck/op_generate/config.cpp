@@ -32,7 +32,7 @@ class CaseConfig {
     return std::string(entry_.text(node));
   }
 
-  /// Nothing if the key is not there.
+  /// The number of a key; nothing if the key is missing.
   std::optional<std::uint32_t> number(std::string_view key, std::uint32_t least, std::uint32_t most) const {
     const Entry::Index node = entry_.find(0, key);
     if (node == Entry::kNone || entry_.is(node, NodeKind::null)) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two details files row by row, and what follows for each operation.
+// Compares two details files row by row, and derives the status of each operation.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace msprobe::precheck {
 
 struct OperationResult {
   std::string name;
-  Status forward = Status::none;  // none: it has no such output
+  Status forward = Status::none;  // none: it has no forward output
   Status backward = Status::none;
   std::string message;    // of the Python tool
-  std::string reason;     // ours
-  bool unjudged = false;  // some output of it has no verdict, and the pre-check did not skip it
+  std::string reason;     // reason of msprobe
+  bool unjudged = false;  // an output has no verdict, although the pre-check did not skip it
 
-  /// error, else skip, else pass.
+  /// The worse status of both: error, else skip, else pass.
   Status worst() const;
 };
 
@@ -32,7 +32,7 @@ struct PrecisionResult {
   std::size_t without_partner = 0;
 };
 
-/// Never throws for what the rows say. `selection`: as in judge_pair.
+/// Compares the files. Never throws because of the contents of rows. `selection`: as in judge_pair.
 PrecisionResult compare_precision(const DetailsFile& device, const DetailsFile& other,
                                   const Standards& standards, std::optional<Selection> selection);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The judgement of one output by what two devices made of it.
+// Judges one output by the results of two devices.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace msprobe::precheck {
 
-/// Pairs of a value and what is said of it, in the order of the result's columns.
+/// Measures of an output, each a value with its status, in the order of the result's columns.
 enum class Measure : std::uint8_t {
   small_share,
   rmse,
@@ -43,9 +43,9 @@ struct PairRow {
   Status ulp = Status::none;
   Judged thousandth;
   Status status = Status::none;
-  std::string algorithm;  // as the Python tool calls it; several joined by " + "
-  std::string message;    // the same
-  std::string reason;     // ours, one line, in English
+  std::string algorithm;  // the Python tool's name; several joined by " + "
+  std::string message;    // in the Python tool's words
+  std::string reason;     // msprobe's, one line, in English
 
   Judged& operator[](Measure measure) { return measures[static_cast<std::size_t>(measure)]; }
   const Judged& operator[](Measure measure) const { return measures[static_cast<std::size_t>(measure)]; }
@@ -57,14 +57,14 @@ struct OutputName {
   std::string_view operation;  // "linalg.inv"
   Direction direction = Direction::forward;
 };
-/// Nothing for other names.
+/// Takes a name apart; nothing for names of another form.
 std::optional<OutputName> parse_output_name(std::string_view name);
 
-/// Is the type one that nothing is known of?
+/// Whether no limits are known for the type.
 bool is_unjudged_type(std::string_view dtype);
 
-/// Everything but the name, which must be that of both. `selection`: the release that chooses the criterion;
-/// without it the columns that are filled choose it.
+/// Judges a pair of rows, which must have the same name. `selection`: the release that chooses the criterion;
+/// without it, the filled columns choose it.
 PairRow judge_pair(const OutputName& name, const DetailsRow& device, const DetailsRow& other,
                    const Standards& standards, std::optional<Selection> selection);
 

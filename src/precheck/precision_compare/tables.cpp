@@ -34,7 +34,7 @@ report::Severity to_severity(Status status) {
   return status == Status::skip ? report::Severity::warning : report::Severity::none;
 }
 
-/// Appends cells as the format at hand wants them.
+/// Appends cells in the form of the output format.
 class CellWriter {
  public:
   CellWriter(std::vector<report::Cell>& cells, report::Scratch& scratch, const PrecisionLook& look)

@@ -10,11 +10,12 @@
 namespace msprobe::precheck {
 
 struct PrecisionLook {
-  bool english = false;  // headings, and no columns whose texts the Python tool has in Chinese
-  bool spelled = false;  // numbers as the Python tool's csv files have them
+  bool english =
+      false;  // headings in English, without the columns for which the Python tool has Chinese texts
+  bool spelled = false;  // numbers as in the Python tool's csv files
 };
 
-/// The result must outlive them.
+/// The tables, which the result must outlive.
 std::unique_ptr<report::Table> details_table(const PrecisionResult& result, const PrecisionLook& look);
 std::unique_ptr<report::Table> operations_table(const PrecisionResult& result, const PrecisionLook& look);
 

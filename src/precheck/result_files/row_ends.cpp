@@ -29,7 +29,7 @@ std::uint64_t each_row_end(const ByteSource& file, const std::function<void(cons
     for (std::size_t i = 0; i < piece.size(); ++i) {
       const char c = static_cast<char>(piece[i]);
       if (c == '"') {
-        in_quotes = !in_quotes;  // twice for one that is doubled
+        in_quotes = !in_quotes;  // a doubled quote toggles it twice
       } else if (c == '\n' && !in_quotes) {
         const std::uint64_t end = at + i + 1;
         std::string_view name = first;

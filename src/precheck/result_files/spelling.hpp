@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words and numbers as the Python tool's files have them.
+// Writes words and numbers as the Python tool's files have them.
 #pragma once
 
 #include <string>
@@ -9,16 +9,17 @@
 
 namespace msprobe::precheck {
 
-/// The column of a figure, as the Python tool calls it, and in English.
+/// The column of a figure, by the Python tool's name, and in English.
 std::string_view column_of(Figure figure);
 std::string_view english_column_of(Figure figure);
 
-/// A blank without a figure; a float of NumPy as it prints, other numbers with 14 decimals.
+/// The text of a figure: a blank if it is missing, a float of NumPy as NumPy prints it, other numbers with 14
+/// decimals.
 std::string spelled_figure(const FigureValue& figure);
 
 /// `pass`, `warning` (release 8: `Warning`), `error`, `SKIP`, or a blank.
 std::string_view status_word(Status status, Selection selection);
-/// Ours: `pass`, `warning`, `error`, `skip`, or nothing.
+/// The word for msprobe's verdict: `pass`, `warning`, `error`, `skip`, or nothing.
 std::string_view verdict_word(Verdict verdict);
 
 }  // namespace msprobe::precheck

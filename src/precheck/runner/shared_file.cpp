@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::size_t kTransferPiece = std::size_t{64} << 20;
-// Not one of those that a runner knows its ends by.
+// The descriptor must differ from those that a runner uses for its own ends.
 constexpr int kFirstDescriptor = 10;
 
 [[noreturn]] void fail(const std::string& what) {
@@ -84,7 +84,7 @@ std::uint64_t SharedFile::size() const {
 }
 
 bool SharedFile::read_at(std::uint64_t offset, std::span<std::byte> out) const {
-  if (offset > size()) return false;  // also what no file can have
+  if (offset > size()) return false;  // also for an offset that no file can have
   while (!out.empty()) {
     const ssize_t got =
         ::pread(descriptor_, out.data(), std::min(out.size(), kTransferPiece), static_cast<off_t>(offset));
