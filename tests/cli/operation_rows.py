@@ -10,15 +10,18 @@ import pathlib
 import re
 import shutil
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "dump"))
+import made_pairs
 import make_names
 import make_operations
 from harness import check, check_equal, data, main, run
 
 KINDS = ("activation", "norm", "product", "softmax")
 NOBODY_KNOWS = "nobody_knows_it"
+CALLED = r'\b((?:Functional|NPU|Tensor|Torch)\.)%s(\.\d+\.)'
 COMPARED = re.compile(r'(?:[=!]=\s*|\b(?:starts_with|ends_with|find|contains)\(\s*)"([\w.]+)"')
 
 
@@ -52,29 +55,47 @@ def renamed(folder, place, old, new):
     for path in place.rglob("*.json"):
         text = path.read_text(encoding="utf-8")
         path.unlink()
-        path.write_text(re.sub(r"\b((?:Functional|Tensor|Torch)\.)%s(\.\d+\.)" % old, r"\g<1>%s\2" % new, text), encoding="utf-8")
+        path.write_text(re.sub(CALLED % re.escape(old), rf"\g<1>{new}\2", text), encoding="utf-8")
     return place
 
 
-def first_finding(msprobe, target, golden, scratch, name):
-    """The kind, place and confidence of the first finding; `*` is the operation called `name`."""
+def first_finding(msprobe, target, golden, scratch):
     done = run(msprobe, ["compare", "-tp", str(target), "-gp", str(golden), "--format", "jsonl", "-o", "-"], scratch)
     found = next((json.loads(line) for line in done.stdout.splitlines() if not line.startswith('{"kind": "row"')), None)
     check(found is not None, done.stderr)
+    return found
 
+
+def without_name(found, name):
+    """The kind, place and confidence of a finding; `*` is the operation called `name`."""
     def entry(key):
-        return re.sub(r"\.%s\.(?=\d)" % name, ".*.", found.get(key) or "")
+        return re.sub(rf"\.{re.escape(name)}\.(?=\d)", ".*.", found.get(key) or "")
 
     return {"kind": found["kind"], "place": [entry("entry"), entry("golden_entry"), found.get("step"), found.get("rank")],
             "confidence": found.get("confidence")}
 
 
+def recorded_pairs(folder):
+    """(name, target, golden, fault, None) of statistics that were recorded."""
+    for recorder in (".", "recorders/recorders/python_tool_26.2.0", "recorders/recorders/python_tool_8.3.3"):
+        for path in sorted((folder / recorder / "cases").glob("*.json")):
+            case = json.loads(path.read_text(encoding="utf-8"))
+            sides = [folder / recorder / case["runs"][side] / "statistics" for side in ("target", "golden")]
+            yield f"{path.stem} of {pathlib.Path(recorder).name or 'ours'}", *sides, case.get("fault"), None
+    for recorder in ("ours", "python_tool"):
+        for dtype in ("fp32", "bf16"):
+            run_by = folder / "one_run" / "recorders" / recorder / dtype
+            for name in ("right", "eps", "scale"):
+                yield f"{name}, {dtype} of {recorder}", run_by / name, run_by / "golden", None, None
+
+
 def make_tests(msprobe, source):
     source = pathlib.Path(source)
     rows, siblings = table(source)
-    folder = data(source / "tests" / "data", "diagnosis")
-    cases = {path.stem: json.loads(path.read_text(encoding="utf-8"))
-             for path in sorted((folder / "diagnosis" / "cases").glob("*.json"))}
+    folder = data(source / "tests" / "data", "diagnosis") / "diagnosis"
+    made = tempfile.TemporaryDirectory(prefix="msprobe-made-")
+    pairs = [*recorded_pairs(folder),
+             *((name, *sides, None, culprit) for name, *sides, culprit in made_pairs.make(pathlib.Path(made.name)))]
 
     def no_rule_compares_names(_scratch):
         names = set(rows) | {name for row in rows.values() for name in row.get("also", [])}
@@ -102,32 +123,43 @@ def make_tests(msprobe, source):
             wrong += [f"{word} in {row_name}" for word in words if plain(word) not in [row_name, *row.get("also", [])]]
         check_equal("names that belong to other rows", wrong, [])
 
-    def of_case(case):
+    def of_pair(*paths, fault, culprit):
         def test(scratch):
-            paths = [folder / "diagnosis" / case["runs"][side] / "statistics" for side in ("target", "golden")]
             text = "".join(path.read_text(encoding="utf-8") for path in paths[0].rglob("dump.json"))
-            present = set(re.findall(r'"(?:Functional|Tensor|Torch)\.(\w+)\.\d+\.forward"', text))
+            present = {match[2] for match in re.finditer(CALLED % r"(\w+)", text)}
+            found = first_finding(msprobe, *paths, scratch)
+            if culprit is not None:
+                check_equal("culprit", found["entry"], culprit)
             tried = 0
+            most = 2 if culprit is None else None  # recorded pairs are large
             for old in sorted(name for name in present if name in rows and rows[name]["kind"] in KINDS):
-                before = first_finding(msprobe, *paths, scratch, old)
                 # A fault of the optimizer shows in parameters, and only the row says which arguments are parameters.
-                needs_row = case.get("fault") == "update" and "parameters" in rows[old]
-                others = [other for other in siblings[old] if other not in present][:2]
+                needs_row = fault == "update" and "parameters" in rows[old]
+                others = [other for other in siblings[old] if other not in present][:most]
                 for new in others + ([] if needs_row else [NOBODY_KNOWS]):
                     sides = [renamed(path, scratch / f"{side}-{old}-{new}", old, new)
                              for side, path in zip(("target", "golden"), paths, strict=True)]
-                    after = first_finding(msprobe, *sides, scratch, new)
+                    before = without_name(found, old)
+                    after = without_name(first_finding(msprobe, *sides, scratch), new)
                     if new == NOBODY_KNOWS:  # its confidence may be lower
                         check_equal(f"place with {old} as {new}", after["place"], before["place"])
                     else:
                         check_equal(f"finding with {old} as {new}", after, before)
                     tried += 1
+                    for side in sides:
+                        shutil.rmtree(side)
             check(tried > 0, "no operation was renamed")
 
         return test
 
-    return [("no rule compares names", no_rule_compares_names), ("names belong to their rows", names_belong_to_their_rows)] + [
-        (f"{name} with operations renamed", of_case(case)) for name, case in cases.items()]
+    def sixty_pairs(_scratch):
+        made.cleanup()
+        check(len(pairs) >= 60, f"{len(pairs)} pairs")
+
+    return [("no rule compares names", no_rule_compares_names), ("names belong to their rows", names_belong_to_their_rows),
+            *((f"{name} with operations renamed", of_pair(*paths, fault=fault, culprit=culprit))
+              for name, *paths, fault, culprit in pairs),
+            ("at least 60 pairs", sixty_pairs)]
 
 
 if __name__ == "__main__":
