@@ -21,8 +21,8 @@ struct StoryOptions {
 };
 
 /// Everything known about an entry (or about one row, if the name is that of a row): both sides, metrics,
-/// messages, the stack with the user's own frames first, the entries before and after. Empty if no entry has
-/// that name.
+/// messages, the stack with the user's own frames first, the entries before and after. If an entry that only
+/// golden has shares its name with one of the target, both are explained. Empty if no entry has that name.
 std::string explain(const RankRows& rows, const StoryOptions& options);
 
 struct SimilarName {
