@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "anomaly/badness.hpp"
 
+#include "dump/communication.hpp"
+
 namespace msprobe::anomaly {
 
 using dump::Entry;
@@ -12,7 +14,7 @@ namespace {
 bool receives(const Entry& entry, Entry::Index node) {
   const Entry::Index operation = entry.find(node, "op");
   if (operation == Entry::kNone || entry.find(node, "peer") == Entry::kNone) return false;
-  return entry.text(operation) == "irecv" || entry.text(operation) == "recv";
+  return dump::is_receive(entry.text(operation));
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "anomaly/default_rules.hpp"
 #include "dump/communication.hpp"
+#include "dump/operations.hpp"
 #include "support/ascii.hpp"
 #include "support/rule_file.hpp"
 #include "support/text.hpp"
@@ -120,6 +122,21 @@ void apply(Rules& rules, const Reader& reader, const YamlNode& root) {
   });
 }
 
+/// Numbers are positions; an argument has its name, and its position as well.
+Places places_of(const dump::Listed& listed, std::span<const std::string_view> parts) {
+  Places result;
+  for (const std::string_view part : parts) {
+    if (const auto position = whole_number<std::size_t>(part)) {
+      result.positions.insert(*position);
+      continue;
+    }
+    result.names.emplace(part);
+    const std::string_view signature = dump::arguments_of(*listed.operation, "Distributed");
+    if (const auto position = dump::position_of(signature, part)) result.positions.insert(*position);
+  }
+  return result;
+}
+
 bool holds_any(std::string_view text, const std::vector<std::string>& words) {
   return std::ranges::any_of(
       words, [&](const std::string& word) { return text.find(word) != std::string_view::npos; });
@@ -135,6 +152,23 @@ Rules default_rules() {
   Rules rules;
   const RuleFile file("built-in rules", kDefaultRules);
   apply(rules, Reader(file), file.root());
+  const auto fill = [](auto& names, std::string_view list) {
+    for (const dump::Listed& each : dump::listed_operations(list)) names.insert(names.end(), each.name);
+  };
+  fill(rules.never_blamed, "never_blamed");
+  fill(rules.names_source, "names_source");
+  fill(rules.names_destination, "names_destination");
+  for (const dump::Listed& each : dump::listed_operations("write_only_inputs"))
+    rules.write_only_inputs[each.name] = places_of(each, each.parts);
+  for (const dump::Listed& each : dump::listed_operations("expected_bad")) {
+    const Places places = places_of(each, std::span(each.parts).subspan(1));
+    ExpectedBad& rule = rules.expected_bad[each.name];
+    if (each.parts.front() == "inputs") {
+      rule.inputs = places;
+    } else {
+      rule.outputs = places.positions;
+    }
+  }
   return rules;
 }
 

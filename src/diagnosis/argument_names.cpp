@@ -26,7 +26,8 @@ std::string argument_text(const dump::Side& side, std::string_view entry, std::s
   // A function that works in place has no argument for it.
   const bool in_place = dump::has_in_place_mark(parsed->operation());
   const auto end = std::ranges::find_if(arguments, [&](std::string_view each) {
-    return each == "*" || each == "..." || (in_place && each.starts_with("inplace"));
+    return each == "*" || each == "..." || each.find('|') != std::string_view::npos ||
+           (in_place && each.starts_with("inplace"));
   });
   if (*number >= static_cast<std::size_t>(end - arguments.begin())) return std::string(place);
   const std::string_view name = arguments[*number].substr(0, arguments[*number].find_first_of("=@"));

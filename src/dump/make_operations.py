@@ -19,15 +19,22 @@ NO_KIND = "none"  # of rows that C++ does not need
 ALL_NATURES = ("ordinary", "random", "discrete", "division", "sum", "total", "mean", "exponential", "normalising", "scaling",
                "kinked")
 TRAITS = {"commutative": "kCommutative", "in_place_gradient": "kInPlaceGradient", "landmark": "kLandmark",
-          "left_out": "kLeftOut", "moves": "kMoves", "overwrites": "kOverwrites", "size": "kSize", "view": "kView"}
+          "left_out": "kLeftOut", "moves": "kMoves", "overwrites": "kOverwrites", "portable": "kPortable", "size": "kSize",
+          "view": "kView"}
 PREFIXES = ("Aten", "Distributed", "Functional", "MindSpeed", "NPU", "Tensor", "Torch", "VF")
 RISKS = ("core", "low")
 PLACE = r"(?:(?:MindSpore|MSAdapter)\.)?(?:Distributed|Functional|MindSpeed|Mint\w*|NPU|Tensor|Torch|VF)"
 WORDS = {"recorded": PLACE + r"(\.[\w.]+)?(=[\w.]+)?", "unrecorded": PLACE + r"(\.[\w.*]+)?",
          "masked": PLACE + r"(\.\w+)?\.(input|output)\.\d+(=\w+)?", "listed": r"[\w.]+",
          "mindspore": r"(Functional|Tensor)(\.\w+)?(=\w+)?"}
+# Lists of the rules of commands: their keys in files of --rules, and those of calls that are made again.
+RULES = ("absolute_threshold", "accumulative_error", "any_order", "binary_consistency", "causal_mask", "drops", "expected_bad",
+         "first_output_alone", "ignored_outputs", "labels", "level_1", "level_2", "mindspore_called", "names_destination",
+         "names_source", "never_blamed", "never_called", "never_first", "never_judged", "no_integers", "not_raised",
+         "not_raised_as_bits", "outputs_only", "quantized", "rounded_to_hf32", "subscript", "thousandth", "ulp", "uninitialized",
+         "write_only_inputs")
 KEYS = ("kind", "nature", "risk", "recorded", "unrecorded", "masked", "listed", "mindspore", "also", "is", "in", "signature",
-        "parameters", "running_statistics") + PREFIXES
+        "parameters", "running_statistics") + PREFIXES + ("replay", "rules")
 
 HEADER = """// Made of data/operations.yaml by make_operations.py.
 #pragma once
@@ -94,6 +101,7 @@ def check(name, row):
     one_of("nature", ALL_NATURES, [row["nature"]] if "nature" in row else [])
     one_of("is", TRAITS, row.get("is", []))
     one_of("in", PREFIXES, row.get("in", []))
+    one_of("rules", RULES, [re.split("[=/]", word)[0].rstrip("_") for word in row.get("rules", [])])
     for key in ("parameters", "running_statistics"):
         one_of(key, names_of(row.get("signature", "")), row.get(key, []))
     if name != name.lower().strip("_"):
@@ -125,11 +133,13 @@ def write(rows, file):
             if prefix in row:
                 signatures.append("{%s, %s}" % (_text("" if prefix == "signature" else prefix), _text(row[prefix])))
         traits = " | ".join("Operation::" + TRAITS[trait] for trait in row.get("is", [])) or "0"
+        nature = row.get("nature") or NATURES.get(row["kind"], "ordinary")
         for called in [name] + row.get("also", []):
-            nature = row.get("nature") or NATURES.get(row["kind"], "ordinary")
-            operations.append((called, "{%s, %s, OperationKind::%s, Nature::%s, %s, %du, %du, %s, {kSignatures + %d, %d}}" % (
-                _text(called), _text(name), row["kind"], nature, traits, _positions(row, "parameters"),
-                _positions(row, "running_statistics"), _text(" ".join(row.get("in", []))), first, len(signatures) - first)))
+            operations.append((called, "{%s}" % ", ".join((
+                _text(called), _text(name), "OperationKind::" + row["kind"], "Nature::" + nature, traits,
+                "%du" % _positions(row, "parameters"), "%du" % _positions(row, "running_statistics"),
+                _text(" ".join(row.get("in", []))), "{kSignatures + %d, %d}" % (first, len(signatures) - first),
+                _text(row.get("replay", "")), _text(" ".join(row.get("rules", [])))))))
     operations.sort()
     for (before, _), (after, _) in zip(operations, operations[1:]):
         if before == after:
@@ -137,7 +147,9 @@ def write(rows, file):
     names = "".join(_named(*kind) for kind in (
         ("kKindNames", "OperationKind", {kind: "OperationKind::" + kind for kind in KINDS}),
         ("kNatureNames", "Nature", {nature: "Nature::" + nature for nature in ALL_NATURES}),
-        ("kTraitNames", "Operation::Trait", {trait: "Operation::" + name for trait, name in TRAITS.items()})))
+        ("kTraitNames", "Operation::Trait", {trait: "Operation::" + name for trait, name in TRAITS.items()}),
+        ("kReplayNames", "std::string_view", {name: _text(name) for name in sorted(
+            {row["replay"] for row in rows.values() if "replay" in row})})))
     implied = "".join("    case OperationKind::%s:\n      return Nature::%s;\n" % pair for pair in NATURES.items())
     file.write(HEADER % {
         "names": names, "implied": implied,

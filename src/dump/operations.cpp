@@ -94,7 +94,7 @@ class OwnRows {
       } else if (key->text == "is") {
         for (const Node* trait : words(file, *key, *value))
           operation.traits =
-              static_cast<std::uint8_t>(operation.traits | one_of(file, *key, *trait, kTraitNames));
+              static_cast<std::uint16_t>(operation.traits | one_of(file, *key, *trait, kTraitNames));
       } else if (key->text == "also") {
         for (const Node* other : words(file, *key, *value)) names.push_back(plain_name(file, *other));
       } else if (key->text == "signature") {
@@ -104,10 +104,12 @@ class OwnRows {
         words(file, *key, *value);  // the collector's, as is `risk`
       } else if (key->text == "risk") {
         if (value->text != "core" && value->text != "low") file.fail(*key, "risk must be core or low");
+      } else if (key->text == "replay") {
+        operation.replay = one_of(file, *key, *value, kReplayNames);
       } else if (key->text != "parameters" && key->text != "running_statistics") {
         file.fail(*key, "unknown key " + display(key->text) +
-                            "; there are kind, nature, risk, recorded, is, also, signature, parameters and "
-                            "running_statistics");
+                            "; there are kind, nature, risk, recorded, is, also, signature, parameters, "
+                            "running_statistics and replay");
       }
     }
     if (operation.kind == OperationKind::unknown) file.fail(name, display(name.text) + " needs a kind");
@@ -155,16 +157,12 @@ class OwnRows {
   static Positions positions(const RuleFile& file, const Node& key, const Node& list,
                              std::string_view signature) {
     Positions found = 0;
-    const std::vector<std::string_view> arguments = split(signature, " ");
     for (const Node* word : words(file, key, list)) {
-      const auto at = std::ranges::find(arguments, word->text, [](std::string_view argument) {
-        return argument.substr(0, argument.find_first_of("=@"));
-      });
-      const auto position = static_cast<std::size_t>(at - arguments.begin());
-      if (at == arguments.end() || position >= 8 * sizeof found)
+      const std::optional<std::size_t> position = position_of(signature, word->text);
+      if (!position || *position >= 8 * sizeof found)
         file.fail(*word,
                   fmt::format("{}: {} is not in the signature", display(key.text), display(word->text)));
-      found |= Positions{1} << position;
+      found |= Positions{1} << *position;
     }
     return found;
   }
@@ -173,6 +171,21 @@ class OwnRows {
   std::deque<std::string> texts_;
   std::deque<std::vector<Operation::Signature>> signatures_;
 };
+
+/// `ulp`, `ulp_`, `ulp=__matmul__`, `write_only_inputs/tensor`
+void add_listed(const Operation& operation, std::string_view list, std::vector<Listed>& found) {
+  if (operation.name != operation.row) return;
+  for (const std::string_view word : split(operation.rules, " ")) {
+    std::vector<std::string_view> parts = split(word, "/");
+    const std::vector<std::string_view> spelled = split(parts.front(), "=");
+    parts.erase(parts.begin());
+    const bool also_in_place = spelled.front().ends_with('_');
+    if (spelled.front().substr(0, spelled.front().size() - (also_in_place ? 1 : 0)) != list) continue;
+    const std::string name(spelled.size() > 1 ? spelled[1] : operation.name);
+    found.push_back({name, parts, &operation});
+    if (also_in_place) found.push_back({name + "_", parts, &operation});
+  }
+}
 
 }  // namespace
 
@@ -190,14 +203,41 @@ const Operation* find_operation(std::string_view name) {
 std::string_view arguments_of(std::string_view operation_with_prefix) {
   const std::string_view prefix = operation_with_prefix.substr(0, operation_with_prefix.find('.'));
   const Operation* const operation = find_operation(split_last(operation_with_prefix).second);
-  if (operation == nullptr) return {};
-  if (!operation->prefixes.empty() && !has_word(operation->prefixes, prefix)) return {};
+  return operation == nullptr ? std::string_view() : arguments_of(*operation, prefix);
+}
+
+std::string_view arguments_of(const Operation& operation, std::string_view prefix) {
+  const bool is_called_so = operation.prefixes.empty() || has_word(operation.prefixes, prefix);
+  return is_called_so ? arguments_like(operation, prefix) : std::string_view();
+}
+
+std::string_view arguments_like(const Operation& operation, std::string_view prefix) {
   std::string_view arguments;
-  for (const Operation::Signature& each : operation->signatures) {
+  for (const Operation::Signature& each : operation.signatures) {
     if (each.prefix == prefix) return each.arguments;
     if (each.prefix.empty()) arguments = each.arguments;
   }
   return arguments;
+}
+
+std::vector<Listed> listed_operations(std::string_view list) {
+  std::vector<Listed> found;
+  for (const Operation& operation : kOperations) add_listed(operation, list, found);
+  return found;
+}
+
+bool is_listed(std::string_view list, std::string_view operation) {
+  std::vector<Listed> found;
+  if (const Operation* const row = find_operation(operation)) add_listed(*row, list, found);
+  return std::ranges::find(found, operation, &Listed::name) != found.end();
+}
+
+std::optional<std::size_t> position_of(std::string_view signature, std::string_view argument) {
+  const std::vector<std::string_view> arguments = split(signature, " ");
+  const auto at = std::ranges::find(
+      arguments, argument, [](std::string_view each) { return each.substr(0, each.find_first_of("=@")); });
+  if (at == arguments.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - arguments.begin());
 }
 
 bool has_in_place_mark(std::string_view name) {

@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace msprobe::dump {
 
@@ -55,15 +57,16 @@ using Positions = std::uint32_t;
 
 struct Operation {
   /// The words of `is` in the file.
-  enum Trait : std::uint8_t {
+  enum Trait : std::uint16_t {
     kCommutative = 1,
     kInPlaceGradient = 2,
     kLandmark = 4,
     kLeftOut = 8,
     kMoves = 16,
     kOverwrites = 32,
-    kSize = 64,
-    kView = 128,
+    kPortable = 64,
+    kSize = 128,
+    kView = 256,
   };
   struct Signature {
     std::string_view prefix;  // of entries; empty for all that the operation has
@@ -74,11 +77,13 @@ struct Operation {
   std::string_view row;   // the name of its row, which several names may share
   OperationKind kind = OperationKind::unknown;
   Nature nature = Nature::ordinary;
-  std::uint8_t traits = 0;
+  std::uint16_t traits = 0;
   Positions parameters = 0;
   Positions running_statistics = 0;
   std::string_view prefixes;  // apart by spaces; any where there are none
   std::span<const Signature> signatures;
+  std::string_view replay;  // the function that computes it; empty where none does
+  std::string_view rules;   // as `rules` in the file, apart by spaces
 
   bool is(Trait trait) const { return (traits & trait) != 0; }
 };
@@ -93,8 +98,25 @@ const Operation* find_operation(std::string_view name);
 void add_operations(const std::string& path);
 
 /// The arguments of `Functional.layer_norm` in order, `input normalized_shape weight=None bias=None`; what
-/// follows `*` is given by name alone. Empty if they are not known.
+/// follows `*` is given by name alone, and `a|b` is either, by the overload. Empty if they are not known.
 std::string_view arguments_of(std::string_view operation_with_prefix);
+std::string_view arguments_of(const Operation& operation, std::string_view prefix);
+/// The same where entries with this prefix are not called so, but something like it is.
+std::string_view arguments_like(const Operation& operation, std::string_view prefix);
+
+/// An operation that a list of rules has: as the list spells it, and what it says of it.
+struct Listed {
+  std::string name;
+  std::vector<std::string_view> parts;
+  const Operation* operation = nullptr;
+};
+/// The operations in whose `rules` the list stands, of the built-in rows alone.
+std::vector<Listed> listed_operations(std::string_view list);
+/// Is the operation in the list, in this spelling?
+bool is_listed(std::string_view list, std::string_view operation);
+
+/// The position of an argument in a signature; nothing if it has none.
+std::optional<std::size_t> position_of(std::string_view signature, std::string_view argument);
 
 /// Has the name the mark of a call that changes its first input: `add_`, `__iadd__`?
 bool has_in_place_mark(std::string_view name);

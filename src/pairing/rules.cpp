@@ -5,7 +5,9 @@
 #include <functional>
 #include <map>
 
+#include "dump/operations.hpp"
 #include "pairing/default_rules.hpp"
+#include "support/ascii.hpp"
 #include "support/rule_file.hpp"
 #include "support/text.hpp"
 
@@ -117,6 +119,17 @@ void apply(Rules& rules, const RuleFile& file) {
 Rules default_rules() {
   Rules rules;
   apply(rules, RuleFile("built-in rules", kDefaultRules));
+  const auto fill = [](auto& names, std::string_view list) {
+    for (const dump::Listed& each : dump::listed_operations(list)) names.insert(names.end(), each.name);
+  };
+  fill(rules.never_judged, "never_judged");
+  fill(rules.outputs_only, "outputs_only");
+  fill(rules.never_first, "never_first");
+  fill(rules.names_source, "names_source");
+  for (const dump::Listed& each : dump::listed_operations("ignored_outputs")) {
+    for (const std::string_view output : each.parts)
+      rules.ignored_outputs[each.name].insert(whole_number<std::size_t>(output).value());
+  }
   return rules;
 }
 

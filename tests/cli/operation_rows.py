@@ -22,7 +22,10 @@ from harness import check, check_equal, data, main, run
 KINDS = ("activation", "norm", "product", "softmax")
 NOBODY_KNOWS = "nobody_knows_it"
 CALLED = r'\b((?:Functional|NPU|Tensor|Torch)\.)%s(\.\d+\.)'
-COMPARED = re.compile(r'(?:[=!]=\s*|\b(?:starts_with|ends_with|find|contains)\(\s*)"([\w.]+)"')
+COMPARED = re.compile(r'(\w*)\)*\.?\s*(?:[=!]=\s*|\b(?:starts_with|ends_with|find|contains)\(\s*)"([\w.]+)"')
+# Names of types, of Python's libraries and of statistics, not of operations.
+TYPES = ("dtype", "type", "library")
+OTHER_WORDS = ("Bool", "bool", "complex", "Max", "Mean", "Min", "Norm", "Shape")
 
 
 def table(source):
@@ -100,13 +103,14 @@ def make_tests(msprobe, source):
     def no_rule_compares_names(_scratch):
         names = set(rows) | {name for row in rows.values() for name in row.get("also", [])}
         found = []
-        for part in ("diagnosis", "pairing"):
+        for part in ("anomaly", "compare", "diagnosis", "pairing", "precheck", "verdict"):
             for path in sorted((source / "src" / part).rglob("*.[ch]pp")):
                 if path.parent.name == "replay":  # has a function for each operation
                     continue
                 for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                    words = [word.rsplit(".")[-1].strip("_").lower() for word in COMPARED.findall(line)]
-                    if any(word in names for word in words) and "dtype" not in line:
+                    words = {word.rsplit(".")[-1].strip("_").lower() for subject, word in COMPARED.findall(line)
+                             if subject not in TYPES and word not in OTHER_WORDS}
+                    if words & names:
                         found.append(f"{path.name}:{number}: {line.strip()}")
         check_equal("comparisons with names of operations", found, [])
 
@@ -122,6 +126,17 @@ def make_tests(msprobe, source):
             words += [word for word in places if word not in make_names.PLACES]
             wrong += [f"{word} in {row_name}" for word in words if plain(word) not in [row_name, *row.get("also", [])]]
         check_equal("names that belong to other rows", wrong, [])
+
+    def every_row_finds_its_replay(_scratch):
+        named = {row["replay"] for row in rows.values() if "replay" in row}
+        found = []
+        for path in (source / "src" / "diagnosis" / "replay").glob("*.cpp"):
+            listed = path.read_text(encoding="utf-8").partition("kOperations = {\n")[2].partition("\n  };")[0]
+            found += re.findall(r'[{(]"(\w+)",', listed)
+        check_equal("functions of the replay", sorted(found), sorted(named))
+        missing = [name for name, row in rows.items() if "replay" in row
+                   and not any(row.get(key) for key in ("signature", *row.get("in", [])))]
+        check_equal("rows with a replay and no signature", missing, [])
 
     def of_pair(*paths, fault, culprit):
         def test(scratch):
@@ -157,6 +172,7 @@ def make_tests(msprobe, source):
         check(len(pairs) >= 60, f"{len(pairs)} pairs")
 
     return [("no rule compares names", no_rule_compares_names), ("names belong to their rows", names_belong_to_their_rows),
+            ("every row finds its replay", every_row_finds_its_replay),
             *((f"{name} with operations renamed", of_pair(*paths, fault=fault, culprit=culprit))
               for name, *paths, fault, culprit in pairs),
             ("at least 60 pairs", sixty_pairs)]

@@ -2,6 +2,7 @@
 """data/operations.yaml has a row with the right arguments for every function of the installed PyTorch that is recorded."""
 
 import inspect
+import itertools
 import os
 import re
 import sys
@@ -50,14 +51,16 @@ def of_python(function):
 
 
 def of_schemas(name, is_method):
-    """The same of an operator: as far as its overloads agree."""
+    """The same of an operator; where its overloads differ, all their names: `dim|other`."""
     overloads = []
-    for schema in torch._C._jit_get_schemas_for_operator("aten::" + name):
+    schemas = torch._C._jit_get_schemas_for_operator("aten::" + name)
+    of_tensors = [schema for schema in schemas if any("Tensor" in str(result.type) for result in schema.returns)]
+    for schema in of_tensors or schemas:  # not those of lists and numbers
         words = schema.overload_name.lower()
         arguments = list(schema.arguments)
         if words.endswith("out") or any(argument.is_out for argument in arguments) or "name" in words:
             continue
-        if "Dimname" in str(schema):
+        if "Dimname" in str(schema) or "..." in str(schema):
             continue
         first = arguments[:1]
         if any(argument.name in ("self", "input", "a", "b", "x") and "Tensor" not in str(argument.type) for argument in first):
@@ -71,13 +74,8 @@ def of_schemas(name, is_method):
         overloads.append(["input" if name == "self" else name for name in names])
     if not overloads:
         return None
-    agreed = []
-    for position in range(max(map(len, overloads))):
-        names = {names[position] for names in overloads if len(names) > position}
-        if len(names) > 1:
-            break
-        agreed.append(names.pop())
-    return agreed
+    return ["|".join(sorted({names[position] for names in overloads if len(names) > position}))
+            for position in range(max(map(len, overloads)))]
 
 
 def installed(group, name):
@@ -125,6 +123,8 @@ class Operations(Case):
                 continue
             compared += 1
             listed, is_open = known
+            if "|" not in "".join(listed):  # the row ends where overloads differ
+                names = list(itertools.takewhile(lambda name: "|" not in name, names))
             if name.endswith("_"):  # the row is that of the function without the mark, which may take more
                 listed = listed[:listed.index("inplace")] if "inplace" in listed else listed[:len(names)]
                 is_open = True

@@ -31,7 +31,8 @@ Results rows_of(Arguments& arguments, const Array& indices, const Array& weight)
 /// With max_norm the table is changed before it is read.
 Results run_embedding(Arguments& arguments) {
   if (arguments.given("max_norm")) refuse_argument();
-  const Array indices = arguments.tensor("input");
+  arguments.ignore({"padding_idx", "norm_type", "scale_grad_by_freq", "sparse"});
+  const Array indices = arguments.tensor(arguments.has("indices") ? "indices" : "input");
   return rows_of(arguments, indices, arguments.tensor("weight"));
 }
 
@@ -90,6 +91,7 @@ class IndexedPlaces {
 };
 
 Results run_gather(Arguments& arguments) {
+  arguments.ignore({"sparse_grad"});
   const Array input = arguments.tensor("input");
   const Array index = arguments.tensor("index");
   const std::size_t axis = axis_of(arguments.integer("dim", 0), input.rank());
@@ -200,9 +202,10 @@ Results run_stack(Arguments& arguments) {
 
 /// Which elements were dropped is seen where they are 0. How many, is not: that is chance.
 Results run_dropout(Arguments& arguments) {
+  arguments.ignore({"inplace"});
   Array array = arguments.tensor("input");
   const double p = arguments.number("p", 0.5);
-  const bool is_training = arguments.flag("training", true);
+  const bool is_training = arguments.flag(arguments.name(2), true);  // `training` or `train`
   if (!is_training || p == 0) return only(std::move(array));
   if (!(p > 0) || p > 1) refuse_argument();
   const Array recorded = arguments.recorded(0);
@@ -217,18 +220,14 @@ Results run_dropout(Arguments& arguments) {
 
 std::span<const Operation> index_operations() {
   static const std::vector<Operation> kOperations = {
-      {"embedding", Where::functional,
-       "input weight padding_idx- max_norm norm_type- scale_grad_by_freq- sparse-", &run_embedding},
-      {"embedding", Where::plain, "weight input|indices padding_idx- scale_grad_by_freq- sparse-",
-       &run_embedding},
-      {"Embedding", Where::module, "input", &run_embedding_module},
-      {"index_select", Where::torch, "input dim index", &run_index_select},
-      {"gather", Where::torch, "input dim index sparse_grad-", &run_gather},
-      {"index_add", Where::torch, "input dim index source|tensor alpha", &run_index_add},
-      {"scatter_add", Where::torch, "input dim index src", &run_scatter_add},
-      {"cat concat", Where::torch, "tensors dim", &run_cat},
-      {"stack", Where::torch, "tensors dim", &run_stack},
-      {"dropout", Where::torch, "input p training|train inplace-", &run_dropout},
+      {"embedding", &run_embedding, nullptr, nullptr, &run_embedding_module},
+      {"index_select", &run_index_select},
+      {"gather", &run_gather},
+      {"index_add", &run_index_add},
+      {"scatter_add", &run_scatter_add},
+      {"cat", &run_cat},
+      {"stack", &run_stack},
+      {"dropout", &run_dropout},
   };
   return kOperations;
 }

@@ -278,24 +278,18 @@ Results run_kl_div(Arguments& arguments) {
   return finish_losses(arguments, std::move(losses), reduction_of(arguments));
 }
 
-constexpr std::string_view kDifference = "input target size_average reduce reduction";
-
 }  // namespace
 
 std::span<const Operation> loss_operations() {
   static const std::vector<Operation> kOperations = {
-      {"cross_entropy", Where::functional,
-       "input target weight size_average ignore_index reduce reduction label_smoothing", &run_cross_entropy},
-      {"nll_loss", Where::functional, "input target weight size_average ignore_index reduce reduction",
-       &run_nll_loss},
-      {"binary_cross_entropy_with_logits", Where::functional,
-       "input target weight size_average reduce reduction pos_weight", &run_binary_cross_entropy_with_logits},
-      {"kl_div", Where::functional, "input target size_average reduce reduction log_target", &run_kl_div},
-      {"mse_loss", Where::functional, kDifference, &run_mse_loss},
-      {"l1_loss", Where::functional, kDifference, &run_l1_loss},
-      {"smooth_l1_loss", Where::functional, "input target size_average reduce reduction beta",
-       &run_smooth_l1_loss},
-      {"huber_loss", Where::functional, "input target reduction delta", &run_huber_loss},
+      {"cross_entropy", &run_cross_entropy},
+      {"nll_loss", &run_nll_loss},
+      {"binary_cross_entropy_with_logits", &run_binary_cross_entropy_with_logits},
+      {"kl_div", &run_kl_div},
+      {"mse_loss", &run_mse_loss},
+      {"l1_loss", &run_l1_loss},
+      {"smooth_l1_loss", &run_smooth_l1_loss},
+      {"huber_loss", &run_huber_loss},
   };
   return kOperations;
 }

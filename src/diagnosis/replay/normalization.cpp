@@ -36,6 +36,7 @@ void cast_to(Array& array, std::optional<tensor::DType> dtype) {
 // ---------------------------------------------------------------------- softmax
 
 Results softmax_of(Arguments& arguments, bool is_log) {
+  arguments.ignore({"_stacklevel"});
   Array array = arguments.tensor("input");
   const Value* const dim = arguments.find("dim");
   // Without an axis functional softmax chooses one, with a warning.
@@ -109,6 +110,7 @@ void need_shape(const std::optional<Array>& array, const Shape& shape) {
 }
 
 Results run_layer_norm(Arguments& arguments) {
+  arguments.ignore({"cudnn_enable"});
   Array array = arguments.tensor("input");
   const Shape normalized = arguments.integers("normalized_shape", {});
   const std::optional<Array> weight = arguments.tensor_if_given("weight");
@@ -206,6 +208,7 @@ class Channels {
 };
 
 Results run_batch_norm(Arguments& arguments) {
+  arguments.ignore({"running_mean", "running_var", "momentum"});
   Array array = arguments.tensor("input");
   Channels channels(arguments, array);
   const bool is_training = arguments.flag("training", false);
@@ -257,11 +260,13 @@ Results grouped(Arguments& arguments, Array array, std::int64_t groups) {
 }
 
 Results run_group_norm(Arguments& arguments) {
+  arguments.ignore({"cudnn_enabled"});
   const std::int64_t groups = arguments.integer("num_groups", 0);
   return grouped(arguments, arguments.tensor("input"), groups);
 }
 
 Results run_instance_norm(Arguments& arguments) {
+  arguments.ignore({"running_mean", "running_var", "momentum", "cudnn_enabled"});
   if (!arguments.flag("use_input_stats", true)) refuse_argument();
   Array array = arguments.tensor("input");
   if (array.rank() < 3) refuse_argument();
@@ -452,22 +457,15 @@ Results run_attention(Arguments& arguments) {
 
 std::span<const Operation> normalization_operations() {
   static const std::vector<Operation> kOperations = {
-      {"softmax", Where::functional, "input dim _stacklevel- dtype", &run_softmax},
-      {"softmax", Where::plain, "input dim dtype", &run_softmax},
-      {"softmax", Where::anywhere, "input|x dim|axis dtype", &run_softmax},
-      {"log_softmax", Where::functional, "input dim _stacklevel- dtype", &run_log_softmax},
-      {"log_softmax", Where::plain, "input dim dtype", &run_log_softmax},
-      {"layer_norm", Where::anywhere, "input normalized_shape weight bias eps cudnn_enable-",
-       &run_layer_norm},
-      {"rms_norm", Where::torch, "input normalized_shape weight eps", &run_rms_norm},
-      {"npu_rms_norm", Where::npu, "self gamma epsilon", &run_npu_rms_norm},
-      {"batch_norm", Where::functional, "input running_mean- running_var- weight bias training momentum- eps",
-       &run_batch_norm},
-      {"group_norm", Where::torch, "input num_groups weight bias eps cudnn_enabled-", &run_group_norm},
-      {"instance_norm", Where::functional,
-       "input running_mean- running_var- weight bias use_input_stats momentum- eps", &run_instance_norm},
-      {"scaled_dot_product_attention", Where::functional,
-       "query key value attn_mask dropout_p is_causal scale enable_gqa", &run_attention},
+      {"softmax", &run_softmax},
+      {"log_softmax", &run_log_softmax},
+      {"layer_norm", &run_layer_norm},
+      {"rms_norm", &run_rms_norm},
+      {"npu_rms_norm", &run_npu_rms_norm},
+      {"batch_norm", &run_batch_norm},
+      {"group_norm", &run_group_norm},
+      {"instance_norm", &run_instance_norm},
+      {"scaled_dot_product_attention", &run_attention},
   };
   return kOperations;
 }

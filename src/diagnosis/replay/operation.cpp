@@ -1,55 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/replay/operation.hpp"
 
+#include <algorithm>
 #include <cmath>
+
+#include "support/text.hpp"
 
 namespace msprobe::diagnosis::replay {
 namespace {
 
-/// The next word of a text, which is taken off it.
-std::string_view take_word(std::string_view& text, char separator) {
-  const std::size_t end = text.find(separator);
-  const std::string_view word = text.substr(0, end);
-  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  return word;
-}
-
-bool has_name(std::string_view names, std::string_view name) {
-  while (!names.empty()) {
-    if (take_word(names, '|') == name) return true;
-  }
-  return false;
+/// NumPy's and MindSpore's names of arguments, which their functions, and some of PyTorch's, take as well.
+std::string_view usual_name(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kUsual[] = {
+      {"axis", "dim"}, {"keep_dims", "keepdim"}, {"keepdims", "keepdim"}, {"self", "input"},
+      {"x", "input"},  {"x1", "input"},          {"x2", "other"},         {"y", "other"},
+  };
+  const auto* const found =
+      std::ranges::find(kUsual, name, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kUsual) ? name : found->second;
 }
 
 }  // namespace
 
-Arguments::Arguments(const Call& call, const Operation& operation, bool is_reflected, Workspace& workspace)
+Arguments::Arguments(const Call& call, const Operation& operation, std::string_view signature,
+                     bool is_reflected, Workspace& workspace)
     : call_(call), operation_(operation), workspace_(workspace) {
   if (!call.has_inputs) throw NoStatement(Status::argument_not_recorded);
-  for (std::string_view left = operation.signature; !left.empty();) {
-    Slot slot;
-    slot.names = take_word(left, ' ');
-    slot.ignored = slot.names.ends_with('-');
-    if (slot.ignored) slot.names.remove_suffix(1);
-    slots_.push_back(slot);
+  std::size_t by_position = std::string_view::npos;
+  bool is_open = false;
+  for (const std::string_view word : split(signature, " ")) {
+    if (word == "...") {
+      is_open = true;
+    } else if (word == "*") {
+      // MindSpore's functions take by position what PyTorch's take by name.
+      if (!call.is_mindspore) by_position = slots_.size();
+    } else {
+      slots_.push_back({.name = word.substr(0, word.find_first_of("=@"))});
+    }
   }
-  if (call.positional.size() > slots_.size()) refuse_argument();
+  if (is_open && slots_.size() < call.positional.size()) slots_.resize(call.positional.size());
+  if (call.positional.size() > std::min(by_position, slots_.size())) refuse_argument();
   for (std::size_t i = 0; i < call.positional.size(); ++i) slots_[i].value = &call.positional[i];
   for (const NamedValue& keyword : call.keywords) {
     // Where a result is put changes nothing about it.
     if (keyword.name == "out") continue;
-    Slot* const found = slot(keyword.name);
+    Slot* found = slot(keyword.name);
+    if (found == nullptr) found = slot(usual_name(keyword.name));
+    if (found == nullptr && is_open) found = &slots_.emplace_back();
     if (found == nullptr || found->value != nullptr) refuse_argument();
     found->value = &keyword.value;
   }
   if (is_reflected && slots_.size() >= 2) std::swap(slots_[0].value, slots_[1].value);
 }
 
+/// In `dim|unbiased unbiased` the second one is called `unbiased`.
 Arguments::Slot* Arguments::slot(std::string_view name) {
-  for (Slot& slot : slots_) {
-    if (has_name(slot.names, name)) return &slot;
-  }
-  return nullptr;
+  const auto exact = std::ranges::find(slots_, name, &Slot::name);
+  if (exact != slots_.end()) return &*exact;
+  const auto either = std::ranges::find_if(slots_, [&](const Slot& slot) {
+    const std::vector<std::string_view> names = split(slot.name, "|");
+    return std::ranges::find(names, name) != names.end();
+  });
+  return either == slots_.end() ? nullptr : &*either;
+}
+
+std::string_view Arguments::name(std::size_t position) const {
+  if (position >= slots_.size()) refuse_argument();
+  return slots_[position].name;
+}
+
+void Arguments::ignore(std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) find(name);
+}
+
+void Arguments::ignore_all() {
+  for (Slot& slot : slots_) slot.used = true;
 }
 
 const Value* Arguments::find(std::string_view name) {
@@ -180,7 +205,7 @@ const Tensor& Arguments::output(std::size_t index) const {
 void Arguments::finish() const {
   for (const Slot& slot : slots_) {
     const bool given = slot.value != nullptr && slot.value->kind != Value::Kind::none;
-    if (given && !slot.used && !slot.ignored) refuse_argument();
+    if (given && !slot.used) refuse_argument();
   }
 }
 

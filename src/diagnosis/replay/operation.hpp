@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operation is to the replay: its names, its arguments, and how its outputs follow from them.
+// The replay: functions that rows of data/operations.yaml name, and the arguments of a call.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -34,11 +35,11 @@ using Results = std::vector<Expected>;
 
 struct Operation;
 
-/// The arguments of a call by the names of a signature: names apart by spaces, in order of position, `a|b`
-/// for one that has two names; `-` behind a name: whatever it is, the outputs do not depend on it.
+/// The arguments of a call by the names that its row in data/operations.yaml gives them.
 class Arguments {
  public:
-  Arguments(const Call& call, const Operation& operation, bool is_reflected, Workspace& workspace);
+  Arguments(const Call& call, const Operation& operation, std::string_view signature, bool is_reflected,
+            Workspace& workspace);
 
   const Call& call() const { return call_; }
   const Operation& operation() const { return operation_; }
@@ -48,6 +49,13 @@ class Arguments {
   const Value* find(std::string_view name);
   bool given(std::string_view name) { return find(name) != nullptr; }
   const Value& need(std::string_view name);
+  /// The name of the argument at this position; NoStatement where the call cannot have one.
+  std::string_view name(std::size_t position) const;
+  /// Does an argument of this call have the name, given or not?
+  bool has(std::string_view name) { return slot(name) != nullptr; }
+  /// The outputs do not depend on these.
+  void ignore(std::initializer_list<std::string_view> names);
+  void ignore_all();
 
   Array tensor(std::string_view name);
   /// The same without its values, for products that read them as they go.
@@ -78,8 +86,7 @@ class Arguments {
 
  private:
   struct Slot {
-    std::string_view names;
-    bool ignored = false;
+    std::string_view name;  // `a|b`: by the overload; empty: of more arguments than the signature lists
     bool used = false;
     const Value* value = nullptr;
   };
@@ -93,24 +100,14 @@ class Arguments {
   std::vector<Slot> slots_;
 };
 
-/// Where a name means this operation.
-enum class Where : std::uint8_t {
-  torch,       // PyTorch, and MindSpore's `mint`, which follows it
-  functional,  // torch.nn.functional alone, and its like in mint
-  plain,       // torch and torch.Tensor, not torch.nn.functional
-  methods,     // torch.Tensor alone
-  anywhere,    // MindSpore's own operations of the name do the same
-  npu,         // torch_npu
-  module,      // a class of torch.nn, named as the operation
-};
-
+/// The function that `replay` of a row names.
 struct Operation {
-  std::string_view names;  // apart by spaces
-  Where where;
-  std::string_view signature;
+  std::string_view name;
   Results (*run)(Arguments&);
   double (*unary)(double) = nullptr;
   double (*binary)(double, double) = nullptr;
+  /// For modules, whose settings and parameters are no arguments.
+  Results (*run_module)(Arguments&) = nullptr;
 };
 
 /// A result without anything beside it.

@@ -52,10 +52,13 @@ double sign(double x) {
 }
 
 Results run_unary(Arguments& arguments) {
+  arguments.ignore({"inplace"});
   return only(map(arguments, arguments.tensor("input"), arguments.operation().unary));
 }
 
+/// A type, a device or the order in memory change no element but by rounding.
 Results run_cast(Arguments& arguments) {
+  arguments.ignore_all();
   return only(arguments.tensor("input"));
 }
 
@@ -95,17 +98,20 @@ Results run_gelu(Arguments& arguments) {
 }
 
 Results run_leaky_relu(Arguments& arguments) {
+  arguments.ignore({"inplace"});
   const double slope = arguments.number("negative_slope", 0.01);
   return only(map(arguments, arguments.tensor("input"), [=](double x) { return x > 0 ? x : x * slope; }));
 }
 
 Results run_elu(Arguments& arguments) {
+  arguments.ignore({"inplace"});
   const double alpha = arguments.number("alpha", 1);
   return only(
       map(arguments, arguments.tensor("input"), [=](double x) { return x > 0 ? x : alpha * std::expm1(x); }));
 }
 
 Results run_celu(Arguments& arguments) {
+  arguments.ignore({"inplace"});
   const double alpha = arguments.number("alpha", 1);
   return only(map(arguments, arguments.tensor("input"),
                   [=](double x) { return x > 0 ? x : alpha * std::expm1(x / alpha); }));
@@ -119,12 +125,14 @@ Results run_softplus(Arguments& arguments) {
 }
 
 Results run_hardtanh(Arguments& arguments) {
+  arguments.ignore({"inplace"});
   const double low = arguments.number("min_val", -1);
   const double high = arguments.number("max_val", 1);
   return only(map(arguments, arguments.tensor("input"), [=](double x) { return clamp(x, low, high); }));
 }
 
 Results run_threshold(Arguments& arguments) {
+  arguments.ignore({"inplace"});
   const double threshold = arguments.number("threshold", 0);
   const double value = arguments.number("value", 0);
   return only(
@@ -133,7 +141,7 @@ Results run_threshold(Arguments& arguments) {
 
 /// Two halves along an axis: one of them goes through the gate.
 Results gated(Arguments& arguments, double (*function)(double, double)) {
-  const Array input = arguments.tensor("input");
+  const Array input = arguments.tensor(arguments.name(0));
   const std::size_t axis = axis_of(arguments.integer("dim", -1), input.rank());
   if (input.shape.empty() || input.shape[axis] % 2 != 0) refuse_argument();
   Shape shape = input.shape;
@@ -209,7 +217,7 @@ Results run_rsub(Arguments& arguments) {
 
 Results run_binary(Arguments& arguments) {
   const Array a = arguments.operand("input");
-  const Array b = arguments.operand("other");
+  const Array b = arguments.operand(arguments.name(1));
   return only(map2(arguments, a, b, arguments.operation().binary));
 }
 
@@ -332,25 +340,24 @@ Results run_lerp(Arguments& arguments) {
   return only(std::move(result), std::isfinite(sizes) ? 3 * std::sqrt(sizes) : 0);
 }
 
-Operation unary(std::string_view names, double (*function)(double), Where where = Where::anywhere) {
-  return {names, where, "input|x|self", &run_unary, function};
+Operation unary(std::string_view name, double (*function)(double)) {
+  return {name, &run_unary, function};
 }
-Operation binary(std::string_view names, double (*function)(double, double)) {
-  return {names, Where::anywhere, "input|x|self other|y", &run_binary, nullptr, function};
+Operation binary(std::string_view name, double (*function)(double, double)) {
+  return {name, &run_binary, nullptr, function};
 }
-Operation comparison(std::string_view names, double (*function)(double, double)) {
-  return {names, Where::anywhere, "input|x|self other|y", &run_comparison, nullptr, function};
+Operation comparison(std::string_view name, double (*function)(double, double)) {
+  return {name, &run_comparison, nullptr, function};
 }
 
 using Real = double;
-constexpr std::string_view kActivation = "input|x|self inplace-";
 
 }  // namespace
 
 std::span<const Operation> pointwise_operations() {
   static const std::vector<Operation> kOperations = {
-      unary("neg negative", [](Real x) { return -x; }),
-      unary("abs absolute", [](Real x) { return std::fabs(x); }),
+      unary("neg", [](Real x) { return -x; }),
+      unary("abs", [](Real x) { return std::fabs(x); }),
       unary("sqrt", [](Real x) { return std::sqrt(x); }),
       unary("rsqrt", [](Real x) { return 1 / std::sqrt(x); }),
       unary("reciprocal", [](Real x) { return 1 / x; }),
@@ -371,73 +378,59 @@ std::span<const Operation> pointwise_operations() {
       unary("tanh", [](Real x) { return std::tanh(x); }),
       unary("sigmoid", &sigmoid),
       unary("logical_not", [](Real x) { return x == 0 ? 1.0 : 0.0; }),
-      unary(
-          "isnan", [](Real x) { return std::isnan(x) ? 1.0 : 0.0; }, Where::torch),
-      {"logsigmoid", Where::torch, "input", &run_unary, [](Real x) { return -softplus1(-x); }},
-      {"softsign", Where::torch, "input", &run_unary, [](Real x) { return x / (1 + std::fabs(x)); }},
-      {"relu", Where::anywhere, kActivation, &run_unary, &relu},
-      {"relu6", Where::torch, kActivation, &run_unary, [](Real x) { return clamp(x, 0, 6); }},
-      {"silu", Where::anywhere, kActivation, &run_unary, [](Real x) { return x * sigmoid(x); }},
-      {"mish", Where::torch, kActivation, &run_unary, [](Real x) { return x * std::tanh(softplus1(x)); }},
-      {"hardsigmoid", Where::torch, kActivation, &run_unary, [](Real x) { return clamp(x / 6 + 0.5, 0, 1); }},
-      {"hardswish", Where::torch, kActivation, &run_unary, [](Real x) { return x * clamp(x + 3, 0, 6) / 6; }},
-      {"selu", Where::torch, kActivation, &run_unary,
-       [](Real x) {
-         constexpr double kScale = 1.0507009873554804934193349852946;
-         constexpr double kAlpha = 1.6732632423543772848170429916717;
-         return kScale * (x > 0 ? x : kAlpha * std::expm1(x));
-       }},
-      {"gelu", Where::anywhere, "input|x approximate", &run_gelu},
-      {"leaky_relu", Where::torch, "input negative_slope inplace-", &run_leaky_relu},
-      {"elu", Where::torch, "input alpha inplace-", &run_elu},
-      {"celu", Where::torch, "input alpha inplace-", &run_celu},
-      {"softplus", Where::torch, "input beta threshold", &run_softplus},
-      {"hardtanh", Where::torch, "input min_val max_val inplace-", &run_hardtanh},
-      {"threshold", Where::torch, "input threshold value inplace-", &run_threshold},
-      {"glu", Where::torch, "input dim", &run_glu},
-      {"npu_swiglu", Where::npu, "input|self dim", &run_npu_swiglu},
-      {"tril", Where::torch, "input diagonal", &run_tril},
-      {"triu", Where::torch, "input diagonal", &run_triu},
-      {"float double half bfloat16 type_as to clone contiguous", Where::methods,
-       "input a- b- c- d- dtype- device- non_blocking- copy- memory_format- other-", &run_cast},
-      {"clamp clip", Where::torch, "input min max", &run_clamp},
+      unary("isnan", [](Real x) { return std::isnan(x) ? 1.0 : 0.0; }),
+      unary("logsigmoid", [](Real x) { return -softplus1(-x); }),
+      unary("softsign", [](Real x) { return x / (1 + std::fabs(x)); }),
+      unary("relu", &relu),
+      unary("relu6", [](Real x) { return clamp(x, 0, 6); }),
+      unary("silu", [](Real x) { return x * sigmoid(x); }),
+      unary("mish", [](Real x) { return x * std::tanh(softplus1(x)); }),
+      unary("hardsigmoid", [](Real x) { return clamp(x / 6 + 0.5, 0, 1); }),
+      unary("hardswish", [](Real x) { return x * clamp(x + 3, 0, 6) / 6; }),
+      unary("selu",
+            [](Real x) {
+              constexpr double kScale = 1.0507009873554804934193349852946;
+              constexpr double kAlpha = 1.6732632423543772848170429916717;
+              return kScale * (x > 0 ? x : kAlpha * std::expm1(x));
+            }),
+      {"gelu", &run_gelu},
+      {"leaky_relu", &run_leaky_relu},
+      {"elu", &run_elu},
+      {"celu", &run_celu},
+      {"softplus", &run_softplus},
+      {"hardtanh", &run_hardtanh},
+      {"threshold", &run_threshold},
+      {"glu", &run_glu},
+      {"npu_swiglu", &run_npu_swiglu},
+      {"tril", &run_tril},
+      {"triu", &run_triu},
+      {"clamp", &run_clamp},
 
-      {"add", Where::anywhere, "input|x|self other|y alpha", &run_add},
-      {"sub subtract", Where::anywhere, "input|x|self other|y alpha", &run_sub},
-      {"rsub", Where::torch, "input other alpha", &run_rsub},
-      {"mul multiply", Where::anywhere, "input|x|self other|y", &run_binary, nullptr,
-       [](Real x, Real y) { return x * y; }},
-      {"div divide", Where::anywhere, "input|x|self other|y rounding_mode", &run_div, nullptr,
-       [](Real x, Real y) { return x / y; }},
-      {"truediv true_divide", Where::anywhere, "input|x|self other|y", &run_binary, nullptr,
-       [](Real x, Real y) { return x / y; }},
-      {"floordiv floor_divide", Where::torch, "input other", &run_floor_divide},
-      {"pow", Where::anywhere, "input|x|self exponent|other|y", &run_binary, nullptr,
-       [](Real x, Real y) { return std::pow(x, y); }},
+      {"add", &run_add},
+      {"sub", &run_sub},
+      {"rsub", &run_rsub},
+      {"mul", &run_binary, nullptr, [](Real x, Real y) { return x * y; }},
+      {"div", &run_div, nullptr, [](Real x, Real y) { return x / y; }},
+      {"truediv", &run_binary, nullptr, [](Real x, Real y) { return x / y; }},
+      {"floor_divide", &run_floor_divide},
+      {"pow", &run_binary, nullptr, [](Real x, Real y) { return std::pow(x, y); }},
       binary("maximum", &maximum),
       binary("minimum", &minimum),
       binary("logical_and", [](Real x, Real y) { return x != 0 && y != 0 ? 1.0 : 0.0; }),
       binary("logical_or", [](Real x, Real y) { return x != 0 || y != 0 ? 1.0 : 0.0; }),
       comparison("eq", [](Real x, Real y) { return x == y ? 1.0 : 0.0; }),
-      comparison("ne not_equal", [](Real x, Real y) { return x != y ? 1.0 : 0.0; }),
-      comparison("lt less", [](Real x, Real y) { return x < y ? 1.0 : 0.0; }),
-      comparison("le less_equal", [](Real x, Real y) { return x <= y ? 1.0 : 0.0; }),
-      comparison("gt greater", [](Real x, Real y) { return x > y ? 1.0 : 0.0; }),
-      comparison("ge greater_equal", [](Real x, Real y) { return x >= y ? 1.0 : 0.0; }),
+      comparison("ne", [](Real x, Real y) { return x != y ? 1.0 : 0.0; }),
+      comparison("lt", [](Real x, Real y) { return x < y ? 1.0 : 0.0; }),
+      comparison("le", [](Real x, Real y) { return x <= y ? 1.0 : 0.0; }),
+      comparison("gt", [](Real x, Real y) { return x > y ? 1.0 : 0.0; }),
+      comparison("ge", [](Real x, Real y) { return x >= y ? 1.0 : 0.0; }),
 
-      {"where", Where::methods, "input condition other", &run_where},
-      {"where", Where::torch, "condition input|x|self other|y", &run_where},
-      {"masked_fill", Where::torch, "input mask value", &run_masked_fill},
-      {"addcmul", Where::torch, "input tensor1 tensor2 value", &run_addcmul},
-      {"addcdiv", Where::torch, "input tensor1 tensor2 value", &run_addcdiv},
-      {"lerp", Where::torch, "input end weight", &run_lerp},
-      {"ReLU", Where::module, kActivation, &run_unary, &relu},
-      {"ReLU6", Where::module, kActivation, &run_unary, [](Real x) { return clamp(x, 0, 6); }},
-      {"SiLU", Where::module, kActivation, &run_unary, [](Real x) { return x * sigmoid(x); }},
-      {"Tanh", Where::module, kActivation, &run_unary, [](Real x) { return std::tanh(x); }},
-      {"Sigmoid", Where::module, kActivation, &run_unary, &sigmoid},
-      {"LogSigmoid", Where::module, kActivation, &run_unary, [](Real x) { return -softplus1(-x); }},
-      {"Identity", Where::module, kActivation, &run_unary, [](Real x) { return x; }},
+      {"where", &run_where},
+      {"masked_fill", &run_masked_fill},
+      {"addcmul", &run_addcmul},
+      {"addcdiv", &run_addcdiv},
+      {"lerp", &run_lerp},
+      {"identity", &run_cast, nullptr, nullptr, &run_cast},
   };
   return kOperations;
 }

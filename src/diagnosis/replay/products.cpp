@@ -119,15 +119,15 @@ Results matmul_of(Arguments& arguments, Array a, Array b, const Array* added, do
 
 Results run_matmul(Arguments& arguments) {
   Array a = arguments.unread_tensor("input");
-  Array b = arguments.unread_tensor("other");
+  Array b = arguments.unread_tensor(arguments.name(1));
   return matmul_of(arguments, std::move(a), std::move(b), nullptr, 1, 1);
 }
 
 /// addmm, addmv, baddbmm
 Results run_added_product(Arguments& arguments) {
   Array added = arguments.tensor("input");
-  Array a = arguments.unread_tensor("batch1");
-  Array b = arguments.unread_tensor("batch2");
+  Array a = arguments.unread_tensor(arguments.name(1));
+  Array b = arguments.unread_tensor(arguments.name(2));
   // What is added to a vector lies along the rows of its one column.
   if (b.rank() == 1 && added.rank() > 0) added.shape.push_back(1);
   const double beta = arguments.number("beta", 1);
@@ -240,15 +240,16 @@ Array sum_away(Arguments& arguments, const Array& array, std::string& labels, co
 
 Results run_einsum(Arguments& arguments) {
   const std::string_view equation = arguments.text("equation", "");
-  const Value* first = &arguments.need("first");
-  const Value* second = arguments.find("second");
-  if (first->kind == Value::Kind::list && second == nullptr && first->items.size() == 2) {
-    second = &first->items[1];
-    first = &first->items[0];
-  }
-  if (second == nullptr || first->kind != Value::Kind::tensor || second->kind != Value::Kind::tensor) {
-    refuse_argument();
-  }
+  // Two operands, or a list of them.
+  const std::vector<Value>& given = arguments.call().positional;
+  arguments.ignore_all();
+  const bool is_list = given.size() == 2 && given[1].kind == Value::Kind::list;
+  const std::span<const Value> operands =
+      is_list ? std::span(given[1].items) : std::span(given).subspan(std::min<std::size_t>(given.size(), 1));
+  if (operands.size() != 2) refuse_argument();
+  const Value* const first = &operands[0];
+  const Value* const second = &operands[1];
+  if (first->kind != Value::Kind::tensor || second->kind != Value::Kind::tensor) refuse_argument();
   Array left = arguments.workspace().load(first->tensor);
   Array right = arguments.workspace().load(second->tensor);
   Labels labels = parse_equation(equation, left.rank(), right.rank());
@@ -398,8 +399,8 @@ Results convolve(Arguments& arguments, Array input, Array weight, const std::opt
 
 Results run_convolution(Arguments& arguments) {
   Array weight = arguments.tensor("weight");
-  const std::string_view name = arguments.operation().names;
-  const auto axes = static_cast<std::size_t>(name[4] - '0');
+  if (weight.rank() < 3) refuse_argument();
+  const std::size_t axes = weight.shape.size() - 2;
   Convolution how;
   how.stride = one_each(arguments.integers("stride", {1}), axes);
   how.dilation = one_each(arguments.integers("dilation", {1}), axes);
@@ -410,7 +411,6 @@ Results run_convolution(Arguments& arguments) {
   if (padding != nullptr && padding->kind == Value::Kind::text) {
     if (padding->text != "valid" && padding->text != "same") refuse_argument();
     for (std::size_t axis = 0; padding->text == "same" && axis < axes; ++axis) {
-      if (weight.shape.size() != axes + 2) refuse_argument();
       const std::int64_t total = how.dilation[axis] * (weight.shape[axis + 2] - 1);
       how.before[axis] = total / 2;
       how.after[axis] = total - total / 2;
@@ -450,24 +450,16 @@ Results run_convolution_module(Arguments& arguments) {
   return convolve(arguments, std::move(input), std::move(weight), arguments.parameter("bias"), how);
 }
 
-constexpr std::string_view kConvolution = "input weight bias stride padding dilation groups";
-
 }  // namespace
 
 std::span<const Operation> product_operations() {
   static const std::vector<Operation> kOperations = {
-      {"linear", Where::anywhere, "input weight bias", &run_linear},
-      {"matmul", Where::anywhere, "input|x|self other|tensor2", &run_matmul},
-      {"mm bmm mv dot", Where::torch, "input other|mat2|vec|tensor", &run_matmul},
-      {"addmm addmv baddbmm", Where::torch, "input batch1|mat1|mat batch2|mat2|vec beta alpha",
-       &run_added_product},
-      {"outer ger", Where::torch, "input vec2", &run_outer},
-      {"einsum", Where::torch, "equation first|operands second", &run_einsum},
-      {"conv1d", Where::torch, kConvolution, &run_convolution},
-      {"conv2d", Where::torch, kConvolution, &run_convolution},
-      {"conv3d", Where::torch, kConvolution, &run_convolution},
-      {"Linear", Where::module, "input", &run_linear_module},
-      {"Conv1d Conv2d Conv3d", Where::module, "input", &run_convolution_module},
+      {"linear", &run_linear, nullptr, nullptr, &run_linear_module},
+      {"matmul", &run_matmul},
+      {"added_product", &run_added_product},
+      {"outer", &run_outer},
+      {"einsum", &run_einsum},
+      {"convolution", &run_convolution, nullptr, nullptr, &run_convolution_module},
   };
   return kOperations;
 }

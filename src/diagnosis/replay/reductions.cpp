@@ -219,16 +219,15 @@ Expected places_of(Arguments& arguments, const Array& input, const Groups& group
 Results extrema_of(Arguments& arguments, bool is_maximum) {
   const Array input = arguments.tensor("input");
   const bool keeps = arguments.flag("keepdim", false);
-  const char* const second = "dim";
-  if (arguments.given("other") || arguments.is_tensor(second)) {
-    const Array other = arguments.tensor(arguments.given("other") ? "other" : second);
+  if (arguments.is_tensor("dim")) {
+    const Array other = arguments.tensor("dim");
     Array result = arguments.workspace().make(broadcast(input.shape, other.shape));
     walk<2>(result.shape, {&input, &other}, [&](std::size_t i, const std::array<double, 2>& x) {
       result.values[i] = is_beyond(x[1], x[0], is_maximum) ? x[1] : x[0];
     });
     return only(std::move(result));
   }
-  const Shape axes = arguments.given(second) ? Shape{arguments.integer(second, 0)} : Shape();
+  const Shape axes = arguments.given("dim") ? Shape{arguments.integer("dim", 0)} : Shape();
   arguments.workspace().take(2 * input.size() + 2);
   const Groups groups(input, axes, axes.empty(), keeps);
   Results results = only(arguments.workspace().make(groups.shape));
@@ -302,28 +301,18 @@ Results run_cumsum(Arguments& arguments) {
   return only(std::move(array), sizes);
 }
 
-constexpr std::string_view kReduction = "input|x|self dim|axis keepdim|keepdims|keep_dims dtype";
-constexpr std::string_view kExtremum = "input dim|axis keepdim|keepdims other";
-
 }  // namespace
 
 std::span<const Operation> reduction_operations() {
   static const std::vector<Operation> kOperations = {
-      {"sum", Where::anywhere, kReduction, &run_sum_of_all},
-      {"mean", Where::anywhere, kReduction, &run_mean},
-      {"prod", Where::torch, kReduction, &run_prod},
-      {"logsumexp", Where::torch, "input dim keepdim", &run_logsumexp},
-      {"var", Where::torch, "input dim|axis unbiased keepdim correction", &run_var},
-      {"std", Where::torch, "input dim|axis unbiased keepdim correction", &run_std},
-      {"var_mean", Where::torch, "input dim|axis unbiased keepdim correction", &run_var_mean},
-      {"std_mean", Where::torch, "input dim|axis unbiased keepdim correction", &run_std_mean},
-      {"max", Where::torch, kExtremum, &run_max},
-      {"min", Where::torch, kExtremum, &run_min},
-      {"amax", Where::torch, kReduction, &run_amax},
-      {"amin", Where::torch, kReduction, &run_amin},
-      {"argmax", Where::torch, kReduction, &run_argmax},
-      {"argmin", Where::torch, kReduction, &run_argmin},
-      {"cumsum", Where::torch, "input dim|axis dtype", &run_cumsum},
+      {"sum", &run_sum_of_all},    {"mean", &run_mean},
+      {"prod", &run_prod},         {"logsumexp", &run_logsumexp},
+      {"var", &run_var},           {"std", &run_std},
+      {"var_mean", &run_var_mean}, {"std_mean", &run_std_mean},
+      {"max", &run_max},           {"min", &run_min},
+      {"amax", &run_amax},         {"amin", &run_amin},
+      {"argmax", &run_argmax},     {"argmin", &run_argmin},
+      {"cumsum", &run_cumsum},
   };
   return kOperations;
 }

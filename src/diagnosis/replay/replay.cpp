@@ -9,6 +9,7 @@
 
 #include "diagnosis/limits.hpp"
 #include "diagnosis/replay/operation.hpp"
+#include "dump/operations.hpp"
 #include "support/memory_gate.hpp"
 
 namespace msprobe::diagnosis::replay {
@@ -23,21 +24,13 @@ struct PlainName {
   bool is_in_place = false;
 };
 
-bool has_word(std::string_view words, std::string_view word) {
-  for (std::size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
-  }
-  return false;
-}
-
 PlainName plain_name(std::string_view name) {
-  constexpr std::string_view kOperators =
-      "add sub mul div truediv floordiv mod pow matmul and or xor eq ne lt le gt ge neg abs invert";
   PlainName result{name};
   if (name.size() > 4 && name.starts_with("__") && name.ends_with("__")) {
     result.name = name.substr(2, name.size() - 4);
-    if (!has_word(kOperators, result.name) && has_word(kOperators, result.name.substr(1))) {
+    // `__radd__` and `__iadd__`, but not `__round__`.
+    const bool has_mark = result.name.starts_with('r') || result.name.starts_with('i');
+    if (has_mark && dump::find_operation(result.name.substr(1)) != nullptr) {
       result.is_reflected = result.name.front() == 'r';
       result.is_in_place = result.name.front() == 'i';
       result.name.remove_prefix(1);
@@ -49,44 +42,45 @@ PlainName plain_name(std::string_view name) {
   return result;
 }
 
-bool applies(Where where, const Call& call) {
-  const std::string_view prefix = call.prefix;
-  if (where == Where::module || call.is_module) {
-    return where == Where::module && (prefix == "Module" || prefix == "Cell");
-  }
-  const bool is_mint = prefix == "Mint" || prefix == "MintFunctional";
-  // MindSpore's operations of the same prefix are others; of MSAdapter only `Torch` can be distinguished from
-  // them.
-  const bool is_torch =
-      prefix == "Torch" || (!call.is_mindspore && (prefix == "Functional" || prefix == "Tensor"));
-  const bool is_functional = prefix == "Functional" || prefix == "MintFunctional";
-  switch (where) {
-    case Where::torch:
-      return is_torch || is_mint;
-    case Where::functional:
-      return (is_torch || is_mint) && is_functional;
-    case Where::plain:
-      return (is_torch || is_mint) && !is_functional;
-    case Where::methods:
-      return is_torch && prefix == "Tensor";
-    case Where::anywhere:
-      return is_torch || is_mint || prefix == "Functional" || prefix == "Tensor" || prefix == "Aten";
-    case Where::npu:
-      return prefix == "NPU";
-    case Where::module:
-      break;
-  }
-  return false;
+struct Found {
+  const Operation* operation = nullptr;
+  std::string_view signature;
+};
+
+/// Settings of a module are not recorded: it can be computed if it has none.
+std::string_view module_signature(const dump::Operation& row, const Operation& operation) {
+  const std::string_view signature = dump::arguments_like(row, {});
+  const std::string_view input = signature.substr(0, signature.find(' '));
+  const bool has_none = signature == input || signature.substr(input.size()) == " inplace=False";
+  const bool is_class = row.kind == dump::OperationKind::activation && has_none;
+  return operation.run_module != nullptr || is_class ? input : std::string_view();
 }
 
-const Operation* find_operation(const Call& call, std::string_view name) {
+std::string_view signature_of(const Call& call, const dump::Operation& row) {
+  if (call.prefix == "Mint") return dump::arguments_of(row, "Torch");
+  if (call.prefix == "MintFunctional") return dump::arguments_of(row, "Functional");
+  // MindSpore's operations of the same prefix are others; of MSAdapter only `Torch` can be distinguished from
+  // them.
+  const bool is_foreign = call.prefix == "Aten" || (call.is_mindspore && call.prefix != "Torch");
+  if (is_foreign) return row.is(dump::Operation::kPortable) ? dump::arguments_like(row, call.prefix) : "";
+  // `Distributed.gather` is no `Torch.gather`.
+  return call.prefix == "Distributed" ? "" : dump::arguments_of(row, call.prefix);
+}
+
+Found find_operation(const Call& call, std::string_view name) {
+  const dump::Operation* const row = dump::find_operation(name);
+  // A private function and a class that shares a row need not do the same.
+  if (row == nullptr || row->replay.empty() || (call.is_module ? row->row : name) != row->name) return {};
   for (const auto& table : {pointwise_operations(), product_operations(), normalization_operations(),
                             index_operations(), reduction_operations(), loss_operations()}) {
     for (const Operation& operation : table) {
-      if (has_word(operation.names, name) && applies(operation.where, call)) return &operation;
+      if (operation.name != row->replay) continue;
+      const std::string_view signature =
+          call.is_module ? module_signature(*row, operation) : signature_of(call, *row);
+      return {signature.empty() ? nullptr : &operation, signature};
     }
   }
-  return nullptr;
+  return {};
 }
 
 /// Does a recorded element that is no finite number, or stands for one, agree?
@@ -247,13 +241,15 @@ ReplayResult replay(const Call& call, const ReplayLimits& limits) {
     result.push_back(std::move(replayed));
   }
   const PlainName name = call.is_module ? PlainName{call.operation} : plain_name(call.operation);
-  const Operation* const operation = find_operation(call, name.name);
+  const auto [operation, signature] = find_operation(call, name.name);
   if (operation == nullptr || result.empty()) return result;
   try {
     const MemoryGate::Pass pass(gate(), std::min(elements_of(call), limits.elements));
     Workspace workspace(limits);
-    Arguments arguments(call, *operation, name.is_reflected, workspace);
-    const Results expected = operation->run(arguments);
+    Arguments arguments(call, *operation, signature, name.is_reflected, workspace);
+    const auto run =
+        call.is_module && operation->run_module != nullptr ? operation->run_module : operation->run;
+    const Results expected = run(arguments);
     arguments.finish();
     if (expected.size() < result.size()) refuse_argument();
     for (std::size_t i = 0; i < result.size(); ++i) {

@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "dump/member_stream.hpp"
+#include "dump/operations.hpp"
 #include "precheck/acc_check/error_data.hpp"
 #include "precheck/acc_check/narrow.hpp"
 #include "precheck/acc_check/overflow.hpp"
 #include "precheck/acc_check/recorded.hpp"
 #include "precheck/acc_check/recorded_statistics.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
-#include "precheck/calls/operator_policy.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/text.hpp"
@@ -145,7 +145,7 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
   OperationReport result;
   result.name = call.name;
   RecordedOutputs recorded;
-  const bool first_alone = operator_policy().first_output_alone.contains(call.api.name);
+  const bool first_alone = dump::is_listed("first_output_alone", call.api.name);
   if (first_alone) {
     keep_first(answer.forward->reference);
     keep_first(answer.forward->device);

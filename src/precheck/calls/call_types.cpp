@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precheck/calls/call_types.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -51,8 +50,8 @@ std::optional<DType> autocast_type(const std::set<DType>& floats, const std::opt
 }
 
 bool is_random(const PlannedCall& call, const Entry& forward, Node arguments, Node keywords) {
-  const auto rule = operator_policy().random_by_probability.find(call.api.name);
-  if (rule == operator_policy().random_by_probability.end()) return false;
+  const std::optional<std::size_t> position = probability_position(call.api);
+  if (!position) return false;
   const auto plain = [&](Node node) {
     return forward.is(node, NodeKind::object) ? forward.find(node, "value") : node;
   };
@@ -65,25 +64,24 @@ bool is_random(const PlannedCall& call, const Entry& forward, Node arguments, No
   };
   std::size_t index = 0;
   forward.children(arguments, [&](Node child) {
-    if (index == rule->second) look(child);
+    if (index == *position) look(child);
     const Node content = plain(child);
     // dropout(input, p, training)
-    if (rule->second == 1 && index == 2 && forward.is(content, NodeKind::boolean))
+    if (*position == 1 && index == 2 && forward.is(content, NodeKind::boolean))
       certain = certain || !forward.boolean(content);
     ++index;
   });
   if (forward.is(keywords, NodeKind::object)) {
     forward.children(keywords, [&](Node child) {
       const std::string_view key = forward.key(child);
-      const auto& names = operator_policy().probability_names;
-      if (std::find(names.begin(), names.end(), key) != names.end()) look(child);
+      if (operator_policy().probability_names.contains(key)) look(child);
       const Node content = plain(child);
       if (key == "training" && forward.is(content, NodeKind::boolean))
         certain = certain || !forward.boolean(content);
     });
   }
   // Attention without a probability has none; dropout has.
-  return !certain && (given || rule->second == 1);
+  return !certain && (given || *position == 1);
 }
 
 }  // namespace msprobe::precheck

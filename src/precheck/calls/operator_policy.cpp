@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "dump/operation_names.hpp"
+#include "dump/operations.hpp"
 #include "precheck/calls/call_rules.hpp"
 #include "support/rule_file.hpp"
 
@@ -21,27 +22,12 @@ OperatorPolicy read_policy() {
   const RuleFile file("calls.yaml", kCallRules);
   OperatorPolicy result;
   for (const auto& [key, value] : file.members(file.root())) {
-    const std::string_view name = key->text;
-    if (name == "random_by_probability") {
-      for (const auto& [api, place] : file.members(*value))
-        result.random_by_probability[api->text] = static_cast<std::size_t>(std::stoul(place->text));
-    } else if (name == "probability_names") {
-      for (const RuleFile::Node* element : file.elements(*value))
-        result.probability_names.push_back(element->text);
-    } else {
-      OperatorPolicy::Names* into = name == "never_called"           ? &result.never_called
-                                    : name == "mindspore_called"     ? &result.mindspore_called
-                                    : name == "types"                ? &result.types
-                                    : name == "mindspore_types"      ? &result.mindspore_types
-                                    : name == "first_output_alone"   ? &result.first_output_alone
-                                    : name == "rounded_to_hf32"      ? &result.rounded_to_hf32
-                                    : name == "reference_not_raised" ? &result.reference_not_raised
-                                    : name == "random"               ? &result.random
-                                    : name == "uninitialized"        ? &result.uninitialized
+    OperatorPolicy::Names* into = key->text == "types"               ? &result.types
+                                  : key->text == "mindspore_types"   ? &result.mindspore_types
+                                  : key->text == "probability_names" ? &result.probability_names
                                                                      : nullptr;
-      if (into == nullptr) file.fail(*key, "an unknown list");
-      *into = names_of(file, *value);
-    }
+    if (into == nullptr) file.fail(*key, "an unknown list");
+    *into = names_of(file, *value);
   }
   return result;
 }
@@ -51,6 +37,24 @@ OperatorPolicy read_policy() {
 const OperatorPolicy& operator_policy() {
   static const OperatorPolicy policy = read_policy();
   return policy;
+}
+
+bool is_always_random(const ApiName& api) {
+  const dump::Operation* const operation = dump::find_operation(api.name);
+  return operation != nullptr && operation->kind == dump::OperationKind::random && !probability_position(api);
+}
+
+std::optional<std::size_t> probability_position(const ApiName& api) {
+  const dump::Operation* const operation = dump::find_operation(api.name);
+  if (operation == nullptr) return std::nullopt;
+  const bool may_be_random =
+      operation->kind == dump::OperationKind::random || operation->kind == dump::OperationKind::attention;
+  if (!may_be_random) return std::nullopt;
+  for (const std::string& name : operator_policy().probability_names) {
+    const auto position = dump::position_of(dump::arguments_like(*operation, api.type), name);
+    if (position) return position;
+  }
+  return std::nullopt;
 }
 
 const OperatorPolicy::Names& listable_names() {

@@ -3,30 +3,28 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
+#include <optional>
 #include <set>
 #include <string>
-#include <vector>
+
+#include "precheck/judgement/output.hpp"
 
 namespace msprobe::precheck {
 
 struct OperatorPolicy {
   using Names = std::set<std::string, std::less<>>;
-  Names never_called;
-  Names mindspore_called;  // of these, in dumps of MindSpore
-  Names types;             // of PyTorch
-  Names mindspore_types;   // of MindSpore
-  Names first_output_alone;
-  Names rounded_to_hf32;
-  Names reference_not_raised;
-  Names random;
-  std::map<std::string, std::size_t, std::less<>> random_by_probability;
-  std::vector<std::string> probability_names;
-  Names uninitialized;
+  Names types;            // of PyTorch
+  Names mindspore_types;  // of MindSpore
+  Names probability_names;
 };
 
 /// The built-in one.
 const OperatorPolicy& operator_policy();
+
+/// Whether the results of an operation are random, whatever its arguments are.
+bool is_always_random(const ApiName& api);
+/// Where the argument stands that makes them random if it is not 0.
+std::optional<std::size_t> probability_position(const ApiName& api);
 
 /// Names that white and black lists may hold.
 const OperatorPolicy::Names& listable_names();

@@ -10,6 +10,7 @@
 
 #include "dump/dump_json.hpp"
 #include "dump/names.hpp"
+#include "dump/operations.hpp"
 #include "precheck/calls/operator_policy.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -95,8 +96,8 @@ bool contains(std::string_view text, std::string_view part) {
 std::string why_not_called(const CallLists& lists, const ApiName& api, Framework framework) {
   const OperatorPolicy& rules = operator_policy();
   const bool mindspore = framework == Framework::mindspore;
-  if (rules.never_called.contains(api.name) && !(mindspore && rules.mindspore_called.contains(api.name)))
-    return "has no result to judge";
+  const bool is_called = mindspore && dump::is_listed("mindspore_called", api.name);
+  if (dump::is_listed("never_called", api.name) && !is_called) return "has no result to judge";
   if (lists.black.contains(api.name)) return "on the black list";
   if (!lists.white.empty() && !lists.white.contains(api.name)) return "not on the white list";
   if (api.type == "Distributed" || api.type == "MintDistributed" || api.type == "MindSpeed")
@@ -104,8 +105,8 @@ std::string why_not_called(const CallLists& lists, const ApiName& api, Framework
   const auto& types = mindspore ? rules.mindspore_types : rules.types;
   if (!types.contains(api.type))
     return fmt::format("operations of the kind {} are not called again", display(api.type));
-  if (rules.random.contains(api.name)) return "its result is random";
-  if (rules.uninitialized.contains(api.name)) return "its result is uninitialized memory";
+  if (is_always_random(api)) return "its result is random";
+  if (dump::is_listed("uninitialized", api.name)) return "its result is uninitialized memory";
   return {};
 }
 

@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "dump/names.hpp"
+#include "dump/operations.hpp"
 #include "dump/recorded_call.hpp"
 #include "formats/stored_tensor.hpp"
 #include "precheck/calls/call_types.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
-#include "precheck/calls/operator_policy.hpp"
 #include "precheck/runner/tags.hpp"
 #include "support/crc32.hpp"
 #include "support/json_writer.hpp"
@@ -146,7 +146,7 @@ class ArgumentWriter {
   static constexpr std::size_t kNoPosition = SIZE_MAX;
 
   bool is_causal_mask(const Entry& entry, Node keywords) const {
-    if (call_.api.name != "npu_fusion_attention") return false;
+    if (!dump::is_listed("causal_mask", call_.api.name)) return false;
     const Node mode = entry.find(keywords, "sparse_mode");
     const auto value = entry.integer(entry.is(mode, NodeKind::object) ? entry.find(mode, "value") : mode);
     return value && *value >= 2 && *value <= 4;
@@ -205,7 +205,7 @@ class ArgumentWriter {
 
   /// Indices are tuples: a list with slices in it is none.
   bool is_index(const Entry& entry, Node node) const {
-    if (call_.api.name != "__getitem__" && call_.api.name != "__setitem__") return false;
+    if (!dump::is_listed("subscript", call_.api.name)) return false;
     bool special = false;
     entry.children(node, [&](Node child) {
       const std::string_view type = entry.string(child, "type");
@@ -376,16 +376,14 @@ class ArgumentWriter {
     // There is no file of a tensor without elements.
     if (options_.real_data_only && std::find(shape.begin(), shape.end(), 0U) == shape.end())
       refuse("was not dumped as a tensor");
-    if (call_.api.name == "histc" && tensor::info(dtype).kind == tensor::Kind::integer)
-      dtype = DType::float32;
+    if (is_made_float(dtype)) dtype = DType::float32;
     RandomTensor random{dtype,
                         count_of(shape, dtype),
                         bound_of(entry, node, "Min"),
                         bound_of(entry, node, "Max"),
                         bound_of(entry, node, "Min_except_inf_nan"),
                         bound_of(entry, node, "Max_except_inf_nan")};
-    const bool is_target = call_.api.name == "cross_entropy" && position_ == 1 &&
-                           tensor::info(dtype).kind == tensor::Kind::integer;
+    const bool is_target = takes_labels() && tensor::info(dtype).kind == tensor::Kind::integer;
     if (is_target && random.min.number() <= 0) {
       random.min.kind = Bound::Kind::integer;
       random.min.integer = 0;
@@ -409,9 +407,15 @@ class ArgumentWriter {
                   requires_grad);
   }
 
+  bool takes_labels() const { return position_ == 1 && dump::is_listed("labels", call_.api.name); }
+
+  bool is_made_float(DType dtype) const {
+    return tensor::info(dtype).kind == tensor::Kind::integer &&
+           dump::is_listed("no_integers", call_.api.name);
+  }
+
   bool is_rounded(DType dtype) const {
-    return options_.hf32 && dtype == DType::float32 &&
-           operator_policy().rounded_to_hf32.contains(call_.api.name);
+    return options_.hf32 && dtype == DType::float32 && dump::is_listed("rounded_to_hf32", call_.api.name);
   }
 
   void dumped(JsonWriter& json, DType dtype, const std::string& file, bool requires_grad) {
@@ -433,9 +437,8 @@ class ArgumentWriter {
       left -= count;
     }
     note(dtype);
-    if (call_.api.name == "cross_entropy" && position_ == 1 && dtype == DType::int32) dtype = DType::int64;
-    if (call_.api.name == "histc" && tensor::info(dtype).kind == tensor::Kind::integer)
-      dtype = DType::float32;
+    if (takes_labels() && dtype == DType::int32) dtype = DType::int64;
+    if (is_made_float(dtype)) dtype = DType::float32;
     tagged_tensor(json, stored.dtype, dtype, shape, offset, requires_grad);
   }
 
@@ -465,7 +468,6 @@ void tell_type(JsonWriter& json, std::string_view key, const std::optional<DType
 CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, const Entry& forward,
                                   const Entry* backward, SharedFile& payload) {
   payload.clear();
-  const OperatorPolicy& rules = operator_policy();
   const Node arguments = forward.find(0, "input_args");
   if (!forward.is(arguments, NodeKind::array)) throw NotRebuilt("its arguments were not recorded");
   const Node keywords = forward.find(0, "input_kwargs");
@@ -488,10 +490,10 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   writer.positional(json, forward, arguments);
   json.key("kwargs");
   writer.keywords(json, forward, keywords);
-  const bool view = call.api.name == "view" && writer.has_dtype;
+  const bool view = dump::is_listed("not_raised_as_bits", call.api.name) && writer.has_dtype;
   const bool plain_reference = !options_.raise_reference || view ||
-                               rules.reference_not_raised.contains(call.api.name) ||
-                               (options_.hf32 && rules.rounded_to_hf32.contains(call.api.name) &&
+                               dump::is_listed("not_raised", call.api.name) ||
+                               (options_.hf32 && dump::is_listed("rounded_to_hf32", call.api.name) &&
                                 writer.floats.contains(DType::float32));
   json.member("raise", plain_reference ? std::vector<std::pair<std::string, std::string>>()
                                        : raised_types(writer.floats));

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "dump/operations.hpp"
 #include "precheck/judgement/float_figures.hpp"
 #include "precheck/judgement/integers.hpp"
 #include "precheck/judgement/output.hpp"
@@ -75,7 +76,7 @@ class OutputJudge {
         inputs_(inputs) {}
 
   Judgement judge(const Output& reference, const Output& device) {
-    if (operation_.find("dropout") != std::string::npos) {
+    if (dump::is_listed("drops", operation_)) {
       judge_dropout(reference, device);
     } else {
       const auto* references = std::get_if<Output::List>(&reference.value);

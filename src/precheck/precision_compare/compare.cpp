@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "dump/operations.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
 
@@ -48,7 +49,8 @@ class Operation {
     result_.forward = sides_[0].status();
     result_.backward = sides_[1].status();
     if (result_.forward == Status::skip) result_.message = sides_[0].last_skip;
-    if (operation_ == "topk" && (result_.forward == Status::error || result_.backward == Status::error))
+    if (dump::is_listed("any_order", operation_) &&
+        (result_.forward == Status::error || result_.backward == Status::error))
       result_.message += kSortedHint;
     return std::move(result_);
   }

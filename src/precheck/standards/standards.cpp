@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "dump/operations.hpp"
 #include "precheck/standards/default_standards.hpp"
 #include "support/rule_file.hpp"
 #include "support/text.hpp"
@@ -73,6 +74,13 @@ class StandardsReader {
 
   StandardsReader(const RuleFile& file, Standards& standards) : file_(file), standards_(standards) {}
 
+  /// Operations whose rows in data/operations.yaml name the list.
+  void fill_lists() {
+    for (const std::string_view key : kLists) {
+      for (dump::Listed& each : dump::listed_operations(key)) names_of(key)->insert(std::move(each.name));
+    }
+  }
+
   void read() {
     require_map(file_.root(), "the file");
     for (const auto& [key, value] : file_.members(file_.root())) {
@@ -91,6 +99,15 @@ class StandardsReader {
   }
 
  private:
+  static constexpr std::string_view kLists[] = {"absolute_threshold",
+                                                "binary_consistency",
+                                                "ulp",
+                                                "thousandth",
+                                                "accumulative_error",
+                                                "level_1",
+                                                "level_2",
+                                                "quantized"};
+
   Standards::Names* names_of(std::string_view key) {
     const auto list = [&](Criterion criterion) {
       return &standards_.lists_[static_cast<std::size_t>(criterion)];
@@ -166,7 +183,10 @@ class StandardsReader {
 
 Standards Standards::built_in() {
   Standards standards;
-  StandardsReader(RuleFile("built-in standards", kDefaultStandards), standards).read();
+  const RuleFile file("built-in standards", kDefaultStandards);
+  StandardsReader reader(file, standards);
+  reader.read();
+  reader.fill_lists();
   return standards;
 }
 

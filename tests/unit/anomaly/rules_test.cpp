@@ -66,6 +66,32 @@ TEST_CASE("a file replaces what it names and nothing else") {
   CHECK(rules.communication.words == default_rules().communication.words);
 }
 
+TEST_CASE("every list of operations takes the place of the table's") {
+  const Rules rules = with(
+      "names_source: [a]\nnames_destination: [b]\nwrite_only_inputs: {c: [3, into]}\nnever_blamed: "
+      "[Torch.d]\n");
+  const Rules built_in = default_rules();
+  CHECK(rules.names_source == NameSet{"a"});
+  CHECK(rules.names_destination == NameSet{"b"});
+  CHECK(rules.never_blamed == std::vector<std::string>{"Torch.d"});
+  REQUIRE(rules.write_only_inputs.size() == 1);
+  CHECK(rules.write_only_inputs.at("c").positions == std::set<std::size_t>{3});
+  CHECK(rules.write_only_inputs.at("c").names == NameSet{"into"});
+  CHECK(rules.expected_bad.size() == built_in.expected_bad.size());
+  CHECK(built_in.never_blamed == std::vector<std::string>{"Torch.empty", "Torch.fill"});
+  CHECK(built_in.names_source == NameSet{"recv", "irecv", "recv_object_list", "broadcast", "scatter"});
+  CHECK(built_in.names_destination == NameSet{"send", "isend", "send_object_list", "gather"});
+  CHECK(built_in.write_only_inputs.size() == 12);
+  CHECK(built_in.write_only_inputs.at("gather").positions == std::set<std::size_t>{1});
+  CHECK(built_in.write_only_inputs.at("gather").names == NameSet{"gather_list"});
+  CHECK(built_in.write_only_inputs.at("_all_gather_base").positions == std::set<std::size_t>{0});
+  CHECK(built_in.expected_bad.size() == 10);
+  CHECK(built_in.expected_bad.at("torch.empty").outputs == std::set<std::size_t>{0});
+  CHECK(built_in.expected_bad.at("distributed.recv").inputs.names == NameSet{"tensor"});
+  CHECK(built_in.expected_bad.at("distributed.all_gather").inputs.positions == std::set<std::size_t>{0});
+  CHECK(built_in.expected_bad.at("distributed.all_gather").inputs.names.empty());
+}
+
 TEST_CASE("a file that holds no rules is refused with its line") {
   CHECK_THROWS_WITH_AS(with("norm_jump_above: much\n"),
                        doctest::Contains("line 1: norm_jump_above must be a number"), FormatError);

@@ -46,6 +46,32 @@ TEST_CASE("arguments are those of the function that was called") {
   CHECK(arguments_of("").empty());
 }
 
+TEST_CASE("an argument that overloads call differently has all its names") {
+  CHECK(arguments_of("Torch.max") == "input dim|other keepdim=False");
+  CHECK(position_of(arguments_of("Tensor.sum"), "keepdim") == 2);
+  CHECK(position_of(arguments_of("Tensor.sum"), "keepdims") == std::nullopt);
+}
+
+TEST_CASE("lists of rules spell operations as entries do") {
+  std::vector<std::string> names;
+  for (const Listed& each : listed_operations("outputs_only")) names.push_back(each.name);
+  CHECK(names == std::vector<std::string>{"_all_gather_base", "all_to_all_single", "batch_isend_irecv",
+                                          "_reduce_scatter_base"});
+  CHECK(is_listed("ulp", "addmm"));
+  CHECK(is_listed("ulp", "addmm_"));
+  CHECK(is_listed("level_2", "addmm"));
+  CHECK_FALSE(is_listed("level_2", "addmm_"));
+  CHECK(is_listed("ulp", "__matmul__"));
+  CHECK_FALSE(is_listed("ulp", "__rmatmul__"));
+  CHECK_FALSE(is_listed("ul", "addmm"));
+  CHECK_FALSE(is_listed("ulp", "nobody_knows_it"));
+  for (const Listed& each : listed_operations("write_only_inputs")) {
+    CAPTURE(each.name);
+    REQUIRE(each.parts.size() == 1);
+    CHECK(position_of(arguments_of(*each.operation, "Distributed"), each.parts[0]).has_value());
+  }
+}
+
 TEST_CASE("positions of parameters follow from the signature") {
   CHECK(find_operation("layer_norm")->parameters == 0b1100);
   CHECK(find_operation("batch_norm")->parameters == 0b11110);

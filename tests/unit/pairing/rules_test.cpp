@@ -69,6 +69,24 @@ TEST_CASE("a file changes what it names and nothing else") {
   CHECK(rules.dtype_groups == default_rules().dtype_groups);
 }
 
+TEST_CASE("every list of operations takes the place of the table's") {
+  const RulesFile file(
+      "never_judged: [a]\noutputs_only: [b]\nnever_first: [Torch.c]\nnames_source: [d]\nignored_outputs: {e: "
+      "[7]}\n");
+  const Rules rules = load_rules(file.path());
+  const Rules built_in = default_rules();
+  using Names = std::set<std::string, std::less<>>;
+  CHECK(rules.never_judged == Names{"a"});
+  CHECK(rules.outputs_only == Names{"b"});
+  CHECK(rules.never_first == std::vector<std::string>{"Torch.c"});
+  CHECK(rules.names_source == Names{"d"});
+  CHECK(rules.ignored_outputs.size() == 1);
+  CHECK(rules.ignored_outputs.at("e") == std::set<std::size_t>{7});
+  CHECK(built_in.never_first == std::vector<std::string>{"Torch.empty", "Torch.fill", "Tensor.__setitem__"});
+  CHECK(built_in.names_source == Names{"recv", "irecv", "recv_object_list", "broadcast", "scatter"});
+  CHECK(built_in.ignored_outputs.at("npu_fusion_attention") == std::set<std::size_t>{4, 5});
+}
+
 TEST_CASE("lists may be empty, groups replace the built-in ones") {
   const RulesFile file("outputs_only: []\ndtype_groups: [[torch.int32, torch.int64]]\n");
   const Rules rules = load_rules(file.path());

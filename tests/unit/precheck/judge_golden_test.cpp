@@ -188,6 +188,27 @@ struct GoldenCriterion {
   std::vector<GoldenFigure> figures;
 };
 
+TEST_CASE("Lists of a file take the place of the table's") {
+  const test::ScratchDirectory scratch;
+  const std::string path = scratch.path() + "/standards.yaml";
+  std::ofstream(path) << "ulp: [mine]\nlevel_1: [mine]\nlevel_2: []\nquantized: [mine]\n";
+  const Standards own = Standards::load(path);
+  const Standards built_in = Standards::built_in();
+  CHECK(built_in.listed("addmm_") == Criterion::ulp);
+  CHECK(built_in.listed("__rsub__") == Criterion::benchmark);
+  CHECK(built_in.listed("test_api") == Criterion::accumulative_error);
+  CHECK(own.listed("addmm_") == Criterion::benchmark);
+  CHECK(own.listed("mine") == Criterion::ulp);
+  CHECK(own.listed("abs_") == Criterion::binary_consistency);
+  CHECK(built_in.ratios("embedding").rmse == 1.5);
+  CHECK(built_in.ratios("npu_rms_norm_backward").rmse == 1.2);
+  CHECK(own.ratios("embedding").rmse == 2);
+  CHECK(own.ratios("mine").rmse == 1.5);
+  CHECK(own.ratios("npu_rms_norm_backward").rmse == 2);
+  CHECK(built_in.may_differ_by_one("npu_dynamic_quant"));
+  CHECK_FALSE(own.may_differ_by_one("npu_dynamic_quant"));
+}
+
 TEST_CASE("Each criterion has the Python tool's figures, whichever an operation gets") {
   const std::vector<GoldenCriterion> criteria = {
       {"AbsolutethdCompare",

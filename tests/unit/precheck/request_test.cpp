@@ -13,6 +13,7 @@
 
 #include "dump/member_stream.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
+#include "precheck/calls/operator_policy.hpp"
 #include "support/text.hpp"
 #include "tensor/convert.hpp"
 #include "unit/support/source_root.hpp"
@@ -269,6 +270,19 @@ TEST_CASE("what cannot be made again is told, with its place") {
   CHECK(reason("dropout", "[" + x + "]", R"({"p": {"type": "float", "value": 0.0}})").empty());
   CHECK(reason("dropout", "[" + x + "]", R"({"training": {"type": "bool", "value": false}})").empty());
   CHECK(reason("scaled_dot_product_attention", "[" + x + "," + x + "," + x + "]").empty());
+}
+
+TEST_CASE("the probability is the argument that the signature calls so") {
+  CHECK(probability_position({"Functional", "dropout", "0"}) == 1);
+  CHECK(probability_position({"Mint", "dropout_", "0"}) == 1);
+  CHECK(probability_position({"Functional", "scaled_dot_product_attention", "0"}) == 4);
+  CHECK(probability_position({"Functional", "multi_head_attention_forward", "0"}) == 10);
+  CHECK(probability_position({"Tensor", "norm", "0"}) == std::nullopt);
+  CHECK(probability_position({"Functional", "lp_pool2d", "0"}) == std::nullopt);
+  for (const char* name : {"randn", "uniform_", "rrelu_", "multinomial", "native_dropout"})
+    CHECK(is_always_random({"Torch", name, "0"}));
+  for (const char* name : {"dropout", "layer_norm", "empty", "nobody_knows_it"})
+    CHECK_FALSE(is_always_random({"Torch", name, "0"}));
 }
 
 }  // namespace msprobe::precheck_request_test

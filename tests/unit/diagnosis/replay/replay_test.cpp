@@ -350,6 +350,48 @@ TEST_CASE("replay: what is not known is not judged") {
   CHECK(status("Functional.scaled_dot_product_attention", {x, x, x, {}, number(0.1)}) == Status::random);
 }
 
+TEST_CASE("replay: arguments are those of the function that was called") {
+  const Value x = f32({2, 2}, {1, 2, 3, 5});
+  const Value rows = value_of(tensor_of(DType::int64, {1}, {1}));
+  const Value yes = value_of(tensor_of(DType::boolean, {2, 2}, {1, 1, 0, 0}));
+  const Value ones = f32({2, 2}, {1, 1, 1, 1});
+  Value truth = integer(0);
+  truth.kind = Value::Kind::boolean;
+  const auto r = [](const std::string& name, std::vector<Value> positional, Value output,
+                    std::vector<NamedValue> keywords = {}) {
+    const ReplayedOutput told =
+        one(call_of(name, std::move(positional), std::move(output), std::move(keywords)));
+    CAPTURE(name);
+    CHECK(told.status == Status::computed);
+    return told.r;
+  };
+  CHECK(r("Functional.embedding", {rows, x}, f32({1, 2}, {3, 5})) == 0);
+  CHECK(r("Torch.embedding", {x, rows}, f32({1, 2}, {3, 5})) == 0);
+  CHECK(r("Torch.where", {yes, x, ones}, f32({2, 2}, {1, 2, 1, 1})) == 0);
+  CHECK(r("Tensor.where", {x, yes, ones}, f32({2, 2}, {1, 2, 1, 1})) == 0);
+  CHECK(r("Functional.dropout", {x, number(0.5)}, x, {{"training", truth}}) == 0);
+  CHECK(r("Torch.dropout", {x, number(0.5), truth}, x) == 0);
+  CHECK(r("Torch.max", {x, ones}, x) == 0);
+  CHECK(r("Torch.max", {x}, x, {{"other", ones}}) == 0);
+  CHECK(r("Torch.sum", {x}, f32({2}, {3, 8}), {{"axis", integer(1)}}) == 0);
+  CHECK(r("Torch.var", {f32({2}, {1, 3}), truth}, f32({}, {1})) == 0);
+  CHECK(r("Torch.var", {f32({2}, {1, 3}), integer(0), truth}, f32({}, {1})) == 0);
+  CHECK(r("Torch.var", {f32({2}, {1, 3})}, f32({}, {1}), {{"unbiased", truth}}) == 0);
+  CHECK(r("Torch.var", {f32({2}, {1, 3}), integer(0)}, f32({}, {1}), {{"correction", integer(0)}}) == 0);
+  CHECK(r("Tensor.__rsub__", {x, integer(1)}, f32({2, 2}, {0, -1, -2, -4})) == 0);
+  CHECK(r("Tensor.__rmatmul__", {x, ones}, f32({2, 2}, {4, 7, 4, 7})) == 0);
+  CHECK(r("Tensor.to", {x, text("cuda:0"), {}, truth}, x) == 0);
+  CHECK(r("Module.Mish", {f32({1}, {0})}, f32({1}, {0})) == 0);
+  const auto status = [&](const std::string& name, std::vector<Value> positional) {
+    return one(call_of(name, std::move(positional), x)).status;
+  };
+  // Its settings are not recorded; a private function may differ; no collective is replayed.
+  CHECK(status("Module.Softplus", {x}) == Status::unknown_operation);
+  CHECK(status("Distributed.gather", {x}) == Status::unknown_operation);
+  CHECK(status("Torch._softmax", {x, integer(1), truth}) == Status::unknown_operation);
+  CHECK(status("Torch.sum", {x, integer(0), truth, truth}) == Status::unknown_argument);
+}
+
 TEST_CASE("replay: where an operation may be in place an input that is the output says nothing") {
   const Value x = f32({2}, {-1, 2});
   const Value doubled = f32({2}, {-2, 4});
