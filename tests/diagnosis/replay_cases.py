@@ -250,7 +250,8 @@ def modules(make):
         make.module(nn.Linear(9, 13).to(dtype), x)
         make.module(nn.Linear(9, 13, bias=False).to(dtype), x)
         make.module(nn.Embedding(11, 5).to(dtype), torch.randint(0, 11, (3, 4)))
-        for activation in (nn.ReLU(), nn.SiLU(), nn.Tanh(), nn.Sigmoid(), nn.ReLU6(), nn.LogSigmoid(), nn.Identity()):
+        for activation in (nn.ReLU(), nn.SiLU(), nn.Tanh(), nn.Sigmoid(), nn.ReLU6(), nn.LogSigmoid(), nn.Identity(), nn.Mish(),
+                           nn.SELU(), nn.Softsign(), nn.Hardswish(), nn.Hardsigmoid()):
             make.module(activation, x)
     make.module(nn.LayerNorm(9), randn(4, 9), status="unknown operation")
 
