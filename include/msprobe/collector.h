@@ -51,7 +51,7 @@ MSPROBE_API const char* msprobe_version(void);
 
 typedef struct msprobe_session msprobe_session;
 
-/* What takes precedence over the configuration file, and what only the program knows. NULL: nothing. */
+/* Settings that take precedence over the configuration file, and facts that only the program knows. NULL: unset. */
 typedef struct msprobe_overrides {
   size_t struct_size;
   const char* task;
@@ -89,8 +89,8 @@ typedef struct msprobe_info {
   int records_apis;     /* level L1 or mix; L2 of PyTorch */
   int enabled;          /* 0: dump_enable is false, or the runtime alone dumps */
   int reloads;          /* the file is watched: dump_enable stands in it */
-  int wants_bytes;      /* checksums, cropped tensors or tensor files are wanted: what cannot make them of a tensor on a
-                           device (device.h) must copy it to the host */
+  int wants_bytes;      /* checksums, cropped tensors or tensor files are wanted: a caller that cannot make them of a
+                           tensor on a device (device.h) must copy it to the host */
   int async_dump;
   uint64_t step;        /* current step */
   int64_t rank;         /* -1: unknown */
@@ -98,22 +98,22 @@ typedef struct msprobe_info {
   uint64_t entries;     /* recorded so far, in all steps */
   uint64_t steps;       /* of which something was recorded */
   int links_tensors;    /* tensors that have a file already are not written again: give their owners, small ones' too */
-  int wants_files;      /* tensor files are wanted, or it is told by the bytes whether they are */
+  int wants_files;      /* tensor files are wanted, or the bytes decide whether they are */
   int takes_later;      /* bytes may come with msprobe_fill_tensor(): no decision waits for them */
 } msprobe_info;
 MSPROBE_API msprobe_status msprobe_session_info(msprobe_session* session, msprobe_info* info);
-/* A key of the configuration after defaults and overrides, as JSON ("null" if absent). Keys of the task's section
- * are reached as "section.key" with the literal word section: "section.slice". "warnings" is a list of texts: what was
- * corrected, and which keys have no effect; "unmatched" an object: names of scope and list that nothing had so far, and names
- * that passed meanwhile; "kept" an object: entries that are in the files, and steps, without those that lost all their
- * entries; "lost" an object: of what was recorded, entries and files that could not be written, no_steps that could not be
- * begun (`steps` does not count them), and the first reason. Valid until the next call of this thread with this session. */
+/* A key of the configuration after defaults and overrides, as JSON ("null" if absent). Keys of the task's section are reached
+ * as "section.key" with the literal word section: "section.slice". "warnings" is a list of texts: values that were corrected,
+ * and keys without effect. "unmatched" is an object: names of scope and list that no event had so far, and names that events
+ * had meanwhile. "kept" is an object: the number of entries that are in the files, and of steps, without those that lost all
+ * their entries. "lost" is an object: the numbers of recorded entries and files that could not be written, no_steps that could
+ * not be begun (`steps` does not count them), and the first reason. Valid until this thread's next call with this session. */
 MSPROBE_API const char* msprobe_session_setting(msprobe_session* session, const char* key);
 /* Not 0 while events are recorded: to be read before each event, without a call. Lives as long as the session. */
 MSPROBE_API const volatile int* msprobe_session_running(msprobe_session* session);
 
 /* How likely a deviation in an operation, `my_rms_norm`, is to matter: "core" or "low". For `risk_level`; takes precedence over
- * what is known of it. */
+ * the table of operations. */
 MSPROBE_API msprobe_status msprobe_set_risk(msprobe_session* session, const char* operation, const char* risk);
 
 /* A rank that becomes known later renames the folder proc<pid> of this step to rank<R>. */
@@ -122,7 +122,7 @@ MSPROBE_API msprobe_status msprobe_set_rank(msprobe_session* session, int64_t ra
 typedef enum msprobe_decision {
   MSPROBE_RECORDING,   /* events are recorded from now on */
   MSPROBE_NOT_NOW,     /* this step, this rank or dump_enable says no; also level debug, which needs no start */
-  MSPROBE_ALL_DONE     /* past the last step asked for; first_time tells whether this is news */
+  MSPROBE_ALL_DONE     /* past the last step asked for; first_time is 1 the first time only */
 } msprobe_decision;
 MSPROBE_API msprobe_status msprobe_start(msprobe_session* session, msprobe_decision* decision, int* first_time);
 /* Forward events end; backward events of what was recorded still are recorded until msprobe_step(). Writes. */
@@ -131,8 +131,8 @@ MSPROBE_API msprobe_status msprobe_stop(msprobe_session* session);
 MSPROBE_API msprobe_status msprobe_step(msprobe_session* session);
 /* The counter of steps goes on from `step`. */
 MSPROBE_API msprobe_status msprobe_set_init_step(msprobe_session* session, uint64_t step);
-/* What is recorded from the next msprobe_start() or msprobe_save_begin() on goes to another folder. Call it while nothing is recorded. Steps and
- * counters go on; what lies in a folder that comes again within the step goes on, too. */
+/* From the next msprobe_start() or msprobe_save_begin() on, entries go to another folder. Call it while nothing is recorded.
+ * Steps and counters continue. If a folder comes again within the step, its files continue, too. */
 MSPROBE_API msprobe_status msprobe_set_dump_path(msprobe_session* session, const char* path);
 /* Writes, then all counters restart in the same step: what is recorded into the same folder replaces what is there. */
 MSPROBE_API msprobe_status msprobe_restart_step(msprobe_session* session);
@@ -218,9 +218,9 @@ MSPROBE_API msprobe_status msprobe_probe_gradient(msprobe_session* session, cons
 /* Parents named by the caller for all APIs this thread enters outside of modules, until set back with NULL:
  * "optimizer", "clip_grad". Only at level mix. */
 MSPROBE_API msprobe_status msprobe_set_pseudo_parent(msprobe_session* session, const char* name);
-/* What holds of the step besides its calls, a JSON object (UTF-8, `size` bytes): the member `training` of dump.json, in
- * place of what was given for this step before. docs/formats.md has its members. MSPROBE_SKIP if no step is recorded,
- * for tasks other than statistics and tensor, and with the setting python_compatible. */
+/* Describes the step besides its calls by a JSON object (UTF-8, `size` bytes), the member `training` of dump.json. It replaces
+ * the object that an earlier call gave for this step. docs/formats.md has its members. MSPROBE_SKIP if no step is recorded, for
+ * tasks other than statistics and tensor, and with the setting python_compatible. */
 MSPROBE_API msprobe_status msprobe_describe_training(msprobe_session* session, const char* json, size_t size);
 /* The running number of the micro batch, as pipelines have; values of construct.json become pairs. */
 MSPROBE_API msprobe_status msprobe_set_micro_step(msprobe_session* session, uint32_t micro_step);
@@ -293,8 +293,8 @@ typedef struct msprobe_dtype_info {
   const char* numpy; /* "<f4"; "" where NumPy has no such type */
   uint32_t size;     /* bytes of one element */
 } msprobe_dtype_info;
-/* What a type is called and how large it is, so that callers need no table of their own. MSPROBE_SKIP behind the last
- * type; their numbers have no gaps. */
+/* The name and size of a type, so that callers need no second table. MSPROBE_SKIP after the last type; the numbers of types
+ * have no gaps. */
 MSPROBE_API msprobe_status msprobe_get_dtype(uint32_t dtype, msprobe_dtype_info* info);
 
 enum { /* msprobe_tensor.flags */
@@ -333,7 +333,7 @@ typedef struct msprobe_tensor {
   const msprobe_statistics* statistics; /* if the caller has them (of a device); or NULL */
   /* For results used again: elements at `data` are the same as long as `version` is and alive(owner) is not 0.
    * A file of theirs is used again only if their checksum, too, is the same.
-   * The library calls release(owner) exactly once, from the thread of some later call, holding no lock of its own
+   * The library calls release(owner) exactly once, from the thread of some later call, holding none of its locks
    * that alive or release could need. All NULL: nothing is kept. */
   uint64_t version;
   void* owner;
@@ -365,7 +365,7 @@ MSPROBE_API msprobe_status msprobe_release(msprobe_session* session, const mspro
 
 /* ------------------------------------------------------------------ without a session */
 
-/* Of the elements in any order of strides; flags of the tensor hold. */
+/* The statistics of the elements, whatever the strides; the flags of the tensor hold. */
 MSPROBE_API msprobe_status msprobe_compute_statistics(const msprobe_tensor* tensor, msprobe_statistics* statistics);
 /* CRC-32 (zlib's) and XOR of the element bytes in row-major order. */
 MSPROBE_API msprobe_status msprobe_compute_crc32(const msprobe_tensor* tensor, uint32_t* crc);

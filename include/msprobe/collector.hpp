@@ -25,7 +25,7 @@ class RecorderError : public std::runtime_error {
   msprobe_status status_;
 };
 
-/// Elements in memory that somebody else owns. Without strides they lie in row-major order.
+/// Elements in memory that the caller owns. Without strides they are in row-major order.
 struct Tensor {
   const void* data = nullptr;
   msprobe_dtype dtype = MSPROBE_FLOAT32;
@@ -57,7 +57,7 @@ class Section {
     if (builder_ != nullptr) msprobe_builder_commit(builder_);
   }
 
-  /// Is anything recorded here? What is added is ignored if not.
+  /// False if nothing is recorded here; then everything that is added is ignored.
   explicit operator bool() const { return builder_ != nullptr; }
 
   /// In an object with a key, in a list without.
@@ -110,7 +110,7 @@ class Call {
   /// Instead of output(): the fields have names.
   Section named_output() { return section(MSPROBE_NAMED_OUTPUT); }
   Section parameters() { return section(MSPROBE_PARAMETERS); }
-  /// Of a module, as it is entered.
+  /// The buffers of a module, as it is entered.
   Section buffers() { return section(MSPROBE_BUFFERS); }
 
  private:
@@ -159,7 +159,7 @@ class Recorder {
     Section(builder).add(gradient);
   }
 
-  /// Of the last start, stop, step or set_rank.
+  /// The status of the last start, stop, step or set_rank.
   msprobe_status status() const { return status_; }
   msprobe_session* get() const { return session_.get(); }
 

@@ -6,7 +6,7 @@
  * throws, aborts or prints, any thread may call, a child made by fork() gets MSPROBE_SKIP.
  *
  * One step: the hooks call observe functions while msprobe_monitor_collecting() points at something that is not 0; then
- * msprobe_monitor_step_end() judges the alerts and appends the rows to their files: when it returns, whoever looks finds them.
+ * msprobe_monitor_step_end() judges the alerts and appends the rows to their files. The rows are there when it returns.
  */
 #ifndef MSPROBE_MONITOR_H
 #define MSPROBE_MONITOR_H
@@ -19,7 +19,7 @@ extern "C" {
 
 typedef struct msprobe_monitor msprobe_monitor;
 
-/* What only the program knows. */
+/* Facts that only the program knows. */
 typedef struct msprobe_monitor_options {
   size_t struct_size;
   int32_t layout;           /* 1: TrainerMon, 2: TrainerMonitorV2; 0 is 1 */
@@ -68,12 +68,12 @@ typedef struct msprobe_series {
 /* The number of a series, the same for the same series: numbers have no gaps. */
 MSPROBE_API msprobe_status msprobe_monitor_series(msprobe_monitor* monitor, const msprobe_series* series, uint32_t* id);
 
-/* A value of a series in this step. A later one of the same step takes its place, but: those of comm are folded (least
- * min, greatest max, sum of norm and nans, mean of the rest), those of layout 2 are rows of their own. MSPROBE_SKIP outside
- * of the window. The tensor's elements are on the host, or its `statistics` are given. */
+/* A value of a series in this step. A later value of the same step replaces it, with two exceptions: values of comm are folded
+ * (least min, greatest max, sum of norm and nans, mean of the rest), and values of layout 2 are separate rows. MSPROBE_SKIP
+ * outside of the window. The tensor's elements are on the host, or its `statistics` are given. */
 MSPROBE_API msprobe_status msprobe_monitor_observe(msprobe_monitor* monitor, uint32_t id, const msprobe_tensor* tensor);
-/* What a device computed; of an element type that is an integer by integer_max and integer_min. `below`: how many
- * elements are smaller than eps; UINT64_MAX if that is not known. */
+/* The same from statistics that a device computed; for integer types it reads integer_max and integer_min. `below`: how many
+ * elements are smaller than eps; UINT64_MAX if that is unknown. */
 MSPROBE_API msprobe_status msprobe_monitor_observe_statistics(msprobe_monitor* monitor, uint32_t id,
                                                               const msprobe_statistics* statistics, uint64_t below,
                                                               const int64_t* shape, uint32_t ndim, uint32_t dtype);
@@ -82,8 +82,8 @@ MSPROBE_API msprobe_status msprobe_monitor_observe_values(msprobe_monitor* monit
                                                           size_t count);
 /* Something that is no tensor, or a gradient that did not come: a row of NaN, which is no alert. */
 MSPROBE_API msprobe_status msprobe_monitor_absent(msprobe_monitor* monitor, uint32_t id);
-/* What the series holds of this step: an object of statistics as JSON text; MSPROBE_SKIP if nothing. The text lives until
- * the next call of this thread. */
+/* The values of the series in this step, an object of statistics as JSON text; MSPROBE_SKIP if there is none. The text lives
+ * until the next call of this thread. */
 MSPROBE_API msprobe_status msprobe_monitor_value(msprobe_monitor* monitor, uint32_t id, const char** json);
 
 typedef struct msprobe_step_result {
