@@ -238,14 +238,16 @@ bool Walk::is_too_small(const EntryPair& entry, Rule rule, double excess) {
   return true;
 }
 
-/// One line an entry: evidence before hints, then by rule.
+/// One line an entry: evidence before hints, then by rule, then the largest.
 void Walk::offer(EntryPair& entry, Finding found) {
   if (options.without.contains(found.rule)) return;
   if (found.rule != Rule::structure && !found.is_evidence()) {
     remember(entry.target, found.excess);
     if (found.excess < kHint && found.kind != Kind::decision && found.kind != Kind::checksum) return;
   }
-  const auto key = [](const Finding& each) { return std::make_pair(!each.is_evidence(), each.rule); };
+  const auto key = [](const Finding& each) {
+    return std::make_tuple(!each.is_evidence(), each.rule, -each.excess);
+  };
   if (!entry.best || key(found) < key(*entry.best)) entry.best = std::move(found);
 }
 
