@@ -204,9 +204,36 @@ std::string GradientRule::wrong_backward(std::uint32_t forward, double ahead, do
       draws ? ", or draws other random numbers than its forward (recomputed or compiled code)" : "");
 }
 
+/// A backward takes the outputs of other backwards and the inputs of its forward. A gradient that is the
+/// output of none is the sum of those that the consumers of its forward's output sent back.
+Upstream GradientRule::upstream_of(const EntryPair& entry, std::uint32_t forward) const {
+  Upstream upstream = forward == kNone ? walk_.anything_seen() : walk_.reached[forward];
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    if (walk_.item_of(i).state != State::input || !walk_.item_of(i).is_tensor) continue;
+    const std::uint32_t from = walk_.gradient_items.find(walk_.target_keys.of(i));
+    if (from != ContentMap::kUnknown) {
+      upstream.join(walk_.reached[walk_.item_of(from).api]);
+      continue;
+    }
+    if (walk_.is_clean(i)) continue;
+    bool all = forward != kNone && !walk_.consumers[forward].empty();
+    Upstream sum;
+    for (std::size_t k = 0; all && k < walk_.consumers[forward].size(); ++k) {
+      const std::uint32_t backward = backward_of_[walk_.consumers[forward][k]];
+      all = backward != kNone;
+      if (all) sum.join(walk_.reached[backward]);
+    }
+    upstream.join(all ? sum : walk_.anything_seen());
+  }
+  return upstream;
+}
+
 void GradientRule::examine_backward(EntryPair& entry) {
   paths_.show();
   const std::uint32_t forward = errors_.forward_of(entry.target);
+  if (forward != kNone) backward_of_[forward] = entry.target;
+  entry.upstream = upstream_of(entry, forward);
+  walk_.reached[entry.target] = entry.upstream;
   if (forward != kNone) errors_.measure(forward);
   if (forward != kNone) rewrites_.examine_backward(entry.target, forward);
   if (forward != kNone && is_of_other_call(entry, forward)) {
@@ -253,7 +280,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
             std::max(entry.e_in, std::sqrt(std::min(1.0, static_cast<double>(errors_.anything[forward]))));
       entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.anything_b[forward]));
     }
-    entry.e_in = walk_.floor_of(entry.e_in);
+    entry.e_in = walk_.floor_of(entry);
     if (!walk_.tensors) entry.e_in = std::max(entry.e_in, history_.coarsest / kRoundedElsewhere);
     if (forward == kNone) entry.e_in = std::max(entry.e_in, ahead);
     entry.worst_in = entry.e_in;
@@ -280,6 +307,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
       const double e = scale * best_match(entry, i, walk_.threshold * (entry.e_in + entry.u));
       const double b = e < scale * walk_.e_of(i) ? 0 : scale * errors_.b[i];
       largest_.backward = std::max(largest_.backward, std::min(e, 1.0));
+      walk_.reached[entry.target].join({std::min(e, 1.0), false});
       largest_.gradients = std::max(largest_.gradients, std::min(walk_.e_of(i), kMostGradientError));
       if (forward != kNone) calls_.show_effect(entry, forward, e, entry.e_in, ahead, onset);
       outputs_.judge(entry, i, e, b, {}, accumulated(entry, i));
@@ -297,7 +325,12 @@ void GradientRule::examine_parameters(EntryPair& entry) {
   entry.b_in = module != nullptr ? module->b : 0;
   if (module != nullptr) entry.hidden = std::max(entry.hidden, module->hidden);
   if (module == nullptr || !module->has_gradient) entry.e_in = std::max(entry.e_in, ahead);
-  entry.e_in = walk_.floor_of(entry.e_in);
+  entry.upstream = walk_.anything_seen();
+  if (module != nullptr && module->has_gradient) {
+    entry.upstream = {};
+    for (const std::uint32_t each : module->entries) entry.upstream.join(walk_.reached[each]);
+  }
+  entry.e_in = walk_.floor_of(entry);
   entry.worst_in = entry.e_in;
   if (walk_.any_evidence && entry.e_in > walk_.threshold * (walk_.clean + entry.u)) entry.touched = true;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {

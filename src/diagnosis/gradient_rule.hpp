@@ -28,12 +28,14 @@ class GradientRule : WalkRule {
         explanations_(explanations),
         paths_(paths),
         calls_(calls),
-        outputs_(outputs) {}
+        outputs_(outputs),
+        backward_of_(walk.target.apis.size(), kNone) {}
 
   void examine_backward(EntryPair& entry);
   void examine_parameters(EntryPair& entry);
 
  private:
+  Upstream upstream_of(const EntryPair& entry, std::uint32_t forward) const;
   double gradient_scale(const EntryPair& entry, std::uint32_t item);
   bool has_parameter_like(const EntryPair& entry, std::uint32_t golden_forward, const dump::Item& gradient,
                           double& input) const;
@@ -54,6 +56,7 @@ class GradientRule : WalkRule {
   OutputRule& outputs_;
   /// Norms that the optimizers of both sides take, by parameter; known once they were asked for.
   std::optional<std::pair<std::map<std::string, double>, std::map<std::string, double>>> taken_;
+  std::vector<std::uint32_t> backward_of_;  // by forward entry under test: its last backward so far
 };
 
 }  // namespace msprobe::diagnosis

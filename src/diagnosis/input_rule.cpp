@@ -25,7 +25,8 @@ constexpr std::size_t kMostDataPlaces = 4096;
 
 }  // namespace
 
-/// What the entry takes, and from whom: is it downstream of evidence, may it be, is any of it not?
+/// What the entry takes, and from whom: is it downstream of evidence, may it be, is any of it not? How large
+/// are the errors upstream of it?
 void InputRule::follow(EntryPair& entry) {
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
@@ -38,12 +39,25 @@ void InputRule::follow(EntryPair& entry) {
     if (from != ContentMap::kUnknown) {
       const bool touched = walk_.touched[target_.items[from].api];
       entry.touched = entry.touched || touched;
+      entry.upstream.join(walk_.reached[target_.items[from].api]);
+      if (walk_.is_of_whole_numbers(i)) entry.upstream.join(walk_.anything_seen());
+      if (!entry.compound) walk_.consumers[target_.items[from].api].push_back(entry.target);
       entry.noise = entry.noise || walk_.noisy[target_.items[from].api];
       walk_.untouched[i] = !touched;
       continue;
     }
-    if (!item.is_tensor || errors_.golden_item[i] == kNone) continue;
-    if (walk_.parameter_items.find(key) != ContentMap::kUnknown) {
+    if (!item.is_tensor) continue;
+    const bool parameter = walk_.parameter_items.find(key) != ContentMap::kUnknown;
+    const auto position = position_of(target_, item);
+    const bool taken_as_one = position && is_parameter_position(entry.name.operation(), *position);
+    if (!parameter && !taken_as_one) {
+      Upstream seen = walk_.anything_seen();
+      // Its elements may still be in another order, as those of data that earlier evidence took.
+      if (walk_.is_clean(i)) seen.error = 0;
+      entry.upstream.join(seen);
+    }
+    if (errors_.golden_item[i] == kNone) continue;
+    if (parameter) {
       walk_.untouched[i] = !history_.evidence;
     } else {
       entry.tainted = entry.tainted || is_tainted(entry, i);

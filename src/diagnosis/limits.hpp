@@ -206,7 +206,7 @@ inline constexpr double kChanceOfCertain = 1e-6;
 
 // Introduced: the error of an output against those of the inputs
 
-/// Statistics may not show an error of the input. It is taken to be at least the largest error so far,
+/// Statistics may not show an error of the input. It is taken to be at least the largest error upstream of it,
 /// divided by this. Chosen, not measured.
 inline constexpr double kSeenElsewhere = 2;
 /// It is also at least the largest error of updates that follow signs, divided by this. Chosen, not measured.

@@ -120,7 +120,12 @@ void OneSidedRuns::target_alone(std::uint32_t api_number) {
   for (const std::uint32_t i : target_.apis[api_number].items()) {
     if (target_.items[i].state != State::input) continue;
     const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
-    if (from == ContentMap::kUnknown) continue;
+    if (from == ContentMap::kUnknown) {
+      if (target_.items[i].is_tensor) walk_.reached[api_number].join(walk_.anything_seen());
+      continue;
+    }
+    walk_.reached[api_number].join(walk_.reached[target_.items[from].api]);
+    walk_.consumers[target_.items[from].api].push_back(api_number);
     error = std::max(error, carried(from, kNone));
     if (walk_.touched[target_.items[from].api]) walk_.touched[api_number] = true;
   }

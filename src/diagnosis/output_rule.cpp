@@ -123,7 +123,7 @@ std::vector<Replayed> OutputRule::replayed(const EntryPair& entry, double excess
 
 /// Rules c, d and e for what the entry put out.
 void OutputRule::examine(EntryPair& entry) {
-  entry.e_in = walk_.floor_of(entry.e_in);
+  entry.e_in = walk_.floor_of(entry);
   // Where the extremes are a mask's, norms are blind.
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::input || !walk_.item_of(i).is_tensor) continue;

@@ -13,6 +13,13 @@ namespace {
 using dump::Item;
 using dump::State;
 
+/// May evidence have a part in what the entry takes? A module is not asked, as it hands on what its calls
+/// made.
+bool may_be_reached(const Walk& walk, std::uint32_t api) {
+  const bool call = walk.target.parsed_name(api).direction == dump::Direction::forward && !walk.compound[api];
+  return !call || walk.touched[api] || walk.reached[api].open;
+}
+
 Origin origin_of(const Walk& walk, std::uint32_t index, const std::vector<const Finding*>& introduced) {
   const Item& item = walk.target.items[index];
   const std::uint32_t partner = walk.errors.golden_item[index];
@@ -40,7 +47,7 @@ Origin origin_of(const Walk& walk, std::uint32_t index, const std::vector<const 
   const double u = std::max(unit_roundoff(walk.target.text(item.dtype)), kSingleRoundoff);
   const bool behind = walk.order_of(item.api) >= walk.fault_order;
   if (behind && ((walk.touched[item.api] && !own && !walk.untouched[index]) || !measured ||
-                 e > walk.threshold * (walk.clean + u)))
+                 (may_be_reached(walk, item.api) && e > walk.threshold * (walk.clean + u))))
     return Origin::propagated;
   if (!measured) return Origin::not_compared;
   return walk.unexplained[index] ? Origin::unexplained : Origin::rounding;

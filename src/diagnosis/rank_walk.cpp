@@ -159,8 +159,11 @@ void RankWalk::forward_pair(EntryPair& entry) {
   walk_.noisy[entry.target] = entry.noise;
   parameters_.remember_noise(entry);
   if (entry.noise) walk_.largest.noise = std::max(walk_.largest.noise, std::min(entry.e_out, 1.0));
-  if (explained && !entry.noise)
+  walk_.reached[entry.target].join(entry.upstream);
+  if (explained && !entry.noise) {
     walk_.largest.forward = std::max(walk_.largest.forward, std::min(entry.e_out, 1.0));
+    walk_.reached[entry.target].join({std::min(entry.e_out, 1.0), false});
+  }
   const double hidden = walk_.hidden_of(entry.target);
   const bool rounded = entry.u > kSingleRoundoff && hidden >= entry.u;
   if (rounded) walk_.largest.rounded = std::max(walk_.largest.rounded, hidden);

@@ -72,7 +72,9 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
       touched(target.apis.size()),
       noisy(target.apis.size()),
       untouched(target.items.size()),
-      unexplained(target.items.size()) {
+      unexplained(target.items.size()),
+      reached(target.apis.size()),
+      consumers(target.apis.size()) {
   out.step = rank.step;
   out.rank = rank.rank;
   out.number = rank.number;
@@ -112,12 +114,30 @@ double Walk::any_error() const {
                    largest.updated, largest.rounded, drift ? drift->largest : 0});
 }
 
-/// Statistics of one tensor may hide most of its error: what was seen elsewhere counts.
-double Walk::floor_of(double e_in) const {
-  if (tensors) return e_in;
-  return std::max({e_in, drift ? drift->quarter : 0, largest.forward / kSeenElsewhere,
-                   largest.backward / kSeenElsewhere, largest.flips / kSeenElsewhere,
+/// The error that an entry may have received: statistics of one tensor may hide most of an error that they
+/// show upstream of it.
+double Walk::floor_of(const EntryPair& entry) const {
+  if (tensors) return entry.e_in;
+  return std::max({entry.e_in, drift ? drift->quarter : 0, entry.upstream.error / kSeenElsewhere,
                    largest.updated / kUpdatedElsewhere, largest.coarsest / kRoundedElsewhere});
+}
+
+Upstream Walk::anything_seen() const {
+  return {std::max({largest.forward, largest.backward, largest.flips}), fault_order != UINT64_MAX};
+}
+
+bool Walk::is_of_whole_numbers(std::uint32_t item) const {
+  const auto is_whole = [&](dump::Statistic which) {
+    const double number = number_of(target, item_of(item), which);
+    return number == std::floor(number);
+  };
+  return is_whole(dump::kMax) && is_whole(dump::kMin);
+}
+
+bool Walk::is_clean(std::uint32_t item) const {
+  const double u = unit_roundoff(target.text(item_of(item).dtype));
+  const bool shows = errors.blind[item] == 0 && u > 0 && u <= kSingleRoundoff && !is_of_whole_numbers(item);
+  return shows && errors.e[item] == 0;
 }
 
 /// What the statistics of an entry's outputs do not show.
@@ -353,6 +373,7 @@ void Walk::flip(EntryPair& entry, double error) {
   flipped = true;
   entry.touched = true;
   largest.flips = std::max(largest.flips, std::min(error, 1.0));
+  entry.upstream.error = std::max(entry.upstream.error, std::min(error, 1.0));
 }
 
 }  // namespace msprobe::diagnosis

@@ -3,6 +3,7 @@
 // was seen so far, and the evidence that was found.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,17 @@
 
 namespace msprobe::diagnosis {
 
+/// The entries whose outputs reach an entry, through any number of others.
+struct Upstream {
+  double error = 0;   // the largest error of any of them
+  bool open = false;  // not all ways are recorded, and evidence was seen before: it may reach the entry
+
+  void join(const Upstream& other) {
+    error = std::max(error, other.error);
+    open = open || other.open;
+  }
+};
+
 /// An entry under test and its partner, while they are judged.
 struct EntryPair {
   std::uint32_t target = 0;
@@ -44,8 +56,9 @@ struct EntryPair {
   double b_in = 0;
   double spread = 0;  // by how much the errors of its inputs, few as their elements may be, change a norm
   double e_out = 0;
-  double hidden = 0;     // what statistics do not show of what went in
-  double worst_in = 0;   // as measured, for the texts
+  double hidden = 0;    // what statistics do not show of what went in
+  double worst_in = 0;  // as measured, for the texts
+  Upstream upstream;
   double grown = 1;      // by how much an error of the inputs may grow
   bool touched = false;  // takes something from evidence
   bool noise = false;    // an optimizer's, of a gradient that is nothing but noise
@@ -112,6 +125,8 @@ struct Walk {
   std::unordered_set<std::uint32_t> noise_alone;  // parameters under test that updates by noise made
   std::vector<bool> untouched;                    // by item under test: it comes from none of those
   std::vector<bool> unexplained;                  // by item under test
+  std::vector<Upstream> reached;                  // by entry under test: its upstream and itself
+  std::vector<std::vector<std::uint32_t>> consumers;  // by entry under test: calls that take its outputs
   LargestErrors largest;
   bool trained = false;  // parameters had a part in something of this step
   bool flipped = false;  // a discrete decision, so that shapes may follow it
@@ -140,7 +155,13 @@ struct Walk {
   double forward_error() const;
   /// The largest of all that was seen, and explained.
   double any_error() const;
-  double floor_of(double e_in) const;
+  double floor_of(const EntryPair& entry) const;
+  /// The upstream of a tensor of unknown origin: all entries so far may reach it.
+  Upstream anything_seen() const;
+  /// Masks and counts of different calls often have the same statistics: these do not identify such a tensor.
+  bool is_of_whole_numbers(std::uint32_t item) const;
+  /// Its statistics equal golden's and would show an error.
+  bool is_clean(std::uint32_t item) const;
   double hidden_of(std::uint32_t target_api) const;
   bool checksums_differ(std::uint32_t item) const;
   bool input_checksums_differ(const EntryPair& entry) const;
