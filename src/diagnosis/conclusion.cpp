@@ -205,6 +205,7 @@ class Conclusion {
       }
     }
     out_.independent = out_.findings.size();
+    put_in_order();
     if (out_.has_culprit()) describe_culprit();
     std::move(later.begin(), later.end(), std::back_inserter(out_.findings));
     return std::move(out_);
@@ -315,6 +316,21 @@ class Conclusion {
       }
     }
     return false;
+  }
+
+  /// The order of time is that of dataflow; a finding that no earlier one can reach comes before those that
+  /// are less sure, or as sure and smaller.
+  void put_in_order() {
+    for (std::size_t i = 1; i < out_.findings.size(); ++i) {
+      for (std::size_t at = i; at > 0; --at) {
+        Finding& found = out_.findings[at];
+        Finding& before = out_.findings[at - 1];
+        const bool apart = found.apart && found.step == before.step && found.rank == before.rank;
+        if (!apart || std::tie(found.confidence, found.excess) <= std::tie(before.confidence, before.excess))
+          break;
+        std::swap(found, before);
+      }
+    }
   }
 
   void describe_culprit() {

@@ -75,6 +75,7 @@ struct Finding {
   std::uint32_t target_api = UINT32_MAX;
   std::uint32_t item = UINT32_MAX;  // of the side under test, if one is concerned
   bool downstream = false;          // what it received was touched by earlier evidence
+  bool apart = false;               // no earlier evidence of its rank and step can reach it
   bool joined = false;       // it may be that evidence's fault in another place: no second one is claimed
   std::string entry;         // the reference's name where the side under test has none
   std::string golden_entry;  // empty if there is none

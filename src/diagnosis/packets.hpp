@@ -11,7 +11,7 @@ namespace msprobe::diagnosis {
 
 void carry(auto& packet, Carried<Finding> auto& finding) {
   packet(finding.kind, finding.rule, finding.confidence, finding.excess, finding.u, finding.order,
-         finding.target_api, finding.item, finding.downstream, finding.joined, finding.entry,
+         finding.target_api, finding.item, finding.downstream, finding.apart, finding.joined, finding.entry,
          finding.golden_entry, finding.place, finding.step, finding.rank, finding.module, finding.side,
          finding.text, finding.where, finding.next, finding.concerned, finding.repeated, finding.other_ranks,
          finding.propagated, finding.propagated_largest, finding.propagated_entry, finding.golden_where,

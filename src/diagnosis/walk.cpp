@@ -224,6 +224,7 @@ Finding Walk::finding(const EntryPair& entry, Kind kind, Rule rule, double exces
   const bool by_values = rule == Rule::introduced || rule == Rule::gain || kind == Kind::dtype ||
                          kind == Kind::shape || kind == Kind::requires_grad;
   found.downstream = entry.touched || history.evidence;
+  found.apart = !entry.upstream.open;
   found.joined = by_values && entry.tainted;
   const bool sure = kind == Kind::replay || (rule == Rule::source && excess >= kCertain * threshold);
   const bool by_size = rule == Rule::introduced || rule == Rule::gain || kind == Kind::gradient ||
