@@ -139,8 +139,8 @@ bool same_change(const Finding& a, const Finding& b) {
          !a.module.empty() && a.module == b.module;
 }
 
-/// `Module.layers.3.mlp.forward.0` as `Module.layers..mlp.forward.`: of layers that are made alike, and calls
-/// of one operation.
+/// `Module.layers.3.mlp.forward.0` as `Module.layers..mlp.forward.`, which is the same for all layers of one
+/// form and all calls of one operation.
 std::string without_numbers(std::string_view name) {
   std::string text;
   std::copy_if(name.begin(), name.end(), std::back_inserter(text), [](char c) { return c < '0' || c > '9'; });
@@ -267,8 +267,8 @@ class Conclusion {
     }
   }
 
-  /// What data parallel ranks take is one gradient: a reduction that one run alone makes is said with what it
-  /// does.
+  /// Adds a missing reduction to findings about gradients: data-parallel ranks take the same gradient in one
+  /// run only.
   void note_reduction(const std::vector<const RankFindings*>& ranks, std::size_t from) {
     if (ranks.size() < 2) return;
     const int ours = agreement(ranks, &std::pair<double, double>::first);
@@ -283,7 +283,8 @@ class Conclusion {
     }
   }
 
-  /// Of evidence in its own rank, or of another rank's that communication, or the step's end, lies behind.
+  /// Whether evidence follows from earlier evidence: on the same rank, or on another rank from which a step
+  /// or communication leads to it.
   bool is_consequence(const Placed& placed) const {
     if (firsts_.empty()) return false;
     if (placed.finding.downstream || placed.finding.joined) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the diagnosis says of an entry, and of a tensor.
+// The statements of the diagnosis about an entry and about a tensor.
 #pragma once
 
 #include <cstddef>
@@ -33,12 +33,12 @@ enum class Kind : std::uint8_t {
   replay,         // recomputed, its output does not follow from its inputs
   introduced,     // its error does not follow from its inputs
   gain,           // nor does its size
-  random,         // the same, by other random numbers
+  random,         // the same operation with other random numbers
   decision,       // a discrete choice flipped by noise
-  communication,  // the same, by what other ranks sent or by the exchange itself
-  checksum,       // the first that differs; by how much is unknown
-  unexplained,    // the first that differs by more than rounding, and that no rule judged
-  stretch,        // of two code bases: behind the last place where both agree
+  communication,  // the same operation, with other values from other ranks or by the exchange itself
+  checksum,       // the first checksum that differs; by how much is unknown
+  unexplained,    // the first tensor that differs by more than rounding and that no rule judged
+  stretch,        // of two code bases: after the last place where both agree
 };
 std::string_view name_of(Kind kind);
 
@@ -50,7 +50,7 @@ enum class Origin : std::uint8_t {
   equal,
   rounding,
   not_compared,
-  unexplained,  // by rounding; and no rule judged it
+  unexplained,  // rounding does not explain it, and no rule judged it
   propagated,
   introduced
 };
@@ -77,8 +77,8 @@ struct Finding {
   bool downstream = false;          // what it received was touched by earlier evidence
   bool apart = false;               // no earlier evidence of its rank and step can reach it
   bool joined = false;       // it may be that evidence's fault in another place: no second one is claimed
-  std::string entry;         // the reference's name where the side under test has none
-  std::string golden_entry;  // empty if there is none
+  std::string entry;         // golden's name where the target has no such entry
+  std::string golden_entry;  // empty without a golden entry
   std::string place;         // `input.1`
   std::string step;
   std::string rank;

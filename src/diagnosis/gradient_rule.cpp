@@ -29,7 +29,8 @@ std::uint64_t gradient_key(std::string_view module, std::string_view item_name) 
   return std::hash<std::string>{}(fmt::format("{}.{}", module, dump::split_last(item_name).second));
 }
 
-/// Of a parameter's gradient: what an error counts where the sum that makes it cancels.
+/// The factor for the error of a parameter's gradient. It is less than 1 where the sum that makes the
+/// gradient cancels.
 double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index) {
   const Item& partner = golden_.items[errors_.golden_item[index]];
   const double norm = std::abs(number_of(golden_, partner, dump::kNorm));
@@ -71,7 +72,8 @@ double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index)
   return std::min(1.0, norm / scale);
 }
 
-/// Is one of the call's parameters of this shape? `input`: the norm of the first input that is none.
+/// Whether one of the call's parameters has this shape. `input` gets the norm of the first input that is not
+/// a parameter.
 bool GradientRule::has_parameter_like(const EntryPair& entry, std::uint32_t golden_forward,
                                       const Item& gradient, double& input) const {
   bool found = false;
@@ -118,7 +120,7 @@ std::optional<double> GradientRule::broadcast_scale(const EntryPair& entry, std:
   return std::min(1.0, norm / scale);
 }
 
-/// What a parameter's gradient collects while it is added up row by row.
+/// The rounding that a parameter's gradient collects while it is added up row by row.
 double GradientRule::accumulated(const EntryPair& entry, std::uint32_t index) {
   const Item& partner = golden_.items[errors_.golden_item[index]];
   const std::vector<std::uint64_t> sizes = sizes_of(golden_.text(partner.shape));
@@ -166,8 +168,8 @@ bool GradientRule::is_of_other_call(const EntryPair& entry, std::uint32_t forwar
   return partner.base != golden.base || partner.call != golden.call;
 }
 
-/// Of a gradient that arrives wrong: the only call that takes the output, if its own gradient is right and
-/// what it sends back is not recorded. Empty if there is none.
+/// Describes the cause of a gradient that arrives wrong: the only call that takes the output, if its own
+/// gradient is right and the gradient that it sends back is not recorded. Empty if no such call exists.
 std::string GradientRule::wrong_backward(std::uint32_t forward, double ahead, double onset) const {
   constexpr std::uint32_t kMostBehind = 64;
   std::unordered_set<std::uint64_t> given;
@@ -273,7 +275,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
       entry.u = std::max(entry.u, static_cast<double>(errors_.u[forward]));
       entry.e_in = std::max(entry.e_in, static_cast<double>(errors_.anything[forward]));
       entry.hidden = std::max(entry.hidden, static_cast<double>(errors_.anything_hidden[forward]));
-      // As many elements as lie within their error of the kink take the other side, with all of their
+      // The elements whose distance from the kink is less than their error change sides, with all of their
       // gradient.
       if (entry.nature == Nature::kinked)
         entry.e_in =
@@ -355,8 +357,8 @@ void GradientRule::examine_parameters(EntryPair& entry) {
         "compare how they are cleared, scaled or replaced between them";
 }
 
-/// Does a gradient that the passes of a step add up differ on the way, while the optimizer takes the same?
-/// One side may reduce it over ranks behind every pass, the other behind the last.
+/// Whether a gradient that accumulates in a step differs on the way, while the optimizer takes the same. One
+/// side may reduce it over ranks after every pass, the other after the last.
 bool GradientRule::is_reduced_otherwise(const EntryPair& entry, std::uint32_t index) {
   const double limit = walk_.threshold * (entry.e_in + entry.u);
   if (entry.name.call == "0" || walk_.e_of(index) <= limit) return false;

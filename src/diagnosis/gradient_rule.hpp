@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backward gave, and the gradients of parameters.
+// Judges the outputs of backward entries, and the gradients of parameters.
 #pragma once
 
 #include <cstdint>

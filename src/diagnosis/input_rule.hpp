@@ -30,7 +30,7 @@ class InputRule : WalkRule {
   void prefer_partners(std::uint32_t item, std::uint32_t& from, std::uint32_t& golden_from) const;
   void judge_unknown(EntryPair& entry, std::uint32_t item, bool updates);
   void judge_passed_on(EntryPair& entry, std::uint32_t item, std::uint32_t from, std::uint32_t golden_from);
-  /// Was something in the module given what is wrong, ahead of this?
+  /// Whether an earlier entry in the module was given a wrong input.
   bool is_wrong_in(std::string_view module) const;
   void offer(EntryPair& entry, std::uint32_t item, Finding found);
   std::uint64_t data_place(const EntryPair& entry, std::uint32_t item) const;
@@ -48,9 +48,9 @@ class InputRule : WalkRule {
   OneSidedRuns& runs_;
   ParameterRule& parameters_;
   BufferRule& buffers_;
-  /// By operation and argument of the optimizer's calls: the root mean square of golden's largest.
+  /// The largest root mean square of golden's inputs, by operation and argument of the optimizer's calls.
   std::optional<std::map<std::string, double>> largest_taken_;
-  bool data_differs_ = false;  // and is evidence
+  bool data_differs_ = false;  // data differ, and that is evidence
 };
 
 }  // namespace msprobe::diagnosis

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loss that is multiplied ahead of the backward, so that small gradients keep out of the zeros of float16,
-// and gradients that are divided again before the optimizer takes them: by other factors in the two runs.
+// A loss that is multiplied before the backward, so that small gradients do not become zero in float16, and
+// gradients that are divided again before the optimizer takes them: the factors of the two runs differ.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@
 namespace msprobe::diagnosis {
 
 struct LossScale {
-  double factor = 1;  // by which gradients are larger in this run
-  double target = 0;  // the scales, as the recorder wrote them or as they stand in the program; 0: not known
+  double factor = 1;  // factor by which gradients are larger in this run
+  double target = 0;  // the scales, from the recorder or from the text of the program; 0: not known
   double golden = 0;
-  /// In one run gradients overflow, and the optimizer makes no step: the entry under test where they do
-  /// first.
+  /// The entry of the target where gradients first overflow, if they do in one run, whose optimizer then
+  /// makes no step.
   std::uint32_t overflow = kNone;
-  bool skips = false;                 // this run
+  bool skips = false;                 // this run skips the step
   std::uint32_t first_backward = 0;   // entry under test
-  std::uint32_t behind_backward = 0;  // the first behind the last one
+  std::uint32_t behind_backward = 0;  // first entry after the last backward
 
-  /// The backward, what comes behind it, and the products ahead of it that make the loss: numbers.
+  /// Whether the scale may affect an entry: all entries from the first backward on, and forward calls whose
+  /// output is a single number, which may be the loss.
   bool reaches(const dump::Side& side, std::uint32_t api) const;
-  /// Is a number of this run that of golden, but for the scale or its inverse? No more than `tolerance`
-  /// apart, relatively.
+  /// Whether a number of this run is golden's times the scale or its inverse, to a relative `tolerance`.
   bool explains(double ours, double theirs, double tolerance) const;
 };
 

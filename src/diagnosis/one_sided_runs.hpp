@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries in a row that one side alone has: what they carry on, and whether they have an effect.
+// Runs of consecutive entries that one side alone has: the errors that they carry on, and whether they have
+// an effect.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +18,11 @@ namespace msprobe::diagnosis {
 class OneSidedRuns : WalkRule {
  public:
   struct Run {
-    std::vector<std::uint32_t> target;  // the first of them
+    std::vector<std::uint32_t> target;  // entries of the target, the first ones only
     std::vector<std::uint32_t> golden;
     std::uint64_t order = 0;
-    double error = 0;    // largest before it
-    unsigned looks = 0;  // entries behind it that may still show its effect
+    double error = 0;    // largest error before it
+    unsigned looks = 0;  // number of later entries that may still show its effect
     double u = 0;        // unit roundoff of the coarsest of it and of those so far
     bool consumed = false;
     bool settled = false;
@@ -33,32 +34,32 @@ class OneSidedRuns : WalkRule {
   void target_alone(std::uint32_t api);
   void close_run() { run_open_ = false; }
   void look(EntryPair& entry);
-  /// What recorded updates may have made of parameters that a run takes.
+  /// The error that recorded updates may have caused in parameters that a run takes.
   double trained_error() const {
     return walk_.drift ? 0
                        : std::max({largest_.parameters, largest_.updated, history_.forward, history_.noise});
   }
   double carried(std::uint32_t target_item, std::uint32_t golden_item) const;
-  /// What one implementation of an optimizer's step may make otherwise than another; 0 for all other runs.
+  /// The difference that two implementations of an optimizer's step may make; 0 for all other runs.
   double of_steps(const Run& run, double u) const;
 
   /// The run that an entry of one side alone is in; null if it is in none.
   Run* run_of_target(std::uint32_t api) { return run_in(run_of_target_, api); }
   Run* run_of_golden(std::uint32_t api) { return run_in(run_of_golden_, api); }
-  /// `given`: how its effect shows beside the error; may be empty.
+  /// Reports a run that has an effect. `given`: how the effect shows besides the error; may be empty.
   void settle(Run& run, std::string_view consumer, double error, double before, std::string_view given = {});
   bool settle_between(std::uint32_t producer, const EntryPair& entry, double error, double before,
                       std::string_view given = {});
-  /// A gradient that arrives wrong at a call is the fault of what one side alone makes of its output.
+  /// Reports the run that takes the output of a call, if the gradient that arrives at the call is wrong.
   bool settle_behind(std::uint32_t forward, const EntryPair& backward, double error, double before);
   const std::vector<Run>& runs() const { return runs_; }
-  /// The last one whose effect nobody saw, by the orders of two entries; null if there is none.
+  /// The last run without a visible effect between the orders of two entries; null if no such run exists.
   Run* last_between(std::uint64_t after, std::uint64_t before);
-  /// Is there one whose effect may still show?
+  /// Whether the effect of a run may still show.
   bool any_waits() const;
-  /// Those that change gradients behind the backward have an effect.
+  /// Reports the runs that change gradients after the backward: they have an effect.
   void settle_gradients();
-  /// No effect was seen of those that are left.
+  /// Reports the remaining runs, which have no visible effect, as hints.
   void finish();
 
  private:

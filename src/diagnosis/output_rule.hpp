@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an entry put out: does it follow from what came in, by size, by its norm, or computed again?
+// Checks whether the outputs of an entry follow from its inputs: by the size of the error, by the norm, or
+// computed again.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class OutputRule : WalkRule {
              double sums = 0);
 
  private:
-  /// What of an input is not seen, and the entry that made it.
+  /// The part of an input that statistics hide, and the entry that made the input.
   struct Unseen {
     std::string text;
     std::string_view maker;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a rank until all are judged together, on its way between processes.
+// Packs the data that is kept of a rank until all ranks are judged together, to send it between processes.
 #pragma once
 
 #include "diagnosis/imports.hpp"

@@ -36,7 +36,7 @@ ParameterStep ParameterRule::last_step(std::uint32_t index) {
                       errors_.tolerance_of(index, partner));
 }
 
-/// Relative error of the gradient that the parameter was updated by, if somebody recorded it.
+/// The relative error of the gradient that updated the parameter, if it was recorded.
 std::optional<double> ParameterRule::gradient_error(std::uint64_t key) const {
   const std::uint32_t index = walk_.parameter_items.find(key);
   if (index == ContentMap::kUnknown) return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<double> ParameterRule::gradient_error(std::uint64_t key) const {
   return found == history_.gradient_traces.end() ? std::nullopt : std::optional<double>(found->second.error);
 }
 
-/// What calls take as parameters, where no module's are recorded (L1).
+/// The inputs that calls take as parameters, where no parameters of modules are recorded (L1).
 const ParameterRule::Taken& ParameterRule::taken() {
   if (taken_) return *taken_;
   taken_.emplace();
@@ -67,8 +67,8 @@ const ParameterRule::Taken& ParameterRule::taken() {
   return *taken_;
 }
 
-/// What is to be said of a parameter of another name than golden's, while one of these names is equal in both
-/// runs; empty for its own.
+/// Describes a parameter with another name than golden's, while one of the two names is equal in both runs;
+/// empty if the name is the same.
 std::string ParameterRule::other_of(std::uint32_t index, std::uint64_t key) {
   const std::uint64_t golden_key = walk_.golden_keys.of(errors_.golden_item[index]);
   const std::string place = place_text(target_, walk_.item_of(index));
@@ -94,10 +94,10 @@ std::string ParameterRule::other_of(std::uint32_t index, std::uint64_t key) {
                      own_equal && other_equal ? "both are" : (own_equal ? name : golden_name) + " is");
 }
 
-/// Then nothing is wrong with a parameter: the code takes another one, or the call has a partner that stands
-/// elsewhere.
+/// Reports that the code takes another parameter, or that the call has a wrong partner: then the parameter
+/// itself is right.
 bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint64_t key) {
-  // Chosen: weights of norms, all near 1, are alike by chance.
+  // Chosen: weights of norms are all near 1 and agree by chance.
   constexpr double kClearly = 1e-3;
   if (entry.optimizer || walk_.e_of(index) < kClearly) return false;
   std::string text = other_of(index, key);
@@ -123,7 +123,7 @@ bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint6
   found.place = place_text(target_, walk_.item_of(index));
   found.text = std::move(text);
   found.next = "compare which parameter the code takes there";
-  // Of a module it was said at its operation.
+  // For a module, the finding at its operation already says so.
   found.joined = walk_.item_of(index).state == dump::State::parameters && walk_.any_evidence;
   entry.touched = true;
   walk_.offer(entry, std::move(found));
@@ -209,7 +209,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     largest_.updated = std::max(largest_.updated, std::min(flipped, 1.0));
   }
   if (key != 0) {
-    // Two parameters may begin alike: what has another error is another.
+    // Two parameters may begin with the same values. A clearly larger error shows that they are two.
     const std::uint32_t judged = judged_contents_.find(key);
     if (judged != ContentMap::kUnknown &&
         walk_.e_of(index) <= kSameParameter * (walk_.e_of(judged) + entry.u))
@@ -330,14 +330,15 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   before_first_ = walk_.before;
 }
 
-/// A running statistic that a call only writes: what the call puts out agrees.
+/// Whether a parameter is a running statistic that the call only writes: it differs, but the outputs of the
+/// call agree.
 bool ParameterRule::is_unread(const EntryPair& entry, std::uint32_t index) const {
   const double limit = walk_.threshold * (walk_.before + entry.u);
   return !entry.compound && errors_.output[entry.target] <= limit && walk_.e_of(index) > limit;
 }
 
-/// Statistics hide most of what differs in a parameter, and a call that takes single rows of it shows more:
-/// the parameter is what is wrong.
+/// Makes findings at calls that take the parameter follow from it. Statistics hide most of a parameter's
+/// difference, and a call that takes single rows of it shows more.
 void ParameterRule::lead_to(const Finding& parameter) {
   if (history_.steps == 0) return;
   for (Finding& each : walk_.out.findings) {

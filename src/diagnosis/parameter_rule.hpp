@@ -18,14 +18,15 @@ class ParameterRule : WalkRule {
   explicit ParameterRule(Walk& walk) : WalkRule(walk) {}
 
   void judge(EntryPair& entry, std::uint32_t item, std::uint64_t key);
-  /// What is made of noise is noise in the next step: the parameter, and averages and states beside it.
+  /// Remembers contents that come from noise: they are noise in the next step, too. These are the parameter,
+  /// and the averages and states next to it.
   void remember_noise(const EntryPair& entry);
   void finish();
-  /// Is it a call of an optimizer about a parameter of another size than its partner's? Then it is not
-  /// compared.
+  /// Whether an entry is a call of an optimizer about a parameter of another size than its partner's. Then it
+  /// is not compared.
   bool is_of_another(const EntryPair& entry);
 
-  /// The first that differs; null if none does yet.
+  /// The finding about the first parameter that differs; null if no parameter differs yet.
   const Finding* first() const { return first_ ? &*first_ : nullptr; }
   double before_first() const { return before_first_; }
 
@@ -48,7 +49,7 @@ class ParameterRule : WalkRule {
   ContentMap judged_contents_;
   std::unordered_set<std::uint64_t> noise_;        // contents
   std::unordered_set<std::uint32_t> takes_wrong_;  // entries: a parameter that differs after a step
-  bool first_is_unread_ = false;                   // a running statistic that nothing shows
+  bool first_is_unread_ = false;                   // it is a running statistic with no visible effect
   std::optional<Taken> taken_;
   UpdateStatistics updates_;
   StepRatios steps_;
@@ -61,7 +62,7 @@ class ParameterRule : WalkRule {
   std::uint64_t outside_ = 0;       // wrong ones that no optimizer updates
   std::uint64_t judged_ = 0;
   double largest_error_ = 0;
-  double before_first_ = 0;  // largest error ahead of the first
+  double before_first_ = 0;  // largest error before the first
 };
 
 }  // namespace msprobe::diagnosis

@@ -12,11 +12,12 @@
 
 namespace msprobe::diagnosis {
 
-/// Which side updates parts; nothing where both update the same, or no optimizer's calls are recorded.
+/// The side whose optimizer updates parts of parameters.
 enum class PartUpdates : std::uint8_t { target, golden };
 
-/// Of the operations that both optimizers call equally often, one side's all take fewer elements in most
-/// calls, and more in none. Tables may be null.
+/// Finds the side that updates parts: among the operations that both optimizers call equally often, all its
+/// calls take at most as many elements, and most take fewer. Nothing where both update the same, or where no
+/// calls of an optimizer are recorded. Tables may be null.
 std::optional<PartUpdates> part_updates(const dump::Side& target, const dump::ConstructTable* construct,
                                         const dump::Side& golden,
                                         const dump::ConstructTable* golden_construct);

@@ -13,8 +13,8 @@
 namespace msprobe::diagnosis {
 namespace {
 
-/// How many entries stand behind the last one that has a partner, none of which calls an operation: those are
-/// reported as a hint.
+/// The number of entries after the last one that has a partner; 0 if one of them calls an operation, since
+/// calls of operations are reported as a hint.
 std::size_t entries_behind(const dump::Side& side, const std::vector<std::uint32_t>& partners) {
   std::size_t behind = 0;
   for (std::size_t i = side.apis.size(); i > 0 && partners[i - 1] == kNone; --i) {
@@ -25,7 +25,7 @@ std::size_t entries_behind(const dump::Side& side, const std::vector<std::uint32
   return behind;
 }
 
-/// Settings of the framework that both recorded, with different values; empty if there are none.
+/// Settings of the framework that both sides recorded with different values; empty if no setting differs.
 std::string other_flags(const Walk& walk) {
   constexpr std::size_t kShown = 6;
   const auto& theirs = walk.golden.header.training.flags;

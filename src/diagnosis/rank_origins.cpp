@@ -27,7 +27,7 @@ Origin origin_of(const Walk& walk, std::uint32_t index, const std::vector<const 
   const double e = walk.errors.e[index];
   const bool measured = item.is_tensor && !std::isnan(e);
   if (item.is_tensor && !measured) return Origin::not_compared;
-  // NaN and infinities on both sides are no error, and no equality either.
+  // NaN and infinities on both sides are neither an error nor equal.
   if (walk.errors.blind[index] != 0 && is_unknown(walk.rank, item, walk.golden.items[partner]))
     return Origin::not_compared;
   if (!item.is_tensor) {
@@ -37,7 +37,7 @@ Origin origin_of(const Walk& walk, std::uint32_t index, const std::vector<const 
   } else if (e == 0) {
     return Origin::equal;
   }
-  bool own = false;  // what its entry took was right, unless it is large itself
+  bool own = false;  // the inputs of its entry were right, unless its error is large itself
   for (const Finding* found : introduced) {
     if (found->target_api != item.api) continue;
     own = true;

@@ -30,8 +30,8 @@ bool is_masked(const Side& side, const Item& item) {
   return is_floating(side, item) && std::abs(number_of(side, item, dump::kMin)) >= kMask;
 }
 
-/// The part that an input has in what an entry puts out, where others are added to it or laid beside it: its
-/// error shrinks as well.
+/// The share of an input in an entry's output, where others are added to it or joined with it: its error
+/// shrinks by that share as well.
 double share_of(const Side& side, std::uint32_t api, std::string_view operation, std::uint32_t input) {
   if (is_product(operation) || (is_elementwise(operation) && nature_of(operation) != Nature::sum)) return 1;
   double out = 0;
@@ -45,18 +45,19 @@ double share_of(const Side& side, std::uint32_t api, std::string_view operation,
 
 }  // namespace
 
-/// What is more than anything seen before it would be evidence.
+/// The limit of an entry's error: an error larger than all before it would be evidence.
 double Rewrites::limit_of(std::uint32_t api) const {
   const double u = std::max(static_cast<double>(errors_.u[api]), kSingleRoundoff);
   return kHandedOn * (seen() + u);
 }
 
-/// The largest error ahead of the entry that forward calls may have.
+/// The largest error that forward calls before the entry may have.
 double Rewrites::seen() const {
   return std::max({walk_.forward_error(), largest_.updated, history_.noise});
 }
 
-/// Has it an error, and no mask on one side alone, beside which statistics are blind?
+/// Whether an entry has an error, and no mask on one side alone, which would hide other differences from
+/// statistics.
 bool Rewrites::is_visible(const EntryPair& entry) const {
   const double limit = limit_of(entry.target);
   bool visible = false;
@@ -146,7 +147,7 @@ bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double
          std::min(error * error, 1.0) / 2 > kClearlyMore * rounding;
 }
 
-/// Does all that is made of what the entry puts out become something that golden has as well?
+/// Whether every value that is computed from the entry's outputs leads to a value that golden has as well.
 bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden_cone) {
   std::vector<Open> open;
   bool any_met = false;
@@ -180,7 +181,7 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden
     return std::all_of(open.begin(), open.end(), [](const Open& each) { return each.taken; });
   };
   for (const std::uint32_t next : cone.entries) {
-    // Who takes it later is examined then.
+    // A later call that takes such a value is examined in its turn.
     if (is_closed()) break;
     const std::string_view operation = walk_.target.parsed_name(next).operation();
     bool takes = false;

@@ -273,7 +273,7 @@ double Suspects::error_of(const Finding& evidence) const {
   return error;
 }
 
-/// The difference in the step before whose result the entry takes; null if there is none.
+/// The difference in the step before whose result the entry takes; null if it takes no such result.
 const Finding* Suspects::past_suspect(const Finding& evidence) const {
   if (evidence.target_api == kNone || evidence.kind == Kind::optimizer) return nullptr;
   for (const std::uint32_t i : target_.apis[evidence.target_api].items()) {

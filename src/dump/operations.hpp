@@ -80,7 +80,7 @@ struct Operation {
   std::uint16_t traits = 0;
   Positions parameters = 0;
   Positions running_statistics = 0;
-  std::string_view prefixes;  // apart by spaces; any where there are none
+  std::string_view prefixes;  // separated by spaces; empty: any prefix
   std::span<const Signature> signatures;
   std::string_view replay;  // the function that computes it; empty where none does
   std::string_view rules;   // as `rules` in the file, apart by spaces

@@ -117,7 +117,7 @@ class GradientEntries {
   std::unordered_map<std::string, std::uint32_t> entries_;  // of the golden side
 };
 
-/// What one way of pairing makes of both sides.
+/// Pairs both sides in one of the ways.
 class Matcher {
  public:
   Matcher(const Side& target, const Side& golden, const MatchOptions& options, const Rules& rules,
@@ -179,7 +179,7 @@ class Matcher {
     }
   }
 
-  /// What frameworks give in another order or call otherwise, of entries that have partners.
+  /// Pairs items of paired entries that frameworks list in another order or under other names.
   void pair_by_role(std::vector<Pair>& pairs) const {
     GradientEntries gradients(target_, golden_);
     for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {

@@ -8,7 +8,7 @@ using dump::find_operation;
 using dump::Operation;
 using Kind = dump::OperationKind;
 
-/// What a name that has no row is: nothing in particular.
+/// The row of an operation. A name without a row gets an empty one, which says nothing in particular.
 const Operation& row_of(std::string_view operation) {
   static constexpr Operation kUnknown;
   const Operation* const found = find_operation(operation);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the name of an operation says about how errors propagate through it.
+// Tells from the name of an operation how errors propagate through it.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@ namespace msprobe::pairing {
 
 using dump::Nature;
 
-/// By the name of the operation alone (`add`, `__truediv__`, `Dropout`).
+/// The nature of an operation, by its name alone (`add`, `__truediv__`, `Dropout`).
 Nature nature_of(std::string_view operation);
 
-/// Has it a row in data/operations.yaml?
+/// Whether the operation has a row in data/operations.yaml.
 bool is_known_operation(std::string_view operation);
 
 /// True for norms, whose output has the same size for any input, and for operations without a row, which may
@@ -24,7 +24,7 @@ bool may_normalise(std::string_view operation);
 /// Arithmetic on elements, which repeats the smaller of its inputs: sums, products, quotients.
 bool is_elementwise(std::string_view operation);
 
-/// Does the order of its two operands not matter?
+/// Whether the order of its two operands does not matter.
 bool is_commutative(std::string_view operation);
 
 /// Products of matrices and convolutions, which devices may compute with fewer bits than their inputs have.
@@ -50,12 +50,13 @@ bool is_in_place(std::string_view operation);
 
 /// Writes to its first input without reading it, all of it or some elements: `copy_`, `__setitem__`.
 bool only_writes(std::string_view operation);
-/// What it gives is its input, or a part of it, in the same memory.
+/// True for views: the output is the input, or a part of it, in the same memory.
 bool is_view(std::string_view operation);
-/// One that may work in place, and whose gradient is that of its output, but for a factor by element.
+/// True for activations: they may work in place, and the gradient of the input is that of the output times a
+/// factor for each element.
 bool is_activation(std::string_view operation);
 
-/// Gives the elements that it takes in other places, or several times.
+/// True for operations that only move or repeat the elements of their input.
 bool only_moves(std::string_view operation);
 /// Calls of one family do the same, by other names or with other settings; empty where there are many kinds
 /// of one name.

@@ -59,8 +59,8 @@ Results run_index_select(Arguments& arguments) {
   return only(std::move(result));
 }
 
-/// Which element of a tensor each element of an index means, as gather and scatter have it: its own place but
-/// along one axis.
+/// Finds the element of a tensor that each element of an index means, as in gather and scatter: it has the
+/// same place except along one axis.
 class IndexedPlaces {
  public:
   IndexedPlaces(const Shape& shape, const Array& index, std::size_t axis)
@@ -115,7 +115,7 @@ Results scattered(Array result, const Array& source, double alpha, const Place& 
     result.values[place(i)] += alpha * source.values[i];
     sizes += alpha * alpha * source.values[i] * source.values[i];
   }
-  // Sums whose order is nobody's.
+  // Kernels may add these sums up in any order.
   return only(std::move(result), std::isfinite(sizes) ? 2 * std::sqrt(sizes) : 0);
 }
 
@@ -200,7 +200,8 @@ Results run_stack(Arguments& arguments) {
   return joined(arguments, true);
 }
 
-/// Which elements were dropped is seen where they are 0. How many, is not: that is chance.
+/// The recorded output shows which elements were dropped, since they are 0. How many were dropped is chance
+/// and is not checked.
 Results run_dropout(Arguments& arguments) {
   arguments.ignore({"inplace"});
   Array array = arguments.tensor("input");

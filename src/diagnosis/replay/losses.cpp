@@ -44,7 +44,7 @@ Results finish_losses(Arguments& arguments, Losses losses, Reduction reduction) 
     sizes += std::isfinite(losses.sizes.values[i]) ? losses.sizes.values[i] : 0;
   }
   result.values[0] /= divisor;
-  // Errors of single losses are alike where the losses are; those of their sum have either sign.
+  // Errors of single losses have the size of the losses; the errors of their sum have either sign.
   const double total =
       sizes + 0.5 * std::sqrt(static_cast<double>(losses.each.size())) * norm_of(losses.each.values);
   return only(std::move(result), std::isfinite(total / divisor) ? total / std::fabs(divisor) : 0);
@@ -255,7 +255,7 @@ Results run_binary_cross_entropy_with_logits(Arguments& arguments) {
   return finish_losses(arguments, std::move(losses), reduction_of(arguments));
 }
 
-/// Of logarithms of probabilities, to probabilities or to their logarithms.
+/// The divergence of logarithms of probabilities from probabilities or from their logarithms.
 Results run_kl_div(Arguments& arguments) {
   const Array input = arguments.tensor("input");
   const Array target = arguments.tensor("target");

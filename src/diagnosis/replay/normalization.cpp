@@ -98,8 +98,8 @@ std::size_t normalized_size(const Array& input, const Shape& normalized) {
   return static_cast<std::size_t>(count_of(normalized));
 }
 
-/// What is as good as subtracted in (x - mean) * factor + bias; some kernels round the mean to the type of
-/// the output.
+/// The size of the numbers that (x - mean) * factor + bias subtracts in effect. Some kernels round the mean
+/// to the type of the output.
 double shift_sizes(Arguments& arguments, double squares) {
   const double coarse = unit_roundoff(arguments.output(0).dtype) / 0x1p-24;
   return std::max(4.0, coarse) * std::sqrt(squares);
@@ -315,7 +315,7 @@ class AttentionReplay {
     Expected& expected = results[0];
     expected.value = arguments_.workspace().make(shape_);
     expected.open.assign(expected.value.size(), 0);
-    // Of long sequences every n-th row is looked at, other ones in each head.
+    // In long sequences, only every n-th row is computed, with other rows in each head.
     const std::size_t rows = heads_ * rows_;
     const std::uint64_t steps = std::min(kMostSteps, arguments_.workspace().work_left());
     const std::uint64_t affordable =

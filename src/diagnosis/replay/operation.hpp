@@ -15,7 +15,7 @@
 
 namespace msprobe::diagnosis::replay {
 
-/// What an output should be.
+/// The expected output.
 struct Expected {
   Array value;
   /// Not empty: elements that the definition leaves open have 1.
@@ -81,7 +81,7 @@ class Arguments {
   const Tensor& output(std::size_t index) const;
   Array recorded(std::size_t index) const { return workspace_.load(output(index)); }
 
-  /// NoStatement if an argument was given that nobody asked for.
+  /// Throws NoStatement if the call has an argument that the operation did not read.
   void finish() const;
 
  private:

@@ -258,7 +258,8 @@ double minimum(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? kNaN : std::min(a, b);
 }
 
-/// Comparisons: a number is first rounded to the type of the tensor, or not; what lies between is open.
+/// Comparisons. A kernel may first round a number to the type of the tensor or not, so that results for
+/// elements between the exact and the rounded number are left open.
 Results run_comparison(Arguments& arguments) {
   const Array a = arguments.operand("input");
   const Array b = arguments.operand("other");

@@ -191,7 +191,7 @@ Labels parse_equation(std::string_view equation, std::int64_t left_rank, std::in
     // `...` that is not in the result is summed over.
     labels.out = with_ellipsis(labels.out, most, most);
   } else {
-    // What occurs once, in the order of the alphabet, behind what `...` stands for.
+    // The result has the letters that occur once, in the order of the alphabet, after the axes of `...`.
     std::string all = labels.left + labels.right;
     std::sort(all.begin(), all.end());
     for (const char letter : all) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// What is left of the name of a function without the marks of its variants.
+/// The name of a function without the marks of its variants.
 struct PlainName {
   std::string_view name;
   bool is_reflected = false;
@@ -95,7 +95,7 @@ class Judge {
  public:
   Judge(const Expected& expected, const Tensor& output, Workspace& workspace)
       : expected_(expected), output_(output) {
-    // Whoever measured the distance has read it.
+    // An operation that measured the distance has already read the output.
     if (!expected.distance) recorded_ = workspace.load(output);
     if (!expected.distance && expected.value.shape != output.shape) refuse_argument();
   }
@@ -145,7 +145,7 @@ class Judge {
       double f = expected_.value.values[i];
       if (is_bool) f = f != 0 ? 1 : 0;
       if (is_integer) {
-        // What a type does with numbers beyond its range is no matter of the operation.
+        // The result of a type for numbers beyond its range does not depend on the operation.
         if (!std::isfinite(f) || f < least_integer || f > most_integer) refuse_argument();
         f = std::trunc(f);
       }
@@ -203,7 +203,7 @@ void add_elements(const Value& value, std::uint64_t& elements) {
   for (const Value& item : value.items) add_elements(item, elements);
 }
 
-/// What will be in memory, about: all tensors, and the outputs once more.
+/// About how many elements will be in memory: those of all tensors, and of the outputs once more.
 std::uint64_t elements_of(const Call& call) {
   std::uint64_t elements = 0;
   for (const Value& value : call.positional) add_elements(value, elements);

@@ -41,7 +41,7 @@ void tell(OperationReport& result, Direction direction, Status status, Verdict v
   (forward ? result.forward_verdict : result.backward_verdict) = verdict;
 }
 
-/// The direction is told as not made; the other one stays.
+/// Reports the direction as not made; the other one stays.
 void skip_direction(OperationReport& result, Direction direction, const std::string& reason) {
   add_reason(result, Verdict::skip, reason);
   result.rows.push_back(skipped_row(result.name, direction, reason, reason));
@@ -63,7 +63,7 @@ std::string error_reason(const CallError& error) {
   return fmt::format("{} raised {}: {}", where, display(error.kind), first_line(error.text));
 }
 
-/// Of a tuple its first element.
+/// Keeps the first element of a tuple.
 void keep_first(Output& output) {
   auto* const list = std::get_if<Output::List>(&output.value);
   if (list == nullptr || list->elements.empty()) return;
@@ -233,7 +233,7 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
   std::string reason;
   try {
     const RecordedOutputs recorded = recorded_outputs(prepared.backward, job_.tensors.get());
-    // Of an operation that is several to autograd a dump has the gradients of the last one.
+    // If autograd splits an operation into several, the dump has the gradients of the last one.
     std::optional<Judgement> best;
     GradientPairs best_pairs;
     for (const Output* made : {&answer.backward->reference, &answer.backward->last}) {

@@ -94,7 +94,7 @@ class ArgumentWriter {
                  SharedFile& payload, RandomStream& stream)
       : call_(call), options_(options), store_(store), payload_(payload), stream_(&stream) {}
 
-  /// Those of float16, bfloat16, float32 that were seen.
+  /// The types among float16, bfloat16 and float32 that were seen.
   std::set<DType> floats;
   bool float8 = false;
   bool synthetic = false;
@@ -203,7 +203,7 @@ class ArgumentWriter {
     json.close();
   }
 
-  /// Indices are tuples: a list with slices in it is none.
+  /// Whether a list is an index, which Python gives as a tuple: it contains slices, for example.
   bool is_index(const Entry& entry, Node node) const {
     if (!dump::is_listed("subscript", call_.api.name)) return false;
     bool special = false;

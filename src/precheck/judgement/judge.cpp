@@ -206,7 +206,8 @@ class OutputJudge {
     if (equal) row[Figure::binary] = integer(0);
     row.verdict = equal ? Verdict::pass : Verdict::error;
     if (is_float && !equal) {
-      // What a tensor's item() was, nobody knows: at best of single precision.
+      // The number may come from a tensor's item(), of a type that is not recorded. It may then have single
+      // precision only.
       constexpr double kTolerance = 0x1p-20;
       const bool near = (std::isnan(reference.real) && std::isnan(device.real)) ||
                         (std::isfinite(reference.real) &&
