@@ -35,7 +35,7 @@ Content described(std::uint32_t item, const dump::StatisticValues& statistics, c
           .max = number(dump::kMax),
           .min = number(dump::kMin),
           .mean = number(dump::kMean),
-          .norm = std::abs(number(dump::kNorm)),  // of a single number some keep the sign
+          .norm = std::abs(number(dump::kNorm)),  // some recorders keep the sign of a single number
           .u = unit_roundoff(dtype)};
 }
 
@@ -45,7 +45,7 @@ bool is_known(const Content& content) {
   return content.max != content.min || content.elements == 1;
 }
 
-/// Is a number the other, or rounded to the other's type?
+/// Whether two numbers are equal, or one is the other rounded to its type.
 bool is_cast(double a, double b, double u, double other_u) {
   return a == b || (u != other_u && std::abs(a - b) <= std::max(u, other_u) * std::abs(b));
 }
@@ -92,11 +92,11 @@ double error_between(const Content& content, const Content& golden) {
                    apart(content.min, golden.min, std::max(std::abs(golden.min), rms))});
 }
 
-/// Contents by their elements and extremes, and those of one key by their norms.
+/// Contents by their number of elements and extremes, and those of one key by their norms.
 class ContentFlow::Index {
  public:
   std::uint32_t find(const std::vector<Content>& known, const Content& content) const {
-    // Of so many with the same extremes no more are told apart: a file may hold nothing else.
+    // Looks at no more contents than this with the same extremes, since a file may hold nothing else.
     constexpr std::size_t kMostLooks = 256;
     const auto found = by_key_.find(key(content));
     if (found == by_key_.end()) return kNone;
@@ -209,7 +209,7 @@ class ContentFlow::Builder {
       // A view computes nothing: its memory may not be written yet.
       if (!found && is_nan(i, rank) && !is_view(entry.name.operation()))
         flow_.first_nan_ = std::min(flow_.first_nan_, entry.api);
-      // What a module hands on was put out by an operation within it, or came in.
+      // An operation in the module, or an input, has already given the tensor that the module hands on.
       const bool handed_on =
           found && entry.name.is_module && any_operation_ && index_.find(flow_.contents_, *found) != kNone;
       if (found && !handed_on) outputs_.push_back(*found);
@@ -246,8 +246,9 @@ class ContentFlow::Builder {
     add(entry.api, taken_, given_);
   }
 
-  /// What was put out shortly before and that it may be a part of, or put together from: their extremes tell.
-  /// Else what nobody has taken yet and has as many elements, as what is written in place.
+  /// The recent contents that a content may be a part of, or may be joined from, judging by their extremes.
+  /// Otherwise a content with the same number of elements that no call has taken yet, as for an in-place
+  /// write.
   std::vector<std::uint32_t> likely_sources(std::uint32_t number) const {
     constexpr std::size_t kMostLooks = 64;  // contents
     const std::vector<Content>& contents = flow_.contents_;
@@ -293,7 +294,7 @@ class ContentFlow::Builder {
         break;
       }
     }
-    // Numbers of half types are the same by chance.
+    // Numbers of half types may be equal by chance.
     if (parts.size() == 2 || (top != kNone && top == bottom) || (!parts.empty() && !is_half(content.u)))
       return parts;
     for (const std::uint32_t source : {free_whole, free_same, whole}) {
@@ -302,8 +303,8 @@ class ContentFlow::Builder {
     return {};
   }
 
-  /// Contents that equal nothing: of complex numbers no statistics are recorded. What is taken next from
-  /// unrecorded code may follow from them.
+  /// Contents that equal no other content, because recorders write no statistics of complex numbers. The next
+  /// content that comes from unrecorded code may follow from them.
   std::vector<std::uint32_t> complex_outputs(std::uint32_t api) {
     std::vector<std::uint32_t> found;
     for (const std::uint32_t i : side_.apis[api].items()) {
@@ -320,7 +321,7 @@ class ContentFlow::Builder {
     return found;
   }
 
-  /// `api`: kNone for what is not recorded.
+  /// Adds a call. `api`: kNone for unrecorded code.
   void add(std::uint32_t api, const std::vector<std::uint32_t>& taken,
            const std::vector<std::uint32_t>& given) {
     const auto call = static_cast<std::uint32_t>(flow_.calls_.size());
@@ -340,7 +341,7 @@ class ContentFlow::Builder {
     flow_.given_.close();
   }
 
-  /// Of all ranks that hold another part, and of neighbours: groups of two, four and so on.
+  /// Joins the parts of all ranks, and those of neighbouring ranks: groups of two, four and so on.
   void add_joints(std::uint32_t i) {
     std::vector<std::uint32_t> numbers;
     for (std::uint32_t rank = 0; rank < joins_->ranks.size(); ++rank) {
@@ -357,8 +358,8 @@ class ContentFlow::Builder {
     add_joint(numbers);
   }
 
-  /// Where all modules run as often, each call has a part of the batch: the same call of each, of a rank and
-  /// of all ranks.
+  /// Joins the calls of micro-batches. Where all modules run equally often, each call has a part of the
+  /// batch: the same calls of a rank, and of all ranks, belong together.
   void join_micro_batches() {
     std::map<std::string_view, std::vector<std::uint32_t>> by_base;
     std::size_t batches = 0;
@@ -414,7 +415,7 @@ class ContentFlow::Builder {
     for (const std::uint32_t part : parts) flow_.joints_.push_back({whole, part});
   }
 
-  /// Wholes that no rank has follow from the parts.
+  /// Adds a call without an entry for each whole that no rank holds: it follows from the parts.
   void end_joints() {
     for (std::size_t i = 0; i < flow_.joints_.size();) {
       const std::uint32_t whole = flow_.joints_[i].whole;
@@ -434,9 +435,10 @@ class ContentFlow::Builder {
   Index index_;
   std::vector<Content> parameters_;  // of modules
   Index parameter_index_;
-  std::vector<std::uint32_t> hidden_;  // complex contents that nothing is known to follow from yet
+  std::vector<std::uint32_t> hidden_;  // complex contents from which no other content follows yet
   std::vector<bool> is_taken_;         // by content
-  std::unordered_map<double, std::uint32_t> by_max_;  // the last content that was put out with it
+  std::unordered_map<double, std::uint32_t>
+      by_max_;  // by largest element: the last content that a call made with it
   std::unordered_map<double, std::uint32_t> by_min_;
   std::vector<Content> outputs_;
   std::vector<std::uint32_t> taken_;

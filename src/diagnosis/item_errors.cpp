@@ -47,8 +47,8 @@ bool is_expanded(const Side& target, const Item& item, const Side& golden, const
   return same(dump::kMax) && same(dump::kMin) && same(dump::kMean);
 }
 
-/// Of elements that are true, or -inf, of which one side has more: the least error that such masks have, as
-/// tensors of zeros and ones. Nothing where the counts are equal or not known.
+/// The least error of two masks whose counts of true or -inf elements differ, as tensors of zeros and ones.
+/// Nothing where the counts are equal or not known.
 std::optional<double> error_of_counts(const Side& target, const Item& item, const Side& golden,
                                       const Item& partner) {
   const auto ours = target.counts.find(item.name);
@@ -177,7 +177,8 @@ void ItemErrors::measure_items(std::uint32_t api) {
       found = by_statistics_of(i, golden_item[i]);
       by_statistics[i] = row_of_.empty() ? 0 : 1;
     }
-    // What is computed behind the backward takes the factor out; what computes gradients hands it on.
+    // Outputs after the backward do not have the factor any more, except for those that compute gradients and
+    // hand it on.
     const bool hands_on = takes_scaled && scale != nullptr && api < scale->behind_backward;
     const bool unscaled_output = scale != nullptr && forward && api >= scale->first_backward && !hands_on &&
                                  item.state == State::output && elements_of(target.text(item.shape)) > 1;
@@ -197,10 +198,10 @@ void ItemErrors::measure_items(std::uint32_t api) {
     const bool other_shape = target.text(item.shape) != golden.text(partner.shape);
     partial[i] = found->partial ? 1 : 0;
     hidden[i] = static_cast<float>(found->hidden);
-    // What half types round is known by their roundoff.
+    // The unit roundoff already covers what half types round.
     if (roundoff <= kSingleRoundoff) raise_to(anything_hidden[api], hidden[i]);
     if (found->blind && !other_shape) blind[i] = 1;
-    // A mask by another finite number is no error, and hides others.
+    // Masks that use different finite numbers are not an error, but hide other errors.
     if (!backward && scale == nullptr && found->known && found->e > 0 &&
         is_other_mask(target, item, golden, partner))
       blind[i] = 1;
@@ -251,8 +252,9 @@ void ItemErrors::exchange_operands(std::uint32_t api) {
   golden_item[operands[1]] = left;
 }
 
-/// What a call writes to without reading it may hold anything, as memory that nobody has written yet. What it
-/// changes some recorders see after the change: where it left the same, it had the same.
+/// Leaves out inputs that a call writes to without reading them: they may hold anything, like memory before
+/// its first use. Some recorders see an input that is changed in place only after the change; if the outputs
+/// are equal, the input was equal.
 void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view operation) {
   const Side& target = rank_.target;
   const bool adds_product = is_product(operation);
@@ -278,8 +280,8 @@ void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view opera
   }
 }
 
-/// The Python tool, and this collector before it signed its dumps, record the gradient of an activation in
-/// place ahead of it: what comes out is what went in.
+/// Leaves out activations in place whose recorded gradient comes from before the activation: the output is
+/// then the input. The Python tool records so, and msprobe's collector did before it signed its dumps.
 void ItemErrors::leave_out_unmasked(std::uint32_t api) {
   std::uint32_t in = kNone;
   std::uint32_t out = kNone;

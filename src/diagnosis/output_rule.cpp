@@ -90,12 +90,13 @@ double OutputRule::amplification(const EntryPair& entry) const {
   return std::isfinite(factor) ? std::clamp(factor, 1.0, kMostAmplification) : 1.0;
 }
 
-/// Does it divide by what may be near zero, where statistics do not show how single elements grow?
+/// Whether the entry divides by numbers that may be near zero, so that single elements grow unseen by
+/// statistics.
 bool OutputRule::divides_unseen(const EntryPair& entry) const {
   return !walk_.tensors && (entry.nature == Nature::division || entry.optimizer);
 }
 
-/// What explains an error of the output: its excess is the error over this.
+/// The error of the output that is explained. Its excess is its error divided by this.
 double OutputRule::received(const EntryPair& entry, std::uint32_t index, double sums) const {
   const Noise noise = noise_of(index);
   double in = entry.grown * (std::max(entry.e_in, entry.hidden) + (entry.grown > 1 ? kSingleRoundoff : 0));
@@ -121,7 +122,7 @@ std::vector<Replayed> OutputRule::replayed(const EntryPair& entry, double excess
   return walk_.reading.replay(entry.target, entry.golden);
 }
 
-/// Rules c, d and e for what the entry put out.
+/// Applies the rules replay, introduced and gain to the outputs of the entry.
 void OutputRule::examine(EntryPair& entry) {
   entry.e_in = walk_.floor_of(entry);
   // Where the extremes are a mask's, norms are blind.
@@ -129,7 +130,7 @@ void OutputRule::examine(EntryPair& entry) {
     if (walk_.item_of(i).state != State::input || !walk_.item_of(i).is_tensor) continue;
     const double least = number_of(target_, walk_.item_of(i), dump::kMin);
     const bool masked = unit_roundoff(target_.text(walk_.item_of(i).dtype)) > 0 && std::abs(least) >= kMask;
-    // What should have been read and was not may be wrong by more than its statistics say.
+    // Tensors that should have been read and were not may have larger errors than their statistics say.
     if (masked || errors_.by_statistics[i] != 0) entry.e_in = std::max(entry.e_in, walk_.forward_error());
   }
   entry.grown = amplification(entry);
@@ -272,10 +273,10 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
   }
   const double n = static_cast<double>(elements_of(target_.text(walk_.item_of(index).shape)));
   if (n < kFewestForGain || !std::isfinite(e) || !std::isfinite(b)) return;
-  // Errors of elements that are repeated do not cancel each other.
+  // The errors of repeated elements do not cancel each other.
   const double share = share_of_few(index, n);
   const double scattered = std::max(entry.e_in * share, entry.spread);
-  // What an error may be, not what statistics show of it, scatters there.
+  // Where statistics may hide the error, the largest possible error decides how much the norm scatters.
   const double error = divides_unseen(entry) ? std::max(e, std::min(explains, 1.0)) : e;
   const double expected = entry.grown * (entry.b_in + kChance * scattered) +
                           kChance * (error + entry.u + sums) * share + kCommonRounding * entry.u +
@@ -311,8 +312,8 @@ std::string OutputRule::overflow_of(std::uint32_t index) const {
       kLargestHalf);
 }
 
-/// The inputs whose elements may be in another order where all have golden's statistics, with who put them
-/// out; empty if there is none.
+/// Names the inputs whose elements may be in another order, if all inputs have golden's statistics, and the
+/// entries that made them; empty if no input may be.
 std::string OutputRule::unordered_inputs(const EntryPair& entry) const {
   constexpr unsigned kNamed = 3;
   if (entry.worst_in > 0 || entry.optimizer || entry.name.direction != dump::Direction::forward) return {};
@@ -334,7 +335,7 @@ std::string OutputRule::unordered_inputs(const EntryPair& entry) const {
   return text;
 }
 
-/// An input that may differ inside, though its extremes do not; empty if there is none.
+/// An input that may differ although its extremes do not; empty if no such input exists.
 std::string OutputRule::integers_without_sums(const EntryPair& entry) const {
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
@@ -349,8 +350,8 @@ std::string OutputRule::integers_without_sums(const EntryPair& entry) const {
   return {};
 }
 
-/// What is left of errors of single elements, which are independent, in the norm: the root of one over their
-/// number, and more where few elements make up the norm, as in squares of gradients.
+/// The share of the errors of single elements that remains in the norm. They are independent: it is the root
+/// of one over their number, and more where few elements make up the norm, as in squares of gradients.
 double OutputRule::share_of_few(std::uint32_t index, double n) const {
   const Item& golden = golden_.items[errors_.golden_item[index]];
   const double largest = std::max(std::abs(number_of(golden_, golden, dump::kMax)),
@@ -359,7 +360,7 @@ double OutputRule::share_of_few(std::uint32_t index, double n) const {
   return std::max(1 / std::sqrt(n), std::isfinite(share) ? std::min(share, 1.0) : 0);
 }
 
-/// What of an entry's inputs statistics do not show, and who made it; empty if there is nothing of the kind.
+/// The input whose differences statistics hide, and the entry that made it; empty if no input is like that.
 OutputRule::Unseen OutputRule::unseen_input(const EntryPair& entry) const {
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);

@@ -30,9 +30,9 @@ enum class ReplayMode : std::uint8_t { never, suspects, all };
 struct DiagnosisOptions {
   bool wanted = true;
   ReplayMode replay = ReplayMode::suspects;
-  std::set<Rule> without;   // rules that say nothing, to see what each is worth
-  std::string noise_floor;  // a third dump, or what free_benchmark found; empty: none
-  bool first = false;       // stop at the first certain evidence: what is behind it is left out
+  std::set<Rule> without;   // rules that are turned off, to measure what each contributes
+  std::string noise_floor;  // a third dump, or results of free_benchmark; empty: not given
+  bool first = false;       // stop at the first certain evidence and leave out the later entries
 };
 
 /// Max, Min, Mean and Norm of a parameter; NaN where one is not recorded.
@@ -41,48 +41,48 @@ struct ParameterTrace {
   std::array<double, 4> golden;
 };
 
-/// Of a parameter's gradient; means are NaN where they are not recorded.
+/// The gradient of a parameter; means are NaN where they are not recorded.
 struct GradientTrace {
   float error = 0;
   double target_mean = NAN;
   double golden_mean = NAN;
 };
-/// Its key: the module and the parameter, as every step calls them.
+/// The key of a gradient: the module and the parameter, which have the same names in every step.
 std::uint64_t gradient_key(std::string_view module, std::string_view item_name);
 
-/// Of a rank, through its steps in order.
+/// The findings and errors of a rank in its steps so far.
 struct History {
   double forward = 0;  // largest errors
   double backward = 0;
   double gradients = 0;  // however small the gradient
-  double noise = 0;      // of updates by gradients that are nothing else
+  double noise = 0;      // of updates by gradients that are nothing but noise
   double coarsest = 0;   // largest unit roundoff of a forward entry
   std::uint32_t steps = 0;
-  bool ends = false;      // no step follows: what only the next one needs is not kept
-  bool evidence = false;  // or something bad that came in by communication
+  bool ends = false;      // no step follows, so that data for the next one are not kept
+  bool evidence = false;  // or an error that came in by communication
   bool certain = false;   // some of the evidence
-  double clean = 0;       // the largest error ahead of it
+  double clean = 0;       // the largest error before it
   bool flipped = false;   // a discrete decision, by rounding
-  std::shared_ptr<const StatisticsPrecision> precision;  // as the first step showed it
+  std::shared_ptr<const StatisticsPrecision> precision;  // the precision that the first step showed
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
-  // Of the step before: calls that one side alone has, without an effect there, by what they put out.
+  // From the step before: calls that one side alone has and that had no effect there, by their outputs.
   std::unordered_map<std::uint64_t, std::shared_ptr<const Finding>> suspects;
-  std::unordered_set<std::uint64_t> noise_contents;  // of the step before: what was made of noise
-  // Of the step before, by name:
+  std::unordered_set<std::uint64_t> noise_contents;  // from the step before: contents that come from noise
+  // From the step before, by name:
   std::unordered_map<std::uint64_t, ParameterTrace> parameters;      // entry and place
   std::unordered_map<std::uint64_t, GradientTrace> gradient_traces;  // by gradient_key()
 };
 
-/// A call of communication, and how much worse it left what it took.
+/// A call of communication, and how much its outputs are worse than its inputs.
 struct CommPlace {
   dump::Communication call;
-  // Where it is, if it left it worse:
+  // The place of the call, if its outputs are worse:
   std::string entry;
   std::string golden_entry;
   std::string module;
   std::string where;
   std::uint32_t api = 0;
-  double e_in = 0;  // infinite where nobody looked: it may explain anything
+  double e_in = 0;  // infinite if the entry was not judged: it may explain anything
   double e_out = 0;
   double u = 0;
   bool arrived = false;  // its own inputs do not explain what came out
@@ -95,7 +95,7 @@ struct MeetingPoint {
   double error = 0;
 };
 
-/// What is kept of a rank until all are judged together.
+/// The data that is kept of a rank until all ranks are judged together.
 struct RankFindings {
   std::string step;
   std::string rank;
@@ -105,27 +105,26 @@ struct RankFindings {
   std::vector<Finding> findings;  // evidence before hints, each in order; not more than kMostFindings of both
   std::uint64_t evidence = 0;     // entries with evidence, kept or not
   std::vector<CommPlace> communication;
-  /// Of gradients that are changed between backward and optimizer in one run alone: the parameters, by name,
-  /// and the norms that the optimizers of both runs take.
+  /// The gradients that one run alone changes between backward and optimizer: the parameters by name, and the
+  /// norms that the optimizers of both runs take.
   std::vector<std::pair<std::string, std::pair<double, double>>> changed_gradients;
   bool drifted = false;            // parameters differ before the first step that was recorded
-  bool apart = false;              // by more than training makes of rounding
-  std::vector<std::string> notes;  // what holds of the whole: each is said once
-  /// Of two code bases: all places where they agree, in the order of the side under test, and what is said of
-  /// them.
+  bool apart = false;              // they differ by more than rounding grows to in training
+  std::vector<std::string> notes;  // remarks on the whole rank, each once
+  /// For two code bases: all places where they agree, in the order of the target, and a sentence about them.
   std::vector<MeetingPoint> meeting_points;
   std::string agreement;
-  bool stopped = false;        // at certain evidence: it and what precedes it is all that was looked at
-  std::uint64_t left_out = 0;  // entries behind that
+  bool stopped = false;        // stopped at certain evidence; later entries were not looked at
+  std::uint64_t left_out = 0;  // how many entries that are
 
-  std::array<std::uint64_t, kOrigins> counts{};  // of origins
+  std::array<std::uint64_t, kOrigins> counts{};  // by origin
   Coverage coverage;                             // of the tensors of both sides
-  std::uint64_t unread = 0;  // tensors that could not be read; to be filled in by who read them
-  // Entries and tensors whose evidence is weaker, as something could not be read again; the same of it.
+  std::uint64_t unread = 0;  // tensors that could not be read; filled in by the code that read them
+  // Entries and tensors with weaker evidence, since something could not be read again; and the first of them.
   std::uint64_t broken_off = 0;
   std::string first_broken_off;
-  std::uint64_t agreeing = 0;  // paired entries ahead of the first evidence
-  std::uint64_t rounded = 0;   // those of them that differ at all
+  std::uint64_t agreeing = 0;  // paired entries before the first evidence
+  std::uint64_t rounded = 0;   // how many of these differ at all
   double largest_before = 0;   // the largest excess among them
   double propagated_largest = 0;
   std::string propagated_entry;
@@ -142,7 +141,7 @@ struct RankFindings {
 };
 
 struct RankDiagnosis : RankFindings {
-  // Of each item under test:
+  // For each item of the target:
   std::vector<std::uint32_t> golden_item;  // its partner, or kNone
   std::vector<float> error;                // e; NaN: not measured
   /// The largest e that follows from what came in and from rounding; more is evidence unless replay rules it

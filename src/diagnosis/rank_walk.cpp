@@ -140,7 +140,7 @@ void RankWalk::forward_pair(EntryPair& entry) {
   } else {
     outputs_.examine(entry);
   }
-  // A view of memory that nobody has written yet.
+  // A view that no later call reads may be of memory that the program has not written yet.
   if (entry.best && entry.best->is_evidence() && is_view(entry.name.operation()) && !inputs_.is_read(entry)) {
     entry.best.reset();
     walk_.errors.leave_out(entry.target);
@@ -174,7 +174,7 @@ void RankWalk::forward_pair(EntryPair& entry) {
                                       walk_.item_of(i).requires_grad == dump::RequiresGrad::yes);
 }
 
-/// Of what is computed of a part of the batch only parameters can be compared.
+/// Judges an entry that computes only a part of the batch: only its parameters can be compared.
 void RankWalk::part_of_batch(EntryPair& entry) {
   for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
     const dump::Item& item = walk_.item_of(i);
@@ -190,7 +190,7 @@ void RankWalk::part_of_batch(EntryPair& entry) {
   finish_entry(entry);
 }
 
-/// What is evidence here, but in a module that hands on the same as golden's, is no error.
+/// Evidence does not count in a module that hands on the same tensors as golden's.
 void RankWalk::make_good(EntryPair& entry) {
   if (!entry.best || !entry.best->is_evidence()) return;
   walk_.make_good(*entry.best, entry.target, {}, walk_.before);
@@ -222,7 +222,7 @@ bool RankWalk::may_stop(const EntryPair& entry) const {
 }
 
 void RankWalk::finish() {
-  // What comes behind a stop may show an effect.
+  // The entries after a stop might show an effect.
   if (!walk_.out.stopped) runs_.settle_gradients();
   parameters_.finish();
   if (!walk_.out.stopped) training_.compare_optimizers();
@@ -252,7 +252,7 @@ void RankWalk::finish() {
   walk_.out.coverage = coverage_of(walk_.rank, walk_.out.golden_item, walk_.out.looked_at);
   walk_.out.error = std::move(walk_.errors.e);
   if (walk_.out.stopped && walk_.out.left_out > 0) {
-    // What was measured ahead of its turn was not judged.
+    // Tensors that were measured early, after the stop, were not judged.
     const std::uint32_t end = walk_.target.apis[walk_.out.looked_at].first;
     std::fill(walk_.out.error.begin() + static_cast<std::ptrdiff_t>(end), walk_.out.error.end(), NAN);
   }
@@ -283,7 +283,7 @@ RankDiagnosis diagnose(const measuring::MeasuredRank& rank, const DiagnosisOptio
   History before;
   if (layouts || past.history.steps == 0) before = past.history;
   RankDiagnosis found = RankWalk(rank, options, framework_frames, reading, past.history, measure_entry).run();
-  // What another layout brings with it is no evidence, if all that it computes is the same.
+  // Differences that come with another layout are not evidence if everything that it computes is the same.
   const auto count = [&](Origin origin) { return found.counts[static_cast<std::size_t>(origin)]; };
   const bool little = count(Origin::equal) + count(Origin::rounding) < count(Origin::not_compared);
   if (layouts && (found.evidence > 0 || little)) {

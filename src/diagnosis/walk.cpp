@@ -229,9 +229,9 @@ Finding Walk::finding(const EntryPair& entry, Kind kind, Rule rule, double exces
   const bool sure = kind == Kind::replay || (rule == Rule::source && excess >= kCertain * threshold);
   const bool by_size = rule == Rule::introduced || rule == Rule::gain || kind == Kind::gradient ||
                        kind == Kind::unrecorded || kind == Kind::feed;
-  // Parameters that have drifted apart are no independent errors: what adds them up may show more of them. So
-  // may what is behind an update by the signs of gradients, or rounded to half types: single elements are
-  // off.
+  // The errors of parameters that have drifted apart are not independent, so that an operation that adds them
+  // up may show more. So may values after an update that follows the signs of gradients, or that are rounded
+  // to half types: single elements are off.
   const bool behind_update =
       !tensors && history.steps > 0 &&
       (entry.name.direction != Direction::forward || entry.optimizer || rule == Rule::introduced);
@@ -309,10 +309,10 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
     default:
       break;
   }
-  // Rounding may hide its effect.
+  // Rounding may hide the effect of a difference that is not certain.
   const bool grad = found.kind == Kind::requires_grad;
   if (found.rule == Rule::structure && found.confidence != Confidence::certain && !grad) return;
-  // The same by other operations has roundings of its own.
+  // Different operations for the same result have different roundings.
   const bool other_calls = found.kind == Kind::added || found.kind == Kind::removed ||
                            found.kind == Kind::exchanged || found.kind == Kind::unrecorded ||
                            found.kind == Kind::feed;
@@ -325,7 +325,7 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
     // A gradient that nothing is trained by does no harm, as that of embeddings which are frozen.
     found.text += "; the gradients of all parameters are the same";
   } else {
-    // An argument of a loss may matter in a later step, and gradients may be changed behind the backward.
+    // An argument of a loss may matter in a later step, and gradients may change after the backward.
     if (found.kind == Kind::argument || found.order >= 2 * std::uint64_t{behind_backward(target)} ||
         !equivalent_modules.is_step_equal(seen))
       return;
@@ -359,7 +359,7 @@ void Walk::leave_out_item(std::uint32_t item) {
   }
 }
 
-/// What was a hint until its effect was seen.
+/// Turns a hint whose effect was seen into certain evidence.
 void Walk::confirm(Finding found, double ahead) {
   touched[found.target_api] = true;
   std::erase_if(out.findings, [&](const Finding& other) {
@@ -369,7 +369,7 @@ void Walk::confirm(Finding found, double ahead) {
   keep(std::move(found), ahead);
 }
 
-/// What follows from it is different, by no fault.
+/// Notes that a decision flipped: the values that follow differ without a fault.
 void Walk::flip(EntryPair& entry, double error) {
   flipped = true;
   entry.touched = true;

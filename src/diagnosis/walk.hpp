@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of a step share while its entries are judged in the order of execution: the two sides, what
-// was seen so far, and the evidence that was found.
+// The state that the rules of a step share while its entries are judged in the order of execution: the two
+// sides, what was seen so far, and the evidence.
 #pragma once
 
 #include <algorithm>
@@ -54,15 +54,15 @@ struct EntryPair {
   double u = 0;  // unit roundoff
   double e_in = 0;
   double b_in = 0;
-  double spread = 0;  // by how much the errors of its inputs, few as their elements may be, change a norm
+  double spread = 0;  // how much the errors of its inputs, even of a few elements, change a norm
   double e_out = 0;
   double hidden = 0;    // what statistics do not show of what went in
   double worst_in = 0;  // as measured, for the texts
   Upstream upstream;
   double grown = 1;      // by how much an error of the inputs may grow
-  bool touched = false;  // takes something from evidence
-  bool noise = false;    // an optimizer's, of a gradient that is nothing but noise
-  bool tainted = false;  // takes what nobody recorded, with an error that evidence may have made
+  bool touched = false;  // takes a tensor that follows from evidence
+  bool noise = false;    // a call of an optimizer on a gradient that is nothing but noise
+  bool tainted = false;  // takes an unrecorded tensor with an error that evidence may have caused
   std::optional<Finding> best;
 };
 
@@ -71,16 +71,16 @@ struct LargestErrors {
   double forward = 0;
   double backward = 0;
   double parameters = 0;
-  double updated = 0;    // that an update may have made without the statistics of parameters showing it
+  double updated = 0;    // that an update may have caused unseen by the statistics of parameters
   double gradients = 0;  // however small the gradient
-  double rounded = 0;    // what statistics of half types that are rounded to them do not show
-  double coarsest = 0;   // largest unit roundoff of what differs
+  double rounded = 0;    // the part that statistics hide which are rounded to half types
+  double coarsest = 0;   // largest unit roundoff of a tensor that differs
   double flips = 0;      // of decisions
-  double noise = 0;      // of what an optimizer makes of gradients that are nothing else
+  double noise = 0;      // of an optimizer's outputs from gradients that are nothing but noise
 };
 
 struct Walk {
-  /// `past` has its precision.
+  /// `past` already has the precision of the statistics.
   Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& asked,
        const std::vector<std::string>& frames, SecondReading& second, History& past,
        const MeasureEntry& measure_entry);
@@ -103,57 +103,57 @@ struct Walk {
   ContentKeys target_keys;
   ContentKeys golden_keys;
   double threshold;
-  bool other_operations;  // the sides run other operations, as two frameworks do
+  bool other_operations;  // the sides run different operations, as two frameworks do
   bool tensors;
-  bool equal_inputs;           // the models of both sides take the same as a whole, as the collector saw it
+  bool equal_inputs;           // the collector saw that the models of both sides have equal inputs
   std::vector<bool> compound;  // by entry: see EntryPair
   std::vector<bool> compound_golden;
   std::unordered_map<std::uint32_t, std::uint32_t>
-      deferred;                // gradients of parameters: the backward that they are judged behind
+      deferred;                // gradients of parameters: the backward after which they are judged
   ContentMap parameter_items;  // contents of modules' parameters: their items
   ContentMap golden_parameter_items;
 
   std::uint32_t at = 0;    // entry under test at hand
-  double before = 0;       // largest error ahead of it
-  ContentMap target_flow;  // contents that were put out: by which item
+  double before = 0;       // largest error before it
+  ContentMap target_flow;  // by content: the item that is the output with it
   ContentMap golden_flow;
   std::uint32_t golden_next = 0;  // the first entry of golden that golden_flow does not have
   std::uint32_t last_paired = kNone;
-  ContentMap gradient_items;                      // contents of gradients that backwards gave: their items
-  std::vector<bool> touched;                      // by entry under test: evidence, or takes something from it
-  std::vector<bool> noisy;                        // by entry under test: see EntryPair
+  ContentMap gradient_items;  // contents of gradients that backwards gave: their items
+  std::vector<bool> touched;  // by entry under test: has evidence, or takes a tensor that follows from it
+  std::vector<bool> noisy;    // by entry under test: see EntryPair
   std::unordered_set<std::uint32_t> noise_alone;  // parameters under test that updates by noise made
-  std::vector<bool> untouched;                    // by item under test: it comes from none of those
+  std::vector<bool> untouched;                    // by item under test: it follows from no touched entry
   std::vector<bool> unexplained;                  // by item under test
   std::vector<Upstream> reached;                  // by entry under test: its upstream and itself
   std::vector<std::vector<std::uint32_t>> consumers;  // by entry under test: calls that take its outputs
   LargestErrors largest;
-  bool trained = false;  // parameters had a part in something of this step
+  bool trained = false;  // parameters took part in an output of this step
   bool flipped = false;  // a discrete decision, so that shapes may follow it
   std::optional<Drift> drift;
   std::optional<DtypeSetting> dtype_setting;
   std::optional<SplitBatch> split_batch;
   std::optional<PartUpdates> part_updates;
-  std::uint64_t others_parameters = 0;  // calls that take another parameter than their partner, not compared
-  std::uint64_t rewritten = 0;          // values on other ways to the same, not compared
+  std::uint64_t others_parameters = 0;  // calls that take another parameter than their partner; not compared
+  std::uint64_t rewritten = 0;          // values on different ways to the same result; not compared
   std::string first_rewritten;          // its entry
 
   RankDiagnosis out;
-  std::uint64_t fault_order = UINT64_MAX;  // behind it errors may be propagated
-  double clean = 0;                        // largest error ahead of the first evidence
+  std::uint64_t fault_order = UINT64_MAX;  // after it, errors may be propagated
+  double clean = 0;                        // largest error before the first evidence
   bool any_evidence = false;
   bool any_certain = false;
-  bool full = false;                                      // of findings: none is kept any more
+  bool full = false;                                      // findings are full: no more is kept
   std::vector<std::pair<std::uint64_t, double>> records;  // excesses below evidence, with their orders
 
   const dump::Item& item_of(std::uint32_t index) const { return target.items[index]; }
   std::string_view target_name(std::uint32_t api) const { return target.text(target.apis[api].name); }
   std::string_view golden_name(std::uint32_t api) const { return golden.text(golden.apis[api].name); }
   double e_of(std::uint32_t item) const { return std::isnan(errors.e[item]) ? 0 : errors.e[item]; }
-  /// Of the entry under test, as a Finding has it.
+  /// The order of an entry under test, as in Finding::order.
   std::uint64_t order_of(std::uint32_t api) const;
   double forward_error() const;
-  /// The largest of all that was seen, and explained.
+  /// The largest error that was seen and explained.
   double any_error() const;
   double floor_of(const EntryPair& entry) const;
   /// The upstream of a tensor of unknown origin: all entries so far may reach it.
@@ -167,25 +167,27 @@ struct Walk {
   bool input_checksums_differ(const EntryPair& entry) const;
   void measure_inputs(EntryPair& entry) const;
 
-  /// Of an entry that one side alone has, the other number is kNone.
+  /// The module around an entry; if one side alone has the entry, the other number is kNone.
   std::string module_around(std::uint32_t target_api, std::uint32_t golden_api) const;
   void name_places(Finding& finding, std::uint32_t target_api, std::uint32_t golden_api) const;
 
-  /// Will anyone read the words of a finding with this excess? Most entries have none, and there is room for
-  /// few.
+  /// Whether the text of a finding with this excess will be shown. Most entries have no such finding, and
+  /// only a few findings are kept.
   bool is_shown(double excess) const { return excess >= kHint && !full; }
-  /// Too small even for a hint: nothing but the largest of them is remembered.
+  /// Whether an excess is too small even for a hint; only the largest of these is remembered.
   bool is_too_small(const EntryPair& entry, Rule rule, double excess);
   Finding finding(const EntryPair& entry, Kind kind, Rule rule, double excess) const;
   void offer(EntryPair& entry, Finding finding);
   void keep(Finding finding, double before);
   void confirm(Finding finding, double before);
   void flip(EntryPair& entry, double error);
-  /// Is the entry inside of a module that hands on the same on both sides, by other operations?
+  /// Whether the entry is inside a module that hands on the same tensors on both sides, by different
+  /// operations.
   bool is_made_good(const EntryPair& entry);
-  /// Evidence becomes a hint inside of a module that hands on the same on both sides.
+  /// Turns evidence into a hint inside a module that hands on the same tensors on both sides.
   void make_good(Finding& finding, std::uint32_t target_api, std::string_view golden_entry, double ahead);
-  /// The entry's values are on another way to the same, where they have an error above the limit.
+  /// Leaves out the entry's values whose error is above the limit, because they are on a different way to the
+  /// same result.
   void leave_out(std::uint32_t target_api, double limit);
   void leave_out_item(std::uint32_t item);
 
@@ -193,7 +195,7 @@ struct Walk {
   void remember(std::uint32_t api, double excess);
 };
 
-/// What a rule that judges entry by entry looks at most.
+/// Short names for what a rule that judges entry by entry needs most.
 class WalkRule {
  protected:
   explicit WalkRule(Walk& walk)
