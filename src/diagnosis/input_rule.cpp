@@ -77,7 +77,7 @@ void InputRule::examine(EntryPair& entry) {
   }
 }
 
-/// An input that is wrong before the entry computes.
+/// Judges an input, which may be wrong before the entry computes.
 void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   const Item& item = walk_.item_of(index);
   const std::uint32_t partner = errors_.golden_item[index];
@@ -87,7 +87,7 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   bool known = from != kNone;
   bool golden_known = golden_from != kNone;
   if (known && golden_known) prefer_partners(index, from, golden_from);
-  // Two states of an optimizer that happen to be equal on one side: none of them comes from the other.
+  // Two states of an optimizer may happen to be equal on one side; then neither comes from the other.
   const bool updates = entry.optimizer || (largest_.gradients > 0 && is_in_place(entry.name.operation()));
   if (updates && known != golden_known) {
     const bool paired = known ? alignment_.has_golden(target_.items[from].api)
@@ -106,7 +106,7 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
       return;
     }
     if (is_judged_gradient(index, partner)) return;
-    // A view of a parameter has drifted as parameters have.
+    // A view of a parameter has drifted as the parameters have.
     const bool trained = item.requires_grad == dump::RequiresGrad::yes;
     if (walk_.drift && trained && !walk_.drift->stands_out(walk_.e_of(index), false, std::nullopt, entry.u))
       return;
@@ -122,8 +122,8 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   }
 }
 
-/// Of two tensors that are equal on one side, as an average of weights that has just begun, the last one is
-/// known as the producer: the other side tells which it is.
+/// Chooses among producers. If two tensors are equal on one side, as an average of weights is that has just
+/// begun, the flow knows the last one as the producer. The other side then shows the right one.
 void InputRule::prefer_partners(std::uint32_t index, std::uint32_t& from, std::uint32_t& golden_from) const {
   const auto put_out = [](const dump::Side& side, const ContentKeys& keys, std::uint32_t api,
                           std::uint64_t key) {
@@ -149,27 +149,28 @@ void InputRule::prefer_partners(std::uint32_t index, std::uint32_t& from, std::u
   if (other != kNone) golden_from = other;
 }
 
-/// An input that no recorded entry put out.
+/// Judges an input that no recorded entry made.
 void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool updates) {
   const Item& item = walk_.item_of(index);
   const Item& partner = golden_.items[errors_.golden_item[index]];
   const double share = entry.optimizer ? share_of_largest(entry, index) : 1;
   const double e = share * walk_.e_of(index);
   const double u = entry.u;
-  // What comes first has no noise of half types yet. What is computed from data by something unrecorded is
-  // distinguished from data by whether anything came before, or by what came in at the same place before.
+  // Inputs that come first have no noise of half types yet. A tensor that unrecorded code computes from data
+  // differs from data in two ways: other entries came before it, and no data came in at the same place
+  // earlier.
   const std::optional<double> data = data_error(entry, index);
-  // Rounding and drift leave integers as they are, but for what a decision made of it.
+  // Rounding and drift do not change integers, except after a decision that flipped.
   const bool settled = is_integer(target_.text(item.dtype));
   const bool derived = (largest_.forward > 0 || largest_.rounded > 0) && !data && !settled;
-  // The second moment is made of squares of gradients, whatever noise these are.
+  // The second moment comes from squares of gradients, even of noisy ones.
   const double gradients = std::max(largest_.gradients, history_.gradients);
   const double ahead = data      ? *data
                        : settled ? std::max(largest_.flips, history_.flipped ? walk_.forward_error() : 0)
                        : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients,
                                              largest_.rounded, history_.noise})
                                  : std::max(walk_.forward_error(), derived ? largest_.rounded : 0);
-  // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
+  // Data are equal except for single elements; in float32, random numbers and scaling differ a little.
   const double own =
       derived ? kUnrecordedRoundings * u
               : std::max({unit_roundoff(target_.text(item.dtype)), unit_roundoff(golden_.text(partner.dtype)),
@@ -186,7 +187,7 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
     found.text = origin + difference_text(target_, item, golden_, partner, walk_.e_of(index));
     if (settled && !data && (largest_.forward > 0 || largest_.rounded > 0)) {
       found.text += "; integers do not differ by rounding";
-      // A decision that nobody recorded may have made them.
+      // An unrecorded decision may have made them.
       found.confidence = std::min(found.confidence, Confidence::likely);
     } else {
       found.text += fmt::format("; {} by at most {}", data ? "earlier data there" : "everything before it",
@@ -207,7 +208,7 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
       const bool trained = item.requires_grad == dump::RequiresGrad::yes && !entry.optimizer;
       found.next = made_unrecorded(module, trained);
     }
-    // Data may be wrong beside any other fault, but all of it comes from one loader.
+    // Data may be wrong besides any other fault, but all wrong data come from one loader.
     found.joined = made ? is_tainted(entry, index) : data_differs_;
     data_differs_ = data_differs_ || (!made && found.is_evidence());
     if (made && found.is_evidence() && runs_.settle_between(0, entry, e, ahead))
@@ -216,7 +217,8 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   offer(entry, index, std::move(found));
 }
 
-/// Does anyone behind take what a view gave, but for other views, those who write into it, and communication?
+/// Whether a later entry reads the output of a view. Other views, calls that write into it, and communication
+/// do not count.
 bool InputRule::is_read(const EntryPair& view) const {
   constexpr std::uint32_t kMostBehind = 256;
   std::unordered_set<std::uint64_t> given;
@@ -251,8 +253,8 @@ bool InputRule::is_read(const EntryPair& view) const {
   return false;
 }
 
-/// The last call of the entry's own module before it: unrecorded code stands between or within the two. Empty
-/// where the module has none, or is not known.
+/// The last call of the entry's module before it: unrecorded code ran between the two or in one of them.
+/// Empty where the module has no such call, or is not known.
 std::string InputRule::last_call_before(const EntryPair& entry) const {
   const std::string module = walk_.module_around(entry.target, entry.golden);
   if (module.empty() || entry.optimizer) return {};
@@ -267,8 +269,8 @@ std::string InputRule::last_call_before(const EntryPair& entry) const {
   return {};
 }
 
-/// The last entry before this one whose output has the elements and the norm of the input on both sides, as
-/// slices that are exchanged or rotated keep them; empty if there is none.
+/// The last entry before this one whose output has the same number of elements and the norm of the input on
+/// both sides, as slices that are exchanged or rotated keep them; empty if no such entry exists.
 std::string_view InputRule::rearranged_from(const EntryPair& entry, std::uint32_t index) const {
   constexpr std::uint32_t kMostBefore = 256;
   const Item& partner = golden_.items[errors_.golden_item[index]];
@@ -292,7 +294,7 @@ std::string_view InputRule::rearranged_from(const EntryPair& entry, std::uint32_
   return {};
 }
 
-/// The innermost module around the entry that has not been handed the item itself.
+/// The innermost module around the entry that did not take the item itself as an input.
 std::string InputRule::module_that_makes(const EntryPair& entry, std::uint32_t index) {
   std::string innermost = walk_.module_around(entry.target, entry.golden);
   if (walk_.construct == nullptr || innermost.empty()) return innermost;
@@ -309,7 +311,8 @@ std::string InputRule::module_that_makes(const EntryPair& entry, std::uint32_t i
   return "the model";
 }
 
-/// Then their statistics agree but for the order in which sums were rounded.
+/// Whether an input has golden's elements in another order. Their statistics then agree except for the order
+/// in which sums were rounded.
 bool InputRule::are_same_elements(std::uint32_t index) const {
   const std::uint32_t partner = errors_.golden_item[index];
   const Measure statistics = errors_.by_statistics_of(index, partner);
@@ -317,8 +320,8 @@ bool InputRule::are_same_elements(std::uint32_t index) const {
          walk_.reading.same_elements(index, partner);
 }
 
-/// How large the elements of what an optimizer takes are, beside the largest that its calls take there: the
-/// gradient of what has no effect, as a key's bias in attention, is nothing but noise.
+/// The size of the elements of an optimizer's input, divided by the largest size that its calls take there.
+/// The gradient of a parameter without effect, as a key's bias in attention, is nothing but noise.
 double InputRule::share_of_largest(const EntryPair& entry, std::uint32_t index) {
   const auto size_of = [&](const Item& item) {
     const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(golden_.text(item.shape)), 1));
@@ -350,7 +353,8 @@ double InputRule::share_of_largest(const EntryPair& entry, std::uint32_t index) 
   return std::isfinite(share) ? std::min(share, 1.0) : 1;
 }
 
-/// What a module put out is what entries within it did; what is not is judged as its own (OutputRule).
+/// Judges the outputs of a module that come from entries inside it. Its other outputs are judged like those
+/// of an operation (OutputRule).
 void InputRule::examine_module_outputs(EntryPair& entry) {
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::output || errors_.golden_item[i] == kNone) continue;
@@ -362,8 +366,8 @@ void InputRule::examine_module_outputs(EntryPair& entry) {
   }
 }
 
-/// An input, or the output of a module, that `from` of the target and `golden_from` of golden are; kNone:
-/// that side has no such item.
+/// Judges an input, or the output of a module, that is `from` of the target and `golden_from` of golden;
+/// kNone: that side has no such item.
 void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint32_t from,
                                 std::uint32_t golden_from) {
   const Item& item = walk_.item_of(index);
@@ -374,32 +378,32 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   const bool partners = known && golden_known &&
                         alignment_.golden_of[target_.items[from].api] == golden_.items[golden_from].api;
   if (partners && !walk_.tensors) return;  // then its error is the output's
-  // Errors of two kinds cannot be held against each other.
+  // Errors from statistics and errors from tensors cannot be compared with each other.
   if (partners && errors_.by_statistics[index] != errors_.by_statistics[from]) return;
   const double q = runs_.carried(from, golden_from);
-  // What the maker's statistics do not show, as those of a half type that are rounded to it, may be there.
+  // The statistics of the maker may hide an error, as those of a half type do that are rounded to it.
   double unseen =
       std::max(known ? walk_.hidden_of(target_.items[from].api) : 0,
                golden_known ? walk_.hidden_of(alignment_.target_of[golden_.items[golden_from].api]) : 0);
-  // Nor is anything known of how calls that one recorder leaves out carry it on.
+  // The errors that calls carry on which one recorder leaves out are not known either.
   if ((known && walk_.target_only.has(target_.items[from].api)) ||
       (golden_known && walk_.golden_only.has(golden_.items[golden_from].api)))
     unseen = std::max(unseen, largest_.rounded);
-  // A module may compute unrecorded what it puts out: then its roundings are its own, and only a clear change
-  // says more.
+  // A module may compute its outputs by unrecorded code with other roundings; then only a clear change shows
+  // more.
   const bool puts_out = item.state == State::output;
   const double ratio = e / (kHandedOn * std::max(q, unseen) +
                             (puts_out ? walk_.threshold * kUnrecordedRoundings : kHandedOn) * u);
-  // Entries of one side alone answer for what comes from them.
-  // The same by other operations has roundings of its own.
-  // So has a scale that is no power of two.
+  // Entries that one side alone has are responsible for what comes from them.
+  // Different operations for the same result have different roundings, and so does a scale that is not a
+  // power of two.
   const double scaled = errors_.scale_at(entry.target) != nullptr ? kUnrecordedRoundings * u : 0;
   const double taken = std::max({q, unseen, runs_.trained_error(), scaled});
   const bool changed = ratio > 1 && e > kHandedOn * taken + kUnrecordedRoundings * u;
   const auto answers = [&](OneSidedRuns::Run* run) {
     if (run == nullptr) return false;
     run->consumed = true;
-    // Other operations round otherwise.
+    // Other operations round differently.
     if (changed && e > std::max(kUnrecordedRoundings * run->u, runs_.of_steps(*run, u))) {
       runs_.settle(*run, walk_.target_name(entry.target), e, q);
       entry.touched = true;
@@ -433,14 +437,14 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
                       puts_out ? "its end" : "this entry", place, error_text(q), error_text(e));
     }
   }
-  // What that producer made of evidence is downstream; the change itself is not, unless it is known who
-  // made it.
+  // A tensor that the producer made of evidence is downstream. The change itself is not, unless its cause is
+  // known.
   found.downstream = history_.evidence;
   const std::uint32_t maker =
       known ? target_.items[from].api : alignment_.target_of[golden_.items[golden_from].api];
   if (maker != kNone && found.is_evidence() && runs_.settle_between(maker, entry, e, q))
     found.downstream = entry.touched = true;
-  // Unrecorded code of a module may have taken what is wrong in it.
+  // Unrecorded code of a module may have taken a wrong input of the module.
   found.joined = found.joined || (!fed && is_wrong_in(walk_.module_around(entry.target, entry.golden)));
   offer(entry, index, std::move(found));
 }
@@ -457,7 +461,7 @@ void InputRule::offer(EntryPair& entry, std::uint32_t index, Finding found) {
   walk_.offer(entry, std::move(found));
 }
 
-/// Where a tensor comes in that no recorded parameter has a part in: the module, the operation, the argument.
+/// The place where a tensor comes in without a recorded parameter: the module, the operation, the argument.
 std::uint64_t InputRule::data_place(const EntryPair& entry, std::uint32_t index) const {
   if (walk_.construct == nullptr || walk_.item_of(index).requires_grad != dump::RequiresGrad::no) return 0;
   const std::string_view path = module_path(walk_.construct->parent(walk_.target_name(entry.target)));
@@ -472,21 +476,22 @@ void InputRule::know_data(const EntryPair& entry, std::uint32_t index) {
     history_.data_errors.try_emplace(place, static_cast<float>(walk_.e_of(index)));
 }
 
-/// What came in at the same place before, if that was data.
+/// The error of the data that came in at the same place before.
 std::optional<double> InputRule::data_error(const EntryPair& entry, std::uint32_t index) const {
   const auto known = history_.data_errors.find(data_place(entry, index));
   return known == history_.data_errors.end() ? std::nullopt : std::optional<double>(known->second);
 }
 
-/// What a backward gave on both sides, as an optimizer takes it: its error was judged there.
+/// Whether an input of the optimizer is a gradient that a backward gave on both sides: its error was judged
+/// there.
 bool InputRule::is_judged_gradient(std::uint32_t index, std::uint32_t partner) const {
   const std::uint32_t from = walk_.gradient_items.find(walk_.target_keys.of(index));
   return from != ContentMap::kUnknown &&
          walk_.golden_keys.of(errors_.golden_item[from]) == walk_.golden_keys.of(partner);
 }
 
-/// Is it handed to all modules around the entry that takes it, or a part of what is? What is trained, and
-/// what an optimizer takes, is no data.
+/// Whether an input may be data: all modules around the entry take it, or a tensor of which it may be a part.
+/// Trained tensors and inputs of an optimizer are not data.
 bool InputRule::may_be_data(const EntryPair& entry, std::uint32_t index) {
   if (walk_.item_of(index).requires_grad == dump::RequiresGrad::yes || walk_.equal_inputs) return false;
   if (walk_.construct == nullptr) return true;
@@ -519,7 +524,7 @@ bool InputRule::may_be_data(const EntryPair& entry, std::uint32_t index) {
   return true;
 }
 
-/// May an input of unknown origin have got its error from evidence?
+/// Whether an input of unknown origin may have its error from evidence.
 bool InputRule::is_tainted(const EntryPair& entry, std::uint32_t index) const {
   if (!walk_.any_evidence && parameters_.first() == nullptr) return false;
   const double clean = walk_.any_evidence ? walk_.clean : parameters_.before_first();

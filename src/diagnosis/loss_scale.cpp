@@ -20,7 +20,7 @@ using dump::Item;
 using dump::Side;
 using dump::Training;
 
-/// Chosen: the first gradients of a backward, behind which a fault of the model may change them.
+/// Chosen: the number of first gradients of a backward. A fault of the model may change later ones.
 constexpr std::size_t kFirstGradients = 8;
 /// Chosen: norms of float16 agree better where one is a multiple of the other.
 constexpr double kSameFactor = 0x1p-7;
@@ -40,7 +40,7 @@ std::uint32_t first_backward(const Side& side) {
   return static_cast<std::uint32_t>(side.apis.size());
 }
 
-/// The factor that most of the first gradients have; nothing where there is none, or it is 1.
+/// The factor that most of the first gradients have; nothing if they have no common factor, or it is 1.
 std::optional<double> factor_of_gradients(const Side& target, const Side& golden, const Alignment& alignment,
                                           const std::vector<std::uint32_t>& golden_item) {
   std::vector<double> factors;
@@ -64,7 +64,7 @@ std::optional<double> factor_of_gradients(const Side& target, const Side& golden
   return std::nullopt;
 }
 
-/// How much larger each output is behind the backward, with the operation that gave it.
+/// Visits the outputs after the backward: how much larger each of them is, with the operation that gave it.
 template <typename Visit>
 void each_ratio_behind(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
                        Visit&& visit) {
@@ -81,7 +81,7 @@ void each_ratio_behind(const Side& target, const Side& golden, const std::vector
   }
 }
 
-/// Nearly all that is computed behind the backward is without a factor.
+/// Whether nearly all outputs after the backward are without a factor.
 bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item) {
   std::size_t all = 0;
   std::size_t without = 0;
@@ -92,8 +92,8 @@ bool is_gone(const Side& target, const Side& golden, const std::vector<std::uint
   return 8 * (all - without) < without;
 }
 
-/// Is the norm of gradients, by which they are clipped, with the factor? Clipping takes any factor away, but
-/// is nobody's way to undo a scale.
+/// Whether the norm by which gradients are clipped has the factor. Clipping removes any factor, but it is not
+/// a way to undo a scale.
 bool is_clipped_away(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
                      double factor) {
   std::size_t norms = 0;
@@ -107,7 +107,8 @@ bool is_clipped_away(const Side& target, const Side& golden, const std::vector<s
   return 2 * scaled > norms;
 }
 
-/// Numbers of at least 16 that the loss is multiplied by ahead of the backward: nobody weighs a loss so.
+/// The numbers of at least 16 by which the loss is multiplied before the backward: weights of losses are not
+/// that large.
 std::vector<double> scales_of(const Side& side) {
   constexpr double kLeastScale = 16;
   constexpr std::uint32_t kLast = 16;
@@ -132,7 +133,8 @@ std::vector<double> scales_of(const Side& side) {
   return scales;
 }
 
-/// Have most of the gradients that the optimizer takes lost the factor that those of the backward have?
+/// Whether most of the gradients that the optimizer takes have lost the factor of the gradients of the
+/// backward.
 bool is_taken_out(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
                   double factor) {
   std::map<std::string, double> factors;  // by parameter: of the last gradient
@@ -144,7 +146,7 @@ bool is_taken_out(const Side& target, const Side& golden, const std::vector<std:
   return 2 * static_cast<std::size_t>(out) > factors.size();
 }
 
-/// Of a scaler that is not known it is seen that the optimizer makes no step.
+/// Whether the step was skipped. If no scaler is known, an optimizer that makes no step shows it.
 bool is_skipped(const Training& training) {
   if (training.loss_scale) return training.loss_scale->skipped;
   return training.tied.has_value() && training.optimizers.empty();
@@ -209,7 +211,7 @@ std::optional<LossScale> loss_scale(const Side& target, const Side& golden, cons
   }
   const auto factor = factor_of_gradients(target, golden, alignment, golden_item);
   if (!factor) return std::nullopt;
-  // One scaler, and nobody else who scales; or scales that stand in the program.
+  // Either a scaler alone scales the loss, or the program multiplies it by numbers.
   std::vector<double> our_scales = scale.target > 0 ? std::vector<double>{scale.target} : scales_of(target);
   std::vector<double> their_scales = scale.golden > 0 ? std::vector<double>{scale.golden} : scales_of(golden);
   our_scales.push_back(1);

@@ -20,11 +20,11 @@ using dump::Direction;
 using dump::Side;
 using dump::State;
 
-/// Entries behind a run that may show its effect, where nobody is seen to take its outputs.
+/// How many entries after a run may show its effect, if no entry takes its outputs.
 constexpr unsigned kLooks = 8;
 constexpr std::size_t kShownOfRun = 4;
 
-/// The largest unit roundoff of what an entry puts out.
+/// The largest unit roundoff of an entry's outputs.
 double coarsest_of(const Side& side, std::uint32_t api) {
   double u = 0;
   for (const std::uint32_t i : side.apis[api].items()) {
@@ -33,7 +33,7 @@ double coarsest_of(const Side& side, std::uint32_t api) {
   return u;
 }
 
-/// Small numbers that normalisation is given, or that are added.
+/// Small numbers among the arguments of normalisations and sums.
 std::vector<double> epsilons_of(const Side& side, const std::vector<std::uint32_t>& entries) {
   constexpr double kLargestEpsilon = 0.1;
   std::vector<double> found;
@@ -54,7 +54,7 @@ std::vector<double> epsilons_of(const Side& side, const std::vector<std::uint32_
 
 }  // namespace
 
-/// The largest output error of those who put the items out.
+/// The largest output error of the entries that made the items.
 double OneSidedRuns::carried(std::uint32_t target_item, std::uint32_t golden_item) const {
   double error = 0;
   if (target_item != kNone) {
@@ -67,7 +67,7 @@ double OneSidedRuns::carried(std::uint32_t target_item, std::uint32_t golden_ite
   if (golden_item != kNone) {
     const std::uint32_t api = golden_.items[golden_item].api;
     const auto alone = alone_golden_.find(api);
-    // Of a partner that comes later here, nothing has been seen yet: its error explains none.
+    // If the partner comes later in the target, its error is not known yet and explains nothing.
     const std::uint32_t partner = alignment_.target_of[api];
     const double other = alone != alone_golden_.end() ? alone->second
                          : partner != kNone && partner < walk_.at
@@ -78,7 +78,7 @@ double OneSidedRuns::carried(std::uint32_t target_item, std::uint32_t golden_ite
   return error;
 }
 
-/// Where an entry of golden alone stands: behind the partner of the last one ahead of it that has one.
+/// The order of an entry that golden alone has: after the partner of the last entry before it that has one.
 std::uint64_t OneSidedRuns::order_behind(std::uint32_t golden) const {
   for (; golden > 0; --golden) {
     const std::uint32_t partner = alignment_.target_of[golden - 1];
@@ -87,7 +87,7 @@ std::uint64_t OneSidedRuns::order_behind(std::uint32_t golden) const {
   return 0;
 }
 
-/// Entries of the reference up to `end` have put out what they put out.
+/// Adds the outputs of golden's entries up to `end` to the flow, and collects the runs that golden alone has.
 void OneSidedRuns::advance_golden(std::uint32_t end) {
   for (; walk_.golden_next < end; ++walk_.golden_next) {
     const dump::EntryName parsed = walk_.golden.parsed_name(walk_.golden_next);
@@ -148,22 +148,23 @@ bool OneSidedRuns::is_of_optimizer(bool is_target, std::uint32_t api) const {
   return beside && dump::is_of_optimizer(beside->table().parent(name));
 }
 
-/// Has the other side none by another recorder, for other parameters, or for parts of them?
+/// Whether the other side lacks an entry because of its recorder, or because its optimizer updates other
+/// parameters or parts of them.
 bool OneSidedRuns::is_left_out(bool is_target, std::uint32_t api) const {
   if (is_target ? walk_.target_only.has(api) : walk_.golden_only.has(api)) return true;
   if (is_target ? alignment_.is_update_alone(api) : alignment_.is_golden_update_alone(api)) return true;
   return walk_.part_updates && is_of_optimizer(is_target, api);
 }
 
-/// A fused step rounds otherwise, and gradients that are noise step anywhere: parameters are judged with that
-/// where they are used.
+/// A fused step rounds differently, and gradients that are noise step in any direction. Parameters are judged
+/// with that error where they are used.
 double OneSidedRuns::of_steps(const Run& run, double u) const {
   const bool steps = !run.target.empty() && !run.golden.empty() && is_of_optimizer(true, run.target[0]) &&
                      is_of_optimizer(false, run.golden[0]);
   return steps ? trained_rounding(u) : 0;
 }
 
-/// Where nobody is seen to take what a run put out, a jump of errors right behind it shows its effect.
+/// If no entry takes the outputs of a run, a jump of errors just after the run shows its effect.
 void OneSidedRuns::look(EntryPair& entry) {
   if (entry.compound) return;
   for (std::size_t i = first_open_; i < runs_.size(); ++i) {
@@ -175,26 +176,26 @@ void OneSidedRuns::look(EntryPair& entry) {
     if (i + 1 == runs_.size() && run_open_) break;
     --run.looks;
     run.u = std::max(run.u, entry.u);
-    // What takes something from other evidence, or may, or is the optimizer's, shows nothing of the run; nor
-    // does what an entry puts out that was itself given something else.
+    // An entry that takes or may take a tensor from other evidence shows nothing about the run, and neither
+    // does the optimizer, nor an output of an entry that was itself called differently.
     if (entry.touched || entry.tainted || entry.optimizer) continue;
     const bool own = entry.best && entry.best->is_evidence() && entry.best->rule == Rule::structure;
     const double error = own ? entry.worst_in : std::max(entry.worst_in, entry.e_out);
     const double limit = std::max(run.error, trained_error()) + run.u;
-    // The same by other operations has roundings of its own.
+    // Different operations for the same result have different roundings.
     const bool rewritten = !run.target.empty() && !run.golden.empty();
     if (error >
         std::max((rewritten ? kThresholdStatistics : walk_.threshold) * limit, of_steps(run, entry.u))) {
       settle(run, walk_.target_name(entry.target), error, run.error);
-      // What it was given is the run's doing.
+      // The run caused the wrong input.
       if (entry.best && entry.best->rule == Rule::source) entry.best->downstream = true;
     } else if (own) {
-      run.looks = 0;  // what differs from here on may be that call's doing
+      run.looks = 0;  // that call may cause the differences from here on
     }
   }
 }
 
-/// A run has an effect.
+/// Reports a run. An empty `consumer` means that no effect was seen.
 void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, double before,
                           std::string_view given) {
   if (run.settled) return;
@@ -217,11 +218,11 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
     }
     return text;
   };
-  // Without an effect it may be that one side does not record them.
+  // Without an effect, one side may just not have recorded the entries.
   const std::string_view verb = consumer.empty() ? "records" : "runs";
   const std::string ours = list(target_, run.target);
   const std::string theirs = list(golden_, run.golden);
-  const bool unpaired = ours == theirs;  // nothing is known to differ but their partners
+  const bool unpaired = ours == theirs;  // only their partners are known to differ
   if (unpaired) {
     found.confidence = Confidence::likely;
     found.text =
@@ -252,7 +253,8 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
   walk_.keep(std::move(found), run.error);
 }
 
-/// Where one side has no call of an operation behind: its recording may have ended, whatever the code does.
+/// Describes a side that has no more calls of operations after the run: its recording may have ended,
+/// whatever the code does. False if it has some.
 bool OneSidedRuns::note_end(const Run& run, Finding& found) const {
   const bool by_target = run.golden.empty();
   if (!by_target && !run.target.empty()) return false;
@@ -263,7 +265,7 @@ bool OneSidedRuns::note_end(const Run& run, Finding& found) const {
   bool others = false;
   for (std::uint32_t i = first; i < longer.apis.size(); ++i) {
     const dump::EntryName parsed = longer.parsed_name(i);
-    // Modules, and the gradients of what was recorded before, may go on.
+    // Modules, and gradients of earlier calls, may continue.
     const bool calls = !parsed.is_module && parsed.direction == Direction::forward;
     if (partners[i] == kNone) {
       ++more;
@@ -284,8 +286,8 @@ bool OneSidedRuns::note_end(const Run& run, Finding& found) const {
   return true;
 }
 
-/// `epsilon is 0.01, golden 1e-06`: a fused operator's against the number that composed ones add; empty where
-/// they agree or where there is none.
+/// `epsilon is 0.01, golden 1e-06`: a fused operator's argument, and the number that composed operations add;
+/// empty where they agree or a side has none.
 std::string OneSidedRuns::other_epsilon(const Run& run) const {
   const auto ours = epsilons_of(target_, run.target);
   const auto theirs = epsilons_of(golden_, run.golden);
@@ -296,8 +298,8 @@ std::string OneSidedRuns::other_epsilon(const Run& run) const {
   return fmt::format("epsilon is {:g}, golden {:g}", ours.front(), theirs.front());
 }
 
-/// A change between two entries that one side alone ran something between is that something's. False if there
-/// is none.
+/// Attributes a change between two entries to a run that one side alone has between them. False if no such
+/// run exists.
 bool OneSidedRuns::settle_between(std::uint32_t producer, const EntryPair& entry, double error, double before,
                                   std::string_view given) {
   constexpr std::size_t kMostRuns = 64;
@@ -376,7 +378,7 @@ void OneSidedRuns::finish() {
   for (Run& run : runs_) settle(run, {}, 0, 0);
 }
 
-/// The parameter whose gradient the call changes in place; empty if it changes none.
+/// The parameter whose gradient the call changes in place; empty if it changes no gradient.
 std::string OneSidedRuns::changed_gradient(const ContentKeys& keys, std::uint32_t api,
                                            const ContentMap& gradients) const {
   const Side& side = keys.side();
@@ -384,7 +386,7 @@ std::string OneSidedRuns::changed_gradient(const ContentKeys& keys, std::uint32_
   const std::string_view entry = side.text(side.apis[api].name);
   const dump::EntryName name = side.parsed_name(api);
   if (!is_in_place(name.operation())) return {};
-  // What an optimizer makes of gradients is its own matter.
+  // An optimizer may change gradients as part of its step.
   if (beside && dump::is_of_optimizer(beside->table().parent(entry))) return {};
   std::uint64_t taken = 0;
   std::uint64_t given = 0;
@@ -399,8 +401,8 @@ std::string OneSidedRuns::changed_gradient(const ContentKeys& keys, std::uint32_
                                                               : "";
 }
 
-/// What a gradient is changed to behind the backward goes into the optimizer, whether that is recorded or
-/// not.
+/// Reports a run that changes a gradient after the backward. The changed gradient goes into the optimizer,
+/// whether that is recorded or not.
 void OneSidedRuns::settle_gradient(Run& run) {
   if (golden_gradients_.size() == 0) {
     for (std::uint32_t i = 0; i < golden_.items.size(); ++i) {
