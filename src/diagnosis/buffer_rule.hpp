@@ -14,7 +14,7 @@ namespace msprobe::diagnosis {
 /// wrong that nothing else explains. Until then it is a hint.
 class BufferRule : WalkRule {
  public:
-  /// Compares all of them, by module and name.
+  /// Compares all buffers of both sides, by module and name.
   explicit BufferRule(Walk& walk);
 
   /// Reports a buffer that differs, if an input of the entry has its content; returns whether it does.

@@ -110,7 +110,7 @@ class Comparison {
            put_out_the_same(stretch.target_api, by_name.target_api);
   }
 
-  /// Nothing is computed in half types.
+  /// Whether neither side computes in half types.
   bool is_exact() const { return !is_half(std::max(ours_.coarsest(), theirs_.coarsest())); }
   /// Whether the last output of one side has a partner and so has another one of the last outputs. A loss
   /// alone may be equal by chance, or to the rounding of half types.

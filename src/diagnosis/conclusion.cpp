@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kMostNotes = 8;
 
-/// When something happened, as far as ranks have a common time: step, layer of communication, whether a call
-/// of it brought it, entries since the call before.
+/// The time of an event, as far as ranks have a common one: step, layer of communication, whether a call of
+/// that layer brought it, number of entries since the call before.
 using Moment = std::tuple<std::size_t, std::uint32_t, bool, std::uint64_t>;
 
 struct Placed {
@@ -52,7 +52,7 @@ class StepRanks {
     }
   }
 
-  /// Calls whose result has a larger error than any contribution.
+  /// Reports communication calls whose result has a larger error than every contribution.
   void judge_exchanges(std::vector<Placed>& out) const {
     std::vector<double> explained(graph_->nodes());
     std::vector<bool> known(graph_->nodes());
@@ -128,12 +128,12 @@ class StepRanks {
   std::optional<dump::CommGraph> graph_;
 };
 
-/// Do both say the same, of other ranks?
+/// Whether two findings say the same about different ranks.
 bool same_fault(const Finding& a, const Finding& b) {
   return a.kind == b.kind && a.entry == b.entry && a.place == b.place && a.step == b.step;
 }
 
-/// One line for what one module was changed in.
+/// Whether two findings are changes of the same module, which are reported in one line.
 bool same_change(const Finding& a, const Finding& b) {
   return a.rule == Rule::structure && b.rule == Rule::structure && a.step == b.step && a.rank == b.rank &&
          !a.module.empty() && a.module == b.module;
@@ -159,7 +159,7 @@ bool same_cause(const Finding& a, const Finding& b) {
                          : a.where == b.where;
 }
 
-/// Do all ranks' optimizers take the same, or each its own gradients? 1 for the same, -1 for their own, of
+/// Whether all ranks' optimizers take the same gradients (1), or each rank takes different ones (-1), for
 /// nearly all parameters; 0 where that is not clear.
 int agreement(const std::vector<const RankFindings*>& ranks, double std::pair<double, double>::*side) {
   constexpr double kSame = 1e-5;   // chosen: norms of one tensor, taken on two devices

@@ -45,7 +45,7 @@ std::string_view name_of(Kind kind);
 enum class Confidence : std::uint8_t { hint, likely, certain };
 std::string_view name_of(Confidence confidence);
 
-/// Where the error of a tensor comes from; of several, the last says most.
+/// The origin of a tensor's error. If several apply, the last one says most.
 enum class Origin : std::uint8_t {
   equal,
   rounding,
@@ -57,7 +57,7 @@ enum class Origin : std::uint8_t {
 inline constexpr std::size_t kOrigins = 6;
 std::string_view name_of(Origin origin);
 
-/// Stands ahead of a line of golden's code.
+/// The words before a line of golden's code.
 inline constexpr std::string_view kInGolden = "in golden: ";
 
 /// The place of a finding about gradients between backward and optimizer.
@@ -69,8 +69,8 @@ struct Finding {
   Confidence confidence = Confidence::hint;
   double excess = 0;  // times the error is larger than what explains it
   double u = 0;       // unit roundoff of the entry
-  /// In the order of both sides' entries: 2 i + 1 for the entry under test of number i, even for those that
-  /// only the reference has.
+  /// The place in the order of both sides' entries: 2 i + 1 for entry i of the target, even numbers for
+  /// entries that only golden has.
   std::uint64_t order = 0;
   std::uint32_t target_api = UINT32_MAX;
   std::uint32_t item = UINT32_MAX;  // of the side under test, if one is concerned

@@ -89,7 +89,8 @@ bool GradientRule::has_parameter_like(const EntryPair& entry, std::uint32_t gold
   return found;
 }
 
-/// The gradient of what an operation on elements repeated is a sum, which may cancel; nothing for others.
+/// The factor for the gradient of an operand that an elementwise operation repeats. Such a gradient is a sum,
+/// which may cancel; nothing for other gradients.
 std::optional<double> GradientRule::broadcast_scale(const EntryPair& entry, std::uint32_t golden_forward,
                                                     const Item& partner) const {
   if (!is_elementwise(entry.name.operation()) || entry.nature == Nature::division) return std::nullopt;
@@ -142,8 +143,8 @@ double GradientRule::accumulated(const EntryPair& entry, std::uint32_t index) {
   return rows > 1 ? kSingleRoundoff * std::sqrt(rows) : 0;
 }
 
-/// Nodes of autograd may give outputs in another order: the error against the best of those that have one
-/// shape.
+/// The error compared with the best partner of the same shape, since nodes of autograd may list their outputs
+/// in another order.
 double GradientRule::best_match(const EntryPair& entry, std::uint32_t index, double enough) const {
   double best = walk_.e_of(index);
   if (best <= enough) return best;
@@ -160,7 +161,7 @@ double GradientRule::best_match(const EntryPair& entry, std::uint32_t index, dou
   return best;
 }
 
-/// Are the two backwards those of calls that do not belong together?
+/// Whether the two backward entries belong to calls that are not partners.
 bool GradientRule::is_of_other_call(const EntryPair& entry, std::uint32_t forward) const {
   if (entry.name.is_module || !alignment_.has_golden(forward)) return false;
   const dump::EntryName partner = walk_.golden.parsed_name(alignment_.golden_of[forward]);
@@ -373,7 +374,7 @@ bool GradientRule::is_reduced_otherwise(const EntryPair& entry, std::uint32_t in
   return std::abs(our_norm->second - their_norm->second) <= limit * their_norm->second;
 }
 
-/// Is it a gradient that earlier passes of the step added to, and was equal behind the one before?
+/// Whether earlier passes of the step added to the gradient, and it was equal after the pass before.
 bool GradientRule::agreed_before(const EntryPair& entry) const {
   std::uint32_t call = 0;
   std::from_chars(entry.name.call.data(), entry.name.call.data() + entry.name.call.size(), call);

@@ -151,7 +151,7 @@ std::optional<Measure> ItemErrors::from_tensors(std::uint32_t item) const {
 void ItemErrors::measure_items(std::uint32_t api) {
   const Side& target = rank_.target;
   const Side& golden = rank_.golden;
-  // Where kernels make other graphs of one call, its gradients are recorded at other places of it.
+  // Kernels may make other graphs of one call; its gradients are then recorded at other places.
   const dump::EntryName name = target.parsed_name(api);
   const bool of_call = !name.is_module;
   const bool backward = of_call && name.direction == Direction::backward;
@@ -205,7 +205,7 @@ void ItemErrors::measure_items(std::uint32_t api) {
     if (!backward && scale == nullptr && found->known && found->e > 0 &&
         is_other_mask(target, item, golden, partner))
       blind[i] = 1;
-    // Truths against numbers that are added, or against indices, cannot be compared.
+    // Truth values cannot be compared with numbers that are added, or with indices.
     const bool other_type = target.text(item.dtype) != golden.text(partner.dtype);
     if (other_type && is_truth(target, item) != is_truth(golden, partner)) continue;
     if (!found->known || blind[i] != 0 || (other_shape && backward)) continue;
@@ -226,7 +226,8 @@ void ItemErrors::measure_items(std::uint32_t api) {
   }
 }
 
-/// `y + x` for `x + y`: operands whose order does not matter pair by what is in them, where that is clear.
+/// Exchanges operands, as in `y + x` for `x + y`: if their order does not matter, they pair by their contents
+/// where these are clear.
 void ItemErrors::exchange_operands(std::uint32_t api) {
   constexpr double kClearly = 100;
   std::vector<std::uint32_t> operands;
@@ -274,7 +275,7 @@ void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view opera
     const Item& item = target.items[i];
     if (!item.is_tensor || item.state != State::input || std::isnan(e[i]) || e[i] == 0) continue;
     const std::string_view name = target.name(item);
-    // With tensors keywords are called by their files.
+    // In dumps with tensors, keyword arguments are named like their files.
     const bool is_out = name.ends_with(".input.out") || name.ends_with(".kwargs.out");
     if ((writes && name.ends_with(".input.0")) || is_out) e[i] = NAN;
   }

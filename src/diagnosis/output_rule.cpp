@@ -22,7 +22,7 @@ bool like_tf32(std::string_view operation, double error, double u) {
 
 }  // namespace
 
-/// Does it multiply a tensor by itself, as the second moment of Adam does?
+/// Whether the entry multiplies a tensor by itself, as the second moment of Adam does.
 bool OutputRule::is_square(const EntryPair& entry) const {
   if (!is_elementwise(entry.name.operation()) || entry.nature != Nature::ordinary) return false;
   std::uint64_t before = 0;
@@ -35,7 +35,8 @@ bool OutputRule::is_square(const EntryPair& entry) const {
   return false;
 }
 
-/// How much an error of the inputs may grow by what the operation is, from the sizes of what goes in and out.
+/// The factor by which the operation may enlarge an error of its inputs, from the sizes of its inputs and
+/// outputs.
 double OutputRule::amplification(const EntryPair& entry) const {
   if (is_square(entry)) return kSquareAmplification;
   if (entry.nature != Nature::sum && entry.nature != Nature::total && entry.nature != Nature::mean &&
@@ -152,7 +153,7 @@ void OutputRule::examine(EntryPair& entry) {
     walk_.out.visible = sees;
     walk_.out.visible_module = walk_.module_around(entry.target, entry.golden);
   }
-  // In another type, rounding may have decided otherwise, unseen.
+  // In another type, rounding may have changed a decision without a visible error.
   decided_ = decided_ || (entry.nature == Nature::discrete && walk_.dtype_setting && !walk_.tensors &&
                           entry.worst_in > 0);
   if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!walk_.tensors && largest_.forward > 0))) {
@@ -195,7 +196,7 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
     walk_.offer(entry, std::move(found));
   };
   const double explains = received(entry, index, sums);
-  // `e` may be a part of what was measured, where a sum cancels.
+  // `e` may be a part of the measured error, where a sum cancels.
   const double scale = e > 0 && std::isfinite(walk_.e_of(index)) ? walk_.e_of(index) / e : 1;
   walk_.out.explained[index] = static_cast<float>(walk_.threshold * explains * scale);
   std::string side;
@@ -380,7 +381,8 @@ OutputRule::Unseen OutputRule::unseen_input(const EntryPair& entry) const {
   return {};
 }
 
-/// A module hands on what is within; what it adds without a record is its own.
+/// Judges the outputs of a module. It hands on tensors from inside; the changes that unrecorded code adds
+/// count as the module's.
 void OutputRule::examine_module(EntryPair& entry) {
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);

@@ -19,8 +19,8 @@ class OutputRule : WalkRule {
 
   void examine(EntryPair& entry);
   void examine_module(EntryPair& entry);
-  /// `e` and `b`: its errors, or the part of them that counts; `sums`: what a sum collects while it is added
-  /// up.
+  /// Judges an output. `e` and `b`: its errors, or the part of them that counts; `sums`: the rounding that a
+  /// sum collects while it is added up.
   void judge(EntryPair& entry, std::uint32_t item, double e, double b, const std::vector<Replayed>& replays,
              double sums = 0);
 

@@ -110,7 +110,7 @@ bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint6
       continue;
     other_inputs = other_inputs || parameters.find(walk_.target_keys.of(i)) == ContentMap::kUnknown;
   }
-  // Without a name it may as well be its own, as it was before an update.
+  // Without a name, it may also be the same parameter before an update.
   if (other_inputs && !named) return false;
   if (other_inputs) {
     errors_.leave_out(entry.target);
@@ -144,8 +144,8 @@ bool ParameterRule::is_of_another(const EntryPair& entry) {
   return false;
 }
 
-/// Does the side with the coarser type rest, after a step that its rounding loses? What a norm shows of a
-/// step d in one direction is the root of 2 d.
+/// Whether the side with the coarser type rests because its rounding loses the step. A norm shows a step d in
+/// one direction as the root of 2 d.
 bool ParameterRule::rests_by_rounding(const ParameterStep& step, std::uint32_t index, double u) const {
   const Item& partner = golden_.items[errors_.golden_item[index]];
   const bool ours_is_coarser =
@@ -174,7 +174,8 @@ std::string ParameterRule::name_outside_optimizer(std::uint64_t key) {
   return updated_->empty() || updated_->contains(name) ? std::string() : name;
 }
 
-/// A module's parameters are there before the first entry within it, and are recorded at its end.
+/// The order of the first entry in a module: its parameters exist before that entry, but are recorded at the
+/// module's end.
 std::uint64_t ParameterRule::first_order_within(const EntryPair& entry) const {
   std::uint64_t order = walk_.order_of(entry.target);
   if (!entry.compound || walk_.construct == nullptr) return order;
@@ -187,7 +188,7 @@ std::uint64_t ParameterRule::first_order_within(const EntryPair& entry) const {
   return order;
 }
 
-/// A parameter is judged where it is used first.
+/// Judges a parameter where it is first used.
 void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t key) {
   if (is_another(entry, index, key)) return;
   const Item& item = walk_.item_of(index);
@@ -237,8 +238,8 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     if (history_.evidence) return;  // by what was seen in an earlier step
     const double steps = history_.steps;
     const bool is_vector = sizes_of(target_.text(item.shape)).size() < 2;
-    // Where the step is most of the value, noise of small gradients shows: their sign may flip, of all of a
-    // vector's elements.
+    // Where the step is most of the value, noise of small gradients shows, because it may flip the sign of
+    // steps, in a vector of all its elements.
     const bool is_buffer = item.requires_grad == dump::RequiresGrad::no && !is_half(history_.coarsest);
     const double flips = is_buffer ? 0
                                    : step.golden * (is_vector                    ? kFlippedStepsOfVector
@@ -357,7 +358,8 @@ void ParameterRule::remember_noise(const EntryPair& entry) {
   }
 }
 
-/// All parameters that differ are one line; where most were updated otherwise, it is the optimizer's.
+/// Reports all parameters that differ in one line. If most were updated differently, the finding is about the
+/// optimizer.
 void ParameterRule::finish() {
   history_.noise_contents = std::move(noise_);
   const bool by_tensors = updates_.size() > 0;
@@ -395,7 +397,8 @@ void ParameterRule::finish() {
     found.concerned = wrong_ + outside_;
     if (found.concerned > 1)
       found.text += fmt::format("; so do {} more of {} parameters", found.concerned - 1, judged_ + outside_);
-    // The same parameter, where code of the module takes it before that of its recorded calls.
+    // These findings are about the same parameter, which code of the module takes before its recorded calls
+    // do.
     for (Finding& each : walk_.out.findings) {
       const bool within = each.order > found.order && each.target_api <= found.target_api;
       if (within && each.kind == Kind::unrecorded && each.target_api != kNone) each.downstream = true;

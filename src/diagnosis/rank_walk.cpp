@@ -99,8 +99,8 @@ void RankWalk::judge(std::uint32_t api) {
   walk_.out.stopped = walk_.options.first && may_stop(entry);
 }
 
-/// Releases before 26 of the Python tool write the gradients of a module's parameters where its forward
-/// stands: they were there behind its last backward.
+/// Defers gradients of parameters: releases of the Python tool before 26 write them next to the module's
+/// forward entry, although they exist only after its last backward.
 void RankWalk::defer_gradients() {
   std::unordered_map<std::string_view, std::vector<std::uint32_t>> waiting;
   std::unordered_map<std::string_view, std::uint32_t> last;
@@ -217,7 +217,8 @@ bool RankWalk::may_stop(const EntryPair& entry) const {
   if (walk_.any_certain) return true;
   const Finding* const parameter = parameters_.first();
   if (parameter == nullptr || parameter->confidence != Confidence::certain) return false;
-  // Behind a step the optimizer may have done it, which all parameters show together, where they are used.
+  // After a step, the optimizer may be the cause, which shows only in all parameters together, where they are
+  // used.
   return walk_.history.steps == 0 || !forward;
 }
 

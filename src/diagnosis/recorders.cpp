@@ -17,7 +17,7 @@
 namespace msprobe::diagnosis {
 namespace {
 
-/// As level L0 does.
+/// Whether a side has modules but no operations, as at level L0.
 bool records_modules_alone(const dump::Side& side) {
   bool modules = false;
   for (const dump::Api& api : side.apis) {

@@ -19,7 +19,7 @@ using dump::Item;
 using dump::Side;
 using dump::State;
 
-/// A value is on the way to another one where its error is this much larger.
+/// A value only leads to another one if its error is this many times larger.
 constexpr double kClearlyMore = 10;
 
 bool is_floating(const Side& side, const Item& item) {
@@ -70,13 +70,15 @@ bool Rewrites::is_visible(const EntryPair& entry) const {
   return visible;
 }
 
-/// Does it come from no recorded entry: a parameter, or data? Then it is wrong whatever is made of it.
+/// Whether no recorded entry made the item, so that it is a parameter or data. Then it is wrong whatever is
+/// computed from it.
 bool Rewrites::is_own_input(std::uint32_t item) const {
   return walk_.target_flow.find(walk_.target_keys.of(item)) == ContentMap::kUnknown &&
          walk_.golden_flow.find(walk_.golden_keys.of(errors_.golden_item[item])) == ContentMap::kUnknown;
 }
 
-/// A kernel's error may fade; calls that are others, or get something else, may mean the same.
+/// Whether the entry has a wrong input or another argument, or the calls after it differ. Only then may both
+/// sides compute the same in different ways; otherwise the error is a kernel's, which may just fade.
 bool Rewrites::is_called_otherwise(const EntryPair& entry, const Cone& cone, const Cone& golden_cone) const {
   const double limit = limit_of(entry.target);
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
@@ -126,7 +128,8 @@ Rewrites::Cone Rewrites::cone_of(const ContentKeys& keys, std::uint32_t api) con
   return cone;
 }
 
-/// `error`: the entry's error here, if it is one; of errors in all directions a norm shows half the square.
+/// Whether two items are the same. `error`: the entry's error at this place, if it is an error; a norm shows
+/// half the square of errors in all directions.
 bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double error) const {
   if (walk_.target_keys.of(target_item) == 0) return false;
   const Item& ours = target_.items[target_item];

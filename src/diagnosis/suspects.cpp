@@ -64,8 +64,8 @@ Suspects::Suspect Suspects::suspect_at(bool is_target, std::uint32_t api) {
   return suspect;
 }
 
-/// Does a call send back what golden's partner does? Then a gradient that is wrong after it has its error
-/// from elsewhere.
+/// Whether a call sends back the same gradient as its golden partner. A gradient that is wrong after it then
+/// has its error from elsewhere.
 bool Suspects::is_blameless(bool is_target, std::uint32_t api, const Finding& evidence) {
   const std::uint32_t ours = is_target ? api : alignment_.target_of[api];
   if (ours == kNone || !alignment_.has_golden(ours)) return false;
@@ -96,7 +96,7 @@ Suspects::Suspect Suspects::search(bool is_target, std::vector<std::uint32_t> op
     for (const std::uint32_t api : open) {
       if (side.parsed_name(api).direction != Direction::forward) continue;
       const Suspect suspect = suspect_at(is_target, api);
-      // Values that agree behind a run show that it computes the same.
+      // Values that agree after a run show that it computes the same.
       if (suspect.hint != kNone || (suspect.run != nullptr && !upstream)) return suspect;
       const std::uint32_t ours = is_target ? api : alignment_.target_of[api];
       if (!upstream && ours != kNone && paths_.is_backward_one_sided(ours)) lost_.push_back(ours);
@@ -177,7 +177,7 @@ Suspects::Suspect Suspects::suspect_between(const Finding& evidence) {
   if (right != kNone) {
     if (OneSidedRuns::Run* run = runs_.last_between(walk_.order_of(right), evidence.order))
       return {run, kNone};
-    // The backward of a run.
+    // Look for the backward entries of a run.
     for (const bool is_target : {true, false}) {
       const std::uint32_t from = is_target ? right : alignment_.golden_of[right];
       const std::uint32_t to = is_target ? evidence.target_api : alignment_.golden_of[evidence.target_api];
@@ -216,7 +216,7 @@ OneSidedRuns::Run* Suspects::collective_before(const Finding& evidence) {
   return is_collective(target_, run->target) || is_collective(golden_, run->golden) ? run : nullptr;
 }
 
-/// Does a backward give a gradient that golden's does not, or the reverse?
+/// Whether a backward gives a gradient that golden's does not give, or the reverse.
 bool Suspects::has_one_sided_gradient(std::uint32_t backward) const {
   if (!alignment_.has_golden(backward)) return false;
   const auto gradients = [](const Side& side, std::uint32_t api) {
@@ -380,7 +380,7 @@ void Suspects::name() {
         explained = true;
       } else if (const Finding* const past = past_suspect(effect)) {
         Finding then = *past;
-        // Its entries are those of another step: their numbers mean others here.
+        // Its numbers belong to entries of another step and mean other entries here.
         then.target_api = then.item = kNone;
         then.order = 0;
         then.confidence = effect.confidence;

@@ -20,7 +20,7 @@ using dump::Direction;
 using dump::Item;
 using dump::State;
 
-/// The number in the folder of its step; nothing if there is no such folder.
+/// The number of the step folder in a path; nothing if the path has no such folder.
 std::optional<std::int64_t> step_of(const std::string& json) {
   for (const std::filesystem::path& part : std::filesystem::path(json)) {
     if (const auto number = dump::number_after(part.string(), "step")) return number;
@@ -28,7 +28,8 @@ std::optional<std::int64_t> step_of(const std::string& json) {
   return std::nullopt;
 }
 
-/// But for how sums are rounded. What is not known is not equal.
+/// Whether the models' inputs are equal, except for the rounding of sums. Unknown inputs do not count as
+/// equal.
 bool are_equal(const std::vector<dump::ModelInput>& ours, const std::vector<dump::ModelInput>& theirs) {
   const auto same = [](const dump::ModelInput& a, const dump::ModelInput& b) {
     if (a.shape != b.shape) return false;
@@ -96,7 +97,7 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
   for (std::uint32_t i = 0; i < golden.items.size(); ++i) {
     if (golden.items[i].state == State::parameters) golden_parameter_items.put(golden_keys.of(i), i);
   }
-  // Not the first step of the runs: something was trained before it.
+  // This is not the first step of the runs, so that training came before it.
   if (history.steps == 0 && step.value_or(0) != 0 && golden_step.value_or(0) != 0) assess_drift(*this);
 }
 
@@ -237,11 +238,11 @@ Finding Walk::finding(const EntryPair& entry, Kind kind, Rule rule, double exces
       (entry.name.direction != Direction::forward || entry.optimizer || rule == Rule::introduced);
   const bool drifted = (drift && drift->median > 0) || behind_update;
   const double least = drifted && by_values ? kTogether * threshold : threshold;
-  // An optimizer whose numbers are of another type makes something else of gradients that are small.
+  // An optimizer that computes in another type treats small gradients differently.
   const bool other_type = dtype_setting && entry.optimizer && by_values;
   const bool weak = excess < least || other_type || (drift && by_size && before >= kLost);
   found.confidence = weak ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
-  // Behind a decision that noise flipped, everything is different, and nothing is evidence.
+  // After a decision that noise flipped, everything differs, and nothing is evidence.
   if (flipped && entry.touched && !any_evidence) found.confidence = Confidence::hint;
   return found;
 }
@@ -293,7 +294,7 @@ void Walk::keep(Finding found, double ahead) {
 }
 
 void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view golden_entry, double ahead) {
-  // Where runs have drifted apart, what is handed on is never the same.
+  // Where runs have drifted apart, tensors that modules hand on are never the same.
   if (!found.is_evidence() || history.evidence || drift) return;
   switch (found.kind) {
     case Kind::parameter:

@@ -9,8 +9,6 @@ namespace {
 constexpr std::uint32_t kNoNumber = UINT32_MAX;
 
 /// The waiting rows of one side, and those of each key in order.
-///
-/// The waiting rows of one side, and those of each key in order.
 /// A pair always has the newest row of one side, so it empties that queue; rows that wait on both sides were
 /// compared with each other when they came. So one look among the other side's rows of the same key finds the
 /// partner that trying all rows would find.

@@ -20,10 +20,10 @@ struct Expected {
   Array value;
   /// Not empty: elements that the definition leaves open have 1.
   std::vector<std::uint8_t> open;
-  /// Norm of the numbers in between that were as good as subtracted from each other, as far as it is larger
-  /// than that of the result. An error of 2^-24 of it is rounding.
+  /// The norm of intermediate numbers that are in effect subtracted from each other, as far as it is larger
+  /// than the norm of the result. An error of 2^-24 times this norm is rounding.
   double sizes = 0;
-  /// Measured by the operation itself: norms of the difference and of what should be.
+  /// The norms of the difference and of the expected output, if the operation measures them itself.
   struct Distance {
     double difference = 0;
     double norm = 0;
@@ -45,7 +45,7 @@ class Arguments {
   const Operation& operation() const { return operation_; }
   Workspace& workspace() const { return workspace_; }
 
-  /// Nothing where it is not given, or is None.
+  /// Null where the argument is not given, or is None.
   const Value* find(std::string_view name);
   bool given(std::string_view name) { return find(name) != nullptr; }
   const Value& need(std::string_view name);
@@ -58,7 +58,7 @@ class Arguments {
   void ignore_all();
 
   Array tensor(std::string_view name);
-  /// The same without its values, for products that read them as they go.
+  /// A tensor without its values, for products that read them while they compute.
   Array unread_tensor(std::string_view name);
   std::optional<Array> tensor_if_given(std::string_view name);
   /// A tensor, or a number as an array without axes.
@@ -91,7 +91,7 @@ class Arguments {
     const Value* value = nullptr;
   };
   Slot* slot(std::string_view name);
-  /// Nothing where the module has none.
+  /// Null if the module has no such parameter.
   const Tensor* find_parameter(std::string_view name) const;
 
   const Call& call_;
@@ -110,7 +110,7 @@ struct Operation {
   Results (*run_module)(Arguments&) = nullptr;
 };
 
-/// A result without anything beside it.
+/// The result of an operation with a single output.
 Results only(Array value, double sizes = 0);
 
 std::span<const Operation> pointwise_operations();

@@ -60,7 +60,7 @@ class Caller {
   OperationReport judged(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer);
   void judge_backward(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer,
                       OperationReport& result) const;
-  /// Tensors of what is not right, if they are wanted.
+  /// Saves the tensors of a wrong call, if the user wants them.
   void save(const PlannedCall& call, const PreparedCall& prepared, const CallAnswer* answer,
             const OperationReport& result) const;
   std::optional<CallAnswer> ask(std::uint64_t index, const PreparedCall& prepared, std::string& lost);
@@ -70,7 +70,7 @@ class Caller {
   std::uint64_t lost_ = 0;
 };
 
-/// A call that was not made.
+/// The report of a call that was not made.
 OperationReport skipped(const std::string& name, const std::string& reason);
 
 }  // namespace msprobe::precheck

@@ -29,7 +29,7 @@ namespace {
 constexpr std::string_view kNotJudged = "they could not be called or judged";
 constexpr double kMemoryShare = 0.8;  // of the machine's, for all runners together
 
-/// Results come from any worker, and leave in the order of the dump.
+/// Puts results, which any worker may finish first, into the order of the dump.
 class OrderedResults {
  public:
   OrderedResults(const std::function<void(const OperationReport&)>& take, Progress* progress)
@@ -44,7 +44,7 @@ class OrderedResults {
       if (progress_ != nullptr) progress_->advance();
     }
   }
-  /// Where no others come any more: those behind a gap.
+  /// Hands on the results after a gap, when no more results will come.
   void put_rest() {
     const std::lock_guard lock(mutex_);
     for (const auto& [place, result] : waiting_) take_(result);

@@ -230,12 +230,12 @@ void OnlineJudge::judge_rest() {
   for (const auto& [id, held] : rest) judge_held(held);
 }
 
-/// True if calls of this operation cannot be made.
+/// Judges a call that waited. Returns true if calls of this operation cannot be made.
 bool OnlineJudge::judge_held(const HeldCall& held) {
   const ApiName& api = held.forward.api;
   const std::string name = api.text();
   const std::string backward = held.backward ? held.backward->entry : std::string();
-  // As a dump of one call.
+  // Treat the call as a dump of one call.
   CallPlan plan;
   PlannedCall call;
   call.api = api;

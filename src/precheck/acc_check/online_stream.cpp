@@ -22,7 +22,7 @@
 namespace msprobe::precheck {
 namespace {
 
-// Then others get their turn.
+// After this time, the other streams get their turn.
 constexpr auto kLongestTurn = std::chrono::milliseconds(500);
 constexpr const char* kMessages = "messages.jsonl";
 
@@ -34,7 +34,8 @@ std::string message_file(std::uint64_t number) {
   return fmt::format("messages.{}", number);
 }
 
-/// Open only while it is read: a step may have more calls that wait than a process may have files.
+/// A file that is open only while it is read: a step may have more waiting calls than a process may have
+/// files.
 class ClosedFile final : public ByteSource {
  public:
   ClosedFile(std::string folder, std::string file) : folder_(std::move(folder)), file_(std::move(file)) {
@@ -126,7 +127,7 @@ std::shared_ptr<const ByteSource> OnlineStream::tensors(std::uint64_t file) {
 
 void OnlineStream::release(const OnlineMessage& message) {
   if (message.kind == OnlineMessage::Kind::step) {
-    // All of it was judged, and what comes next is in another file.
+    // The whole step was judged, and later tensors are in another file.
     if (writer_ == OnlineWriter::training) remove_tensors(message.file);
     for (const auto& [file, count] : waiting_) remove_tensors(file);
     waiting_.clear();

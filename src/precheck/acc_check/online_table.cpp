@@ -49,7 +49,7 @@ formats::StoredTensor as_stored(const TensorOutput& tensor) {
   return result;
 }
 
-/// As the recorder writes them.
+/// The statistics of a tensor as the recorder writes them.
 dump::StatisticValues recorded_statistics_of(const formats::StoredTensor& tensor) {
   using dump::Value;
   dump::StatisticValues values;  // null
@@ -82,7 +82,7 @@ dump::StatisticValues recorded_statistics_of(const formats::StoredTensor& tensor
   return values;
 }
 
-/// One side of a direction of one call: as a dump of it, whose elements are in memory.
+/// One side of one direction of a call, as a dump whose elements are in memory.
 class SideOfCall {
  public:
   /// `places`: see CallOutputs.

@@ -20,7 +20,8 @@ std::string_view direction_word(Direction direction) {
   return direction == Direction::forward ? "forward" : "backward";
 }
 
-/// Behind which entry of A, and the how manieth there.
+/// The place of an operation in the common order: the entry of A that it follows, and its number among those
+/// that follow it.
 using PlaceInOrder = std::pair<std::uint32_t, std::uint32_t>;
 
 /// The entries of one dump by their names.
@@ -111,7 +112,7 @@ class SidesBuilder {
       for (const std::size_t side : {kA, kB}) {
         SideDirection& one = row.sides[side][direction];
         one.missing = !there[side] && there[1 - side];
-        // An operation that could not be called at all tells it of its forward.
+        // If an operation could not be called at all, the reason is in its forward result.
         if (there[side] && one.verdict == Verdict::none) {
           one.verdict = Verdict::skip;
           one.reason = row.sides[side][Direction::forward].reason;

@@ -62,7 +62,7 @@ std::string missing_line(const SidesRow& row, bool color) {
                      backward_alone ? ", its backward" : "");
 }
 
-/// Rows that are not right, then those that one side lacks.
+/// Lists the rows that are not right, then those that one side lacks.
 std::string side_lines(const SidesResult& sides, bool color) {
   std::string text;
   const auto list = [&](auto&& wanted, auto&& line) {

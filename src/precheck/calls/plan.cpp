@@ -150,7 +150,7 @@ CallPlan plan_calls(const ByteSource& json, const std::string& directory, const 
       call.api.type = api;
       call.skip = "not the name of an operation";
     }
-    // The last of two entries of one name counts, in the place of the first.
+    // If two entries have one name, the last one counts, at the place of the first.
     const auto [at, is_new] = known.emplace(api, plan.calls.size());
     if (is_new) {
       plan.calls.push_back(std::move(call));

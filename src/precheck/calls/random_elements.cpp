@@ -22,7 +22,7 @@ using tensor::Kind;
 
 constexpr std::size_t kDrawnPiece = std::size_t{1} << 16;  // elements
 
-/// Numbers of a floating-point type, computed in it.
+/// A source of numbers of a floating-point type, which are computed in that type.
 class FloatSource {
  public:
   FloatSource(DType dtype, double low, double high)
@@ -36,7 +36,7 @@ class FloatSource {
     const double scaled = round(static_cast<float>(unit) * static_cast<float>(range_));
     return round(static_cast<float>(scaled) + static_cast<float>(low_));
   }
-  /// Rounded to the type.
+  /// Rounds a number to the type.
   double round(double value) const {
     if (dtype_ == DType::float64) return value;
     if (dtype_ == DType::float32 || !std::isfinite(value)) return static_cast<float>(value);
@@ -51,7 +51,7 @@ class FloatSource {
   double range_;
 };
 
-/// Collects elements and hands pieces on.
+/// Collects elements and hands them on in pieces.
 class Pieces {
  public:
   Pieces(std::size_t width, const std::function<void(std::span<const std::byte>)>& take)
@@ -109,7 +109,7 @@ FilledRange mended_range(const RandomTensor& tensor, RandomStream& stream) {
     if (std::isnan(value) &&
         std::ranges::any_of(range.places, [](const auto& place) { return std::isnan(place.second); }))
       continue;
-    // Not where the other one is.
+    // The place must differ from that of the other value.
     std::uint64_t place = stream.next64() % tensor.count;
     if (const auto taken = range.places.find(place);
         taken != range.places.end() && !std::isfinite(taken->second))

@@ -77,7 +77,7 @@ Bound bound_of(const Entry& entry, Node node, std::string_view key) {
   return bound;
 }
 
-/// Rounds to 12 bits less of the significand.
+/// Rounds numbers to HF32, which has 12 bits less in the significand.
 void round_to_hf32(std::span<std::byte> bytes) {
   for (std::size_t at = 0; at + 4 <= bytes.size(); at += 4) {
     std::uint32_t bits = 0;
@@ -87,7 +87,7 @@ void round_to_hf32(std::span<std::byte> bytes) {
   }
 }
 
-/// One argument list or one gradient, in the making.
+/// Writes one argument list or one gradient.
 class ArgumentWriter {
  public:
   ArgumentWriter(const PlannedCall& call, const RequestOptions& options, const TensorStore* store,
@@ -243,7 +243,7 @@ class ArgumentWriter {
     }
   }
 
-  /// The object is closed behind its content.
+  /// Opens an object with a tag; the caller closes it after its content.
   static void open_tagged(JsonWriter& json, Tag tag) {
     json.open_object();
     json.key(name_of(tag));
@@ -341,7 +341,7 @@ class ArgumentWriter {
     if (tensor::info(dtype).kind == tensor::Kind::floating && tensor::info(dtype).size == 1) float8 = true;
   }
 
-  /// Keeps the largest finite magnitude in mind.
+  /// Updates `scale`, the largest finite magnitude.
   void measure(DType dtype, std::span<const std::byte> bytes) {
     const tensor::DTypeInfo& type = tensor::info(dtype);
     const std::size_t parts = type.kind == tensor::Kind::complex ? 2 : 1;
@@ -363,7 +363,8 @@ class ArgumentWriter {
     const auto recorded = tensor::dtype_from_name(record.dtype);
     if (!recorded) refuse(fmt::format("has elements of the unknown type '{}'", display(record.dtype)));
     DType dtype = *recorded;
-    // MindSpore does not say it: it computes gradients of whatever is asked for.
+    // MindSpore's dumps do not record requires_grad, since MindSpore computes any gradient that a program
+    // asks for.
     const bool requires_grad =
         may_require_grad && (record.requires_grad || options_.framework == Framework::mindspore);
     if (!record.file.empty() && store_ != nullptr) {
@@ -499,12 +500,12 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
                                        : raised_types(writer.floats));
   json.member("raise_dtype", !plain_reference);
   const std::optional<DType> output = output_type(forward);
-  // MindSpore casts before the call that it records.
+  // MindSpore casts before the recorded call.
   const std::optional<DType> cast =
       options_.framework == Framework::mindspore ? std::nullopt : autocast_type(writer.floats, output);
   tell_type(json, "autocast", cast);
   if (cast && cast == output && writer.floats.contains(DType::float32)) request.cast = cast;
-  // The reference gets what such a cast left of its inputs, not more.
+  // The reference gets inputs that have the precision after such a cast, not more.
   tell_type(json, "narrow", request.cast);
   json.member("device", options_.device_call);
   if (options_.reference_on_device) json.member("reference_on_device", true);

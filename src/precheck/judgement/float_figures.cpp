@@ -74,17 +74,18 @@ float nearest_half(float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(rounded) | (bits & kSign));
 }
 
-/// How the device's type counts.
+/// The properties of the device's type.
 struct DeviceForm {
-  bool rounds_half = false;                                   // to float16
-  bool rounds_single = false;                                 // to float, from double
-  double largest = 0;                                         // finite value, as the Python tool has it
-  double overflow = std::numeric_limits<double>::infinity();  // what is as large rounds to infinity
+  bool rounds_half = false;    // to float16
+  bool rounds_single = false;  // to float, from double
+  double largest = 0;          // finite value, as the Python tool has it
+  double overflow =
+      std::numeric_limits<double>::infinity();  // from this size on, a number rounds to infinity
   int fraction = 0;
   int least = 0;  // exponent
 };
 
-/// `T` is what elements are read as.
+/// The properties of a type. `T`: the type in which elements are read.
 template <typename T>
 DeviceForm form_of(DType dtype) {
   DeviceForm form;
@@ -172,7 +173,7 @@ const PieceKernels<T>& piece_kernels(const JudgeKernels& kernels) {
   }
 }
 
-/// Two passes: what the second one has to know of the whole first.
+/// Computes the figures in two passes, since the second one needs figures of the whole tensor.
 template <typename T>
 class FloatPass {
  public:
@@ -235,7 +236,7 @@ class FloatPass {
     }
   }
 
-  /// References as the device's type has them.
+  /// Rounds the references to the device's type.
   void round(std::size_t n) {
     rounded_ = b_;
     if (form_.rounds_half) {
@@ -252,7 +253,7 @@ class FloatPass {
 
   static bool finite(T x) { return std::fabs(x) <= std::numeric_limits<T>::max(); }
 
-  /// Maxima, what is not finite, and the sums of the cosine.
+  /// Finds the maxima, counts elements that are not finite, and adds up the sums of the cosine.
   void look(std::size_t n) {
     const std::uint64_t nonfinite_before = look_.nonfinite;
     pieces_.look(b_, d_, n, &range_, &look_);
@@ -272,7 +273,8 @@ class FloatPass {
     sums_.pair_sums(d, b, n, d, b, &pairs_);
   }
 
-  /// Squares would overflow or vanish: once more, with both sides' maxima near 1.
+  /// Adds up the sums again with both sides scaled to maxima near 1, because squares would overflow or
+  /// vanish.
   void look_scaled() {
     pairs_ = {};
     const auto scale_of = [](double max) {
@@ -296,7 +298,7 @@ class FloatPass {
     figures_.max_reference = largest_of(look_.max_reference, look_.nan_reference);
     figures_.max_device = largest_of(look_.max_device, look_.nan_device);
     figures_.zeros = look_.zeros;
-    // The sum of means has to know of how many.
+    // The sum of a mean needs the number of its terms first.
     if (request_.means) normal_ = look_.normal;
     constexpr double kLargestSquare = 1e140;
     constexpr double kSmallestSquare = 1e-140;
@@ -304,7 +306,7 @@ class FloatPass {
       return max != 0 && (max > kLargestSquare || max < kSmallestSquare);
     };
     if (all_finite_ && (is_strange(figures_.max_reference) || is_strange(figures_.max_device))) look_scaled();
-    // Also what overflows in the device's type.
+    // This includes references that overflow in the device's type.
     has_nonfinite_ = !all_finite_ || figures_.max_reference > form_.largest;
     const double squares_reference = tensor::sum_lanes(pairs_.golden.squares);
     const double squares_device = tensor::sum_lanes(pairs_.target.squares);
@@ -316,7 +318,7 @@ class FloatPass {
         counted == 0 ? 0 : std::sqrt(squares_reference / static_cast<double>(counted)) / scale_reference_;
     int exponent = form_.least;
     if (root > 0 && std::isfinite(root)) exponent = std::max(exponent, std::ilogb(root));
-    // The unit's reciprocal has to be a number.
+    // The reciprocal of the unit must be a finite number.
     scale_.least = std::max(exponent, form_.fraction - static_cast<int>(Bits<T>::kBias));
     scale_.fraction = form_.fraction;
     scale_.epsilon = epsilon_;
@@ -336,7 +338,7 @@ class FloatPass {
     piece_is_normal_ = sorts_.normal - normal_before == n;
   }
 
-  /// Where the largest error of this piece stands.
+  /// Finds the element of this piece with the largest error.
   void find_worst(std::uint64_t at, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
       if (!finite(b_[i]) || !finite(d_[i]) || d_[i] == rounded_[i]) continue;
@@ -351,7 +353,7 @@ class FloatPass {
     }
   }
 
-  /// `scratch_` holds the squares.
+  /// Adds to the sums of the means. `scratch_` holds the squares.
   void means(std::size_t n, PairwiseSum<T>& relatives, PairwiseSum<T>& squares) {
     if (piece_is_normal_) {
       relatives.add(relative_.data(), n);
@@ -385,7 +387,7 @@ class FloatPass {
     sum.add(scratch_.data(), n);
   }
 
-  /// The same in double: the Python tool widens float32, but no type that is narrower.
+  /// Computes the errors in double: the Python tool widens float32, but no narrower type.
   void wide_ulp(std::size_t n, PairwiseSum<double>& sum) {
     const UlpScale<double> scale = {request_.ulp_threshold, form_.fraction, form_.least};
     std::copy_n(b_, n, wide_b_.begin());
@@ -394,7 +396,7 @@ class FloatPass {
     sum.add(wide_b_.data(), n);
   }
 
-  /// A difference of cut-off numbers, which may be beyond the device's type.
+  /// Rounds a difference of cut-off numbers, which may be beyond the device's type, to that type.
   T in_type(T difference) const {
     if (form_.rounds_half) return static_cast<T>(nearest_half(static_cast<float>(difference)));
     return form_.rounds_single ? static_cast<T>(static_cast<float>(difference)) : difference;

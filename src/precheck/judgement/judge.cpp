@@ -28,7 +28,7 @@ FigureValue real(double value) {
 FigureValue integer(double value) {
   return {FigureValue::Form::integer, value, {}};
 }
-/// A share; the Python tool has the integer 0 where there is nothing to take it of.
+/// A share of a whole. For an empty whole, the Python tool writes the integer 0.
 FigureValue share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? integer(0) : real(static_cast<double>(part) / static_cast<double>(whole));
 }
@@ -36,7 +36,7 @@ FigureValue share(std::uint64_t part, std::uint64_t whole) {
 std::string torch_name(DType dtype) {
   return "torch." + std::string(tensor::info(dtype).name);
 }
-/// As NumPy calls it, which has no bfloat16.
+/// NumPy's name of a type; NumPy has no bfloat16.
 std::string numpy_name(DType dtype) {
   return dtype == DType::bfloat16 ? "float32" : std::string(tensor::info(dtype).name);
 }
@@ -53,7 +53,7 @@ bool is_empty(const TensorOutput& tensor) {
   return std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
 }
 
-/// Are the bytes as many as the shape asks for?
+/// Whether a tensor has as many bytes as its shape needs.
 bool is_whole(const TensorOutput& tensor) {
   if (is_empty(tensor)) return tensor.bytes.empty();
   std::uint64_t bytes = tensor::info(tensor.dtype).size;
@@ -97,7 +97,8 @@ class OutputJudge {
     judgement_.rows.push_back(std::move(row));
   }
 
-  /// The last row that is bad is the Python tool's; the worst is ours.
+  /// Sets the result: the Python tool takes the status of the last bad row, msprobe the verdict of the worst
+  /// one.
   void conclude() {
     Status last = Status::pass;
     for (const OutputRow& row : judgement_.rows) {
@@ -131,7 +132,7 @@ class OutputJudge {
       add(only_ours(Verdict::error, "the reference has no such output"));
   }
 
-  /// A list in a list is beyond the Python tool.
+  /// Judges one element of a list. The Python tool does not handle a list in a list.
   OutputRow judge_element(const Output& reference, const Output& device) {
     OutputRow row = judge_one(reference, device);
     const auto* references = std::get_if<Output::List>(&reference.value);
@@ -235,7 +236,7 @@ class OutputJudge {
     if (!is_whole(reference) || !is_whole(device)) {
       set(Status::skip, "", Verdict::skip, "an output does not have as many bytes as its shape requires");
     } else if (is_float8(device.dtype) || is_float8(reference.dtype)) {
-      // NumPy has no such type, and the Python tool ends there.
+      // NumPy has no such type, and the Python tool stops here.
       row.status = Status::error;
       judge_by_us_alone(row, reference, device);
     } else if (reference.shape != device.shape) {
@@ -260,7 +261,7 @@ class OutputJudge {
     return row;
   }
 
-  /// Whether the Python tool compares them.
+  /// Whether the Python tool compares two such tensors.
   bool are_comparable(const TensorOutput& reference, const TensorOutput& device) const {
     const Kind kind = tensor::info(reference.dtype).kind;
     if (kind != tensor::info(device.dtype).kind || kind == Kind::complex) return false;
@@ -358,7 +359,7 @@ class OutputJudge {
     row.reason = std::move(opinion.reason);
   }
 
-  /// A number as wide as the Python tool works.
+  /// A number in the precision in which the Python tool works.
   static FigureValue number(const FloatFigures& figures, double value) {
     return {figures.single ? FigureValue::Form::single : FigureValue::Form::real, value, {}};
   }
@@ -407,7 +408,7 @@ class OutputJudge {
     }
   }
 
-  /// The steps of the Python tool: each says it or goes on.
+  /// Follows the steps of the Python tool: each step decides the status, or the next one does.
   Status status_of(OutputRow& row, const FloatFigures& figures, DType dtype,
                    const std::string& remark) const {
     const auto end = [&](Status status, const char* because) {
@@ -423,7 +424,7 @@ class OutputJudge {
     if (has_cosine) row[Figure::cosine] = real(figures.cosine);
     const bool one_is_zero =
         figures.count > 1 && is_zero(figures.max_device) != is_zero(figures.max_reference);
-    // The newer release goes on where it is NaN.
+    // The newer release continues if the cosine is NaN.
     const bool differs =
         has_cosine && (newer_ ? figures.cosine <= limits_.cosine : !(figures.cosine > limits_.cosine));
     if (one_is_zero || differs) return end(Status::error, "Cosine similarity is less than 0.99");

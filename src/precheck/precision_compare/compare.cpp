@@ -19,13 +19,13 @@ constexpr const char* kSortedHint =
     "在npu上，topk的入参sorted=False时不生效，会返回有序tensor，而cpu上会返回无序tensor。 "
     "如果topk精度不达标，请检查是否是该原因导致的。";
 
-/// The rows of one operation so far.
+/// Collects the rows of one operation.
 class Operation {
  public:
   explicit Operation(const OutputName& name) : operation_(name.operation) { result_.name = name.api; }
 
-  /// A row that `may_lack` has nothing to judge, and counts only if there are no others. `known`: both files
-  /// have it, and the pre-check did not skip it.
+  /// Adds a row. A row that `may_lack` figures has nothing to judge, and counts only without other rows.
+  /// `known`: both files have it, and the pre-check did not skip it.
   void add(Direction direction, const PairRow& row, bool may_lack, bool known) {
     result_.unjudged = result_.unjudged || (known && row.status == Status::skip);
     Side& side = sides_[direction == Direction::backward];
@@ -35,7 +35,7 @@ class Operation {
     side.skips += row.status == Status::skip && !may_lack;
     if (row.status == Status::skip) side.last_skip = row.message;
     if (row.status == Status::pass || row.reason.empty() || may_lack) return;
-    // The worst reason first told stays.
+    // The first of the worst reasons stays.
     const bool is_error = row.status == Status::error;
     if (is_error > reason_is_error_ || result_.reason.empty()) {
       const std::string_view output =
@@ -95,7 +95,7 @@ bool has_no_elements(std::string_view shape) {
   return false;
 }
 
-/// The pre-check leaves the row of an operation that it skipped blank.
+/// Whether a row has figures. The pre-check leaves the row of an operation that it skipped blank.
 bool has_figures(const DetailsRow& row) {
   return std::ranges::any_of(
       row.figures, [](const FigureField& figure) { return figure.kind != FigureField::Kind::blank; });
@@ -147,7 +147,7 @@ class PrecisionComparison {
     add(*name, judge_pair(*name, row, other_.rows[found.first], standards_, selection_), false, true);
   }
 
-  /// A row without an operation becomes a row of the operations, too.
+  /// Adds a row whose name shows no operation to the operations as well.
   void at_once(PairRow row) {
     warn(display(row.message));
     OperationResult own;

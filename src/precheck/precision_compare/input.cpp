@@ -26,7 +26,7 @@ FigureField to_figure(std::string_view text) {
   return {FigureField::Kind::number, *number};
 }
 
-/// Where the columns are that a file may have or must have.
+/// The places of the columns that a file may have or must have.
 class Columns {
  public:
   Columns(const std::vector<std::string>& header, const std::string& file) : file_(file) {
@@ -69,7 +69,7 @@ DetailsFile DetailsFile::read(const ByteSource& file) {
   const auto message = columns.find("Message", false);
   std::array<std::size_t, kNeeded.size()> places{};
   for (std::size_t i = 0; i < kNeeded.size(); ++i) {
-    // Ours may be English.
+    // msprobe's file may have English headings.
     const auto english = columns.find(english_column_of(kNeeded[i]), false);
     places[i] = english ? *english : columns.find(column_of(kNeeded[i]), true).value_or(0);
   }

@@ -104,7 +104,8 @@ class PairJudge {
     return chosen_by_columns(listed);
   }
 
-  /// acc_check fills the columns of one criterion. A table made otherwise may hold more: all count.
+  /// The criteria whose columns are filled. acc_check fills the columns of one criterion; a table from
+  /// elsewhere may have more, and all of them count.
   std::vector<Criterion> chosen_by_columns(Criterion listed) const {
     std::vector<Criterion> criteria;
     if (filled({Figure::rmse}) || filled({Figure::small_share}) || filled({Figure::max_relative}) ||
@@ -117,7 +118,7 @@ class PairJudge {
     }
     if (filled({Figure::binary})) criteria.push_back(Criterion::binary_consistency);
     if (filled({Figure::mean_ulp}) || filled({Figure::ulp_share})) criteria.push_back(Criterion::ulp);
-    // The share is also a step of each output's status, and filled then whatever the criterion is.
+    // The status of every output uses this share too, so that it is filled whatever the criterion is.
     if (criteria.empty() && listed == Criterion::thousandth && filled({Figure::thousandth}))
       criteria.push_back(Criterion::thousandth);
     return criteria;
@@ -228,7 +229,7 @@ class PairJudge {
     row_.message += errors;
   }
 
-  /// A rate of the device that must be 0.
+  /// Judges a rate of the device, which must be 0.
   Status judge_rate(Measure measure, Figure figure) {
     const auto rate = number(device_, figure);
     if (!rate) return Status::skip;

@@ -72,7 +72,7 @@ std::string header(const std::vector<std::string>& columns) {
   return text;
 }
 
-/// Whether the file has our columns; FormatError if its header is another one altogether.
+/// Whether the file has msprobe's columns; FormatError if its header is another one altogether.
 bool has_our_columns(const std::string& path, const std::vector<std::string>& columns,
                      const std::vector<std::string>& ours) {
   const auto file = open_file(path);
@@ -192,7 +192,7 @@ ResultFiles ResultFiles::resume(const std::string& result, ResultStyle style) {
   const std::uint64_t result_end = each_row_end(*open_file(files.result_.path), [&](const RowEnd& row) {
     if (!std::exchange(is_header, false)) files.finished_.emplace(row.first);
   });
-  // Details are written before the result, so what is not finished stands at the end.
+  // Details are written before the result, so that an unfinished operation is at the end.
   is_header = true;
   std::uint64_t details_end = 0;
   each_row_end(*open_file(files.details_.path), [&](const RowEnd& row) {
@@ -229,7 +229,7 @@ std::string ResultFiles::details_text(const OperationReport& report) const {
 std::string ResultFiles::result_text(const OperationReport& report) const {
   std::vector<std::string> fields = {report.name, std::string(status_word(report.forward, style_.selection)),
                                      std::string(status_word(report.backward, style_.selection))};
-  // An exception without words is one, too.
+  // An exception without a text still has a message.
   const bool skipped = report.forward == Status::skip;
   if (!report.message.empty() || skipped || style_.ours) fields.push_back(report.message);
   if (style_.ours) {
@@ -250,7 +250,8 @@ void ResultFiles::add(const OperationReport& report) {
     details_.append(details_text(report));
     result_.append(result_text(report));
   } catch (const Error&) {
-    // An operation is there as a whole or not at all. What cannot be cut now, a resumed run cuts.
+    // The files contain an operation completely or not at all. If its rows cannot be cut off now, a resumed
+    // run does it.
     details_.cut_quietly(details_size);
     result_.cut_quietly(result_size);
     throw;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a pre-check, written operation by operation so that what is finished stays, whatever
-// happens.
+// The files of a pre-check. Each operation is written when it is finished, so that it stays whatever happens
+// later.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace msprobe::precheck {
 
-/// Where the outputs of a call hold NaN or infinities.
+/// The outputs of a call that contain NaN or infinities.
 enum class CallOverflow : std::uint8_t { none, both, reference, device };
 
-/// All that is known of one operation in the end.
+/// The final results of one operation.
 struct OperationReport {
   std::string name;  // "Torch.matmul.0"
   Status forward = Status::none;

@@ -40,7 +40,7 @@ constexpr int kAnswers = 4;
 constexpr int kInputs = 5;
 constexpr int kOutputs = 6;
 constexpr int kScript = 7;
-// Nothing is imported from the folder that the command was started in.
+// The loader removes the current folder from the search path, so that the runner imports nothing from it.
 constexpr const char* kLoader =
     "import sys; sys.path[:] = [p for p in sys.path if p]; import os; "
     "exec(compile(os.pread(7, 1 << 20, 0).split(b'\\0')[0], '{}', 'exec'))";
@@ -60,7 +60,7 @@ class Descriptor {
   int number_;
 };
 
-/// Out of the way of the numbers that a runner has.
+/// Moves a descriptor away from the numbers that a runner uses.
 Descriptor moved_up(int number) {
   const Descriptor old(number);
   const int moved = ::fcntl(number, F_DUPFD_CLOEXEC, kFirstOwnDescriptor);
@@ -76,8 +76,8 @@ std::pair<Descriptor, Descriptor> make_pipe() {
   return {std::move(reader), moved_up(writer.release())};
 }
 
-/// The runner's program and, each behind a zero, the references and, if it does that, what calls MindSpore,
-/// as a file, the same for all.
+/// A file, shared by all runners, with the runner's program, followed by the references and, if it calls
+/// MindSpore, the code for that, each after a zero byte.
 int script_file(Framework framework) {
   static std::mutex mutex;
   static std::map<Framework, std::unique_ptr<SharedFile>> files;
@@ -206,7 +206,8 @@ bool RunnerProcess::wait(bool for_writing, Clock::time_point end, std::chrono::m
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     if (limit.count() > 0 && left.count() <= 0)
       throw RunnerLost(fmt::format("did not return within {} s", limit.count() / 1000));
-    // Half of an answer before the request is whole is no reason to stop writing; that it ended is.
+    // An answer that begins before the request is complete does not stop the writing, but the end of the
+    // runner does.
     std::array<pollfd, 3> watched{{{answers_, static_cast<short>(for_writing ? 0 : POLLIN), 0},
                                    {noise_, POLLIN, 0},
                                    {for_writing ? requests_ : -1, POLLOUT, 0}}};

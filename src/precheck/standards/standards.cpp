@@ -171,7 +171,7 @@ class StandardsReader {
     for (const auto& [name, value] : file_.members(node)) {
       if (name->text != "other" && !tensor::dtype_from_torch(name->text))
         file_.fail(*name, "unknown type '" + display(name->text) + "'");
-      // A type that is new begins with the numbers of all others.
+      // A new type begins with the numbers of `other`.
       const auto place = standards_.types_.try_emplace(name->text, standards_.types_["other"]).first;
       read_numbers(*value, places(place->second), name->text);
     }
