@@ -47,7 +47,7 @@ Content joined(const Content& one, const Content& other);
 /// other sizes.
 double error_between(const Content& content, const Content& golden);
 
-/// A tensor of which ranks or micro batches hold parts.
+/// A tensor of which ranks or micro-batches hold parts.
 struct Joint {
   std::uint32_t whole = 0;  // contents
   std::uint32_t part = 0;

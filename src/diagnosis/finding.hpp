@@ -17,15 +17,15 @@ enum class Rule : std::uint8_t { structure, source, replay, introduced, gain };
 inline constexpr std::string_view kRuleLetters = "abcde";
 
 enum class Kind : std::uint8_t {
-  added,      // structure: an entry that the reference lacks
-  removed,    // one that only the reference has
+  added,      // structure: an entry that golden lacks
+  removed,    // an entry that only golden has
   exchanged,  // another operation in its place
   argument,
   dtype,
   shape,
   requires_grad,
   parameter,      // source: differs before it is used
-  optimizer,      // all parameters were updated otherwise
+  optimizer,      // all parameters were updated differently
   data,           // comes from outside
   unrecorded,     // changed between two entries
   feed,           // comes from another entry

@@ -34,7 +34,7 @@ inline constexpr double kCertain = 10;
 /// Replay computes a call again if its excess is larger than this, well below both thresholds. Chosen, not
 /// measured.
 inline constexpr double kSuspect = 1.5;
-/// After an optimizer step, and where parameters have drifted, value-based evidence must exceed the threshold
+/// After an optimizer step, and where parameters have drifted, value-based evidence must reach the threshold
 /// this many times: the errors of parameters are not independent of each other, so that an operation may add
 /// them up. Chosen, not measured.
 inline constexpr double kTogether = 2;
@@ -317,8 +317,8 @@ inline constexpr double kDriftOfStep = 2e-3;
 /// error of all gradients. Both chosen, not measured.
 inline constexpr double kNoisyGradientBefore = 0.1;
 inline constexpr double kAboveOtherGradients = 20;
-/// A parameter stands out if its error is at least this many times the median of all that differ. Chosen, not
-/// measured.
+/// A parameter stands out if its error is more than this many times the median of all that differ. Chosen,
+/// not measured.
 inline constexpr double kAboveMedian = 50;
 /// Its error must also be larger than what rounding grows to in a step, divided by this. Chosen, not
 /// measured.

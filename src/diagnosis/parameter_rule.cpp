@@ -313,7 +313,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   }
   found.downstream = history_.evidence;
   const bool unread = is_running && is_unread(entry, index);
-  // It matters in evaluation, behind all else.
+  // An unread statistic matters in evaluation only, so that the finding comes after all others.
   found.order = unread ? 2 * std::uint64_t{target_.apis.size()} : first_order_within(entry);
   entry.touched = !unread || entry.touched;
   if (outside.empty()) {

@@ -24,12 +24,12 @@ using dump::Direction;
 using dump::Side;
 using dump::State;
 
-/// A search ends after so many entries: a model in which nothing else is wrong has few on the way.
+/// A search ends after this many entries: in a model without other faults, few are on the way.
 constexpr std::size_t kMostVisited = 4096;
 /// The most calls between an argument that no statistic shows, as the side that `pad` fills, and the
 /// first call that mixes the elements.
 constexpr unsigned kMostBetween = 4;
-/// How far the last backward that is right is looked for.
+/// How many entries the search for the last right backward covers.
 constexpr std::uint32_t kMostBefore = 256;
 
 bool is_by_values(const Finding& found) {
@@ -202,8 +202,8 @@ Suspects::Suspect Suspects::suspect_between(const Finding& evidence) {
   return {nullptr, nearest};
 }
 
-/// The last collective that one side alone runs in the backward ahead of a gradient that is wrong: what comes
-/// in on another way may be added to it before it is recorded.
+/// The last collective that one side alone runs in the backward before a wrong gradient. A gradient that
+/// comes another way may be added to its result before that is recorded.
 OneSidedRuns::Run* Suspects::collective_before(const Finding& evidence) {
   if (walk_.target.parsed_name(evidence.target_api).direction != Direction::backward) return nullptr;
   const auto is_collective = [](const Side& side, const std::vector<std::uint32_t>& calls) {

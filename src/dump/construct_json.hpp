@@ -78,8 +78,8 @@ std::string_view construct_parent(const Entry& value);
 /// The second element of such a list; 0 if the list has no second element, or it is not a small number.
 std::uint32_t construct_micro_step(const Entry& value);
 
-/// A parent given as `[parent, micro batch]` counts as its first element; values of another shape as no
-/// parent. Throws FormatError for broken JSON.
+/// Reads the file. If a value is `[parent, micro step]`, its first element is the parent; values of another
+/// shape count as no parent. Throws FormatError for broken JSON.
 ConstructTable read_construct_json(const ByteSource& file);
 
 }  // namespace msprobe::dump

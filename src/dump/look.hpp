@@ -27,7 +27,7 @@ struct SavedSearch : Search {
   std::map<std::string, SavedArrays> tags;  // empty if there is a problem
 };
 
-/// The arrays by tag; empty without a folder `data`. Of files with equal keys, the last by name counts. Lists
+/// The arrays by tag; empty without a folder `data`. If files have equal keys, the last by name counts. Lists
 /// each folder once.
 SavedSearch find_saved_arrays(const std::string& root);
 

@@ -61,10 +61,10 @@ Matching finish_pairs(const Side& target, const Side& golden, std::vector<Pair> 
 /// A key that equals nothing.
 inline constexpr std::uint32_t kNoKey = UINT32_MAX;
 
-/// Two queues are filled in step, one row of each side at a time. A row that comes in is paired with the
-/// oldest waiting row of the other side that has its key (the target's newest row is tried first), and both
-/// queues are cut behind the pair; what was cut off has no partner. Gives a pair for each target row, in
-/// order. Linear in the number of rows; keys are small numbers.
+/// Pairs rows in order. Two queues are filled in step, one row of each side at a time. A row that comes in is
+/// paired with the oldest waiting row of the other side that has its key (the target's newest row is tried
+/// first). Both queues are then cut after the pair, and the rows that were cut off have no partner. Gives a
+/// pair for each target row, in order. Linear in the number of rows; keys are small numbers.
 std::vector<Pair> pair_in_step(const std::vector<std::uint32_t>& target_keys,
                                const std::vector<std::uint32_t>& golden_keys);
 

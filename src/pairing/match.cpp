@@ -38,7 +38,7 @@ std::unordered_set<std::string_view> operations(const Side& side) {
   return names;
 }
 
-/// The rule from the golden side's point of view.
+/// The rule for the other direction, from golden to the target.
 ApiRule reversed(const ApiRule& rule) {
   ApiRule other{rule.golden, rule.target, {}};
   for (std::size_t i = 0; i < kSections; ++i) {
@@ -61,8 +61,8 @@ bool is_gradients(std::string_view name) {
   return parsed && parsed->direction == dump::Direction::parameters_grad;
 }
 
-/// Do entries of parameters' gradients have call numbers? Those of the Python tool before 26 have none.
-/// Nothing where there are no such entries.
+/// Whether entries with gradients of parameters have call numbers. The Python tool writes none before release
+/// 26. Nothing if the side has no such entries.
 std::optional<bool> numbers_gradients(const Side& side) {
   for (const Api& api : side.apis) {
     const dump::EntryName name = side.parsed_name(api);
@@ -84,7 +84,8 @@ bool is_forward(std::string_view name) {
   return parsed && parsed->direction == dump::Direction::forward;
 }
 
-/// Gradients of a module's parameters, whose names may all be others: their entry is that of the module.
+/// Finds the entries with gradients of a module's parameters. Their names may all differ, so that they pair
+/// by the entry of the module.
 class GradientEntries {
  public:
   GradientEntries(const Side& target, const Side& golden) : target_(target), golden_(golden) {}
@@ -114,7 +115,7 @@ class GradientEntries {
   const Side& target_;
   const Side& golden_;
   std::unordered_map<std::string_view, std::string_view> modules_;
-  std::unordered_map<std::string, std::uint32_t> entries_;  // of the golden side
+  std::unordered_map<std::string, std::uint32_t> entries_;  // golden's, by name
 };
 
 /// Pairs both sides in one of the ways.
@@ -158,14 +159,14 @@ class Matcher {
     return layer();
   }
 
-  /// Do optimizers go through their parameters in another order?
+  /// Whether the optimizers go through their parameters in different orders.
   bool other_updates() const {
     if (constructs_.target == nullptr || constructs_.golden == nullptr) return false;
     return pair_updates(target_, constructs_.target->table(), golden_, constructs_.golden->table())
         .has_value();
   }
 
-  /// They miss no partner: the other framework gives nothing for them.
+  /// Settles null gradients: they miss no partner, since the other framework does not list them.
   void settle_no_gradients(Matching& matching) const {
     std::vector<bool> used(golden_.items.size());
     for (Pair& pair : matching.pairs) {
@@ -231,7 +232,7 @@ class Matcher {
     return [&keys](std::uint32_t api) { return keys.of_entry(api); };
   }
 
-  /// Rows go by the keys that their entries' names give.
+  /// Pairs rows by the keys that follow from their entries' names.
   Matching plain(const EntryKeys& keys, const Rename& golden_rename) const {
     const auto key = [&](const Item& item, std::string& buffer) { return Key{keys.of(item, buffer)}; };
     return finish({key, entry_keys(keys)}, golden_rename, kCheck);
@@ -280,7 +281,7 @@ class Matcher {
     return matching;
   }
 
-  /// Rows that the mapping names go by the name it gives, the others by their own.
+  /// Pairs rows that the mapping names by the names it gives, and the others by their names.
   Matching data() const {
     const EntryKeys keys = this->keys(target_, {});
     const auto key = [&](const Item& item, std::string& buffer) -> Key {
@@ -295,9 +296,9 @@ class Matcher {
     return matching;
   }
 
-  /// Names are those of PyTorch where one side is MindSpore's. The user's rules are written from MindSpore to
-  /// PyTorch, and reversed if it is the golden side that is MindSpore. Rows of operations that a rule names
-  /// go by their number in its lists.
+  /// Pairs rows by PyTorch's names where one side is MindSpore's. The user's rules are written from MindSpore
+  /// to PyTorch, and are reversed if golden is MindSpore's. Rows of operations that a rule names pair by
+  /// their number in its lists.
   Matching api() const {
     const NameMapping& table = options_.mapping->api_table;
     const bool from_golden = golden_.header.is_mindspore() && !target_.header.is_mindspore();
@@ -312,8 +313,7 @@ class Matcher {
       effective[rule.target] = &rule;
       named.insert(rule.golden);
     }
-    // MSAdapter's names are those of PyTorch; a dump that does not say where it is from is the one to be
-    // mapped.
+    // MSAdapter's names are those of PyTorch. A dump that does not name its framework is the one to rename.
     const bool rename_target =
         !golden_.header.is_mindspore() && (target_.header.is_mindspore() || target_.header.framework.empty());
     const Rename target_rename = [&](std::string_view name) {

@@ -162,7 +162,7 @@ class NetworkStreams {
       const std::string folder = fmt::format("{}/{}", receiver_.folder(), *begins);
       streams_.emplace(*begins, std::make_unique<OnlineStream>(folder, peer, OnlineWriter::receiver, desk_));
       log_info(fmt::format("online pre-check: {} begins{}", display(peer),
-                           event.flag(0, "again") ? " again, behind a lost connection" : ""));
+                           event.flag(0, "again") ? " again after a lost connection" : ""));
     } else if (const auto ends = number("ends")) {
       if (const auto found = streams_.find(*ends); found != streams_.end()) found->second->finish();
     } else if (const auto open = number("open")) {

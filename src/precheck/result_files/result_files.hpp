@@ -39,8 +39,8 @@ OutputRow skipped_row(std::string_view operation, Direction direction, std::stri
 
 struct ResultStyle {
   Selection selection = Selection::release_26;
-  bool ours = true;    // columns behind the Python tool's: Verdict and Reason
-  bool steps = false;  // a column behind ours: Step
+  bool ours = true;    // columns after the Python tool's: Verdict and Reason
+  bool steps = false;  // a column after these: Step
 };
 
 /// `{folder}/accuracy_checking_result_{time}.csv` and `..._details_{time}.csv`: UTF-8 with a mark, CRLF. One
