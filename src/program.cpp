@@ -38,7 +38,7 @@
 
 namespace msprobe {
 
-// Of the command.cpp of each folder.
+// The command.cpp of each folder defines these.
 namespace anomaly {
 MadeCommand make_nan_analyze();     // as releases 8.x call it
 MadeCommand make_overflow_check();  // as releases 26.x call the same
@@ -192,7 +192,8 @@ int run_command(const Request& request) {
 
 int run_program(const std::vector<std::string>& arguments) {
   CommandLine line(all_commands(), absent_commands());
-  // What completion scripts, tests and the build of the manual pages ask; not for people, so not in the help.
+  // Completion scripts, tests and the build of the manual pages ask for this. It is not for people, so the
+  // help omits it.
   if (!arguments.empty() && arguments[0] == "__options") {
     print(options_json(line.describe()));
     return kClean;
@@ -210,7 +211,7 @@ int run_program(const std::vector<std::string>& arguments) {
   }
 
   if (bisect::takes(arguments)) {
-    // Only options stand ahead of the two commands.
+    // Only options come before the two commands.
     line.parse({arguments.begin(), std::find(arguments.begin(), arguments.end(), "--")});
     bisect::start(arguments);
   }

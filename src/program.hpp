@@ -13,7 +13,7 @@ inline constexpr int kFindings = 1;  // done, and found what was asked for
 inline constexpr int kFailure = 2;
 inline constexpr int kInterrupted = 130;
 
-/// Does what the words behind the program's name ask for, and returns the exit status. Throws what commands
+/// Does what the words after the program's name ask for, and returns the exit status. Throws what commands
 /// throw. A process of a job that is not its root runs commands that share their work, and nothing else.
 int run_program(const std::vector<std::string>& arguments);
 

@@ -16,8 +16,8 @@ struct Node {
       lines;  // "In file net.py:9, 21~28/  h = self.fc(x)", the outermost call first
 };
 
-/// The nodes with a scope, by their names in dumps: the scope with `_` in place of `/`. Of nodes with equal
-/// names the last one counts. `text` must outlive them.
+/// The nodes with a scope, by their names in dumps: the scope with `_` in place of `/`. If nodes have equal
+/// names, the last one counts. `text` must outlive them.
 class Nodes {
  public:
   explicit Nodes(std::string_view text);

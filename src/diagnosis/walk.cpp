@@ -141,7 +141,7 @@ bool Walk::is_clean(std::uint32_t item) const {
   return shows && errors.e[item] == 0;
 }
 
-/// What the statistics of an entry's outputs do not show.
+/// The largest error that the statistics of an entry's outputs may hide.
 double Walk::hidden_of(std::uint32_t target_api) const {
   double hidden = 0;
   if (target_api == kNone || target_api > at) return hidden;

@@ -29,7 +29,7 @@ struct ShellScript {
 ShellScript read_script(std::string_view script, const std::string& file);
 
 /// `--key value …` of one command: text, true where no value follows, a list where several do. Names without
-/// the dashes. Given twice, the last counts. Behind the training program `name=value` is an option too.
+/// the dashes. Given twice, the last counts. After the training program, `name=value` is an option, too.
 FlatMap options_of(const Launch& launch);
 
 /// The options of all distributed launches, or of all plain ones if none is distributed. An option that two

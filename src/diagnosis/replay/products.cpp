@@ -128,7 +128,7 @@ Results run_added_product(Arguments& arguments) {
   Array added = arguments.tensor("input");
   Array a = arguments.unread_tensor(arguments.name(1));
   Array b = arguments.unread_tensor(arguments.name(2));
-  // What is added to a vector lies along the rows of its one column.
+  // The result is a matrix of one column here, so a vector that is added to it becomes a column, too.
   if (b.rank() == 1 && added.rank() > 0) added.shape.push_back(1);
   const double beta = arguments.number("beta", 1);
   return matmul_of(arguments, std::move(a), std::move(b), &added, arguments.number("alpha", 1), beta);

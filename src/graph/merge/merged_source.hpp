@@ -18,7 +18,7 @@ namespace msprobe::graph {
 
 class MergedSource final : public NodeSource {
  public:
-  /// The ranks behind the graph must outlive this object.
+  /// The ranks of the graph must outlive this object.
   MergedSource(std::shared_ptr<const MergeGraph> graph, const DataOptions& options, bool overflow_check);
 
   const model_tree::ModelTree& tree() const override { return tree_; }
