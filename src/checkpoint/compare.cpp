@@ -102,8 +102,8 @@ void describe(const Entry& entry, std::optional<Shape>& shape, std::string& dtyp
   dtype = std::string(tensor::info(entry.parameter.dtype).name);
 }
 
-/// Token ids, packed words of a quantized tensor and its scales are either equal or different: a word that is
-/// larger by one may decode to any other weight.
+/// Integers (token ids, packed words of a quantized tensor), booleans and scales that are powers of two are
+/// either equal or different: a word that is larger by one may decode to any other weight.
 bool is_exact(const Parameter& parameter) {
   const tensor::Kind kind = tensor::info(parameter.dtype).kind;
   return kind == tensor::Kind::integer || kind == tensor::Kind::boolean ||

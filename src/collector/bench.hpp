@@ -18,8 +18,9 @@ struct SeenTensor {
 
 class Bench {
  public:
-  /// Reads dump.json of the folder that belongs to `step`/`leaf` ("rank0", or "proc123": then there must be
-  /// only one such folder). Throws IoError and FormatError.
+  /// Reads dump.json of the reference's folder for `step`/`leaf`. "rank0" needs a folder of that name.
+  /// Process numbers differ between runs, so "proc123" takes the only folder proc<N> of the reference,
+  /// whatever N is. Throws IoError and FormatError.
   Bench(const std::string& path, const std::string& step, const std::string& leaf);
 
   /// True if a tensor of the entry has another checksum than the reference has at its place.

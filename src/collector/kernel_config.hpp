@@ -7,7 +7,8 @@
 
 namespace msprobe::collector {
 
-/// Reads and checks the section; with PyTorch the call whose kernels are dumped becomes `list`.
+/// Reads and checks the section. With PyTorch, the name of the call whose kernels are dumped becomes the only
+/// name in `config.list`.
 void read_kernels(const ConfigReader& common, const ConfigReader& section, Config& config);
 
 }  // namespace msprobe::collector

@@ -17,7 +17,7 @@ class BufferRule : WalkRule {
   /// Compares all buffers of both sides, by module and name.
   explicit BufferRule(Walk& walk);
 
-  /// Reports a buffer that differs, if an input of the entry has its content; returns whether it does.
+  /// If an input of the entry has the content of a buffer that differs, reports the buffer and returns true.
   bool takes(EntryPair& entry, std::uint64_t content);
   /// Attributes the evidence of an entry to a buffer of its module that differs.
   void explain(EntryPair& entry);

@@ -117,6 +117,7 @@ double CallRule::judge(EntryPair& entry) {
     if (hidden && below)
       return fmt::format("its effect is below the resolution of the recorded statistics, {}",
                          error_text(shown_from));
+    if (hidden && entry.worst_in == 0) return "its effect is no larger than rounding: " + errors;
     if (hidden) return "its effect is hidden by the errors there: " + errors;
     return e_out == 0 ? "no effect on the output" : "no effect beyond the errors there: " + errors;
   };

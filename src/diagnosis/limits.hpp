@@ -78,9 +78,9 @@ inline constexpr unsigned kMostBehindRearranged = 4;
 /// setting of the run. Chosen, not measured: the casts of one module are far fewer, and automatic casting
 /// leaves about half.
 inline constexpr double kMostInOtherDtype = 0.5;
-/// So it is, as automatic casting, if at least this part of the outputs of matrix products and convolutions
-/// has such a pair of types, and there are at least kFewestProducts outputs. Chosen, not measured: automatic
-/// casting casts all of them, except where the code turns it off.
+/// A pair of types is also a setting of the run, automatic casting, if at least this part of the outputs of
+/// matrix products and convolutions has it, and there are at least kFewestProducts such outputs. Chosen, not
+/// measured: automatic casting casts all of them, except where the code turns it off.
 inline constexpr double kMostProductsInOtherDtype = 0.9;
 inline constexpr std::uint64_t kFewestProducts = 4;
 /// Rounding does not explain two numbers among the arguments that differ by more than this part of the
@@ -206,8 +206,8 @@ inline constexpr double kChanceOfCertain = 1e-6;
 
 // Introduced: the error of an output against those of the inputs
 
-/// Statistics may not show an error of the input. It is taken to be at least the largest error upstream of it,
-/// divided by this. Chosen, not measured.
+/// Statistics may not show an error of the input. It is taken to be at least the largest error upstream of
+/// it, divided by this. Chosen, not measured.
 inline constexpr double kSeenElsewhere = 2;
 /// It is also at least the largest error of updates that follow signs, divided by this. Chosen, not measured.
 inline constexpr double kUpdatedElsewhere = 4;

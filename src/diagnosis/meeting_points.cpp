@@ -54,7 +54,8 @@ struct Candidate {
 
 /// The candidates, by number, of the order through both lists with the largest weight.
 std::vector<std::uint32_t> best_order(std::vector<Candidate>& candidates, std::size_t golden_places) {
-  // Sort the golden places of one tensor in descending order, so that an order contains only one of them.
+  // Candidates of one target are sorted by descending golden place. An order ascends on both sides, so it can
+  // then contain only one candidate of each target.
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return std::make_tuple(a.target, b.golden, a.error) < std::make_tuple(b.target, a.golden, b.error);
   });

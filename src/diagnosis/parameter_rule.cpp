@@ -155,8 +155,8 @@ bool ParameterRule::rests_by_rounding(const ParameterStep& step, std::uint32_t i
   return rests == 0 && moves * moves / 2 < 2 * u;
 }
 
-/// The name of a parameter that no recorded optimizer was given, as an average of another model's weights is;
-/// empty for those of an optimizer, and where names are not known.
+/// The name of a parameter that no recorded optimizer has, such as an average of another model's weights.
+/// Empty if an optimizer has it, or if names are unknown.
 std::string ParameterRule::name_outside_optimizer(std::uint64_t key) {
   const std::uint32_t index = walk_.parameter_items.find(key);
   if (index == ContentMap::kUnknown) return {};

@@ -132,7 +132,7 @@ struct RankFindings {
   /// The entry nearest to evidence.
   double largest_excess = 0;
   std::string largest_entry;
-  /// The smallest error that would have been evidence, at the place where it is largest.
+  /// The limit of detection: at the least sensitive place, the smallest error that would have been evidence.
   double visible = 0;
   std::string visible_module;
 

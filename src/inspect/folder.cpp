@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr int kMostFolderDepth = 64;
 constexpr std::size_t kMostFiles = 2'000'000;
 
-/// A file below the folder, or the reason why it cannot be inspected.
+/// A file below the folder. `reason` says why it cannot be inspected; it is empty if it can.
 struct Found {
   std::string path;  // relative
   std::string reason;

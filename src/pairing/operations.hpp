@@ -33,7 +33,8 @@ bool is_product(std::string_view operation);
 /// Its output is the size of what goes in, a norm of its elements.
 bool gives_size(std::string_view operation);
 
-/// A recurrent network as one operation: many steps, and on a GPU functions that are approximated.
+/// A recurrent network as one operation. It has many steps, and approximates functions on a GPU, so its error
+/// may be larger than that of other operations.
 bool is_recurrent(std::string_view operation);
 
 /// Between processes.

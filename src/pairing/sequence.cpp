@@ -102,7 +102,8 @@ SequenceAligner::Kept SequenceAligner::common(const SequenceRange& range) {
   return kept;
 }
 
-/// Splits the range into windows at the longest run of unique elements that has one order on both sides.
+/// Splits the range into windows at the longest increasing subsequence of unique elements: those that have
+/// one order on both sides.
 bool SequenceAligner::split_at_unique(const Kept& kept, const SequenceRange& range, unsigned depth) {
   const std::vector<SequenceMatch>& unique = kept.unique;
   if (unique.empty()) return false;

@@ -368,7 +368,7 @@ class Debugger:
             raise invalid("restore_custom_api: %r has no attribute %r" % (module, api))
         self.registry.remove_custom(module, api)
 
-    # ------------------------------------------------------------------ their parts
+    # ------------------------------------------------------------------ parts of the calls above
 
     def _leave_step(self, leave):
         session.discover_rank()

@@ -255,7 +255,8 @@ Results run_binary_cross_entropy_with_logits(Arguments& arguments) {
   return finish_losses(arguments, std::move(losses), reduction_of(arguments));
 }
 
-/// The divergence of logarithms of probabilities from probabilities or from their logarithms.
+/// The Kullback-Leibler divergence: `input` has logarithms of probabilities, `target` has probabilities or,
+/// with `log_target`, their logarithms.
 Results run_kl_div(Arguments& arguments) {
   const Array input = arguments.tensor("input");
   const Array target = arguments.tensor("target");

@@ -56,7 +56,8 @@ struct CheckSummary {
   std::vector<std::string> warnings;
 };
 
-/// Counts an operation for a gate. An operation that is excluded or has no output counts as explained.
+/// Adds an operation to the coverage that decides the exit status. An operation that the user excluded, or
+/// one without outputs, has nothing to judge, so it counts as explained.
 void cover(const OperationReport& report, Coverage& coverage);
 
 /// `0`, `cpu`, `cuda`, `npu:1` as typed, in the words of a runner: a number alone is of the kind that is

@@ -17,7 +17,7 @@ struct ListenAddress {
   std::string tls;         // the folder of certificates; empty: trainings of this machine alone, without TLS
 };
 
-/// `host:port`, `[::1]:port`, `:port`. UsageError.
+/// Reads `host:port`, `[::1]:port` or `:port`, which means all addresses. Throws UsageError for other texts.
 ListenAddress read_listen_address(const std::string& text);
 
 /// Judges the calls that come until every training that has begun has ended. Error if the command cannot

@@ -74,7 +74,7 @@ float nearest_half(float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(rounded) | (bits & kSign));
 }
 
-/// The properties of the device's type.
+/// The range and the rounding of the type that the device computed in.
 struct DeviceForm {
   bool rounds_half = false;    // to float16
   bool rounds_single = false;  // to float, from double
