@@ -11,7 +11,7 @@ const GRADES = [
   { name: "not compared", mark: "not-compared", tells: "there was nothing to measure, or no partner" },
   { name: "warning", mark: "warning", tells: "a warning by the rules" },
   { name: "only in golden", mark: "only-golden", tells: "the target has nothing like it" },
-  { name: "unexplained", mark: "propagated", tells: "more than rounding explains, and no rule could judge it" },
+  { name: "unexplained", mark: "unexplained", tells: "more than rounding explains, and no rule could judge it" },
   { name: "propagated", mark: "propagated", tells: "the error came in with what the entry received" },
   { name: "error", mark: "error", tells: "an error by the rules" },
   { name: "introduced", mark: "introduced", tells: "the error begins here: what came in does not explain it" },
