@@ -47,11 +47,13 @@ double CallRule::judge(EntryPair& entry) {
       known && known->kind == Kind::argument ? repeated_.find(call_of(*known)) : repeated_.end();
   if (!called.first && again == repeated_.end()) return called.scalar_error;
   const StructuralDifference& difference = *known;
-  double e_out = 0;           // of whole numbers as well
+  double e_out = 0;  // of whole numbers as well
+  bool compared = false;
   std::string other_outputs;  // how the outputs differ where no error is known
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::output || errors_.golden_item[i] == kNone) continue;
     e_out = std::max(e_out, walk_.e_of(i));
+    compared = compared || !walk_.item_of(i).is_tensor || !std::isnan(errors_.e[i]);
     const std::string_view dtype = target_.text(walk_.item_of(i).dtype);
     const std::string_view golden_dtype = golden_.text(golden_.items[errors_.golden_item[i]].dtype);
     if (other_outputs.empty() && walk_.checksums_differ(i) && entry.e_in == 0 &&
@@ -78,6 +80,9 @@ double CallRule::judge(EntryPair& entry) {
   const bool hides = (casts || (difference.kind == Kind::argument && difference.setting)) &&
                      (e_out > (truth ? kernel : 0) || below);
   const bool hidden = !effect && hides && !walk_.flipped && entry.nature != Nature::random;
+  // The updates of this optimizer are not recorded.
+  const bool unseen = !compared && other_outputs.empty() && difference.kind == Kind::argument;
+  const bool setting_of_step = unseen && entry.optimizer && difference.setting && !truth;
   const bool input_grad = difference.kind == Kind::requires_grad && difference.item != kNone &&
                           walk_.item_of(difference.item).state != State::output;
   // A shape or dtype that only follows from an earlier difference is not evidence again.
@@ -91,7 +96,7 @@ double CallRule::judge(EntryPair& entry) {
   if (by_decision) walk_.flip(entry, 1);
   if (effect) {
     found.confidence = handed_on ? Confidence::hint : Confidence::certain;
-  } else if (hidden) {
+  } else if (hidden || setting_of_step) {
     found.confidence = handed_on ? Confidence::hint : Confidence::likely;
   } else {
     found.confidence = input_grad && !entry.touched && walk_.target_name(entry.target).starts_with("Module.")
@@ -114,6 +119,7 @@ double CallRule::judge(EntryPair& entry) {
                          error_text(e_out), error_text(entry.worst_in), error_text(walk_.forward_error()));
     if (effect)
       return fmt::format("output error {} from inputs {}", error_text(e_out), error_text(entry.worst_in));
+    if (unseen) return "what it computes is not recorded";
     if (hidden && below)
       return fmt::format("its effect is below the resolution of the recorded statistics, {}",
                          error_text(shown_from));

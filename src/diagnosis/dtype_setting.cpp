@@ -61,6 +61,12 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
   if (holds(everywhere, kMostInOtherDtype)) return everywhere;
   if (!everywhere || everywhere->tensors == everywhere->floating)
     return std::nullopt;  // one type is all there is
+  auto parameters = most_common(target, golden, golden_item,
+                                [](const dump::Item& item) { return item.state == dump::State::parameters; });
+  if (holds(parameters, kMostProductsInOtherDtype) && parameters->floating >= kFewestProducts) {
+    parameters->by_parameters = true;
+    return parameters;
+  }
   auto products = most_common(target, golden, golden_item, [&](const dump::Item& item) {
     if (item.state != dump::State::output) return false;
     const dump::EntryName name = target.parsed_name(item.api);

@@ -20,6 +20,8 @@ struct DtypeSetting {
   std::uint64_t floating = 0;  // all pairs of floating tensors
   bool by_products =
       false;  // counted over the outputs of matrix products and convolutions only: automatic casting
+  bool by_parameters =
+      false;  // counted over the parameters only: weights that the optimizer updates in that type
 
   bool is(std::string_view target_dtype, std::string_view golden_dtype) const {
     return target == target_dtype && golden == golden_dtype;
@@ -30,8 +32,8 @@ struct DtypeSetting {
 bool is_extreme(double value, std::string_view dtype);
 
 /// The pair of floating types that at least kMostInOtherDtype of the pairs of floating tensors have, or else
-/// kMostProductsInOtherDtype of the outputs of products. Nothing if no pair is that frequent, or if its two
-/// types are the same. `golden_item`: by item of the target, or kNone.
+/// kMostProductsInOtherDtype of the outputs of products, or of the parameters. Nothing if no pair is that
+/// frequent, or if its two types are the same. `golden_item`: by item of the target, or kNone.
 std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::Side& golden,
                                           const std::vector<std::uint32_t>& golden_item);
 

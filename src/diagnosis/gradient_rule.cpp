@@ -260,9 +260,13 @@ void GradientRule::examine_backward(EntryPair& entry) {
       Finding found = walk_.finding(entry, Kind::gradient, Rule::source, excess);
       found.item = i;
       found.place = place_text(target_, walk_.item_of(i));
+      const std::string born =
+          std::isinf(walk_.e_of(i))
+              ? non_finite_text(target_, walk_.item_of(i), golden_, golden_.items[errors_.golden_item[i]])
+              : std::string();
       found.text =
-          fmt::format("the gradient of its output arrives with error {}; everything before it has at most {}",
-                      error_text(walk_.e_of(i)), error_text(ahead));
+          fmt::format("the gradient of its output arrives with {}; everything before it has at most {}",
+                      born.empty() ? "error " + error_text(walk_.e_of(i)) : born, error_text(ahead));
       if (found.is_evidence() && !found.downstream) {
         if (forward != kNone && runs_.settle_behind(forward, entry, walk_.e_of(i), ahead))
           entry.touched = true;

@@ -33,6 +33,10 @@ double coarsest_of(const Side& side, std::uint32_t api) {
   return u;
 }
 
+std::string count_of(std::size_t times) {
+  return times == 1 ? std::string("once") : human_count(times) + " times";
+}
+
 /// Small numbers among the arguments of normalisations and sums.
 std::vector<double> epsilons_of(const Side& side, const std::vector<std::uint32_t>& entries) {
   constexpr double kLargestEpsilon = 0.1;
@@ -237,6 +241,7 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
   if (!consumer.empty())
     found.text += fmt::format("; error {} at {}, {} before", error_text(error), consumer, error_text(before));
   if (!given.empty()) found.text += fmt::format(", where {}", given);
+  if (!consumer.empty()) found.text += how_often(run);
   found.concerned = std::max<std::size_t>(run.target.size(), run.golden.size());
   found.downstream = walk_.any_evidence && !run.target.empty() && walk_.touched[run.target[0]];
   const std::string epsilon = other_epsilon(run);
@@ -251,6 +256,31 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
     if (!note_end(run, found)) found.text += "; no recorded effect";
   }
   walk_.keep(std::move(found), run.error);
+}
+
+/// One run may change gradients in every pass, the other once: this says how often each calls the operation.
+std::string OneSidedRuns::how_often(const Run& run) const {
+  const bool ours = !run.target.empty();
+  if (ours == !run.golden.empty()) return {};
+  const Side& longer = ours ? target_ : golden_;
+  const std::uint32_t call = ours ? run.target[0] : run.golden[0];
+  bool behind = false;
+  for (std::uint32_t api = 0; api < call && !behind; ++api)
+    behind = longer.parsed_name(api).direction == Direction::backward;
+  const std::string_view base = longer.parsed_name(call).base;
+  const auto times = [&](const Side& side) {
+    std::size_t count = 0;
+    for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+      const dump::EntryName name = side.parsed_name(api);
+      count += name.base == base && name.direction == Direction::forward ? 1 : 0;
+    }
+    return count;
+  };
+  const std::size_t target_times = times(target_);
+  const std::size_t golden_times = times(golden_);
+  if (!behind || target_times == 0 || golden_times == 0 || target_times == golden_times) return {};
+  return fmt::format("; {} is called {} in this step, in golden {}", base, count_of(target_times),
+                     count_of(golden_times));
 }
 
 /// Describes a side that has no more calls of operations after the run: its recording may have ended,
@@ -431,6 +461,7 @@ void OneSidedRuns::settle_gradient(Run& run) {
   found.text = fmt::format("{} changes the gradient of {} between backward and optimizer, {} does not",
                            ours.empty() ? "golden" : "this run", ours.empty() ? theirs : ours,
                            ours.empty() ? "this run" : "golden");
+  found.text += how_often(run);
   found.side = "the code differs, not a kernel";
   walk_.keep(std::move(found), walk_.any_error());
 }

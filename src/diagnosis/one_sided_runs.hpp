@@ -69,6 +69,7 @@ class OneSidedRuns : WalkRule {
   Run* run_that_takes(const ContentKeys& keys, std::uint32_t api,
                       const std::unordered_map<std::uint32_t, std::uint32_t>& runs);
   std::uint64_t order_behind(std::uint32_t golden) const;
+  std::string how_often(const Run& run) const;
   bool note_end(const Run& run, Finding& found) const;
   std::string other_epsilon(const Run& run) const;
   void settle_gradient(Run& run);

@@ -261,7 +261,12 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
                      : "; rounding changes single elements by up to " + error_text(most) + " there";
       }
     }
-    const Unseen unseen = walk_.is_shown(excess) && !random ? unseen_input(entry) : Unseen();
+    const std::string born = std::isinf(e) ? non_finite_text(target_, walk_.item_of(index), golden_,
+                                                             golden_.items[errors_.golden_item[index]])
+                                           : std::string();
+    if (!born.empty())
+      words = fmt::format("puts out {}; what goes in differs by {}", born, error_text(entry.worst_in));
+    const Unseen unseen = walk_.is_shown(excess) && !random && born.empty() ? unseen_input(entry) : Unseen();
     std::string next;
     if (!unseen.text.empty()) {
       words = fmt::format("output error {}; {}", error_text(e), unseen.text);
@@ -285,8 +290,8 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
   const double gain = walk_.threshold / kGain * b / expected;
   std::string words;
   if (walk_.is_shown(gain)) {
-    words = fmt::format("its norm differs by {}, more than errors of {} cause by chance", error_text(b),
-                        error_text(e));
+    words = fmt::format("its norm differs by {}, more than the {} that errors of {} cause by chance",
+                        error_text(b), error_text(expected / kChance), error_text(e));
   }
   offered(Kind::gain, Rule::gain, gain, std::move(words), side);
 }

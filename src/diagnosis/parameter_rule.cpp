@@ -20,6 +20,12 @@ namespace {
 using dump::Item;
 using dump::Side;
 
+/// With as many digits as tell it from 1.
+std::string factor_text(double factor) {
+  const std::string text = fmt::format("{:.3g}", factor);
+  return text == "1" ? fmt::format("{:.6g}", factor) : text;
+}
+
 }  // namespace
 
 /// The last step of a parameter on both sides, as far as its statistics show.
@@ -269,7 +275,9 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
       if (outside.empty()) steps_.add(step, u);
       // A gradient that cancels may be zero on one side; experts may have nothing to do on one side.
       // So may what the coarser of two types cannot hold.
-      const bool is_lost = other_type && rests_by_rounding(step, index, u);
+      // Where all parameters have another type, that loss is the fault.
+      const bool master = walk_.dtype_setting && walk_.dtype_setting->by_parameters;
+      const bool is_lost = other_type && !master && rests_by_rounding(step, index, u);
       const bool may_rest = (is_vector && !gradient) || history_.flipped || is_lost;
       if (!may_rest && step.rests_alone(u)) {
         excess = kCertain * walk_.threshold;
@@ -283,8 +291,8 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
       excess = !noisy && deviation > kOtherStep && e > kLeastErrorOfStep
                    ? walk_.threshold * deviation / kOtherStep
                    : 0;
-      text = fmt::format("{} was updated by {:.3g} times golden's step", place_text(target_, item),
-                         update->gain);
+      text = fmt::format("{} was updated by {} times golden's step", place_text(target_, item),
+                         factor_text(update->gain));
     }
   }
   // Noise hardly moves a norm.
@@ -375,20 +383,20 @@ void ParameterRule::finish() {
     found.confidence = found.excess >= kCertain * walk_.threshold ? Confidence::certain : Confidence::likely;
     const std::size_t updated = by_tensors ? updates_.size() : steps_.parameters();
     found.concerned = all_updates ? updated : wrong_;
-    found.text = all_updates ? fmt::format("optimizer: the step of {} parameters is {:.3g} times golden's",
-                                           updated, by_tensors ? updates_.median_gain() : steps_.median())
-                 : rests_ == wrong_
-                     ? fmt::format(
-                           "optimizer: {} of {} parameters are unchanged in this run since the step "
-                           "before, golden updates them",
-                           wrong_, judged_)
-                 : golden_rests_ == wrong_
-                     ? fmt::format(
-                           "optimizer: {} of {} parameters are unchanged in golden since the step "
-                           "before, this run updates them",
-                           wrong_, judged_)
-                     : fmt::format("optimizer: {} of {} parameters differ after the update, by up to {}",
-                                   wrong_, judged_, error_text(largest_error_));
+    found.text =
+        all_updates        ? fmt::format("optimizer: the step of {} parameters is {} times golden's", updated,
+                                         factor_text(by_tensors ? updates_.median_gain() : steps_.median()))
+        : rests_ == wrong_ ? fmt::format(
+                                 "optimizer: {} of {} parameters are unchanged in this run since the step "
+                                 "before, golden updates them",
+                                 wrong_, judged_)
+        : golden_rests_ == wrong_
+            ? fmt::format(
+                  "optimizer: {} of {} parameters are unchanged in golden since the step "
+                  "before, this run updates them",
+                  wrong_, judged_)
+            : fmt::format("optimizer: {} of {} parameters differ after the update, by up to {}", wrong_,
+                          judged_, error_text(largest_error_));
     lead_to(found);
     if (found.order < walk_.fault_order) walk_.clean = 0;
     walk_.keep(std::move(found), 0);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -41,15 +43,87 @@ std::string other_flags(const Walk& walk) {
   return text;
 }
 
+/// The first entry that puts out NaN; kNone if there is none. A view computes nothing: its memory may not be
+/// written yet.
+std::uint32_t first_nan(const dump::Side& side) {
+  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+    const dump::EntryName name = side.parsed_name(api);
+    if (is_view(name.operation()) || name.direction == dump::Direction::parameters_grad) continue;
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const dump::Item& item = side.items[i];
+      if (item.state != dump::State::output || !item.is_tensor) continue;
+      for (const dump::Statistic which : {dump::kMax, dump::kMin}) {
+        if (dump::is_recorded(item.statistics[which]) && std::isnan(number_of(side, item, which))) return api;
+      }
+    }
+  }
+  return kNone;
+}
+
+/// Some modules run more often than in golden and others less often, as where a recomputation runs one block
+/// twice and another never; empty if there are none of both.
+std::string other_counts(const Walk& walk) {
+  constexpr std::size_t kShown = 4;
+  std::map<std::string_view, std::pair<std::size_t, std::size_t>> calls;
+  const auto count = [&](const dump::Side& side, std::size_t std::pair<std::size_t, std::size_t>::*times) {
+    for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+      const dump::EntryName name = side.parsed_name(api);
+      if (name.is_module && name.direction == dump::Direction::forward) ++(calls[name.base].*times);
+    }
+  };
+  count(walk.target, &std::pair<std::size_t, std::size_t>::first);
+  count(walk.golden, &std::pair<std::size_t, std::size_t>::second);
+  std::string text;
+  std::size_t shown = 0;
+  bool more = false;
+  bool less = false;
+  for (const auto& [module, times] : calls) {
+    const auto [ours, theirs] = times;
+    if (ours == theirs || ours == 0 || theirs == 0) continue;
+    more = more || ours > theirs;
+    less = less || ours < theirs;
+    if (++shown <= kShown)
+      text += fmt::format("{}{} {}, {} in golden", text.empty() ? "" : "; ", module, ours, theirs);
+  }
+  if (!more || !less) return {};
+  return shown > kShown ? fmt::format("{}; and {} more", text, shown - kShown) : text;
+}
+
+/// NaN that one run has and the other has not is what a user sees: the first finding says it, or a note.
+void tell_nan(Walk& walk) {
+  if (walk.history.evidence) return;
+  const std::uint32_t ours = first_nan(walk.target);
+  const std::uint32_t theirs = first_nan(walk.golden);
+  if ((ours == kNone) == (theirs == kNone)) return;
+  const std::string text =
+      fmt::format("{} has NaN from {} on, {} none", ours == kNone ? "golden" : "this run",
+                  ours == kNone ? walk.golden_name(theirs) : walk.target_name(ours),
+                  ours == kNone ? "this run" : "golden");
+  if (walk.out.findings.empty() || !walk.out.findings.front().is_evidence()) {
+    walk.out.notes.push_back(text);
+  } else if (walk.out.findings.front().text.find("NaN") == std::string::npos) {
+    walk.out.findings.front().text += "; " + text;
+  }
+}
+
 }  // namespace
 
 void take_notes(Walk& walk) {
+  tell_nan(walk);
+  if (const std::string counts = walk.split_batch ? "" : other_counts(walk); !counts.empty())
+    walk.out.notes.push_back("modules run another number of times in this step: " + counts);
   if (walk.step && walk.golden_step && *walk.step != *walk.golden_step) {
     walk.out.notes.push_back(
         fmt::format("this run was recorded at step {}, golden at step {}", *walk.step, *walk.golden_step));
   }
   if (std::string flags = other_flags(walk); !flags.empty()) walk.out.notes.push_back(std::move(flags));
-  if (const auto& setting = walk.dtype_setting) {
+  if (const auto& setting = walk.dtype_setting; setting && setting->by_parameters) {
+    walk.out.notes.push_back(fmt::format(
+        "parameters are {} in this run, {} in golden ({} of {}): they are compared by the rounding of the "
+        "coarser "
+        "type, which may lose small updates",
+        setting->target, setting->golden, human_count(setting->tensors), human_count(setting->floating)));
+  } else if (setting) {
     walk.out.notes.push_back(
         fmt::format("this run computes {}in {}, golden in {} ({} of {} pairs of {}): differences are judged "
                     "by the rounding of the coarser type",
@@ -84,19 +158,27 @@ void take_notes(Walk& walk) {
       std::count(walk.alignment.golden_update_alone.begin(), walk.alignment.golden_update_alone.end(), true);
   if (updates > 0) {
     walk.out.notes.push_back(
-        fmt::format("{} {} of an optimizer {} about parameters that one side has alone, and not compared",
-                    human_count(static_cast<std::uint64_t>(updates)), updates == 1 ? "call" : "calls",
-                    updates == 1 ? "is" : "are"));
+        updates == 1
+            ? "1 call of an optimizer updates a parameter that only one run updates: it is not compared"
+            : fmt::format(
+                  "{} calls of an optimizer update parameters that only one run updates: they are not "
+                  "compared",
+                  human_count(static_cast<std::uint64_t>(updates))));
   }
   if (walk.others_parameters > 0) {
     walk.out.notes.push_back(fmt::format(
-        "{} {} another parameter than in golden, and other inputs: not compared",
-        human_count(walk.others_parameters), walk.others_parameters == 1 ? "call takes" : "calls take"));
+        "{} of another name than the call of golden that it is paired with, and its other inputs differ, "
+        "too: "
+        "not compared",
+        walk.others_parameters == 1 ? "1 call uses a parameter"
+                                    : human_count(walk.others_parameters) + " calls use a parameter each"));
   }
   if (walk.rewritten > 0) {
-    walk.out.notes.push_back(fmt::format(
-        "{} {} on another way to the same result and not compared, the first at {}",
-        human_count(walk.rewritten), walk.rewritten == 1 ? "value is" : "values are", walk.first_rewritten));
+    walk.out.notes.push_back(
+        fmt::format("{} that lead to a result which both runs have: not compared, the first at {}",
+                    walk.rewritten == 1 ? "1 value differs among those"
+                                        : human_count(walk.rewritten) + " values differ among those",
+                    walk.first_rewritten));
   }
   if (!walk.tensors) {
     for (std::string& limit : walk.history.precision->limits()) walk.out.notes.push_back(std::move(limit));

@@ -202,12 +202,33 @@ std::string error_text(double error) {
   return fmt::format("{:.1e}", error);
 }
 
+std::string non_finite_text(const dump::Side& target, const dump::Item& ours, const dump::Side& golden,
+                            const dump::Item& theirs) {
+  const auto kind_of = [](const dump::Side& side, const dump::Item& item) -> std::string_view {
+    bool infinite = false;
+    for (const dump::Statistic which : {dump::kMax, dump::kMin, dump::kNorm}) {
+      if (!dump::is_recorded(item.statistics[which])) continue;
+      const double value = measuring::number_of(side, item, which);
+      if (std::isnan(value)) return "NaN";
+      infinite = infinite || std::isinf(value);
+    }
+    return infinite ? "infinities" : "";
+  };
+  const std::string_view here = kind_of(target, ours);
+  const std::string_view there = kind_of(golden, theirs);
+  if (here.empty() == there.empty()) return {};
+  return here.empty() ? fmt::format("no {}, golden has", there) : fmt::format("{}, golden none", here);
+}
+
 std::string difference_text(const dump::Side& target, const dump::Item& ours, const dump::Side& golden,
                             const dump::Item& theirs, double error) {
   const std::string_view shape = target.text(ours.shape);
   const std::string_view other = golden.text(theirs.shape);
   if (std::isinf(error) && elements_of(shape) != elements_of(other))
     return fmt::format("has shape {}, golden {}", shape, other);
+  if (const std::string text = non_finite_text(target, ours, golden, theirs);
+      std::isinf(error) && !text.empty())
+    return "has " + text;
   return fmt::format("differs by {}", error_text(error));
 }
 

@@ -15,9 +15,14 @@ namespace msprobe::diagnosis {
 /// `2.1e-01`; `0`; `infinite`, where only one side is not finite.
 std::string error_text(double error);
 
-/// `differs by 2.1e-01`, or both shapes where the numbers of elements differ.
+/// `differs by 2.1e-01`, `has NaN, golden none`, or both shapes where the numbers of elements differ.
 std::string difference_text(const dump::Side& target, const dump::Item& ours, const dump::Side& golden,
                             const dump::Item& theirs, double error);
+
+/// `NaN, golden none`, `infinities, golden none` and the reverse, where only one side is not finite; else
+/// empty.
+std::string non_finite_text(const dump::Side& target, const dump::Item& ours, const dump::Side& golden,
+                            const dump::Item& theirs);
 
 /// The next thing to do, by kind of finding.
 std::string advice(const Finding& finding, bool tensors);

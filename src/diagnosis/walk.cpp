@@ -20,6 +20,16 @@ using dump::Direction;
 using dump::Item;
 using dump::State;
 
+/// The forward of a backward, or of gradients of parameters: the line of its call is theirs. Empty for
+/// others.
+std::string forward_of(std::string_view entry) {
+  const auto name = dump::parse_entry_name(entry);
+  if (!name || (name->direction != Direction::backward && name->direction != Direction::parameters_grad))
+    return {};
+  return name->call_first ? fmt::format("{}.{}.forward", name->base, name->call)
+                          : fmt::format("{}.forward.{}", name->base, name->call);
+}
+
 /// The number of the step folder in a path; nothing if the path has no such folder.
 std::optional<std::int64_t> step_of(const std::string& json) {
   for (const std::filesystem::path& part : std::filesystem::path(json)) {
@@ -203,12 +213,15 @@ void Walk::name_places(Finding& found, std::uint32_t target_api, std::uint32_t g
   if (golden_api != kNone) found.golden_entry = golden_name(golden_api);
   found.entry = target_api != kNone ? target_name(target_api) : golden_name(golden_api);
   found.module = module_around(target_api, golden_api);
+  const std::string forward = forward_of(found.entry);
   if (target_api == kNone) {
-    const std::string frame = reading.golden_line(found.entry);
+    std::string frame = reading.golden_line(found.entry);
+    if (frame.empty() && !forward.empty()) frame = reading.golden_line(forward);
     found.where = frame.empty() ? frame : std::string(kInGolden) + frame;
   } else if (target.stacks) {
-    if (const auto* frames = target.stacks->find(found.entry))
-      found.where = dump::user_frame(*frames, framework_frames);
+    const auto* frames = target.stacks->find(found.entry);
+    if (frames == nullptr && !forward.empty()) frames = target.stacks->find(forward);
+    if (frames != nullptr) found.where = dump::user_frame(*frames, framework_frames);
   }
 }
 

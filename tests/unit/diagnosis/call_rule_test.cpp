@@ -120,6 +120,35 @@ TEST_CASE("a run in another type has a setting, and is judged by its rounding") 
   CHECK(first(run(0.3)).kind == Kind::introduced);
 }
 
+TEST_CASE("parameters that are all of another type are a setting, unless updates are lost") {
+  const auto layers = [](double step, double golden_step, double error) {
+    Two two;
+    for (int i = 0; i < 4; ++i) {
+      const std::string call = std::to_string(i);
+      const double size = 1 + i;
+      const std::string ours = tensor(0.1 * size * step, "[64, 64]", "torch.bfloat16");
+      const std::string theirs = tensor(0.1 * size * golden_step, "[64, 64]");
+      two.forward("Functional.linear." + call + ".forward", {rough(size, i > 0 ? error : 0), ours},
+                  {rough(size + 1, error)}, {tensor(size), theirs}, {tensor(size + 1)});
+      two.target.forward("Module.l" + call + ".Linear.forward.0", {rough(size, i > 0 ? error : 0)},
+                         {rough(size + 1, error)}, {}, {named("weight", ours)});
+      two.golden.forward("Module.l" + call + ".Linear.forward.0", {tensor(size)}, {tensor(size + 1)}, {},
+                         {named("weight", theirs)});
+    }
+    return two;
+  };
+  History history;
+  const RankDiagnosis right = diagnosed(layers(1, 1, 1e-3), history);
+  CHECK(no_evidence(right));
+  CHECK(std::any_of(right.notes.begin(), right.notes.end(), [](const std::string& note) {
+    return note.starts_with("parameters are torch.bfloat16 in this run, torch.float32 in golden (4 of 4)");
+  }));
+  const Finding lost = first(diagnosed(layers(1, 1.001, 1e-3), history));
+  CHECK(lost.kind == Kind::optimizer);
+  CHECK(lost.text ==
+        "optimizer: 4 of 4 parameters are unchanged in this run since the step before, golden updates them");
+}
+
 TEST_CASE("products in another type are automatic casting") {
   const auto run = [](std::string_view last_type) {
     Two two;

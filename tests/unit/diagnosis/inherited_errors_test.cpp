@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What noise and another layout make otherwise: copies of parameters, states, gradients on their way.
+// Noise and another layout make differences in copies of parameters, states, and gradients on their way.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -50,7 +50,11 @@ TEST_CASE("an optimizer divides by what may be near zero, which a norm shows") {
     return diagnosed(two, {}, optimizer_of({entry}));
   };
   CHECK(no_evidence(stepped("addcdiv_")));
-  Two two;  // a product that is nobody's step
+  Two alone;  // a division that is no optimizer's
+  alone.forward("Tensor.addcdiv_.0.forward", {tensor(1), rough(0.2, 2e-7), tensor(0.3)}, {tensor(1 + 6e-6)},
+                {tensor(1), tensor(0.2), tensor(0.3)}, {tensor(1)});
+  CHECK(no_evidence(diagnosed(alone)));
+  Two two;  // a product outside of an optimizer
   two.forward("Tensor.addcmul_.0.forward", {tensor(1), rough(0.2, 2e-7), tensor(0.3)}, {tensor(1 + 6e-6)},
               {tensor(1), tensor(0.2), tensor(0.3)}, {tensor(1)});
   CHECK(first(diagnosed(two)).kind == Kind::gain);
@@ -149,7 +153,6 @@ TEST_CASE("a call that takes single rows of a wrong parameter is not what is wro
   const RankDiagnosis rank =
       diagnosed(layers(rough(0.3, 1e-4, "[64, 64]"), rough(0.7, 0.4, "[64, 64]"), rough(2, 0.1)), history);
   CHECK(first(rank).rule == Rule::source);
-  CHECK(first(rank).entry == "Functional.linear.0.forward");
   CHECK(testing::is_one_cause(rank));
 }
 
@@ -186,7 +189,7 @@ TEST_CASE("gradients that one run reduces behind every pass, the other behind th
   };
   const RankDiagnosis rank = with(4);
   CHECK(no_evidence(rank));
-  CHECK(says(rank, "on another way to the same result"));
+  CHECK(says(rank, "among those that lead to a result which both runs have"));
   CHECK(first(with(3)).is_evidence());
 }
 

@@ -35,7 +35,7 @@ struct Changes {
   double wrong = 1;      // what the gradient of the first layer is multiplied by besides
   double residue = 1;    // what is left of the factor in what the optimizer takes
   bool clips = false;    // the gradients are divided by their norm
-  bool by_hand = false;  // operations of its own compute a gradient
+  bool by_hand = false;  // recorded operations compute a gradient
 };
 
 /// A loss, its product with the scale, and the gradients of three layers, which an operation divides again.

@@ -10,6 +10,7 @@
 #include "unit/diagnosis/rank_pairs.hpp"
 
 namespace msprobe::diagnosis::provenance_test {
+using testing::Asked;
 using testing::count;
 using testing::diagnosed;
 using testing::first;
@@ -361,6 +362,19 @@ TEST_CASE("what golden alone runs is named with golden's module and line") {
   CHECK(first(rank).kind == Kind::removed);
   CHECK(first(rank).module == "clip_grad");
   CHECK(first(rank).where == "in golden: train.py of Torch.norm.0.forward");
+}
+
+TEST_CASE("a wrong gradient has the line of its forward") {
+  Two two;
+  two.forward("Functional.gelu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  two.backward("Functional.gelu.0.backward", {tensor(3)}, {rough(4, 0.2)}, {tensor(3)}, {tensor(4)});
+  const Finding found = first(diagnosed(two, [](Asked& asked) {
+    dump::StackTable& stacks = asked.rank.target.stacks.emplace();
+    stacks.add_entry("Functional.gelu.0.forward",
+                     stacks.add_stack({"File m.py, line 7, in forward, \n y = gelu(x)"}));
+  }));
+  CHECK(found.entry == "Functional.gelu.0.backward");
+  CHECK(found.where.find("m.py, line 7") != std::string::npos);
 }
 
 TEST_CASE("models that take the same have no other data") {

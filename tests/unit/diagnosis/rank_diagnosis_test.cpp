@@ -390,7 +390,7 @@ TEST_CASE("another parameter than golden takes, which is equal in both runs") {
   const RankDiagnosis paired = with(0.3);
   CHECK(first(paired).kind == Kind::data);
   CHECK(std::any_of(paired.notes.begin(), paired.notes.end(), [](const std::string& note) {
-    return note.find("another parameter than in golden") != std::string::npos;
+    return note.find("uses a parameter of another name than the call of golden") != std::string::npos;
   }));
 }
 
@@ -527,6 +527,25 @@ TEST_CASE("checksums name the first difference as a hint") {
   CHECK(count(rank, Origin::not_compared) == 1);
 }
 
+TEST_CASE("NaN that one run has alone is told, where it is born, whatever the culprit is") {
+  const std::string nan =
+      R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "Max": NaN, "Min": NaN, )"
+      R"("Mean": NaN, "Norm": NaN})";
+  Two two;
+  two.forward("Functional.layer_norm.0.forward", {tensor(1), scalar("float", "0.0")}, {rough(2, 0.1)},
+              {tensor(1), scalar("float", "1e-05")}, {tensor(2)});
+  two.forward("Torch.rsqrt.0.forward", {rough(2, 0.1)}, {nan}, {tensor(2)}, {tensor(3)});
+  const Finding culprit = first(diagnosed(two));
+  CHECK(culprit.entry == "Functional.layer_norm.0.forward");
+  CHECK(culprit.text.ends_with("; this run has NaN from Torch.rsqrt.0.forward on, golden none"));
+  // A gradient that arrives as NaN, and golden's NaN that this run has not.
+  Two back;
+  back.forward("Torch.exp.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  back.backward("Torch.exp.0.backward", {tensor(3)}, {tensor(4)}, {nan}, {nan});
+  CHECK(
+      first(diagnosed(back)).text.starts_with("the gradient of its output arrives with no NaN, golden has"));
+}
+
 TEST_CASE("nothing, and what is not finite") {
   const RankDiagnosis empty = diagnosed(Two());
   CHECK(empty.findings.empty());
@@ -548,6 +567,7 @@ TEST_CASE("nothing, and what is not finite") {
   const RankDiagnosis rank = diagnosed(introduced);
   CHECK(first(rank).entry == "Torch.exp.0.forward");
   CHECK(std::isinf(first(rank).excess));
+  CHECK(first(rank).text.starts_with("puts out NaN, golden none; what goes in differs by 0"));
   CHECK(rank.evidence == 1);
 }
 

@@ -69,6 +69,10 @@ TEST_CASE("steps") {
     CHECK(found.concerned == 3);
     CHECK(found.entry == "Functional.linear.0.forward");
   }
+  SUBCASE("a factor is printed with the digits that show it") {
+    const Finding found = first(diagnosed(chain.text(), history, updated(1.0041)));
+    CHECK(found.text == "optimizer: the step of 3 parameters is 1.0041 times golden's");
+  }
   SUBCASE("parameters follow from evidence of an earlier step") {
     history.evidence = true;
     chain.weights[1] = rough(1.1, 0.5, "[64, 64]");

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "diagnosis/rank_diagnosis.hpp"
 #include "pairing/item_partners.hpp"
@@ -115,6 +116,22 @@ TEST_CASE("what a recording was not asked for is not missing") {
   CHECK(first(rank).kind == Kind::argument);
   CHECK(std::ranges::any_of(rank.notes, [](const std::string& note) {
     return note.find("the other recording was asked for some calls alone") != std::string::npos;
+  }));
+}
+
+TEST_CASE("a recomputation that runs one block twice and another never is noted") {
+  const auto blocks = [](const std::vector<std::pair<int, int>>& calls, testing::DumpText& side) {
+    for (const auto& [block, call] : calls)
+      side.forward(fmt::format("Module.b{}.Block.forward.{}", block, call), {tensor(1 + block)},
+                   {tensor(2 + block)});
+  };
+  Two two;
+  blocks({{0, 0}, {1, 0}, {0, 1}, {0, 2}}, two.target);
+  blocks({{0, 0}, {1, 0}, {1, 1}, {0, 1}}, two.golden);
+  CHECK(std::ranges::any_of(diagnosed(two).notes, [](const std::string& note) {
+    return note ==
+           "modules run another number of times in this step: Module.b0.Block 3, 2 in golden; "
+           "Module.b1.Block 1, 2 in golden";
   }));
 }
 

@@ -145,7 +145,8 @@ TEST_CASE("masks of one shape differ by how many elements are true") {
   CHECK(first(rank).place == "input.1");
 }
 
-TEST_CASE("a collective of the backward that golden alone runs is the cause of what is wrong behind it") {
+TEST_CASE(
+    "a collective of the backward that golden alone runs is the cause of a gradient that is wrong later") {
   // Its result is added to what comes in on another way before anything is recorded.
   Two two = loss();
   two.backward("Tensor.sum.0.backward", {tensor(1, "[]")}, {tensor(3)}, {tensor(1, "[]")}, {tensor(3)});

@@ -263,4 +263,40 @@ TEST_CASE("a buffer that differs before it is used") {
   CHECK(module_with(tensor(1), tensor(1), 2).target.side().buffers.size() == 1);
 }
 
+TEST_CASE("what one run does to gradients in every pass, and the other once") {
+  Two two = Chain().text();
+  const std::string gradient = tensor(3, "[64, 64]");
+  const auto clip = [&](testing::DumpText& side, int call) {
+    side.forward("Tensor.mul_." + std::to_string(call) + ".forward",
+                 {gradient, testing::scalar("float", "0.5")}, {tensor(1.5, "[64, 64]")});
+  };
+  for (int pass = 0; pass < 2; ++pass) {
+    const std::string call = std::to_string(pass);
+    two.backward("Module.a.Linear.backward." + call, {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+    for (testing::DumpText* side : {&two.target, &two.golden})
+      side->gradients("Module.a.Linear.parameters_grad." + call, {"\"w\": [" + gradient + "]"});
+    if (pass == 0) clip(two.target, 0);
+  }
+  clip(two.target, 1);
+  clip(two.golden, 0);
+  const Finding found = first(diagnosed(two));
+  CHECK(found.entry == "Tensor.mul_.1.forward");
+  CHECK(found.text.ends_with("; Tensor.mul_ is called 2 times in this step, in golden once"));
+}
+
+TEST_CASE("a setting of an optimizer whose updates are not recorded") {
+  Two two = Chain().text();
+  const auto step = [](testing::DumpText& side, std::string_view rate) {
+    side.forward("Torch._fused_adamw_.0.forward", {tensor(0.7, "[64, 64]")}, {},
+                 {named("lr", testing::scalar("float", rate))});
+  };
+  step(two.target, "0.002");
+  step(two.golden, "0.001");
+  const Finding found =
+      first(diagnosed(two, {}, modules_of({{"Torch._fused_adamw_.0.forward", "optimizer"}})));
+  CHECK(found.kind == Kind::argument);
+  CHECK(found.confidence == Confidence::likely);
+  CHECK(found.text == "argument lr is 0.002, golden 0.001; what it computes is not recorded");
+}
+
 }  // namespace msprobe::diagnosis::training_rule_test
