@@ -122,10 +122,10 @@ struct Walk {
   ContentMap gradient_items;  // contents of gradients that backwards gave: their items
   std::vector<bool> touched;  // by entry under test: has evidence, or takes a tensor that follows from it
   std::vector<bool> noisy;    // by entry under test: see EntryPair
-  std::unordered_set<std::uint32_t> noise_alone;  // parameters under test that updates by noise made
-  std::vector<bool> untouched;                    // by item under test: it follows from no touched entry
-  std::vector<bool> unexplained;                  // by item under test
-  std::vector<Upstream> reached;                  // by entry under test: its upstream and itself
+  std::unordered_set<std::uint32_t> noise_alone;      // parameters under test that updates by noise made
+  std::vector<bool> untouched;                        // by item under test: it follows from no touched entry
+  std::vector<bool> unexplained;                      // by item under test
+  std::vector<Upstream> reached;                      // by entry under test: its upstream and itself
   std::vector<std::vector<std::uint32_t>> consumers;  // by entry under test: calls that take its outputs
   LargestErrors largest;
   bool trained = false;  // parameters took part in an output of this step

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the words by which the viewer finds targets of the trend database (docs/formats.md, "The trend database").
+// Makes the words by which the viewer finds targets of the trend database (docs/formats.md, "The trend
+// database").
 #pragma once
 
 #include <string_view>

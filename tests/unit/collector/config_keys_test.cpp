@@ -67,7 +67,8 @@ TEST_CASE("the pages have every key with its choices and its default") {
   check_table("docs/collector.md", "## config.json", KeyGroup::common);
   check_table("docs/collector.md", "and, in a section with the name of the task:", KeyGroup::task);
   check_table("docs/collector.md", "## load: a module on the inputs of another run", KeyGroup::load);
-  check_table("docs/training-checks.md", "## free_benchmark: calls that are not stable", KeyGroup::free_benchmark);
+  check_table("docs/training-checks.md", "## free_benchmark: calls that are not stable",
+              KeyGroup::free_benchmark);
   check_table("docs/training-checks.md", "## grad_probe: the gradients of each step", KeyGroup::grad_probe);
   check_table("docs/collector-mindspore.md", "## Level L2: kernels", KeyGroup::kernels);
 }
