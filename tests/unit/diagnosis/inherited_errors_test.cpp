@@ -125,7 +125,7 @@ TEST_CASE("a running statistic follows what came in before") {
   CHECK(first(running(0)).kind == Kind::parameter);
 }
 
-TEST_CASE("a running statistic that a call only writes matters behind the step") {
+TEST_CASE("a running statistic that a call only writes matters after the step") {
   Two two;
   two.forward("Functional.batch_norm.0.forward", {tensor(1), rough(0.2, 0.3, "[64]"), tensor(0.9, "[64]")},
               {tensor(2)}, {tensor(1), tensor(0.2, "[64]"), tensor(0.9, "[64]")}, {tensor(2)});
@@ -166,7 +166,7 @@ TEST_CASE("an average of weights that has just begun is the weights") {
   CHECK(no_evidence(diagnosed(two)));
 }
 
-TEST_CASE("gradients that one run reduces behind every pass, the other behind the last") {
+TEST_CASE("gradients that one run reduces after every pass, the other after the last") {
   const auto with = [](double taken) {
     Two two;
     const auto pass = [&](std::string_view call, const std::string& gradient, const std::string& golden) {
