@@ -26,7 +26,7 @@ constexpr std::size_t kNeighbours = 3;
 constexpr std::size_t kMostStoryRows = 64;  // of one entry, shown in full
 constexpr std::size_t kSuggestions = 5;
 
-/// Rows of one entry of one side, which are adjacent.
+/// Rows of one entry, which are adjacent.
 struct Group {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -42,21 +42,11 @@ std::string_view entry_of(const RankResult& result, const Pair& row) {
 std::vector<Group> groups_of(const RankResult& result) {
   std::vector<Group> groups;
   std::string_view last;
-  std::optional<std::uint32_t> golden;  // the entry of golden in the last group
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
-    const Pair& row = result.rows[i];
-    const std::string_view entry = entry_of(result, row);
-    std::optional<std::uint32_t> partner;
-    if (row.has_golden()) partner = result.golden_item(row).api;
-    // The entry before may be of the same name and on one side only.
-    const bool other_call = golden && partner && golden != partner;
-    if (groups.empty() || entry != last || other_call) {
-      groups.push_back({i, i});
-      golden.reset();
-    }
+    const std::string_view entry = entry_of(result, result.rows[i]);
+    if (groups.empty() || entry != last) groups.push_back({i, i});
     groups.back().last = i + 1;
     last = entry;
-    if (partner) golden = partner;
   }
   return groups;
 }
@@ -92,7 +82,6 @@ class Story {
     out_ += fmt::format("  {} of {} entries{}\n", which + 1, groups.size(),
                         label().empty() ? "" : " of " + display(label()));
     const Pair& first = result_.rows[groups[which].first];
-    if (!first.has_target()) out_ += "  only golden has it\n";
     if (result_.diagnosis && first.has_target()) {
       const auto* finding = result_.diagnosis->finding_of(result_.target_item(first).api);
       if (finding != nullptr) out_ += "  evidence: " + display(diagnosis::evidence_cell(finding)) + "\n";
@@ -102,9 +91,26 @@ class Story {
     for (std::size_t i = shown.first; i < end; ++i) add_row(i);
     if (end < shown.last)
       out_ += fmt::format("\nand {} more rows; pass their names to see them\n", shown.last - end);
-    add_stack(first.has_target() ? result_.target : result_.golden, entry);
+    add_stack(entry);
     add_neighbours(groups, which);
     return std::move(out_);
+  }
+
+  /// An entry that only golden has. It has no rows, so this prints what golden recorded of it.
+  std::string text(const pairing::GoldenOnly& alone) {
+    const Side& golden = result_.golden;
+    const dump::Api& api = golden.apis[alone.golden];
+    out_ = report::paint(golden.text(api.name), report::Color::bold, color_) + "\n  only golden has it";
+    if (alone.after != pairing::kNone)
+      out_ += ", after " + display(result_.target.text(result_.target.apis[alone.after].name));
+    out_ += label().empty() ? "\n\n" : fmt::format("; {}\n\n", display(label()));
+    std::vector<std::vector<std::string>> lines;
+    for (const std::uint32_t i : api.items()) {
+      const Item& item = golden.items[i];
+      lines.push_back(
+          {display(golden.name(item)), display(golden.text(item.dtype)), display(golden.text(item.shape))});
+    }
+    return std::move(out_) + report::render_columns({}, lines, style());
   }
 
  private:
@@ -207,8 +213,8 @@ class Story {
   }
 
   /// The user's own frames come first: they show where in the model this is.
-  void add_stack(const Side& side, std::string_view entry) {
-    const auto* frames = side.stacks ? side.stacks->find(entry) : nullptr;
+  void add_stack(std::string_view entry) {
+    const auto* frames = result_.target.stacks ? result_.target.stacks->find(entry) : nullptr;
     out_ += "\ncalled from\n";
     if (frames == nullptr) {
       out_ += "  no stack was recorded for this entry\n";
@@ -337,23 +343,25 @@ class Stories final : public Sink {
 std::string explain(const RankRows& rows, const StoryOptions& options) {
   const RankResult& result = rows.result();
   const std::vector<Group> groups = groups_of(result);
-  // If calls were added or removed, one name may be a call of the target and another call that golden alone
-  // has.
-  std::string stories;
-  const auto add = [&](std::size_t which, Group shown) {
-    if (!stories.empty()) stories += '\n';
-    stories += Story(rows, options).text(groups, which, shown);
-  };
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (entry_of(result, result.rows[groups[i].first]) == options.entry) {
-      add(i, groups[i]);
-      continue;
-    }
-    for (std::size_t k = groups[i].first; k < groups[i].last; ++k) {
-      if (result.name_of(result.rows[k]) == options.entry) add(i, {k, k + 1});
+  std::string story;
+  for (std::size_t i = 0; i < groups.size() && story.empty(); ++i) {
+    const std::string_view entry = entry_of(result, result.rows[groups[i].first]);
+    if (entry == options.entry) story = Story(rows, options).text(groups, i, groups[i]);
+    for (std::size_t k = groups[i].first; k < groups[i].last && story.empty(); ++k) {
+      if (result.name_of(result.rows[k]) == options.entry)
+        story = Story(rows, options).text(groups, i, {k, k + 1});
     }
   }
-  if (!stories.empty()) return stories;
+  // If calls were added or removed, one name may be a call of the target and another call that golden alone
+  // has.
+  if (result.alignment) {
+    for (const pairing::GoldenOnly& alone : result.alignment->golden_only) {
+      if (result.golden.text(result.golden.apis[alone.golden].name) != options.entry) continue;
+      if (!story.empty()) story += '\n';
+      story += Story(rows, options).text(alone);
+    }
+  }
+  if (!story.empty()) return story;
   // A path of a module means its first call.
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const std::string_view entry = entry_of(result, result.rows[groups[i].first]);

@@ -24,7 +24,7 @@ inline Side side_of(std::string_view members, std::string_view framework = {}) {
   return load_side(*memory_source(text + R"("data": {)" + std::string(members) + "}}", "dump.json"));
 }
 
-/// A tensor whose four statistics are all `value`; `more` is put behind them.
+/// A tensor whose four statistics are all `value`; `more` follows them.
 inline std::string tensor_json(std::string_view value, std::string_view dtype = "torch.float32",
                                std::string_view shape = "[2, 3]", std::string_view more = {}) {
   std::string text = R"({"type": "torch.Tensor", "dtype": ")" + std::string(dtype) + R"(", "shape": )";

@@ -47,20 +47,23 @@ std::string explained(const RankResult& result, std::string_view name) {
 TEST_CASE("a call that only golden has is explained beside the target's call of its name") {
   const std::string first = forward_json("Torch.exp.0.forward", tensor_json("1"), tensor_json("2"));
   const std::string kept = forward_json("Torch.add.0.forward", tensor_json("2"), tensor_json("3"));
-  const std::string removed = forward_json("Torch.div.0.forward", tensor_json("3"), tensor_json("4"));
+  const std::string removed = forward_json("Torch.div.0.forward", tensor_json("3", "torch.float32", "[7]"),
+                                           tensor_json("4", "torch.float32", "[7]"));
   const auto later = [](int number) {
     return forward_json("Torch.div." + std::to_string(number) + ".forward", tensor_json("5"),
                         tensor_json("6"));
   };
   RankResult result = judged(first + "," + kept + "," + later(0),
-                             first + "," + removed + "," + kept + "," + later(1), Mode::statistics, false);
-  result.golden.stacks.emplace();
-  result.golden.stacks->add_entry(
-      "Torch.div.0.forward",
-      result.golden.stacks->add_stack({"File /srv/good.py, line 9, in main, \n y / 2"}));
+                             first + "," + kept + "," + removed + "," + later(1), Mode::statistics, false);
+  const Matching matching = match(result.target, result.golden, {}, default_rules());
+  result.golden_only = matching.golden_only;
+  result.alignment = matching.alignment;
+  result.rows = matching.pairs;
+  result.judgement = marks_of(result);
+  result.judgement = judge(result, default_rules());
   const std::string text = explained(result, "Torch.div.0.forward");
-  CHECK(contains(text, "only golden has it"));
-  CHECK(contains(text, "/srv/good.py, line 9"));
+  CHECK(contains(text, "3 of 3 entries"));
+  CHECK(contains(text, "only golden has it, after Torch.add.0.forward"));
 }
 
 TEST_CASE("an entry is told with both sides, messages, stack and neighbours") {
