@@ -19,7 +19,7 @@ from msprobe.core import command
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGES = ("getting-started", "collector", "training-checks", "nan", "checkpoints", "ci", "agents",
-         "zh/getting-started", "zh/loss-differs", "zh/nan", "zh/ci", "zh/checkpoints", "zh/training-checks",
+         "zh/getting-started", "zh/loss-differs", "zh/nan", "zh/ci", "zh/checkpoints", "zh/training-checks", "zh/collector",
          "../README.zh", "../skills/msprobe/SKILL")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
