@@ -23,9 +23,9 @@ KINDS = ("activation", "norm", "product", "softmax")
 NOBODY_KNOWS = "nobody_knows_it"
 CALLED = r'\b((?:Functional|NPU|Tensor|Torch)\.)%s(\.\d+\.)'
 COMPARED = re.compile(r'(\w*)\)*\.?\s*(?:[=!]=\s*|\b(?:starts_with|ends_with|find|contains)\(\s*)"([\w.]+)"')
-# Names of types, of Python's libraries and of statistics, not of operations.
+# Names of types, of Python's libraries, of statistics, parameters and folders, not of operations.
 TYPES = ("dtype", "type", "library")
-OTHER_WORDS = ("Bool", "bool", "complex", "Max", "Mean", "Min", "Norm", "Shape")
+OTHER_WORDS = ("Bool", "bool", "complex", "Max", "Mean", "Min", "Norm", "Shape", "gamma", "rank")
 
 
 def table(source):

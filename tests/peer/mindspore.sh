@@ -32,6 +32,7 @@ case $python in
 esac
 python3 "$here/collector_parity.py" "$package" --framework mindspore --peer-python "$python"
 "$python" "$here/mindspore_monitor.py" "$package"
+"$python" "$here/mindspore_operations.py" "$package"
 "$python" "$here/mindspore_kernels.py" "$package"
 "$python" "$here/mindspore_saves.py" "$package"
 "$python" "$here/mindspore_packs.py" "$package"
