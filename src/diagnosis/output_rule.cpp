@@ -136,6 +136,7 @@ void OutputRule::examine(EntryPair& entry) {
   }
   entry.grown = amplification(entry);
   double largest_excess = 0;
+  double explained = 0;
   std::vector<std::uint32_t> judged;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
@@ -145,10 +146,12 @@ void OutputRule::examine(EntryPair& entry) {
       continue;
     }
     judged.push_back(i);
-    largest_excess = std::max(largest_excess, walk_.e_of(i) / received(entry, i));
+    const double error = received(entry, i);
+    explained = std::max(explained, error);
+    largest_excess = std::max(largest_excess, walk_.e_of(i) / error);
   }
   if (judged.empty()) return;
-  const double sees = walk_.threshold * (entry.grown * entry.e_in + entry.u);
+  const double sees = walk_.threshold * explained;
   if (sees > walk_.out.visible && !walk_.any_evidence && std::isfinite(sees)) {
     walk_.out.visible = sees;
     walk_.out.visible_module = walk_.module_around(entry.target, entry.golden);
