@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is recorded besides calls: buffers of modules, optimizers and tied parameters (`training` in dump.json)."""
+"""Tests what is recorded besides calls: buffers of modules, optimizers and tied parameters (`training` in dump.json)."""
 
 import copy
+import glob
 
 from helpers import *
 
@@ -75,6 +76,38 @@ class Training(Case):
                 if name != "SGD":
                     self.assertEqual(settings["betas"], [0.9, 0.999])
                     self.assertEqual(optimizer["groups"][0]["steps"], [1])
+
+    def test_an_optimizer_that_has_a_scheduler_already(self):
+        """Before PyTorch 2.0 the scheduler keeps the step() of the class that it found."""
+        script = """
+import sys, torch
+net = torch.nn.Linear(2, 2)
+optimizer = torch.optim.AdamW(net.parameters(), 0.5)
+scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
+from msprobe.pytorch import PrecisionDebugger
+debugger = PrecisionDebugger(dump_path=sys.argv[1], task=sys.argv[2], level="L1")
+if sys.argv[2] == "grad_probe":
+    debugger.monitor(net)
+for _ in range(2):
+    if sys.argv[2] != "grad_probe":
+        debugger.start(net)
+    optimizer.zero_grad()
+    net(torch.ones(2)).sum().backward()
+    optimizer.step()
+    scheduler.step()
+    if sys.argv[2] != "grad_probe":
+        debugger.stop()
+        debugger.step()
+"""
+        dump = os.path.join(self.folder, "dump")
+        done = run_script(script, self.folder, dump, "statistics", fresh=True)
+        self.assertNotIn("lr_scheduler.step()", done.stderr)  # PyTorch warns if it does not find its own mark
+        for step in range(2):
+            described = find_tree(dump, step).dump["training"]["optimizers"]
+            self.assertEqual([optimizer["class"] for optimizer in described], ["AdamW"])
+        probed = os.path.join(self.folder, "probed")
+        run_script(script, self.folder, probed, "grad_probe", fresh=True)
+        self.assertTrue(glob.glob(os.path.join(probed, "**", "*.csv"), recursive=True))
 
     def test_norms_are_those_that_the_optimizer_takes(self):
         net = Net()

@@ -8,7 +8,7 @@ import torch
 
 from msprobe.core.grad_probe.probe import Probe
 
-from . import framework
+from . import framework, optimizers
 
 
 class _Probe(Probe):
@@ -59,6 +59,7 @@ def _install():
     for kind in _kinds_of(optimizer.Optimizer):  # before PyTorch 2.0
         if "step" in vars(kind):
             kind.step = _followed(kind.step)
+    optimizers.wrap_held_steps(lambda _: _probe.step())
 
 
 def _kinds_of(kind):

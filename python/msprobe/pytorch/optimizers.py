@@ -3,8 +3,10 @@
 describes optimizers."""
 
 import functools
+import gc
 import importlib
 import sys
+import weakref
 
 import torch
 
@@ -24,6 +26,7 @@ def install():
     _install_for_torch()
     if not _HAS_HOOKS:
         _wrap_steps(torch.optim.Optimizer)
+        _wrap_described_steps()
     megatron = getattr(sys.modules.get(_MEGATRON), "MegatronOptimizer", None)
     if megatron is not None:
         _install_for_megatron(megatron)
@@ -62,6 +65,28 @@ def _wrap_steps(kind):
         kind.step = wrapper
     for derived in kind.__subclasses__():
         _wrap_steps(derived)
+
+
+@functools.lru_cache(maxsize=None)  # once: what is made later finds the wrapped classes
+def _wrap_described_steps():
+    wrap_held_steps(_describe)
+
+
+def wrap_held_steps(before):
+    """Calls before(optimizer) at each step of the optimizers that hold a separate step(). Before PyTorch 2.0, which has hooks,
+    a scheduler of the learning rate replaces step() of its optimizer by a function that calls the class's step() as it was
+    then, so wrapping the class later has no effect."""
+    for one in gc.get_objects():
+        if issubclass(type(one), torch.optim.Optimizer) and "step" in vars(one):
+            one.step = _with_call_before(one.step, weakref.ref(one), before)
+
+
+def _with_call_before(step, optimizer, before):
+    @functools.wraps(step)
+    def wrapper(*args, **kwargs):
+        before(optimizer())
+        return step(*args, **kwargs)
+    return wrapper
 
 
 def _grad_scaler():
