@@ -65,6 +65,15 @@ inline constexpr Operation kOperations[] = {
 }  // namespace msprobe::dump
 """
 
+
+def row_name(name):
+    """The name of the row of an operation or a function: the head of the table explains it."""
+    last = name.split(".")[-1]
+    if len(last) > 4 and last.startswith("__") and last.endswith("__"):
+        return last.replace("_", "").lower()
+    return last.strip("_").lower()
+
+
 def read(path):
     """{name: row} of the table, in its order."""
     return operation_table.read(path, check)

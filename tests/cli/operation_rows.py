@@ -44,14 +44,6 @@ def table(source):
     return rows, siblings
 
 
-def plain(name):
-    """As its row is called."""
-    last = name.split(".")[-1]
-    if len(last) > 4 and last.startswith("__") and last.endswith("__"):
-        return last.replace("_", "").lower()
-    return last.strip("_").lower()
-
-
 def renamed(folder, place, old, new):
     """The dump with another name of an operation."""
     shutil.copytree(folder, place, symlinks=True)
@@ -124,7 +116,8 @@ def make_tests(msprobe, source):
             places = [word.partition("=")[0] for key in ("recorded", "unrecorded") for word in row.get(key, [])]
             places += [word.partition("=")[0].rsplit(".", 2)[0] for word in row.get("masked", [])]
             words += [word for word in places if word not in make_names.PLACES]
-            wrong += [f"{word} in {row_name}" for word in words if plain(word) not in [row_name, *row.get("also", [])]]
+            wrong += [f"{word} in {row_name}" for word in words
+                      if make_operations.row_name(word) not in [row_name, *row.get("also", [])]]
         check_equal("names that belong to other rows", wrong, [])
 
     def every_row_finds_its_replay(_scratch):

@@ -16,19 +16,11 @@ import mindspore
 from msprobe.mindspore import apis
 
 
-def plain(name):
-    """The name of the row: data/operations.yaml explains it."""
-    last = name.split(".")[-1]
-    if len(last) > 4 and last.startswith("__") and last.endswith("__"):
-        return last.replace("_", "").lower()
-    return last.strip("_").lower()
-
-
 def main():
     table = make_operations.read(SOURCE / "data" / "operations.yaml")
     known = set(table) | {name for row in table.values() for name in row.get("also", [])}
     found = [(group, name) for group, names in apis.find_functions().items() for name in names]
-    missing = [f"{group} {name}" for group, name in found if plain(name) not in known]
+    missing = [f"{group} {name}" for group, name in found if make_operations.row_name(name) not in known]
     print(f"{len(found)} functions of MindSpore {mindspore.__version__}, {len(missing)} without a row")
     for name in missing:
         print(f"  {name}")

@@ -20,14 +20,6 @@ TABLE = make_operations.read(os.path.join(SOURCE, "data", "operations.yaml"))
 PREFIXES = {**torch_apis.PREFIXES, "mindspeed": "MindSpeed"}
 
 
-def plain(name):
-    """As rows are called: see the file."""
-    last = name.split(".")[-1]
-    if len(last) > 4 and last.startswith("__") and last.endswith("__"):
-        return last.replace("_", "").lower()
-    return last.strip("_").lower()
-
-
 def recorded():
     """(group, name of a function): what the collector records here, or would record with torch_npu and MindSpeed."""
     found = apis.find_functions()
@@ -110,7 +102,7 @@ def in_table(row, prefix):
 class Operations(Case):
     def test_every_recorded_function_has_a_row(self):
         missing = ["%s.%s" % (PREFIXES[group], name) for group, name in recorded()
-                   if PREFIXES[group] not in TABLE.get(plain(name), {}).get("in", [])]
+                   if PREFIXES[group] not in TABLE.get(make_operations.row_name(name), {}).get("in", [])]
         self.assertEqual(missing, [])
 
     def test_arguments_are_those_of_this_pytorch(self):
@@ -118,7 +110,7 @@ class Operations(Case):
         compared = 0
         for group, name in recorded():
             names = installed(group, name)
-            known = in_table(TABLE.get(plain(name), {}), PREFIXES[group])
+            known = in_table(TABLE.get(make_operations.row_name(name), {}), PREFIXES[group])
             if names is None or known is None or name.startswith("__"):
                 continue
             compared += 1
