@@ -101,6 +101,7 @@ typedef struct msprobe_info {
   int wants_files;      /* tensor files are wanted, or the bytes decide whether they are */
   int takes_later;      /* bytes may come with msprobe_fill_tensor(): no decision waits for them */
 } msprobe_info;
+/* The settings and the state of a session. */
 MSPROBE_API msprobe_status msprobe_session_info(msprobe_session* session, msprobe_info* info);
 /* A key of the configuration after defaults and overrides, as JSON ("null" if absent). Keys of the task's section are reached
  * as "section.key" with the literal word section: "section.slice". "warnings" is a list of texts: values that were corrected,
@@ -124,6 +125,7 @@ typedef enum msprobe_decision {
   MSPROBE_NOT_NOW,     /* this step, this rank or dump_enable says no; also level debug, which needs no start */
   MSPROBE_ALL_DONE     /* past the last step asked for; first_time is 1 the first time only */
 } msprobe_decision;
+/* Begins to record, if the configuration asks for this step and rank; `decision` says so. `first_time` may be NULL. */
 MSPROBE_API msprobe_status msprobe_start(msprobe_session* session, msprobe_decision* decision, int* first_time);
 /* Forward events end; backward events of what was recorded still are recorded until msprobe_step(). Writes. */
 MSPROBE_API msprobe_status msprobe_stop(msprobe_session* session);
@@ -145,6 +147,7 @@ MSPROBE_API msprobe_status msprobe_set_recording(msprobe_session* session, int o
  * its first axis, these being the tokens of that request in this step. begin < 0: the request is not in this step,
  * which then is not recorded. Before msprobe_start(). */
 MSPROBE_API msprobe_status msprobe_set_tokens(msprobe_session* session, int64_t begin, int64_t end);
+/* Writes the JSON files with all that was recorded so far. */
 MSPROBE_API msprobe_status msprobe_flush(msprobe_session* session);
 /* Looks at the configuration file again, at most every 0.5 s (3 s while dump_enable is false). `changed`: 1 if the
  * settings are other ones now (msprobe_session_info tells), else 0. A file that cannot be used disables recording
@@ -353,6 +356,7 @@ MSPROBE_API msprobe_status msprobe_tensor_from_dlpack(const void* dl_tensor, msp
  * receives the handle of one of which something comes later, else 0. */
 MSPROBE_API msprobe_status msprobe_add_tensor(msprobe_builder* builder, const char* key, const msprobe_tensor* tensor,
                                               uint64_t* slot);
+/* The statistics of a tensor that was added with MSPROBE_TENSOR_DEFERRED. MSPROBE_SKIP: its step is over. */
 MSPROBE_API msprobe_status msprobe_fill_statistics(msprobe_session* session, uint64_t slot,
                                                    const msprobe_statistics* statistics);
 /* The elements of a tensor that was added with MSPROBE_TENSOR_LATER: on the host, of the same shape and type. Its owner is

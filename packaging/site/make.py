@@ -19,6 +19,7 @@ import urllib.parse
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import documents  # noqa: E402
+import interfaces  # noqa: E402
 
 SEE = re.compile(r"<b>(msprobe[\w-]*)</b>\(1\)")
 WORKER = "assets/javascripts/workers/search.*.min.js"
@@ -41,10 +42,23 @@ def add_reference(man, folder):
     return found
 
 
-def configuration(pages, reference):
+def add_interfaces(folder):
+    """The pages on the Python package and the C interface; (title, file) of each."""
+    found = []
+    for title, name, text in interfaces.pages(documents.ROOT):
+        (folder / name).write_text(text, "utf-8")
+        found.append((title, f"reference/{name}"))
+    return found
+
+
+def section_of(title, listed):
+    return f"  - {title}:\n" + "".join(f"      - {title}: {file}\n" for title, file in listed)
+
+
+def configuration(pages, reference, calls):
     text = (HERE / "mkdocs.yml").read_text("utf-8")
-    lines = [f"      - {title}: {file}\n" for title, file in reference]
-    text = text.replace("  - From the Python tool:\n", f"  - Commands and options:\n{''.join(lines)}  - From the Python tool:\n")
+    generated = section_of("Commands and options", reference) + section_of("Interfaces", calls)
+    text = text.replace("  - From the Python tool:\n", f"{generated}  - From the Python tool:\n")
     for page in sorted((pages / "docs/differences").glob("*.md")):
         text += f"      - {page.stem}: docs/differences/{page.name}\n"
     text = text.replace("  name: material\n", f"  name: material\n  custom_dir: {HERE / 'theme'}\n")
@@ -101,7 +115,7 @@ def unlisted(pages, file):
 def main(pages, man, site):
     pages, man, site = (pathlib.Path(one).resolve() for one in (pages, man, site))
     documents.copy(pages)
-    file = configuration(pages, add_reference(man, pages / "reference"))
+    file = configuration(pages, add_reference(man, pages / "reference"), add_interfaces(pages / "reference"))
     try:
         missing = unlisted(pages, file)
         if missing:

@@ -54,10 +54,12 @@ class Check:
 
     @property
     def culprit(self) -> Optional[Finding]:
+        """The Finding where the trainings first diverge, or None."""
         return self._of_tensors() or self.statistics.culprit
 
     @property
     def is_final(self) -> bool:
+        """False if statistics show a likely culprit and tensors did not confirm it."""
         found = self.statistics.culprit
         return found is None or found.confidence == "certain" or self._of_tensors() is not None
 

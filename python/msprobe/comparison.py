@@ -161,7 +161,7 @@ class Comparison:
         return self._agree
 
     def rows(self) -> Rows:
-        """All rows, as an iterator over dicts; it can also be turned into a table: `rows().to_pandas()`."""
+        """All rows, as an iterator over dicts; it can also be turned into a table: `rows().to_pandas()`. Raises nothing."""
         return Rows(self)
 
     def report(self, path: Path) -> str:

@@ -42,7 +42,8 @@ def make_tests(_msprobe, root, man):
     def whole(scratch):
         site = make_site(root, man, scratch)
         pages = {str(page.relative_to(site)) for page in site.rglob("*.html")}
-        for page in ("index.html", "docs/getting-started.html", "docs/differences/compare.html", "reference/msprobe-compare.html"):
+        for page in ("index.html", "docs/getting-started.html", "docs/differences/compare.html", "reference/msprobe-compare.html",
+                     "reference/python.html", "reference/c.html"):
             harness.check(page in pages, f"{page} is missing")
         for page in pages:
             fetched = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(?:https?:)?//[^"]+', (site / page).read_text("utf-8"))

@@ -57,8 +57,13 @@ def compare(input_param: Union[Dict[str, Any], Path], output_path: Path = "./out
 
 
 def compare_distributed(npu_dump_dir: Path, bench_dump_dir: Path, output_path: Path = "./output", **options: Any) -> None:
-    """Compares all ranks of two steps, or all steps of two dumps, with the options of compare(). The tables are workbooks,
-    unless `format` asks for others, or xlsx=False for csv.
+    """Compares all ranks of two steps, or all steps of two dumps.
+
+    Args:
+        npu_dump_dir: the run under test: the folder of a step or of a dump.
+        bench_dump_dir: the reference run, likewise.
+        output_path: the folder for the tables, which are workbooks unless `format` asks for others, or xlsx=False for csv.
+        options: those of compare().
 
     Raises MsprobeException if the command fails; TypeError for an unknown option.
     """

@@ -63,7 +63,8 @@ class Debugger:
 
     @classmethod
     def made_from(cls, text: str) -> Any:
-        """Creates the debugger with this configuration, a JSON text. No debugger may exist."""
+        """Creates the debugger with the configuration text, in JSON. No debugger may exist. Raises MsprobeException if a setting
+        is invalid."""
         with cls._creation:
             made = object.__new__(cls._kind())
             made._create(None, None, None, None, None, text)
@@ -72,7 +73,8 @@ class Debugger:
 
     @classmethod
     def close(cls) -> None:
-        """Ends the recording and prints the result. Afterwards another debugger can be created, with other settings."""
+        """Ends the recording and prints the result. Afterwards another debugger can be created, with other settings. Raises
+        nothing."""
         if cls._instance is None or session.in_child():
             return
         with session.lock:
@@ -224,6 +226,17 @@ class Debugger:
     @verb
     def start(cls, model: Any = None, token_range: Optional[Sequence[int]] = None, rank_id: Optional[int] = None,
               scheduled_tokens: Optional[Mapping[Any, int]] = None) -> None:
+        """Begins to record, if this step is to be recorded.
+
+        Args:
+            model: the model, or a list of models; needed for levels "L0" and "mix", token_range and the section load.
+            token_range: [first, last], counted from 0: record only these calls of the model, one for each token.
+            rank_id: the rank of this process, 0 or more; by default that of torch.distributed or MindSpore.
+            scheduled_tokens: {request: number of its tokens in this batch}, in the order of the batch; only the rows of the
+                configuration's request_id are recorded.
+
+        Raises MsprobeException if an argument is invalid. A failure to record is reported, not raised.
+        """
         self = cls._get_instance()
         if self._follows_optimizers():
             return
@@ -272,6 +285,8 @@ class Debugger:
     @classmethod
     @verb
     def stop(cls) -> None:
+        """Ends recording and writes the files. Backwards of recorded calls are still recorded until step(). Raises nothing
+        but an Exception if no debugger was made."""
         self = cls._get_instance()
         if self._follows_optimizers():
             return
@@ -287,12 +302,14 @@ class Debugger:
 
     @classmethod
     def forward_backward_dump_end(cls) -> None:
-        """The former name of stop()."""
+        """The former name of stop(), which raises the same."""
         cls.stop()
 
     @classmethod
     @verb
     def step(cls) -> None:
+        """Ends the step: files are complete, and calls are counted from 0 again. Raises nothing but an Exception if no
+        debugger was made."""
         self = cls._get_instance()
         if not self._follows_optimizers():
             self._leave_step(_native.step)
@@ -300,7 +317,8 @@ class Debugger:
     @classmethod
     @verb
     def restart_step(cls) -> None:
-        """Restarts the step, for service.reset_status()."""
+        """Finishes the recording and counts calls from 0 again, in the same step, for service.reset_status(). Raises nothing but
+        an Exception if no debugger was made."""
         self = cls._get_instance()
         self._ending_step()
         self._pause()
@@ -317,7 +335,7 @@ class Debugger:
     @classmethod
     @verb
     def drop_step(cls) -> None:
-        """Like step(), for a step in which nothing ran: removes its folder and uses its number again."""
+        """Like step(), for a step in which nothing ran: removes its folder and uses its number again. Raises the same."""
         self = cls._get_instance()
         number = _native.info()["step"]
         self._of_step.clear()  # there is no place to report
@@ -327,6 +345,15 @@ class Debugger:
     @classmethod
     @verb
     def save(cls, variable: Any, name: str, save_backward: bool = True) -> None:
+        """Records a value at level "debug", in debug.json; at other levels it does nothing.
+
+        Args:
+            variable: a tensor of any shape and dtype, a number or a string, or these in dicts, lists and tuples.
+            name: the name of the value; its number counts the calls with this name in a step.
+            save_backward: also record the gradients of the tensors, when the backward computes them.
+
+        Raises nothing but an Exception if no debugger was made: what cannot be saved is reported and left out.
+        """
         self = cls._get_instance()
         self._reload()
         if self._info["enabled"] and session.LEVELS[self._info["level"]] == "debug":
@@ -338,6 +365,8 @@ class Debugger:
     @classmethod
     @verb
     def set_init_step(cls, step: int) -> None:
+        """Continues to count steps from the number step, as after a restart. Raises MsprobeException unless it is a whole
+        number, 0 or more."""
         self = cls._get_instance()
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
             raise invalid("set_init_step: the step must be a whole number, 0 or more")
@@ -350,6 +379,11 @@ class Debugger:
     @classmethod
     @verb
     def register_custom_api(cls, module: Any, api: str, api_prefix: Optional[str] = None) -> None:
+        """Records the function with the name api of a module or class, as <api_prefix>.<api>.<number>.
+
+        api_prefix is by default the name of module. Raises MsprobeException if module has no attribute api, or if api_prefix is
+        not a string.
+        """
         self = cls._get_instance()
         if not hasattr(module, str(api)):
             raise invalid("register_custom_api: %r has no attribute %r" % (module, api))
@@ -363,6 +397,7 @@ class Debugger:
     @classmethod
     @verb
     def restore_custom_api(cls, module: Any, api: str) -> None:
+        """Ends register_custom_api() for the function api of module. Raises MsprobeException if there is no such attribute."""
         self = cls._get_instance()
         if not hasattr(module, str(api)):
             raise invalid("restore_custom_api: %r has no attribute %r" % (module, api))

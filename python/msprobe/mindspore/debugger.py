@@ -55,7 +55,14 @@ _TOO_LATE = ("torch is MSAdapter's, but it came after the PrecisionDebugger, whi
 
 class PrecisionDebugger(debugger.Debugger):
     """Records a MindSpore training run, or one of MSAdapter if `torch` is MSAdapter's. There is one per process; its
-    class methods find it themselves."""
+    class methods find it themselves, and raise an Exception if no debugger was made.
+
+    Args:
+        config_path: a JSON file with the configuration; by default the config.json of this package.
+        task, dump_path, level, step: replace these settings of the configuration; step is a list such as [0, "5-7"].
+
+    Raises MsprobeException if an argument or a setting is invalid; FileCheckException for config_path.
+    """
 
     _is_of_msadapter = False
     _framework = "mindspore"
@@ -80,7 +87,8 @@ class PrecisionDebugger(debugger.Debugger):
     @classmethod
     @debugger.verb
     def monitor(cls, opt: nn.Cell) -> None:
-        """Task grad_probe: from now on each step of this optimizer is a recorded step. Other tasks: no effect."""
+        """Task grad_probe: from now on each step of the optimizer opt is a recorded step. Other tasks: no effect. Raises
+        MsprobeException if opt is not a mindspore.nn.Cell."""
         cls._get_instance()._watch_steps(opt, nn.Cell, "the optimizer must be a mindspore.nn.Cell", grad_probe.watch)
 
     def _follow_settings(self):

@@ -44,7 +44,15 @@ def _file(save_dir, name):
 
 
 def save(save_dir: str, name: str, data: Any) -> None:
-    """Saves a tensor, or those in lists, tuples and dicts; None is ignored."""
+    """Saves values from inside a network.
+
+    Args:
+        save_dir: the folder for the files.
+        name: the beginning of their names.
+        data: a tensor of any shape, or lists, tuples and dicts of tensors; None is ignored. bfloat16 is saved as float32.
+
+    Raises TypeError for other values.
+    """
     _save(_file(save_dir, name), data)
 
 
@@ -62,14 +70,15 @@ class _GradientBorder:
 
 
 def save_grad(save_dir: str, name: str, data: Any) -> Any:
-    """Returns the tensor `data`, to be used in its place: its gradient is saved as `<name>_grad`."""
+    """Returns the tensor `data`, to be used in its place: its gradient is saved as `<name>_grad` below save_dir. Raises
+    TypeError if data is not a tensor."""
     if not isinstance(data, ms.Tensor):
         raise TypeError("save_grad: data must be a tensor")
     return _GradientBorder(_file(save_dir, name + "_grad"))(data)
 
 
 def step() -> None:
-    """Ends a step: later values belong to the next step. Call it outside compiled networks."""
+    """Ends a step: later values belong to the next step. Call it outside compiled networks. Raises nothing of its own."""
     if ms.get_context("device_target") == "CPU":
         log.warn_once("step: MindSpore counts the steps of what save() writes on NPUs only; here all of it goes to step0")
         return

@@ -67,17 +67,14 @@ def binding():
 class PrecisionDebugger(debugger.Debugger):
     """Records a PyTorch training run. There is one per process; its class methods find it themselves.
 
-    start(model) begins to record, stop() pauses, and step() ends a step. start() also takes token_range, [first, last] of the
-    tokens to record, and rank_id, the rank of this process. save(variable, name) records a tensor, or a list, tuple or dict
-    of tensors, at level "debug", and its gradient unless save_backward is False. set_init_step(step) sets the number of the
-    current step, 0 or more. register_custom_api(module, name, prefix) records calls of another function, until
-    restore_custom_api(module, name).
+    start(model) begins to record, stop() ends that, and step() ends a step. The methods raise an Exception if no debugger was
+    made.
 
     Args:
         config_path: a JSON file with the configuration; by default the config.json of this package.
         task, dump_path, level, step: replace these settings of the configuration; step is a list such as [0, "5-7"].
 
-    Raises MsprobeException if an argument of the constructor or of a method is invalid; FileCheckException for config_path.
+    Raises MsprobeException if an argument or a setting is invalid; FileCheckException for config_path.
     """
 
     _framework = "pytorch"
@@ -100,7 +97,8 @@ class PrecisionDebugger(debugger.Debugger):
     @classmethod
     @debugger.verb
     def monitor(cls, model: torch.nn.Module) -> None:
-        """Task grad_probe: from now on each step of an optimizer is a recorded step. Other tasks: no effect."""
+        """Task grad_probe: from now on each step of an optimizer is a recorded step, with the gradients of model. Other tasks:
+        no effect. Raises MsprobeException if model is not a torch.nn.Module."""
         cls._get_instance()._watch_steps(model, torch.nn.Module, "the model must be a torch.nn.Module", grad_probe.watch)
 
     @classmethod
@@ -262,11 +260,13 @@ _module_dump = ModuleDump(PrecisionDebugger, "Module")
 
 @debugger.verb
 def module_dump(module: torch.nn.Module, dump_name: str) -> None:
-    """Records only this module from now on, under the name dump_name, until module_dump_end()."""
+    """Records only this module from now on, under the name dump_name, until module_dump_end(). Raises MsprobeException if an
+    argument is invalid or no PrecisionDebugger was made."""
     _module_dump.begin(module, dump_name)
 
 
 @debugger.verb
 def module_dump_end() -> None:
-    """Ends module_dump(): all modules and operations are recorded again."""
+    """Ends module_dump(): all modules and operations are recorded again. Raises MsprobeException if no PrecisionDebugger was
+    made."""
     _module_dump.end()

@@ -33,7 +33,7 @@ _OF_ALL = ("rank", "extra_info", "async_dump", "precision", "risk_level", "suppo
 class Recording(contextlib.ContextDecorator):
     """The result of msprobe.record(): a context manager, which can be entered repeatedly, and a decorator.
 
-Each time it is entered a step begins, and each time it is left the step ends; step() ends the current step and begins
+    Each time it is entered a step begins, and each time it is left the step ends; step() ends the current step and begins
     the next one. It raises no exception into the training: failures are reported once. Used as a path it is its dump_path, so
     two recordings can be passed to msprobe.compare().
     """
@@ -115,7 +115,7 @@ Each time it is entered a step begins, and each time it is left the step ends; s
             session.checked(_native.set_init_step, self._steps)
 
     def start(self, model: Optional[Model] = None) -> None:
-        """Begins to record, or continues in the same step after stop()."""
+        """Begins to record, or continues in the same step after stop(). model: instead of that of record()."""
         if not self._running:
             self._running = True
             self._model, self._optimizer = self._recall()

@@ -16,18 +16,23 @@ def _refuse(name: str, reason: str) -> NoReturn:
 
 
 def set_fx_dump_config(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises NotImplementedError, whatever args and kwargs are."""
     _refuse("set_fx_dump_config", "it dumps from graph mode, which needs the runtime of an NPU")
 
 
 def set_ge_dump_config(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises NotImplementedError, whatever args and kwargs are."""
     _refuse("set_ge_dump_config", "it dumps from graph mode, which needs the runtime of an NPU")
 
 
 def acl_save(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises NotImplementedError, whatever args and kwargs are. None without torch_npu."""
     _refuse("acl_save", "it saves from within captured graphs, which needs the runtime of an NPU")
 
 
 class AclGraphDumper:
+    """Raises NotImplementedError when it is made. None without torch_npu."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _refuse("AclGraphDumper", "it dumps captured graphs, which needs the runtime of an NPU")
 

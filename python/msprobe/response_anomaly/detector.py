@@ -21,7 +21,15 @@ class DetectionResult:
 
 class ILLDetector:
     """Each threshold is an attribute that may be set at any time. Nothing is kept between answers, so threads can
-    share a detector."""
+    share a detector.
+
+    Args:
+        config_path: a YAML file with the thresholds.
+        mtype_path: a JSON file with the names of the models that have tables, and their end tokens.
+        tk2cat_path: the folder with these tables.
+
+    Raises OSError if a file cannot be read, ValueError if a threshold is invalid.
+    """
 
     def __init__(self, config_path: str = "./configs/config.yaml", mtype_path: str = "./configs/mtype_config.json",
                  tk2cat_path: str = "./token2category/") -> None:
@@ -33,8 +41,8 @@ class ILLDetector:
 
     def run(self, topk_logprobs: Sequence[Any], tokens: Sequence[Any],
             model_configs: Optional[Sequence[Any]] = None) -> List[List[Any]]:
-        """Returns [[is_ill, ill_type], ...], one pair for each answer; the arguments are those of analyze_output_anomaly().
-        Raises IndexError if there are fewer logprobs or models than answers."""
+        """Returns [[is_ill, ill_type], ...], one pair for each answer. topk_logprobs, tokens and model_configs are those of
+        analyze_output_anomaly(). Raises IndexError if there are fewer logprobs or models than answers."""
         count = len(tokens)
         configs: Sequence[Any] = [None] * count if model_configs is None else model_configs
         for name, given in (("topk_logprobs", topk_logprobs), ("model_configs", configs)):
@@ -44,8 +52,15 @@ class ILLDetector:
         return [[one.is_ill, one.ill_type] for one in results]
 
     def detector(self, topk_logprobs: Any, tokens: Any, model_config: Any = None) -> DetectionResult:
-        """Returns the result for one answer. An answer that cannot be judged counts as not anomalous, with a warning, so that
-        serving continues."""
+        """Returns the result for one answer: an object with `is_ill` and `ill_type`.
+
+        Args:
+            topk_logprobs: a dict {token: logprob} for each position (natural logarithms).
+            tokens: the tokens of the answer.
+            model_config: the name of the model.
+
+        It raises nothing: an answer that cannot be judged counts as not anomalous, with a warning, so that serving continues.
+        """
         try:
             if topk_logprobs is None or tokens is None or len(topk_logprobs) == 0 or len(tokens) == 0:
                 return DetectionResult()

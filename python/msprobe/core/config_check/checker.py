@@ -71,7 +71,8 @@ class ConfigChecker:
 
     @staticmethod
     def apply_patches(fmk: str = "pytorch") -> None:
-        """Call at the start of the program: counts calls for random numbers, and keeps Megatron's arguments."""
+        """Call at the start of the program: counts calls for random numbers, and keeps Megatron's arguments. fmk is "pytorch" or
+        "mindspore"; anything else raises MsprobeException."""
         randoms.patch(_framework(fmk).RANDOM)
         ConfigChecker._patch_arguments()
 
@@ -96,8 +97,8 @@ class ConfigChecker:
 
     @staticmethod
     def compare(bench_zip_path: Path, cmp_zip_path: Path, output_path: Path = "./config_check_result") -> None:
-        """Compares two packs, the reference first, and writes the tables to the folder output_path. Raises
-        MsprobeException if the command fails."""
+        """Compares the pack cmp_zip_path with the reference bench_zip_path, and writes the tables to the folder output_path.
+        Raises MsprobeException if the command fails."""
         command.run(["config_check", "-c", bench_zip_path, cmp_zip_path, "-o", output_path])
 
     def _add_parameters(self, scripts):
@@ -120,7 +121,8 @@ class ConfigChecker:
             self._handle = None
 
     def collect(self, model: Any, args: Any, kwargs: Any) -> None:
-        """Records the arguments of a call of the model, and the weights, as one step."""
+        """Records the arguments args and kwargs of a call of the model, and its weights, as one step. Raises OSError if the pack
+        cannot be written."""
         rank = self._framework.rank() or 0
         step = ConfigChecker._step
         ConfigChecker._step += 1

@@ -16,6 +16,6 @@ class GradComparator:
 
     @classmethod
     def compare_distributed(cls, path1: Path, path2: Path, output_dir: Path) -> None:
-        """Writes rank<R>/similarities.csv into output_dir for each rank that both runs have, and similarities.html. Raises
-        MsprobeException if the command fails."""
+        """Compares the folder path1 with the reference path2: writes rank<R>/similarities.csv into output_dir for each rank that
+        both have, and similarities.html. Raises MsprobeException if the command fails."""
         command.run(["grad_compare", path1, path2, "-o", output_dir])

@@ -38,10 +38,20 @@ class Training:
 
 
 class Trainer:
-    """Construct it as early as possible if communication is watched. Call set_monitor() when model and optimizer exist.
+    """Records statistics of a training at each step of its optimizer. Construct it as early as possible if communication is
+    watched. Call set_monitor() when model and optimizer exist.
 
-    A front end supplies its name, and the framework-specific methods below.
+    Args:
+        config_file_path: the JSON file of the configuration (docs/monitor.md).
+        process_group: the group of pipeline stages, for alerts; by default all ranks.
+        params_have_main_grad: read gradients from `main_grad` where a parameter has it, as in Megatron-LM.
+        opt_ty: not used.
+
+    The constructor raises ValueError, TypeError, KeyError or AttributeError if the configuration is invalid, OSError if it cannot
+    be read. The methods raise nothing but what they name: a failure to record is reported in one line.
     """
+
+    # A front end supplies its name, and the framework-specific methods below.
 
     framework: Optional[str] = None
 
@@ -103,11 +113,17 @@ class Trainer:
 
     def set_monitor(self, model: Any, optimizer: Any, grad_acc_steps: int = 1, tp_group: Any = None, dp_group: Any = None,
                     start_iteration: int = 0) -> None:
-        """Watches a model, or a list of stages, with one or more optimizers. Further calls add more.
+        """Watches a model. Further calls add more.
 
-        grad_acc_steps: the number of micro-batches in a step. tp_group, dp_group: the process groups of tensor and data
-        parallelism; if given, one rank of a group reports gradients that all ranks of it have. start_iteration: the number
-        of the first step.
+        Args:
+            model: the model, or a list of pipeline stages.
+            optimizer: the optimizer, or a list; a step ends when all of them have stepped.
+            grad_acc_steps: the number of micro-batches in a step, 1 or more.
+            tp_group, dp_group: the process groups of tensor and data parallelism; if given, one rank of a group reports
+                gradients that all ranks of it have.
+            start_iteration: the number of the first step, 0 or more.
+
+        Raises ValueError for FSDP 1 without use_orig_params.
         """
         models = list(model) if isinstance(model, (list, tuple)) else [model]
         optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
@@ -126,7 +142,8 @@ class Trainer:
 
     def monitor_gnorm_with_ad(self, model: Any, optimizer: Any = None, grad_acc_steps: int = 1, tp_group: Any = None,
                               dp_group: Any = None, start_iteration: int = 0) -> None:
-        """The old name of set_monitor()."""
+        """The old name of set_monitor(), with the same arguments model, optimizer, grad_acc_steps, tp_group, dp_group and
+        start_iteration. Without optimizer it takes that of set_wrapped_optimizer()."""
         optimizer = optimizer if optimizer is not None else self._wrapped_optimizer
         if optimizer is None:
             log.warn("monitor: nothing is monitored: pass an optimizer, or give it to set_wrapped_optimizer()")
@@ -138,11 +155,12 @@ class Trainer:
         self._wrapped_optimizer = optimizer
 
     def set_alert_callback(self, function: Optional[Callable[[List[Any]], Any]]) -> None:
-        """function(list of alerts) is called after each step that has alerts."""
+        """Has function(list of alerts) called after each step that has alerts; None: no function. What it raises is reported."""
         self._alert_callback = function
 
     @property
     def ops(self) -> List[str]:
+        """The statistics that are recorded, such as "norm" and "mean"; may be set."""
         return self._engine.setting("ops")
 
     @ops.setter
@@ -157,10 +175,12 @@ class Trainer:
 
     @property
     def config(self) -> Dict[str, Dict[str, Any]]:
+        """The targets of the configuration: {"targets": {name: {}}}."""
         return {"targets": {key: {} for key in self._engine.setting("targets")}}
 
     @property
     def param2name(self) -> Dict[Any, str]:
+        """The watched parameters: {parameter: "<stage>:<name>"}; empty before set_monitor()."""
         if self._attachment is None:
             return {}
         return {tensor: "%d:%s" % (one.stage, one.name) for tensor, one in self._attachment.parameters.items()}
@@ -170,19 +190,26 @@ class Trainer:
         return self._held("actv"), self._held("actv_grad")
 
     def generate_wgrad_metrics(self, post_grad_dict: Any = None) -> Tuple[Dict[str, Dict[str, Any]], Dict[str, Dict[str, Any]]]:
-        """Returns the gradients in the current step after and before reduction, each as {tag: {statistic: tensor}}."""
+        """Returns the gradients in the current step after and before reduction, each as {tag: {statistic: tensor}}.
+        post_grad_dict is not used."""
         return self._held("grad_reduced"), self._held("grad_unreduced")
 
     def reload_xy(self, xy_distribution: bool = False) -> None:
-        """Attaches all hooks again."""
+        """Attaches all hooks again. Deprecated; xy_distribution is not used."""
         log.warn("monitor: reload_xy() is deprecated")
         if self._attachment is not None:
             self._attach()
 
     def adhoc_check(self, target_tensor: Any, module_name: str, tensor_name: str, rank_list: Optional[Sequence[int]],
                     ops_list: Optional[Sequence[str]]) -> None:
-        """Writes statistics of one tensor to the file `other` of the current step. rank_list: the ranks that do so; all if
-        it is empty. ops_list is not used: the statistics are those of the configuration."""
+        """Writes statistics of one tensor to the file `other` of the current step.
+
+        Args:
+            target_tensor: the tensor, of any shape and a real dtype.
+            module_name, tensor_name: its name is "<module_name>.<tensor_name>".
+            rank_list: the ranks that write it; all if it is empty.
+            ops_list: not used: the statistics are those of the configuration.
+        """
         if self._attachment is not None and (not rank_list or self.rank in rank_list) and self._engine.collecting():
             guarded("adhoc_check", self._attachment.observe, 0, "%s.%s" % (module_name, tensor_name), target_tensor)
 

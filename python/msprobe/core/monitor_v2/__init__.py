@@ -22,7 +22,7 @@ class TrainerMonitorV2:
         config_path: the JSON file of the configuration.
         fr: the framework, "pytorch"; by default that of the configuration.
 
-    Raises ValueError for a framework without support.
+    Raises ValueError for a framework without support. The methods raise nothing: failures are reported.
     """
 
     def __init__(self, config_path: str, fr: Optional[str] = None) -> None:
@@ -37,8 +37,8 @@ class TrainerMonitorV2:
         self._engine.tell_warnings()
 
     def start(self, model: Any = None, optimizer: Any = None, **context: Any) -> None:
-        """Attaches the hooks to a model, or a list of models. context: grad_acc_steps or micro_batch_number, the number of
-        micro-batches in a step."""
+        """Attaches the hooks to model, which may be a list, and to optimizer. context: grad_acc_steps or micro_batch_number, the
+        number of micro-batches in a step."""
         is_list = isinstance(model, (list, tuple))
         models = list(model) if is_list else [] if model is None else [model]
         rank = self._front_end.rank_of_process()

@@ -18,7 +18,13 @@ class SingleComparator:
 
     @classmethod
     def compare(cls, dir1: Path, dir2: Path, output_path: Path = "./msprobe_compare_output", num_processes: int = 8) -> None:
-        """Writes a table into output_path for each tag of `data/` in both folders. num_processes: the number of threads.
+        """Writes a table for each tag of `data/` that both folders have.
+
+        Args:
+            dir1: the run under test, a folder that SingleSave wrote.
+            dir2: the reference run, likewise.
+            output_path: the folder for the tables.
+            num_processes: the number of threads, 1 or more.
 
         Raises FileCheckException if a folder has no `data`; MsprobeException if num_processes is invalid or the command
         fails.

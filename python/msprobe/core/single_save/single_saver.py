@@ -49,8 +49,8 @@ class SingleSave:
 
     @classmethod
     def save(cls, data: Dict[str, Any]) -> None:
-        """Saves {name: value}. Each value is a real tensor of any shape, or a list, tuple or dict of such tensors. A name
-        that occurs again within a step is its next micro step."""
+        """Saves data, {name: value}. Each value is a real tensor of any shape, or a list, tuple or dict of such tensors; the
+        elements are saved as float32. A name that occurs again within a step is its next micro step."""
         with _warning():
             self = cls._made()
             for name, value in self._named(data):
@@ -60,7 +60,7 @@ class SingleSave:
 
     @classmethod
     def save_ex(cls, data: Dict[str, Any], micro_batch: Optional[int] = None) -> None:
-        """Like save(), with a micro step counted by the program, or with none."""
+        """Saves data like save(), with the number micro_batch as micro step, or with none."""
         with _warning():
             self = cls._made()
             for name, value in self._named(data):
@@ -76,7 +76,7 @@ class SingleSave:
 
     @classmethod
     def save_config(cls, data: Any) -> None:
-        """Writes any JSON-serializable value to configurations.json."""
+        """Writes data, any value that JSON has, to configurations.json."""
         with _warning("configurations.json cannot be written: "):
             cls._made()._put("configurations.json", json.dumps(data, indent=4).encode())
 
