@@ -34,10 +34,17 @@ MISTAKES = {
 
 INTRODUCTION = """# Twelve usual mistakes, and what msprobe prints about them
 
+```
+$ python docs/gallery/epsilon.py right
+$ python docs/gallery/epsilon.py wrong wrong
+$ msprobe compare -tp wrong -gp right -o out | head -n 2
+culprit: module 1 > Functional.layer_norm.0.forward, step 0, rank 0   certain
+   argument eps (input.4) is 0.001, golden 1e-05; output error 1.5e-03 from inputs 0
+```
+
 Each script makes two runs, a right one and one with the mistake that `WRONG` turns on. Both are recorded with task `tensor`,
 level `mix`. Below the part of the script that has the mistake is the first paragraph of `msprobe compare -tp wrong -gp right`.
-`scripts/gallery` makes this page again, with Debian's PyTorch 1.13; a test checks that each script gets the answer shown. The
-scripts import `record()` from [recording.py](gallery/recording.py), which calls the debugger around each step.
+The scripts import `record()` from [recording.py](gallery/recording.py), which calls the debugger around each step.
 
 The answer names the first place where the runs differ, which is not always the line with the mistake: a mask or labels, which
 only move data, are named where they are used, and changed gradients at the optimizer.

@@ -30,7 +30,7 @@ struct Key {
   std::int64_t most = 0;
 };
 
-/// docs/collector.md explains them.
+/// docs/settings.md explains them.
 std::span<const Key> keys_of(KeyGroup place);
 
 /// One line for each key of the file and of its sections that has no effect. Messages call the file `name`;

@@ -29,8 +29,8 @@ WRONG = ["Functional.softmax.0", "Functional.silu.1", "Functional.linear.13"]  #
 
 
 def make_certificates(folder):
-    """As docs/precheck.md has it."""
-    with open(os.path.join(HERE, "../../docs/precheck.md"), encoding="utf-8") as file:
+    """As docs/online-check.md has it."""
+    with open(os.path.join(HERE, "../../docs/online-check.md"), encoding="utf-8") as file:
         script = re.search(r"```\n(openssl req .*?)```", file.read(), re.DOTALL).group(1)
     os.makedirs(folder)
     script = script.replace("DNS:judge.example", "DNS:localhost, IP:127.0.0.1")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the guides show is what happens: their scripts and commands run, page by page, in an empty folder.
+"""The guides are true: their scripts and commands run, page by page, in an empty folder, with the output that is shown.
 
-A block of Python whose first line is `# NAME.py` is written to that file. Of a block that begins with `$ `, each such line is
-run, and what follows it is what it says; behind a line of dots lines may have been left out, and a line without output promises
-nothing but its status, which is 0 unless `$?` is asked for next. Digits of errors, times and process numbers may differ. With MSPROBE_TEST_ACCEPT=1 what is not so any more is written anew; of an output with dots, the first
-paragraph, or the first line where only that was shown.
+A block of Python whose first line is `# NAME.py` is written to that file first, because a page begins with its commands. In a
+block that begins with `$ `, each such line is run, and its output is compared with the lines after it. A line of dots stands for
+any lines; without lines only the status counts, which is 0 unless `$?` is asked for next. Digits of errors, times and process
+numbers may differ. With MSPROBE_TEST_ACCEPT=1 outputs that differ are written to the page; an output with dots becomes the first
+paragraph, or the first line where only that was shown. A Chinese page shows the same scripts and commands.
 """
 
 import ast
@@ -18,9 +19,14 @@ from helpers import *
 from msprobe.core import command
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PAGES = ("getting-started", "collector", "training-checks", "nan", "checkpoints", "ci", "agents",
-         "zh/getting-started", "zh/loss-differs", "zh/nan", "zh/ci", "zh/checkpoints", "zh/training-checks", "zh/collector",
-         "../README.zh", "../skills/msprobe/SKILL")
+# The pages that explain a task. Each begins with a command and its output.
+TASKS = ("agents", "checkpoints", "ci", "cluster", "collector", "gallery", "inspect", "loss-differs", "monitor", "monitor-report",
+         "nan", "online-check", "operations", "pairing", "porting", "precheck", "python", "response-anomaly", "status-0",
+         "training-checks")
+COMPILED = ("compiled",)  # tasks that need torch.compile with operators that have effects
+PAGES = ("getting-started", *TASKS, "../README.zh", "../skills/msprobe/SKILL")
+TRANSLATED = [page for page in ("getting-started", *TASKS, *COMPILED) if (ROOT / f"docs/zh/{page}.md").exists()]
+MOST_WORDS_BEFORE = 12  # the title
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 if command.find() is None:
@@ -37,6 +43,7 @@ def masked(line):
     line = re.sub(r"\d{14}", "TIME", line)
     line = re.sub(r"\bproc\d+", "procN", line)
     line = re.sub(r"\d+\.\d kB", "N kB", line)
+    line = re.sub(r"PyTorch \d\S*\w", "PyTorch V", line)
     return re.sub(r"\d\.\d+e[+-]\d+|\d+\.\d{3,}", "N", line)
 
 
@@ -46,11 +53,13 @@ class Shell:
     def __init__(self, folder):
         self.folder, self.status = folder, 0
         folder.mkdir()
-        (folder / "data").symlink_to(ROOT / "data")
+        for name in ("data", "docs"):
+            (folder / name).symlink_to(ROOT / name)
         (folder / "bin").mkdir()
         (folder / "bin/msprobe").symlink_to(command.find())
         (folder / "bin/python").write_text('#!/bin/sh\nexec "%s" "$@"\n' % sys.executable)
         (folder / "bin/python").chmod(0o755)
+        (folder / "bin/python3").symlink_to("python")
         self.environment = dict(os.environ, PATH="%s:%s" % (folder / "bin", os.environ["PATH"]), LC_ALL="C.UTF-8",
                                 PYTHONDONTWRITEBYTECODE="1", MSPROBE_LOG_LEVEL="3")
 
@@ -59,6 +68,15 @@ class Shell:
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
         self.status = done.returncode
         return done.stdout.splitlines()
+
+
+def is_tried(fence):
+    """Whether a block is a script with a name, or has commands."""
+    return re.match(r"```python\n# \S+\.py\n|```\n\$ ", fence[0]) is not None
+
+
+def tried_of(text):
+    return [fence[0] for fence in FENCE.finditer(text) if is_tried(fence)]
 
 
 def parts(block):
@@ -73,7 +91,7 @@ def parts(block):
 
 
 def shown_of(said, shown):
-    """What is to be shown of it, in the form that it was shown in."""
+    """The lines of an output to show, in the form in which it was shown."""
     if not shown:
         return []
     if "…" not in shown:
@@ -106,12 +124,14 @@ class Pages(Case):
         text = path.read_text("utf-8")
         shell = Shell(pathlib.Path(self.folder) / page.replace("/", "-").replace("..", ""))
 
+        for language, block in FENCE.findall(text):
+            name = re.match(r"# (\S+\.py)\n", block)
+            if language == "python" and name:
+                (shell.folder / name[1]).write_text(block, "utf-8")
+
         def one(fence):
             language, block = fence.groups()
-            first = block.partition("\n")[0]
-            if language == "python" and first.startswith("# ") and first.endswith(".py"):
-                (shell.folder / first[2:]).write_text(block, "utf-8")
-            elif language == "" and block.startswith("$ "):
+            if language == "" and block.startswith("$ "):
                 lines, typed_later = [], [typed for typed, _ in parts(block)[1:]]
                 for typed, shown in parts(block):
                     said = shell.run(typed)
@@ -136,10 +156,30 @@ class Pages(Case):
         return shell
 
     def test_pages(self):
-        for page in PAGES:
+        for page in (*PAGES, *(COMPILED if VERSION >= (2, 6) else ())):
             shell = self.run_page(page)
             if (shell.folder / "megatron_steps.py").exists():
                 self.run_with_megatron_double(shell)
+
+    def test_tasks_begin_with_a_command_and_its_output(self):
+        for page in (*TASKS, *COMPILED):
+            with self.subTest(page=page):
+                text = (ROOT / f"docs/{page}.md").read_text("utf-8")
+                first = FENCE.search(text)
+                self.assertLess(len(text[:first.start()].split()), MOST_WORDS_BEFORE)
+                self.assertTrue(first[2].startswith("$ "), first[2])
+                self.assertTrue(any(shown for _, shown in parts(first[2])), first[2])
+
+    def test_chinese_pages_show_the_same_commands(self):
+        for page in TRANSLATED:
+            english, path = (ROOT / f"docs/{page}.md").read_text("utf-8"), ROOT / f"docs/zh/{page}.md"
+            blocks, chinese = tried_of(english), path.read_text("utf-8")
+            with self.subTest(page=page):
+                if os.environ.get("MSPROBE_TEST_ACCEPT") == "1" and len(tried_of(chinese)) == len(blocks):
+                    again = iter(blocks)
+                    path.write_text(FENCE.sub(lambda fence: next(again) if is_tried(fence) else fence[0], chinese), "utf-8")
+                else:
+                    self.assertEqual(tried_of(chinese), blocks)
 
     def run_with_megatron_double(self, shell):
         """With a function in place of Megatron's, called as that calls it."""

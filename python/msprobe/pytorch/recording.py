@@ -261,7 +261,7 @@ def record(model: Optional[Model] = None, dump_path: Optional[Path] = None, *, t
         step: the steps to record, such as [0, "5-7"]; by default all.
         list: parts of names: only entries with such a name are recorded, and all that is inside such a module.
         optimizer: if given, each of its step() calls ends a step while the block runs.
-        settings: other keys of the configuration (docs/collector.md): risk_level, summary_mode, tensor_list, rank, ...
+        settings: other keys of the configuration (docs/settings.md): risk_level, summary_mode, tensor_list, rank, ...
 
     Returns a Recording.
 

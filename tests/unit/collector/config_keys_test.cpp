@@ -64,8 +64,8 @@ void check_table(const std::string& file, const std::string& line, KeyGroup plac
 }  // namespace
 
 TEST_CASE("the pages have every key with its choices and its default") {
-  check_table("docs/collector.md", "## config.json", KeyGroup::common);
-  check_table("docs/collector.md", "and, in a section with the name of the task:", KeyGroup::task);
+  check_table("docs/settings.md", "# Settings of the recorder", KeyGroup::common);
+  check_table("docs/settings.md", "and, in a section with the name of the task:", KeyGroup::task);
   check_table("docs/collector.md", "## load: a module on the inputs of another run", KeyGroup::load);
   check_table("docs/training-checks.md", "## free_benchmark: calls that are not stable",
               KeyGroup::free_benchmark);
